@@ -1,0 +1,206 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"robotsgate/internal/coding"
+	"robotsgate/policy/robotstxt"
+)
+
+var (
+	// ErrProhibited is what a RoundTripper wraps when the operator's egress
+	// rules forbid a destination. Such a request gets no decision.
+	ErrProhibited = errors.New("destination is prohibited")
+
+	// ErrNoHost says that the origin's name does not resolve, so that there is
+	// nothing to decide about.
+	ErrNoHost = errors.New("host name does not resolve")
+)
+
+const maxUserAgent = 1024 // bytes; what is longer is not sent on
+
+// A fetcher asks origins for their robots.txt.
+type fetcher struct {
+	transport http.RoundTripper
+	robots    *Robots
+}
+
+// fetch asks an origin for its robots.txt, RFC 9309, 2.3, and returns what it
+// answered. Of the asking client only the User-Agent is sent. Prior, if not
+// nil, is a good copy that the origin may confirm instead of sending it again.
+// The only errors are ErrProhibited and ErrNoHost, for the origin itself; every
+// other failure is an answer.
+func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
+	defer cancel()
+	at := origin + "/robots.txt"
+	for hop := 0; ; hop++ {
+		s, next, err := f.get(ctx, at, userAgent, prior)
+		switch {
+		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
+			return nil, err
+		case err != nil && hop == 0 && unresolved(err):
+			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
+		case err != nil:
+			return f.failure(at, reason(ctx, err)), nil
+		case next == "":
+			return s, nil
+		case hop == f.robots.MaxRedirects:
+			s.Looped = true // RFC 9309, 2.3.1.2: as if there were none
+			return s, nil
+		}
+		at = next
+	}
+}
+
+// get makes one request. It returns the answer, and where it redirects to.
+func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot) (s *Snapshot, next string, err error) {
+	target, err := ParseURL(at)
+	if err != nil {
+		return nil, "", err
+	}
+	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{
+		// An empty value keeps net/http from adding its own.
+		"User-Agent": {userAgent[:min(len(userAgent), maxUserAgent)]},
+	}}).WithContext(ctx)
+	// The validators belong to the URL that sent them.
+	if prior != nil && prior.URL == at {
+		setIf(req.Header, "If-None-Match", prior.ETag)
+		setIf(req.Header, "If-Modified-Since", prior.Modified)
+	} else {
+		prior = nil
+	}
+	resp, err := f.transport.RoundTrip(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+
+	now := time.Now()
+	s = &Snapshot{URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now)}
+	switch {
+	case resp.StatusCode == http.StatusNotModified && prior != nil:
+		return confirmed(prior, resp.Header, s), "", nil
+	case s.good():
+		return s, "", f.read(s, resp)
+	}
+	if next, err = location(resp, at); next != "" || err != nil {
+		return s, next, err
+	}
+	if f.robots.class(s) == Unreachable {
+		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
+		s.Lifetime = retryAfter(resp.Header, now)
+	}
+	return s, "", nil
+}
+
+func setIf(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// confirmed is the prior copy after a 304, with the header that came with it
+// (RFC 9111, 4.3.4).
+func confirmed(prior *Snapshot, h http.Header, answer *Snapshot) *Snapshot {
+	s := *prior
+	s.Fetched, s.Failures, s.Since = answer.Fetched, 0, time.Time{}
+	if answer.Lifetime >= 0 {
+		s.Lifetime = answer.Lifetime
+	}
+	if etag := h.Get("ETag"); etag != "" {
+		s.ETag = etag
+	}
+	return &s
+}
+
+// read takes the body, decoded and bounded. A body cut short by the origin is
+// an error: rules that are missing might be those that deny.
+func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
+	body, err := coding.NewReader(resp.Body, resp.Header.Values("Content-Encoding"))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	// One byte past the limit tells whether it was reached; the rest of an
+	// endless file is never read.
+	data, err := io.ReadAll(io.LimitReader(body, int64(f.robots.MaxBytes)+1))
+	if err != nil {
+		return err
+	}
+	file := robotstxt.Parse(data, f.robots.MaxBytes)
+	s.setBody(file.Body())
+	s.Cut = file.Truncated()
+	s.ETag = validator(resp.Header.Get("ETag"))
+	s.Modified = validator(resp.Header.Get("Last-Modified"))
+	return nil
+}
+
+// validator bounds what an origin makes us keep and send back.
+func validator(v string) string {
+	if len(v) > 256 {
+		return ""
+	}
+	return v
+}
+
+// location returns where a redirect leads, "" if the response is none.
+func location(resp *http.Response, at string) (string, error) {
+	switch resp.StatusCode {
+	case 301, 302, 303, 307, 308:
+	default:
+		return "", nil
+	}
+	value := resp.Header.Get("Location")
+	if value == "" {
+		return "", errors.New("the origin redirects without saying where to")
+	}
+	base, err := url.Parse(at)
+	if err != nil {
+		return "", err
+	}
+	to, err := base.Parse(value)
+	if err != nil {
+		return "", errors.New("the origin redirects to something that is no URL")
+	}
+	to.Fragment, to.RawFragment = "", ""
+	target, err := ParseURL(to.String())
+	if err != nil {
+		return "", fmt.Errorf("the origin redirects to a URL that can't be used: %w", err)
+	}
+	return target.String(), nil
+}
+
+// failure is the answer of an origin that gave none.
+func (f *fetcher) failure(at, reason string) *Snapshot {
+	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
+}
+
+// reason words an error for the crawler and the log, without what only a
+// programmer can read.
+func reason(ctx context.Context, err error) string {
+	var op *net.OpError
+	switch {
+	case ctx.Err() != nil:
+		return "no complete answer within robots.timeout"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the answer was cut short"
+	case errors.As(err, &op) && op.Op == "dial":
+		return strings.TrimPrefix(op.Error(), "dial ")
+	}
+	return err.Error()
+}
+
+// unresolved reports whether an error is the resolver's.
+func unresolved(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns)
+}

@@ -1,0 +1,224 @@
+package policy
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// Robots holds the operator's settings for fetching and keeping robots.txt:
+// the section of that name in the configuration.
+type Robots struct {
+	MaxAge             time.Duration // upper bound on freshness
+	MinAge             time.Duration // lower bound
+	StaleFor           time.Duration // how long the last good copy serves while unreachable
+	AfterStale         string        // then: "disallow", "allow" or "keep"
+	Timeout            time.Duration // of a whole fetch
+	MaxBytes           int           // of a decoded robots.txt; what is longer is cut
+	MaxRedirects       int
+	TooManyRequests    string // a 429: "disallow" or "allow"
+	Unavailable        string // a 4xx: "allow" or "keep"
+	UserAgent          string // for fetching; empty: the asking crawler's
+	CacheBytes         int64
+}
+
+// A State says what stands behind the rules that are obeyed.
+type State string
+
+// The states of a robots.txt.
+const (
+	Fresh       State = "fresh"       // fetched or confirmed not long ago
+	Stale       State = "stale"       // the last good copy, because a newer one can't be had
+	Unavailable State = "unavailable" // a 4xx: the origin has no rules (RFC 9309, 2.3.1.3)
+	Unreachable State = "unreachable" // no answer: nothing is allowed (RFC 9309, 2.3.1.4)
+)
+
+const (
+	// keepFor bounds the use of a cached copy in place of a 4xx (koster-rep-00, 2.3.1.3).
+	keepFor = 24 * time.Hour
+
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 15 * time.Minute
+	// maxRetryAfter bounds what an origin may ask for: a mistyped Retry-After
+	// must not close it for a year.
+	maxRetryAfter = 24 * time.Hour
+)
+
+// A Standing is what an origin's robots.txt means to one crawler at one time.
+type Standing struct {
+	State    State
+	Snapshot *Snapshot // the evidence: the copy obeyed, or the answer that stands for its absence
+	File     *robotstxt.File // the rules obeyed; nil unless State is Fresh or Stale
+	Allow    bool            // without rules: whether everything is allowed, or nothing
+	Age      time.Duration   // since Snapshot was fetched or confirmed
+	Retry    time.Duration   // Unreachable: until the next fetch
+}
+
+// class says what an answer means, RFC 9309, 2.3.1.
+func (r *Robots) class(s *Snapshot) State {
+	switch {
+	case s.good():
+		return Fresh
+	case s.Looped:
+		return Unavailable // RFC 9309, 2.3.1.2
+	case s.Status == http.StatusTooManyRequests && r.TooManyRequests != "allow":
+		return Unreachable
+	case s.Status >= 400 && s.Status <= 499:
+		return Unavailable
+	}
+	return Unreachable
+}
+
+// until returns when a snapshot has to be fetched anew.
+func (r *Robots) until(s *Snapshot) time.Time {
+	if r.class(s) == Unreachable {
+		return s.Fetched.Add(min(max(backoff(s.Failures), s.Lifetime), maxRetryAfter))
+	}
+	life := s.Lifetime
+	if life < 0 || s.Status == http.StatusTooManyRequests {
+		life = r.MaxAge
+	}
+	return s.Fetched.Add(min(max(life, r.MinAge), r.MaxAge))
+}
+
+// backoff returns the wait after so many failures in a row.
+func backoff(failures int) time.Duration {
+	wait := firstBackoff
+	for i := 1; i < failures && wait < lastBackoff; i++ {
+		wait *= 2
+	}
+	return min(wait, lastBackoff)
+}
+
+// current returns the answer that holds for a crawler now, nil if it has to be
+// asked for. A crawler's own answer goes before the origin's.
+func (r *Robots) current(rec *Record, token string, now time.Time) *Snapshot {
+	if s := rec.Bound[token]; s != nil && now.Before(r.until(s)) {
+		return s
+	}
+	for _, s := range []*Snapshot{rec.Last, rec.Good} {
+		if s != nil && now.Before(r.until(s)) {
+			return s
+		}
+	}
+	return nil
+}
+
+// due reports whether a copy that still holds should be renewed in the
+// background, so that no request of a busy origin ever waits for it: when it is
+// asked for in the last tenth of its life.
+func (r *Robots) due(s *Snapshot, now time.Time) bool {
+	if !s.good() {
+		return false
+	}
+	until := r.until(s)
+	return now.After(until.Add(-until.Sub(s.Fetched) / 10))
+}
+
+// standing judges what current has returned.
+func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
+	switch r.class(s) {
+	case Fresh:
+		return Standing{State: Fresh, Snapshot: s, Age: now.Sub(s.Fetched)}
+	case Unavailable:
+		if r.Unavailable == "keep" && rec.Good != nil && now.Before(s.Since.Add(keepFor)) {
+			return r.copyOf(rec.Good, now)
+		}
+		return Standing{State: Unavailable, Snapshot: s, Allow: true, Age: now.Sub(s.Fetched)}
+	}
+	since := s.Since
+	if rec.Good != nil {
+		since = rec.Good.Fetched
+		if now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
+			return r.copyOf(rec.Good, now)
+		}
+	}
+	return Standing{
+		State:    Unreachable,
+		Snapshot: s,
+		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)),
+		Age:      now.Sub(s.Fetched),
+		Retry:    max(r.until(s).Sub(now), 0),
+	}
+}
+
+// copyOf is the last good copy, standing in for an answer that can't be had. It
+// may still be fresh: a renewal before its time has failed.
+func (r *Robots) copyOf(good *Snapshot, now time.Time) Standing {
+	st := Standing{State: Stale, Snapshot: good, Age: now.Sub(good.Fetched)}
+	if now.Before(r.until(good)) {
+		st.State = Fresh
+	}
+	return st
+}
+
+// lifetime reads how long a response says it holds, RFC 9111, 4.2.1; negative
+// if it does not say.
+func lifetime(h http.Header, now time.Time) time.Duration {
+	life := time.Duration(-1)
+	for _, line := range h.Values("Cache-Control") {
+		for part := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			switch strings.ToLower(name) {
+			case "no-cache", "no-store":
+				return 0
+			case "max-age":
+				// Of several the smallest counts: asking too often is the smaller harm.
+				if age, ok := seconds(strings.Trim(value, `"`)); ok && (life < 0 || age < life) {
+					life = age
+				}
+			}
+		}
+	}
+	if expires := h.Get("Expires"); life < 0 && len(h["Expires"]) > 0 {
+		date, err := http.ParseTime(h.Get("Date"))
+		if err != nil {
+			date = now
+		}
+		// An invalid date, "0" above all, means already expired (RFC 9111, 5.3).
+		if t, err := http.ParseTime(expires); err == nil {
+			life = max(t.Sub(date), 0)
+		} else {
+			life = 0
+		}
+	}
+	if life < 0 {
+		return -1
+	}
+	if age, ok := seconds(h.Get("Age")); ok {
+		life = max(life-age, 0)
+	}
+	return life
+}
+
+// retryAfter reads the header of that name, RFC 9110, 10.2.3; 0 if there is none.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if wait, ok := seconds(value); ok {
+		return wait
+	}
+	if t, err := http.ParseTime(value); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}
+
+// seconds reads a delta-seconds, RFC 9111, 1.2.2; too large a number is a very
+// long time, not an error.
+func seconds(s string) (time.Duration, bool) {
+	const most = 10 * 365 * 24 * 3600
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0, false
+	}
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(s[i]-'0'), most)
+	}
+	return time.Duration(n) * time.Second, true
+}

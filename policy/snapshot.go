@@ -1,0 +1,93 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"time"
+)
+
+// A Snapshot is one fetched robots.txt: what the origin answered, and when. A
+// failure is a snapshot too, with no body.
+type Snapshot struct {
+	URL      string    `json:"url"`             // where the last redirect led
+	Status   int       `json:"status"`          // 0: the origin gave no complete answer
+	Error    string    `json:"error,omitempty"` // why not
+	Fetched  time.Time `json:"fetched"`         // when it was fetched, or last confirmed by a 304
+	Body     string    `json:"-"`               // decoded, cut at robots.max_bytes; of a 2xx only
+	SHA256   string    `json:"sha256,omitempty"`
+	Cut      bool      `json:"cut,omitempty"` // the body was longer than robots.max_bytes
+	Looped   bool      `json:"looped,omitempty"` // more redirects than robots.max_redirects
+	ETag     string    `json:"etag,omitempty"`
+	Modified string    `json:"last_modified,omitempty"`
+
+	// Lifetime is how long the origin says this holds: of Cache-Control or
+	// Expires (RFC 9111, 4.2.1) less its Age, or of Retry-After; negative: it
+	// does not say. The engine's own bounds are applied when it is read, so
+	// that a change of configuration holds for what is already stored.
+	Lifetime time.Duration `json:"lifetime"`
+
+	// Failures counts the failures in a row up to this one, Since is the first.
+	Failures int       `json:"failures,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+}
+
+// good reports whether the snapshot holds rules to obey.
+func (s *Snapshot) good() bool { return s != nil && s.Status >= 200 && s.Status <= 299 }
+
+// shared reports whether the snapshot speaks for the origin. Other statuses
+// may be aimed at whoever asked: they bind that crawler only, so that one
+// crawler's block neither opens nor closes the origin to the others.
+func (s *Snapshot) shared() bool {
+	return s.good() || s.Looped || s.Status == 0 || s.Status == http.StatusNotFound || s.Status == http.StatusGone
+}
+
+// setBody keeps the body with its digest, which names it as evidence.
+func (s *Snapshot) setBody(body string) {
+	sum := sha256.Sum256([]byte(body))
+	s.Body, s.SHA256 = body, hex.EncodeToString(sum[:])
+}
+
+// A Record is everything known of one origin's robots.txt.
+type Record struct {
+	Good  *Snapshot             `json:"good,omitempty"`  // the last that held rules
+	Last  *Snapshot             `json:"last,omitempty"`  // the last that speaks for the origin; may be Good
+	Bound map[string]*Snapshot  `json:"bound,omitempty"` // by product token in lower case: answers that bind that crawler only
+}
+
+// maxBound is how many crawlers' own answers are kept for an origin; the
+// oldest goes first. A client can invent product tokens without end.
+const maxBound = 16
+
+// with returns the record after one more fetch. Records are immutable: the
+// caches hand them to many requests at once.
+func (r Record) with(token string, s *Snapshot) Record {
+	bound := make(map[string]*Snapshot, len(r.Bound)+1)
+	for t, b := range r.Bound {
+		if t != token {
+			bound[t] = b
+		}
+	}
+	r.Bound = bound
+	if !s.shared() {
+		for len(bound) >= maxBound {
+			delete(bound, oldest(bound))
+		}
+		bound[token] = s
+		return r
+	}
+	r.Last = s
+	if s.good() {
+		r.Good = s
+	}
+	return r
+}
+
+func oldest(bound map[string]*Snapshot) (token string) {
+	for t, s := range bound {
+		if token == "" || s.Fetched.Before(bound[token].Fetched) {
+			token = t
+		}
+	}
+	return token
+}

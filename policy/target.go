@@ -1,0 +1,266 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// A Target is where a request goes, in canonical form: what is decided, what
+// is sent, and what names the origin all come from it, so that no second
+// spelling of a URL can be judged as one thing and fetched as another.
+type Target struct {
+	Scheme string // http or https
+	Host   string // lower-case name or IP literal, with the port unless it is the scheme's own
+	Path   string // path and query as sent; begins with "/"
+}
+
+// ParseTarget makes the canonical target of a request: scheme and authority as
+// the client named them, uri the path and query as it sent them. Invalid bytes
+// of the path are percent-encoded, dot segments removed; nothing else of it is
+// rewritten, since signed URLs break when it is. Whatever could be read in two
+// ways is an error that says what to send instead.
+func ParseTarget(scheme, authority, uri string) (Target, error) {
+	scheme = strings.ToLower(scheme)
+	if scheme != "http" && scheme != "https" {
+		return Target{}, fmt.Errorf("scheme %q is neither http nor https", scheme)
+	}
+	host, err := canonicalAuthority(scheme, authority)
+	if err != nil {
+		return Target{}, err
+	}
+	path, err := canonicalPath(uri)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{Scheme: scheme, Host: host, Path: path}, nil
+}
+
+// ParseURL makes the canonical target of an absolute URL.
+func ParseURL(raw string) (Target, error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return Target{}, fmt.Errorf("%q is not an absolute URL; write it with http:// or https://", raw)
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	uri := rest[end:]
+	if !strings.HasPrefix(uri, "/") {
+		uri = "/" + uri
+	}
+	return ParseTarget(scheme, rest[:end], uri)
+}
+
+// Origin returns the scheme, host and port: what a robots.txt speaks for.
+func (t Target) Origin() string { return t.Scheme + "://" + t.Host }
+
+// String returns the target as a URL.
+func (t Target) String() string { return t.Scheme + "://" + t.Host + t.Path }
+
+// Hostname returns the host without its port and brackets.
+func (t Target) Hostname() string { return (&url.URL{Host: t.Host}).Hostname() }
+
+// Address returns host and port in the form that a dialer takes.
+func (t Target) Address() string {
+	if _, port := splitPort(t.Host); port != "" {
+		return t.Host
+	}
+	return t.Host + ":" + defaultPort(t.Scheme)
+}
+
+// URL returns the target for net/http, which sends Path byte for byte: it
+// prefers RawPath whenever that is a valid encoding of Path, and ours is.
+func (t Target) URL() *url.URL {
+	path, query, hasQuery := strings.Cut(t.Path, "?")
+	u := &url.URL{Scheme: t.Scheme, Host: t.Host, RawPath: path, RawQuery: query, ForceQuery: hasQuery && query == ""}
+	u.Path, _ = url.PathUnescape(path) // canonicalPath has checked every escape
+	return u
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// splitPort cuts an authority at its port's colon.
+func splitPort(authority string) (host, port string) {
+	i := strings.LastIndexByte(authority, ':')
+	if i < 0 || strings.HasSuffix(authority, "]") || strings.Contains(authority[i:], "]") {
+		return authority, ""
+	}
+	return authority[:i], authority[i+1:]
+}
+
+func canonicalAuthority(scheme, authority string) (string, error) {
+	if strings.ContainsRune(authority, '@') {
+		return "", errors.New("the URL carries a user name or password; send them as an Authorization header")
+	}
+	name, port := splitPort(authority)
+	host, err := canonicalHost(name)
+	if err != nil {
+		return "", err
+	}
+	if port == "" || port == defaultPort(scheme) {
+		return host, nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || port[0] == '+' {
+		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
+	}
+	if port = strconv.FormatUint(n, 10); port == defaultPort(scheme) {
+		return host, nil
+	}
+	return host + ":" + port, nil
+}
+
+// canonicalHost lower-cases a name, drops its final dot, turns an
+// internationalised one to ASCII (RFC 5891), and refuses every spelling of an
+// address but the usual: 0x7f.1 or 2130706433 are 127.0.0.1 to some resolvers
+// and a name to others.
+func canonicalHost(host string) (string, error) {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		addr, err := netip.ParseAddr(inner)
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", fmt.Errorf("host %q is not an IPv6 address", host)
+		}
+		return "[" + addr.String() + "]", nil
+	}
+	ascii, err := asciiHost(host)
+	if err != nil {
+		return "", err
+	}
+	ascii = strings.TrimSuffix(ascii, ".")
+	if ascii == "" || len(ascii) > 253 {
+		return "", fmt.Errorf("host %q is empty or too long", host)
+	}
+	for label := range strings.SplitSeq(ascii, ".") {
+		if !validLabel(label) {
+			return "", fmt.Errorf("host %q is not a host name", host)
+		}
+	}
+	last := ascii[strings.LastIndexByte(ascii, '.')+1:]
+	if looksNumeric(last) {
+		addr, err := netip.ParseAddr(ascii)
+		if err != nil {
+			return "", fmt.Errorf("host %q is an unusual spelling of an address; write it as four decimal numbers", host)
+		}
+		return addr.String(), nil
+	}
+	return ascii, nil
+}
+
+// names maps as browsers do (UTS 46), without their extra rules for names that
+// resolve all the same, such as underscores.
+var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.BidiRule())
+
+func asciiHost(host string) (string, error) {
+	for i := range len(host) {
+		if host[i] >= 0x80 {
+			ascii, err := names.ToASCII(host)
+			if err != nil {
+				return "", fmt.Errorf("host %q is not a valid international name", host)
+			}
+			return ascii, nil
+		}
+	}
+	return strings.ToLower(host), nil
+}
+
+func validLabel(label string) bool {
+	if label == "" || len(label) > 63 {
+		return false
+	}
+	for i := range len(label) {
+		switch c := label[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// looksNumeric reports whether a name ending in this label is an IPv4 address
+// to a resolver that follows inet_aton (WHATWG URL, "ends in a number").
+func looksNumeric(label string) bool {
+	if strings.HasPrefix(label, "0x") {
+		return strings.Trim(label[2:], "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
+
+// canonicalPath returns path and query as they will be sent.
+func canonicalPath(uri string) (string, error) {
+	if !strings.HasPrefix(uri, "/") {
+		return "", errors.New("the path does not begin with a slash")
+	}
+	invalid := 0
+	inQuery := false
+	for i := 0; i < len(uri); i++ {
+		switch c := uri[i]; {
+		case c == '%':
+			if i+2 >= len(uri) || !isHex(uri[i+1]) || !isHex(uri[i+2]) {
+				return "", errors.New("a % in the URL is not followed by two hex digits; write %25 for the character itself")
+			}
+		case c <= ' ' || c == 0x7f:
+			return "", errors.New("the URL contains white space or a control character; percent-encode it")
+		case c == '#':
+			return "", errors.New("the URL contains a fragment; leave # and what follows out")
+		case c == '\\' && !inQuery:
+			return "", errors.New("the path contains a backslash, which some servers read as a slash; write %5C for the character itself")
+		case c == '?':
+			inQuery = true
+		case invalidInPath(c):
+			invalid++
+		}
+	}
+	if invalid > 0 {
+		uri = encodeInvalid(uri, invalid)
+	}
+	path, query, hasQuery := strings.Cut(uri, "?")
+	clean := robotstxt.RemoveDotSegments(path)
+	switch {
+	case len(clean) == len(path):
+		return uri, nil
+	case hasQuery:
+		return clean + "?" + query, nil
+	}
+	return clean, nil
+}
+
+// invalidInPath reports bytes that RFC 3986, 3.3 and 3.4 do not admit raw.
+// Brackets are not in its grammar either, but common in queries and understood
+// alike everywhere.
+func invalidInPath(c byte) bool {
+	return c >= 0x80 || strings.IndexByte("\"<>\\^`{|}", c) >= 0
+}
+
+func encodeInvalid(uri string, invalid int) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	b.Grow(len(uri) + 2*invalid)
+	for i := range len(uri) {
+		if c := uri[i]; invalidInPath(c) {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			continue
+		}
+		b.WriteByte(uri[i])
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
