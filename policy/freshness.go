@@ -93,13 +93,12 @@ func backoff(failures int) time.Duration {
 }
 
 // current returns the answer that holds for a crawler now, nil if it has to be
-// asked for. A crawler's own answer goes before the origin's.
-func (r *Robots) current(rec *Record, token string, now time.Time) *Snapshot {
-	if s := rec.Bound[token]; s != nil && now.Before(r.until(s)) {
-		return s
-	}
-	for _, s := range []*Snapshot{rec.Last, rec.Good} {
-		if s != nil && now.Before(r.until(s)) {
+// asked for. A crawler's own answer goes before the origin's. What was fetched
+// since the crawler asked counts in any case: an origin that forbids all
+// caching would else be fetched from without end.
+func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
+	for _, s := range []*Snapshot{rec.Bound[token], rec.Last, rec.Good} {
+		if s != nil && (now.Before(r.until(s)) || !s.Fetched.Before(asked)) {
 			return s
 		}
 	}

@@ -1,0 +1,238 @@
+package policy
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// A Store keeps records beyond what fits into memory, and beyond the life of
+// the process. It may forget a record at any time, which costs a fetch; it must
+// not return one that was not saved. Implementations are safe for concurrent use.
+type Store interface {
+	// Load returns the record of an origin. ok is false if there is none.
+	Load(origin string) (rec Record, ok bool)
+	// Save keeps the records, by origin. The map is the store's only for the call.
+	Save(map[string]Record) error
+}
+
+// An entry is a record with its rules compiled: what requests are decided by.
+// It is immutable but for renewing.
+type entry struct {
+	Record
+	file     *robotstxt.File // the rules of Record.Good; nil without
+	renewing atomic.Bool     // a background fetch has been started for it
+}
+
+func newEntry(rec Record, maxBytes int) *entry {
+	e := &entry{Record: rec}
+	if rec.Good != nil {
+		e.file = robotstxt.Parse([]byte(rec.Good.Body), maxBytes)
+		// The compiled file keeps the bytes; a second copy would double the price.
+		good := *rec.Good
+		good.Body = e.file.Body()
+		if rec.Last == rec.Good {
+			e.Last = &good
+		}
+		e.Good = &good
+	}
+	return e
+}
+
+// cost estimates the memory that an entry holds, in bytes.
+func (e *entry) cost(origin string) int64 {
+	const fixed = 600 // the structs, and ristretto's own book-keeping
+	n := fixed + len(origin) + 300*len(e.Bound)
+	if e.file != nil {
+		n += e.file.Size()
+	}
+	return int64(n)
+}
+
+// A cache holds entries by origin: ristretto for most, and in front of the
+// store an exact map of what the store does not have yet. Ristretto may drop or
+// delay what it is given, which then costs a read of the store, never a fetch.
+type cache struct {
+	front    *ristretto.Cache[string, *entry]
+	store    Store
+	maxBytes int
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	pending map[string]*entry // fetched, but not yet saved
+	closed  bool              // ristretto panics when set during its Close
+	waiting atomic.Int64      // len(pending), to be looked at without the lock
+
+	wake    chan struct{}
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+const (
+	// saveEvery bounds what a sudden end loses: a snapshot is on disk a second
+	// after the decision that it was fetched for.
+	saveEvery = 250 * time.Millisecond
+	// retrySave is the pause after a write that failed.
+	retrySave = 5 * time.Second
+	// maxPending bounds memory while the store can't be written.
+	maxPending = 20_000
+)
+
+func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache, error) {
+	front, err := ristretto.NewCache(&ristretto.Config[string, *entry]{
+		NumCounters: min(max(bytes/200, 10_000), 20_000_000), // ten for each entry of 2 KB
+		MaxCost:     bytes,
+		BufferItems: 64,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("robots.cache_bytes: %w", err)
+	}
+	c := &cache{
+		front: front, store: store, maxBytes: maxBytes, log: log,
+		pending: map[string]*entry{},
+		wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	go c.saveLoop()
+	return c, nil
+}
+
+// quick returns an entry if it is in memory, else nil.
+func (c *cache) quick(origin string) *entry {
+	if c.waiting.Load() > 0 {
+		c.mu.Lock()
+		e := c.pending[origin]
+		c.mu.Unlock()
+		if e != nil {
+			return e
+		}
+	}
+	e, _ := c.front.Get(origin)
+	return e
+}
+
+// load returns the newest entry of an origin, from the store if need be; nil
+// if nothing is known. It goes past ristretto, which may still hold an older one.
+func (c *cache) load(origin string) *entry {
+	c.mu.Lock()
+	e := c.pending[origin]
+	c.mu.Unlock()
+	if e != nil {
+		return e
+	}
+	rec, ok := c.store.Load(origin)
+	if !ok {
+		return nil
+	}
+	e = newEntry(rec, c.maxBytes)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep(origin, e)
+	return e
+}
+
+// put makes an entry the one that is found from now on.
+func (c *cache) put(origin string, e *entry) {
+	c.mu.Lock()
+	if len(c.pending) >= maxPending {
+		for o := range c.pending { // any will do: the store is failing
+			delete(c.pending, o)
+			break
+		}
+	}
+	c.pending[origin] = e
+	c.waiting.Store(int64(len(c.pending)))
+	c.keep(origin, e)
+	c.mu.Unlock()
+	c.nudge()
+}
+
+// keep hands an entry to ristretto. The caller holds the lock.
+func (c *cache) keep(origin string, e *entry) {
+	if !c.closed {
+		c.front.Set(origin, e, e.cost(origin))
+	}
+}
+
+func (c *cache) saveLoop() {
+	defer close(c.stopped)
+	var said time.Time
+	for {
+		select {
+		case <-c.wake:
+		case <-c.stop:
+			c.save(&said)
+			return
+		}
+		pause := saveEvery // gather a burst into one write
+		if !c.save(&said) {
+			pause = retrySave
+			c.nudge()
+		}
+		select {
+		case <-time.After(pause):
+		case <-c.stop:
+		}
+	}
+}
+
+// nudge asks for a save.
+func (c *cache) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// save writes what is pending, and lets go of it once ristretto has it or has
+// refused it. It returns false if the store can't be written; said is when that
+// was last reported.
+func (c *cache) save(said *time.Time) bool {
+	c.mu.Lock()
+	batch := make(map[string]*entry, len(c.pending))
+	records := make(map[string]Record, len(c.pending))
+	for o, e := range c.pending {
+		batch[o], records[o] = e, e.Record
+	}
+	c.mu.Unlock()
+	if len(batch) == 0 {
+		return true
+	}
+	if err := c.store.Save(records); err != nil {
+		if time.Since(*said) >= time.Minute {
+			*said = time.Now()
+			c.log.Error("snapshots can't be saved, they stay in memory; check the space and permissions of data_dir", "error", err, "origins", len(batch))
+		}
+		return false
+	}
+	c.front.Wait() // for the Sets of put to be carried out or dropped
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for o, e := range batch {
+		if c.pending[o] != e {
+			continue // fetched again meanwhile
+		}
+		// Of two Sets in a row ristretto can keep the first.
+		if held, ok := c.front.Get(o); ok && held != e {
+			c.keep(o, e)
+		}
+		delete(c.pending, o)
+	}
+	c.waiting.Store(int64(len(c.pending)))
+	return true
+}
+
+// close saves what is pending and frees the cache. What is put after it is lost.
+func (c *cache) close() {
+	close(c.stop)
+	<-c.stopped
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.front.Close()
+}

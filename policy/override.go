@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"robotsgate/internal/glob"
+	"robotsgate/policy/robotstxt"
+)
+
+// An Override is an operator's exception from what robots.txt says.
+type Override struct {
+	Hosts    []glob.Glob
+	Paths    *robotstxt.File // the paths as the rules of a group for "*"; nil: all
+	Crawlers []string        // names; empty: all
+	Allow    bool
+	Reason   string    // shown in annotations and in the audit log
+	Expires  time.Time // zero: never
+}
+
+// PathRules compiles path patterns in the syntax of robots.txt for Override.Paths.
+func PathRules(patterns []string) *robotstxt.File {
+	if len(patterns) == 0 {
+		return nil
+	}
+	text := "User-agent: *\n"
+	for _, p := range patterns {
+		text += "Disallow: " + p + "\n"
+	}
+	return robotstxt.Parse([]byte(text), 0)
+}
+
+// applies reports whether the override decides about a target. Expiry is looked
+// at here, for every request, so that no reload is needed for it.
+func (o *Override) applies(t Target, crawler *Crawler, now time.Time) bool {
+	if !o.Expires.IsZero() && !now.Before(o.Expires) {
+		return false
+	}
+	if len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, crawler.Name) {
+		return false
+	}
+	host := t.Hostname()
+	if !slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
+		return false
+	}
+	if o.Paths == nil {
+		return true
+	}
+	_, matched := o.Paths.Group().Match(t.Path)
+	return matched
+}

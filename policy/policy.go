@@ -1,0 +1,190 @@
+// Package policy decides whether a crawler may fetch a URL: by the operator's
+// overrides, then by the origin's robots.txt (RFC 9309), which it fetches,
+// keeps and renews.
+//
+// It opens no sockets of its own: all it sends goes through the RoundTripper it
+// is given, and all it keeps goes to the Store.
+package policy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// Config is what an Engine decides by.
+type Config struct {
+	Crawlers  Crawlers
+	Overrides []Override
+	Robots    Robots
+	Transport http.RoundTripper // for fetching robots.txt; it applies the egress rules
+	Store     Store
+	Log       *slog.Logger
+	OnFetch   func(Fetch) // told of every fetch; may be nil
+}
+
+// A Fetch is what became of asking an origin for its robots.txt.
+type Fetch struct {
+	Origin  string
+	Outcome string // a State, or "error" where nothing could be asked
+	Took    time.Duration
+}
+
+// A Request is what is asked of the Engine.
+type Request struct {
+	Target    Target
+	Crawler   *Crawler
+	UserAgent string // the header as sent
+}
+
+// Reason says why a decision is what it is.
+type Reason string
+
+// The reasons of decisions.
+const (
+	ByRule        Reason = "rule"        // an Allow or Disallow line
+	NoMatch       Reason = "no-match"    // no rule of the group matches
+	NoGroup       Reason = "no-group"    // no group is for this crawler
+	Implicit      Reason = "implicit"    // robots.txt itself
+	ByOverride    Reason = "override"    // the operator's
+	IsUnavailable Reason = "unavailable" // there is no robots.txt
+	IsUnreachable Reason = "unreachable" // robots.txt can't be had, which denies
+)
+
+// A Decision is allow or deny, with its reason and evidence.
+type Decision struct {
+	Allow    bool
+	Enforced bool // false: a denial that is let through (report mode)
+	Reason   Reason
+	Crawler  *Crawler
+	Tokens   []string        // the crawler's product tokens
+	Token    string          // the one that has a group; else the first; may be ""
+	Rule     robotstxt.Rule  // of ByRule
+	Group    robotstxt.Group // the group obeyed, if any
+	Note     string          // an override's reason
+	Robots   *Standing       // the evidence; nil for ByOverride
+	URL      string          // of robots.txt; empty for ByOverride
+}
+
+// Denied reports whether the request must be refused.
+func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
+
+// An Engine decides. It is safe for concurrent use.
+type Engine struct {
+	crawlers  Crawlers
+	overrides []Override
+	robots    *library
+}
+
+// New returns an engine that works until Close.
+func New(c Config) (*Engine, error) {
+	lib, err := newLibrary(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib}, nil
+}
+
+// Close ends background work and saves what is not yet saved.
+func (e *Engine) Close() { e.robots.close() }
+
+// Crawlers returns who is known.
+func (e *Engine) Crawlers() Crawlers { return e.crawlers }
+
+// Decide says whether the request may be sent. It fetches robots.txt if need
+// be, which takes as long as robots.timeout at most. An error means that there
+// is no decision and nothing may be sent: ErrProhibited, ErrNoHost, or the
+// context's own.
+func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
+	d, decided := e.byOverride(r)
+	if decided {
+		return d, nil
+	}
+	st, err := e.consult(ctx, r, &d)
+	if err != nil {
+		return Decision{}, err
+	}
+	if st.File == nil {
+		d.withoutRules(r.Target.Path)
+		return d, nil
+	}
+	v := st.File.Decide(r.Target.Path, d.Tokens...)
+	d.Allow, d.Reason, d.Rule = v.Allowed, Reason(v.Reason), v.Rule
+	d.obey(v.Group)
+	return d, nil
+}
+
+// DecideHost decides about all of an origin at once, for tunnels whose requests
+// can't be seen: it denies only when the rule for "/" does and the group obeyed
+// allows nothing else.
+func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
+	r.Target.Path = "/"
+	d, err := e.Decide(ctx, r)
+	if err == nil && d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
+		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
+	}
+	return d, err
+}
+
+// Robots returns what an origin's robots.txt means to a crawler now.
+func (e *Engine) Robots(ctx context.Context, r Request) (Standing, error) {
+	return e.robots.ask(ctx, r.Target.Origin(), boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
+}
+
+// Refresh fetches an origin's robots.txt now, whatever is known of it.
+func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
+	return e.robots.refresh(ctx, r.Target.Origin(), boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
+}
+
+// Known returns what is kept of an origin, without asking it.
+func (e *Engine) Known(origin string) (Record, bool) { return e.robots.known(origin) }
+
+func (e *Engine) byOverride(r Request) (d Decision, decided bool) {
+	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report}
+	if len(d.Tokens) > 0 {
+		d.Token = d.Tokens[0]
+	}
+	if len(e.overrides) == 0 {
+		return d, false
+	}
+	now := time.Now()
+	i := slices.IndexFunc(e.overrides, func(o Override) bool { return o.applies(r.Target, r.Crawler, now) })
+	if i < 0 {
+		return d, false
+	}
+	d.Allow, d.Reason, d.Note = e.overrides[i].Allow, ByOverride, e.overrides[i].Reason
+	return d, true
+}
+
+func (e *Engine) consult(ctx context.Context, r Request, d *Decision) (*Standing, error) {
+	origin := r.Target.Origin()
+	st, err := e.robots.ask(ctx, origin, boundTo(d.Tokens), r.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	d.Robots, d.URL = &st, origin+"/robots.txt"
+	return &st, nil
+}
+
+// withoutRules decides where there is no robots.txt to obey.
+func (d *Decision) withoutRules(path string) {
+	switch {
+	case robotstxt.Normalize(path) == "/robots.txt":
+		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
+	case d.Robots.Allow:
+		d.Allow, d.Reason = true, IsUnavailable
+	default:
+		d.Reason = IsUnreachable
+	}
+}
+
+func (d *Decision) obey(g robotstxt.Group) {
+	d.Group = g
+	if t := g.Token(); t != "" {
+		d.Token = t
+	}
+}

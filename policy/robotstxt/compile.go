@@ -1,0 +1,279 @@
+package robotstxt
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// compile reads the records of f's text into groups and rules.
+func compile(f *File) {
+	c := compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}}
+	for s := f.scan(); s.next(); {
+		switch s.kind {
+		case userAgent:
+			c.userAgent(s.value)
+		case allow, disallow:
+			c.rule(&s)
+		case crawlDelay:
+			c.crawlDelay(s.value, s.line)
+		}
+	}
+	c.close() // the last group may be empty: it allows everything
+	c.finish()
+}
+
+// A compiler turns records into the parts of a File.
+//
+// Groups are gathered in sections: all groups that are for the very same crawlers
+// make one. A crawler named in groups of different company has several sections,
+// and its rules are the union of them. To merge them for each name instead would
+// let a file of 500 KiB ask for gigabytes: ten thousand names on top of ten
+// thousand rules, each with a small group of its own besides.
+type compiler struct {
+	file *File
+
+	ids   map[string]uint32 // lower-case name ("*" included) to its number
+	bySet map[string]uint32 // a set of these numbers to the section that is for them
+
+	// The group being read.
+	began bool     // there has been a User-agent line
+	open  bool     // more User-agent lines would belong to it
+	names []uint32 // whom it is for
+	here  uint32   // its section, once it is not open
+	delay delay    // seen while it was open
+
+	pending []pendingRule
+	extra   []byte
+}
+
+type delay struct {
+	seconds float64
+	line    uint32
+}
+
+// A pendingRule is a rule that has not been put next to the others of its section.
+type pendingRule struct {
+	section uint32
+	query   bool
+	rule    rule
+}
+
+// userAgent adds to the group that is open, or opens one. Only Allow and Disallow
+// lines close a group (RFC 9309, 2.2.1, and its grammar).
+func (c *compiler) userAgent(value string) {
+	if !c.open {
+		c.began, c.open = true, true
+		c.names = c.names[:0]
+		c.delay = delay{}
+	}
+	if isEveryone(value) {
+		c.names = append(c.names, c.id("*"))
+		return
+	}
+	long, short := namesIn(value)
+	if long != "" {
+		c.names = append(c.names, c.id(long))
+	}
+	if short != "" {
+		c.names = append(c.names, c.id(short))
+	}
+}
+
+// id numbers the names.
+func (c *compiler) id(name string) uint32 {
+	name = strings.ToLower(name)
+	id, ok := c.ids[name]
+	if !ok {
+		id = uint32(len(c.ids))
+		c.ids[name] = id
+	}
+	return id
+}
+
+// close ends the run of User-agent lines, and finds the section that is for them.
+func (c *compiler) close() {
+	if !c.open {
+		return
+	}
+	c.open = false
+	slices.Sort(c.names)
+	c.names = slices.Compact(c.names)
+	key := make([]byte, 0, 64)
+	for _, id := range c.names {
+		key = binary.BigEndian.AppendUint32(key, id)
+	}
+	here, ok := c.bySet[string(key)]
+	if !ok {
+		here = uint32(len(c.bySet))
+		c.bySet[string(key)] = here
+		c.file.sections = append(c.file.sections, section{})
+	}
+	c.here = here
+	if c.delay.line != 0 {
+		c.addDelay(c.delay)
+	}
+}
+
+// rule adds an Allow or Disallow line to the current group. What stands before
+// the first User-agent line binds nobody.
+func (c *compiler) rule(s *scanner) {
+	if !c.began {
+		return
+	}
+	c.close()
+	// An empty pattern is no rule, and a path never begins with anything but a slash.
+	if s.value == "" || s.value[0] != '/' && s.value[0] != '*' {
+		return
+	}
+	r := rule{line: uint32(s.line)}
+	if s.kind == allow {
+		r.size |= allows
+		c.file.sections[c.here].hasAllow = true
+	}
+	pattern := s.value
+	if patternIsNormal(pattern) {
+		r.at = uint32(s.at)
+		r.size |= uint32(len(pattern)) << flagBits
+	} else {
+		pattern = string(appendPattern(nil, pattern))
+		r.at = c.odd(s, pattern, len(pattern))
+		r.size |= odd
+	}
+	c.add(r, pattern, false)
+	if comparesQuery(pattern) {
+		r.at = c.odd(s, encodeQuery(pattern), len(pattern))
+		r.size = r.size&allows | odd
+		c.add(r, encodeQuery(pattern), true)
+	}
+}
+
+func (c *compiler) add(r rule, pattern string, query bool) {
+	if literalLen(pattern) < len(pattern) {
+		r.size |= wild
+	}
+	c.pending = append(c.pending, pendingRule{c.here, query, r})
+}
+
+func (c *compiler) odd(s *scanner, pattern string, octets int) uint32 {
+	at := len(c.extra)
+	c.extra = append(c.extra, pattern...)
+	c.file.odd = append(c.file.odd, oddRule{
+		at:      uint32(at),
+		size:    uint32(len(pattern)),
+		rawAt:   uint32(s.at),
+		rawSize: uint32(len(s.value)),
+		octets:  uint32(octets),
+	})
+	return uint32(len(c.file.odd) - 1)
+}
+
+// crawlDelay adds a Crawl-delay to the current group, which it does not close.
+func (c *compiler) crawlDelay(value string, line int) {
+	seconds, ok := parseDelay(value)
+	if !ok || !c.began {
+		return
+	}
+	d := delay{seconds, uint32(line)}
+	if !c.open {
+		c.addDelay(d)
+	} else if c.delay.line == 0 || seconds > c.delay.seconds {
+		c.delay = d
+	}
+}
+
+func (c *compiler) addDelay(d delay) {
+	s := &c.file.sections[c.here]
+	if s.delayLine == 0 || d.seconds > s.delay {
+		s.delay, s.delayLine = d.seconds, d.line
+	}
+}
+
+// parseDelay reads digits with at most one decimal point.
+func parseDelay(value string) (seconds float64, ok bool) {
+	if strings.Trim(value, "0123456789.") != "" {
+		return 0, false // no sign, no exponent, no Inf
+	}
+	seconds, err := strconv.ParseFloat(value, 64)
+	return seconds, err == nil && !math.IsInf(seconds, 0)
+}
+
+// finish lays everything out as a File keeps it.
+func (c *compiler) finish() {
+	c.finishNames()
+	c.finishRules()
+}
+
+func (c *compiler) finishRules() {
+	f := c.file
+	slices.SortStableFunc(c.pending, func(a, b pendingRule) int {
+		if a.section != b.section {
+			return cmp.Compare(a.section, b.section)
+		}
+		if a.query != b.query {
+			if b.query {
+				return -1
+			}
+			return 1
+		}
+		return 0
+	})
+	f.rules = make([]rule, len(c.pending))
+	for i := range f.sections {
+		f.sections[i].lo = math.MaxUint32
+	}
+	i := 0
+	for n := range f.sections {
+		s := &f.sections[n]
+		s.lo = uint32(i)
+		for i < len(c.pending) && c.pending[i].section == uint32(n) && !c.pending[i].query {
+			f.rules[i] = c.pending[i].rule
+			i++
+		}
+		s.query = uint32(i)
+		for i < len(c.pending) && c.pending[i].section == uint32(n) {
+			f.rules[i] = c.pending[i].rule
+			i++
+		}
+		s.hi = uint32(i)
+		f.index(s.rules(f))
+		f.index(s.queryRules(f))
+	}
+}
+
+// finishNames sorts the names and notes the sections of each.
+func (c *compiler) finishNames() {
+	f := c.file
+	sections := make([][]uint32, len(c.ids))
+	for key, n := range c.bySet {
+		for i := 0; i < len(key); i += 4 {
+			id := binary.BigEndian.Uint32([]byte(key[i:]))
+			sections[id] = append(sections[id], n)
+		}
+	}
+	names := make([]string, 0, len(c.ids))
+	for n := range c.ids {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var extra []byte
+	for _, n := range names {
+		list := sections[c.ids[n]]
+		slices.Sort(list)
+		r := ref(len(f.lists)) | many
+		f.lists = append(append(f.lists, uint32(len(list))), list...)
+		if n == "*" {
+			f.star = r
+			continue
+		}
+		extra = append(extra, n...)
+		f.names = append(f.names, name{uint32(len(extra)), r})
+	}
+	for i := range f.odd {
+		f.odd[i].at += uint32(len(extra))
+	}
+	f.extra = string(append(extra, c.extra...))
+}

@@ -1,0 +1,166 @@
+package robotstxt
+
+import "strings"
+
+// A section is the rules of all groups that are for the same crawlers.
+type section struct {
+	lo, query, hi uint32 // File.rules[lo:query], and those for the second comparison
+	delayLine     uint32 // of Crawl-delay; 0: there is none
+	delay         float64
+	hasAllow      bool
+}
+
+func (s *section) rules(f *File) []rule      { return f.rules[s.lo:s.query] }
+func (s *section) queryRules(f *File) []rule { return f.rules[s.query:s.hi] }
+
+// A ref leads from a name to its sections: to the only one, or, with the bit many,
+// to a place in File.lists.
+type ref uint32
+
+const (
+	many ref = 1 << 31
+	none ref = 1<<32 - 1
+)
+
+// A name is one that a User-agent line gives, in lower case.
+type name struct {
+	end uint32 // in File.extra; it begins where the one before ends
+	ref ref
+}
+
+// name returns the i-th name.
+func (f *File) name(i int) string {
+	start := uint32(0)
+	if i > 0 {
+		start = f.names[i-1].end
+	}
+	return f.extra[start:f.names[i].end]
+}
+
+// sectionsOf returns the indices of the sections that r leads to.
+func (f *File) sectionsOf(r ref) []uint32 {
+	list := f.lists[r&^many:]
+	return list[1 : 1+list[0]]
+}
+
+// A Group is the set of rules that one crawler must obey. The zero Group has none.
+type Group struct {
+	file  *File
+	ref   ref
+	named int32 // 1 + the index of its name; 0: "*"
+	token string
+}
+
+// Group returns the group of the first of the product tokens that has one, else
+// the group of "*", else the zero Group. Tokens are compared whole and ignoring
+// case (RFC 9309, 2.2.1); what is no valid token has no group.
+func (f *File) Group(tokens ...string) Group {
+	for _, token := range tokens {
+		if i, ok := f.find(token); ok {
+			return Group{file: f, ref: f.names[i].ref, named: int32(i + 1), token: token}
+		}
+	}
+	if f.star == none {
+		return Group{}
+	}
+	return Group{file: f, ref: f.star}
+}
+
+// find looks a token up among the names.
+func (f *File) find(token string) (i int, ok bool) {
+	lo, hi := 0, len(f.names)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := compareFold(f.name(mid), token); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, false
+}
+
+// compareFold compares name, which is in lower case, with token in any case.
+func compareFold(name, token string) int {
+	for i := range min(len(name), len(token)) {
+		if c := int(name[i]) - int(lower(token[i])); c != 0 {
+			return c
+		}
+	}
+	return len(name) - len(token)
+}
+
+// OK reports whether there is a group at all.
+func (g Group) OK() bool { return g.file != nil }
+
+// Name returns the group's name in lower case, or "*", or "" if there is none.
+func (g Group) Name() string {
+	switch {
+	case g.file == nil:
+		return ""
+	case g.named == 0:
+		return "*"
+	}
+	return g.file.name(int(g.named) - 1)
+}
+
+// Token returns the product token that selected the group, as it was passed in.
+// It is empty for "*".
+func (g Group) Token() string { return g.token }
+
+// HasAllow reports whether the group has an Allow rule that can match something.
+func (g Group) HasAllow() bool {
+	if g.file == nil {
+		return false
+	}
+	for _, i := range g.file.sectionsOf(g.ref) {
+		if g.file.sections[i].hasAllow {
+			return true
+		}
+	}
+	return false
+}
+
+// CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
+func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
+	if g.file == nil {
+		return 0, 0, false
+	}
+	for _, i := range g.file.sectionsOf(g.ref) {
+		s := &g.file.sections[i]
+		if s.delayLine != 0 && (!ok || s.delay > seconds) {
+			seconds, line, ok = s.delay, int(s.delayLine), true
+		}
+	}
+	return seconds, line, ok
+}
+
+// namesIn returns the names that a User-agent line gives: the longest prefix of
+// its value that may stand in a product token, and the shorter one without digits
+// that Google's parser reads, if it differs. Sites write for both.
+func namesIn(value string) (long, short string) {
+	n, letters := 0, -1
+	for n < len(value) && isTokenByte(value[n]) {
+		if letters < 0 && '0' <= value[n] && value[n] <= '9' {
+			letters = n
+		}
+		n++
+	}
+	if letters < 0 {
+		return value[:n], ""
+	}
+	return value[:n], value[:letters]
+}
+
+// isEveryone reports whether a User-agent line means all crawlers.
+func isEveryone(value string) bool {
+	return strings.HasPrefix(value, "*") && (len(value) == 1 || isSpace(value[1]))
+}
+
+func isTokenByte(c byte) bool {
+	l := lower(c)
+	return 'a' <= l && l <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}

@@ -1,0 +1,153 @@
+package robotstxt
+
+import "strings"
+
+// A rule and a path are compared octet by octet in one normal form, so that it
+// does not matter which of the spellings of a character their authors chose (RFC
+// 9309, 2.2.2):
+//
+//   - bytes that may not stand in a URL are percent-encoded: those outside ASCII,
+//     controls, space and "<>\^`{|}
+//   - the hex digits of a percent-encoded byte are upper case
+//   - unreserved characters are never encoded: %7E is ~
+//   - reserved ones stay as they are: %2F is not a slash
+//   - in a path * and $ are encoded, so that in a rule %2A and %24 mean the
+//     characters themselves, and * and $ the wildcards
+//   - a percent sign without two hex digits stays as it is
+
+const upperHex = "0123456789ABCDEF"
+
+// What becomes of a byte. There is one table for paths and one for rules.
+const (
+	keep = iota
+	encode
+	percent
+)
+
+var (
+	pathBytes = byteTable("*$")
+	ruleBytes = byteTable("$") // but for the last byte, a $ is one of the path
+)
+
+func byteTable(also string) (table [256]uint8) {
+	for c := range table {
+		if c <= ' ' || c >= 0x7F || strings.IndexByte("\"<>\\^`{|}"+also, byte(c)) >= 0 {
+			table[c] = encode
+		}
+	}
+	table['%'] = percent
+	return table
+}
+
+// Normalize returns the normal form of the path and query of a URL.
+func Normalize(path string) string {
+	i := firstChange(path, &pathBytes)
+	if i < 0 {
+		return path
+	}
+	return string(appendNormal(make([]byte, 0, len(path)+16), path, &pathBytes))
+}
+
+// appendPattern appends the normal form of a rule's pattern to dst.
+func appendPattern(dst []byte, pattern string) []byte {
+	body, anchored := strings.CutSuffix(pattern, "$")
+	dst = appendNormal(dst, body, &ruleBytes)
+	if anchored {
+		dst = append(dst, '$')
+	}
+	return dst
+}
+
+// patternIsNormal reports whether appendPattern would append pattern as it is.
+func patternIsNormal(pattern string) bool {
+	return firstChange(strings.TrimSuffix(pattern, "$"), &ruleBytes) < 0
+}
+
+// firstChange returns where s ceases to be in normal form, or -1.
+func firstChange(s string, table *[256]uint8) int {
+	for i := 0; i < len(s); i++ {
+		switch table[s[i]] {
+		case encode:
+			return i
+		case percent:
+			c, ok := unescape(s[i:])
+			if ok && (unreserved(c) || isLowerHex(s[i+1]) || isLowerHex(s[i+2])) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// appendNormal appends the normal form of s to dst.
+func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
+	stray := 0 // where in dst the last percent sign without hex digits is
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch table[c] {
+		case keep:
+			dst = append(dst, c)
+		case encode:
+			dst = appendEscaped(dst, c)
+		case percent:
+			c, ok := unescape(s[i:])
+			if !ok {
+				stray = len(dst)
+				dst = append(dst, '%')
+				continue
+			}
+			i += 2
+			if unreserved(c) && !completes(dst[stray:], c) {
+				dst = append(dst, c)
+			} else {
+				dst = appendEscaped(dst, c)
+			}
+		}
+	}
+	return dst
+}
+
+// completes reports whether c could become a hex digit of the stray percent sign
+// that tail begins with. %%37E is such a sign, a 7 and an E: with the 7 decoded,
+// the three would read as a ~.
+func completes(tail []byte, c byte) bool {
+	if len(tail) == 0 || tail[0] != '%' || !isHex(c) {
+		return false
+	}
+	return len(tail) == 1 || len(tail) == 2 && isHex(tail[1])
+}
+
+func appendEscaped(dst []byte, c byte) []byte {
+	return append(dst, '%', upperHex[c>>4], upperHex[c&15])
+}
+
+// unescape returns the byte that s, which begins with a percent sign, stands for.
+func unescape(s string) (c byte, ok bool) {
+	if len(s) < 3 || !isHex(s[1]) || !isHex(s[2]) {
+		return 0, false
+	}
+	return hexValue(s[1])<<4 | hexValue(s[2]), true
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || isLowerHex(c)
+}
+
+func isLowerHex(c byte) bool { return 'a' <= c && c <= 'f' }
+
+func hexValue(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	}
+	return c - 'a' + 10
+}
+
+// unreserved is the set of RFC 3986, 2.3.
+func unreserved(c byte) bool {
+	c2 := lower(c)
+	return 'a' <= c2 && c2 <= 'z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
+}

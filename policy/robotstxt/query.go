@@ -1,0 +1,50 @@
+package robotstxt
+
+import "strings"
+
+// RFC 9309, 2.2.2, has a table of paths and rules that must match. One row compares
+// ?baz=https://foo.bar with ?baz=https%3A%2F%2Ffoo.bar, which the normal form keeps
+// apart, as it must: before the question mark %2F is not a slash. So what does not
+// match as it stands is compared once more, with these characters encoded on both
+// sides from the first question mark on.
+const queryDelims = ":/?@[]"
+
+// encodeQuery encodes queryDelims after the first question mark of s.
+func encodeQuery(s string) string {
+	i := strings.IndexByte(s, '?')
+	if i < 0 || strings.IndexAny(s[i+1:], queryDelims) < 0 {
+		return s
+	}
+	encoded := make([]byte, i+1, len(s)+16)
+	copy(encoded, s)
+	for _, c := range []byte(s[i+1:]) {
+		if strings.IndexByte(queryDelims, c) >= 0 {
+			encoded = appendEscaped(encoded, c)
+		} else {
+			encoded = append(encoded, c)
+		}
+	}
+	return string(encoded)
+}
+
+// comparesQuery reports whether a second comparison can tell anything about a
+// pattern: only if the part of it that may lie in a query mentions one of
+// queryDelims. In any other it could but match the inside of an encoded byte.
+func comparesQuery(pattern string) bool {
+	i := strings.IndexAny(pattern, "?*")
+	if i < 0 {
+		return false
+	}
+	encoded := encodeQuery(pattern[i:])
+	for {
+		j := strings.IndexByte(encoded, '%')
+		if j < 0 {
+			return false
+		}
+		encoded = encoded[j:]
+		if c, ok := unescape(encoded); ok && strings.IndexByte(queryDelims, c) >= 0 {
+			return true
+		}
+		encoded = encoded[1:]
+	}
+}

@@ -1,0 +1,120 @@
+// Package robotstxt parses robots.txt files and decides whether a crawler may
+// ask for a path, as specified by RFC 9309.
+//
+// It does no I/O. Fetching, caching, and deciding what a failed fetch means
+// belong to package policy.
+//
+// The way of a file through the package is the way of its source files:
+//
+//	text.go     bytes to text: limit, byte order marks, UTF-16
+//	line.go     text to records: a line number, a key, a value
+//	compile.go  records to groups and rules
+//	index.go    the rules of a group, ordered so that few need looking at
+//	group.go    which group a crawler obeys
+//	match.go    which rule of that group governs a path
+//	decide.go   the verdict
+//
+// Rules and paths are compared in one normal form (normal.go), and url.go takes
+// the path out of whatever somebody calls a URL.
+package robotstxt
+
+import "unsafe"
+
+// A File is a parsed robots.txt. It is immutable, and so safe for use by
+// several goroutines at once.
+//
+// A proxy keeps one for every origin it has met, which is why it is a handful
+// of flat slices: rules hold offsets into the text instead of strings.
+type File struct {
+	body      string // the bytes that were parsed
+	text      string // body as UTF-8: the same string, unless body is UTF-16
+	start     int    // where in text the first line begins: after a byte order mark
+	truncated bool
+
+	extra    string    // lower-case names, and the patterns that differ from what was written
+	rules    []rule    // section by section, each in the order that index.go wants
+	odd      []oddRule // what a rule cannot hold itself, where it is not in normal form as written
+	sections []section // rules that bind the same crawlers
+	names    []name    // ascending
+	lists    []uint32  // names with several sections: a count, then that many sections
+	star     ref       // the sections of "*"
+}
+
+// Parse reads a robots.txt. It never fails: a line that means nothing is passed
+// over, and an HTML page is a file without rules.
+//
+// If limit is positive and data is longer, the rest is not read, nor is the line
+// that the limit cuts in two. A caller that wants Truncated to be right must not
+// cut data at the limit itself: one byte more is enough.
+func Parse(data []byte, limit int) *File {
+	f := decode(data, limit)
+	compile(f)
+	return f
+}
+
+// Body returns exactly the bytes that were parsed.
+func (f *File) Body() string { return f.body }
+
+// Truncated reports whether the limit has cut something off.
+func (f *File) Truncated() bool { return f.truncated }
+
+// Size returns about how many bytes of memory the File keeps.
+func (f *File) Size() int {
+	size := allocated(unsafe.Sizeof(*f)) +
+		allocated(uintptr(len(f.body))) +
+		allocated(uintptr(len(f.extra))) +
+		allocated(uintptr(cap(f.rules))*unsafe.Sizeof(rule{})) +
+		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
+		allocated(uintptr(cap(f.sections))*unsafe.Sizeof(section{})) +
+		allocated(uintptr(cap(f.names))*unsafe.Sizeof(name{})) +
+		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0)))
+	if len(f.text) != len(f.body) || unsafe.StringData(f.text) != unsafe.StringData(f.body) {
+		size += allocated(uintptr(len(f.text)))
+	}
+	return size
+}
+
+// allocated estimates what an object of n bytes takes: Go rounds up to size
+// classes about an eighth apart, and large objects to whole pages.
+func allocated(n uintptr) int {
+	switch {
+	case n == 0:
+		return 0
+	case n > 32<<10:
+		return int(n+8191) &^ 8191
+	case n < 128:
+		return int(n+15) &^ 15
+	}
+	return int(n + n/16)
+}
+
+// Sitemaps returns the values of all Sitemap records, which belong to no group
+// (RFC 9309, 2.2.4).
+func (f *File) Sitemaps() []string {
+	var urls []string
+	for s := f.scan(); s.next(); {
+		if s.kind == sitemap && s.value != "" {
+			urls = append(urls, s.value)
+		}
+	}
+	return urls
+}
+
+// A Record is a line with a key that this package knows nothing about.
+type Record struct {
+	Line  int // 1-based
+	Key   string
+	Value string
+}
+
+// Records returns every unknown record, for those who know more of them. Where
+// they stand takes no memory: the text is read again.
+func (f *File) Records() []Record {
+	var records []Record
+	for s := f.scan(); s.next(); {
+		if s.kind == unknown {
+			records = append(records, Record{Line: s.line, Key: s.key, Value: s.value})
+		}
+	}
+	return records
+}

@@ -1,0 +1,108 @@
+package robotstxt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"unicode/utf16"
+)
+
+// maxText bounds what is read when the caller sets no limit: a rule keeps the
+// length of its pattern in 28 bits.
+const maxText = 1<<28 - 1
+
+// decode returns a File that has its body and text, and no rules yet.
+func decode(data []byte, limit int) *File {
+	if limit <= 0 || limit > maxText {
+		limit = maxText
+	}
+	order, wide := utf16Order(data[:min(len(data), limit)])
+	f := &File{truncated: len(data) > limit, star: none}
+	if f.truncated {
+		if wide {
+			data = cutWide(data, limit, order)
+		} else {
+			data = cut(data, limit)
+		}
+	}
+	f.body = string(data)
+	if wide {
+		f.text = decodeWide(data[min(2, len(data)):], order)
+		return f
+	}
+	f.text = f.body
+	f.start = bomLen(f.body)
+	return f
+}
+
+// cut returns the whole lines among the first limit bytes of data.
+func cut(data []byte, limit int) []byte {
+	if endsLine(data[limit]) {
+		return data[:limit] // the limit falls on the end of a line, which is whole then
+	}
+	return data[:1+bytes.LastIndexAny(data[:limit], "\r\n\x00")]
+}
+
+// endsLine reports whether c ends a line. NUL does since Google's parser, and so
+// many a site, reads it like that.
+func endsLine(c byte) bool { return c == '\n' || c == '\r' || c == 0 }
+
+// bomLen returns how many bytes of a UTF-8 byte order mark text begins with. Some
+// tools leave one that is cut short; no key begins with such a byte.
+func bomLen(text string) int {
+	const bom = "\xEF\xBB\xBF"
+	n := 0
+	for n < len(bom) && n < len(text) && text[n] == bom[n] {
+		n++
+	}
+	return n
+}
+
+// utf16Order returns the byte order of data if it is UTF-16. RFC 9309, 2.2, wants
+// UTF-8, but an editor may have thought otherwise. The mark alone is not trusted:
+// in a text without a single NUL there is no ASCII, hence no rule.
+func utf16Order(data []byte) (binary.ByteOrder, bool) {
+	if len(data) < 2 || bytes.IndexByte(data, 0) < 0 {
+		return nil, false
+	}
+	switch {
+	case data[0] == 0xFF && data[1] == 0xFE:
+		return binary.LittleEndian, true
+	case data[0] == 0xFE && data[1] == 0xFF:
+		return binary.BigEndian, true
+	}
+	return nil, false
+}
+
+// cutWide is cut for UTF-16.
+func cutWide(data []byte, limit int, order binary.ByteOrder) []byte {
+	for n := limit &^ 1; n >= 2; n -= 2 {
+		if n+2 <= len(data) && n == limit&^1 && endsWideLine(order.Uint16(data[n:])) {
+			return data[:n]
+		}
+		if endsWideLine(order.Uint16(data[n-2:])) {
+			return data[:n]
+		}
+	}
+	return nil
+}
+
+func endsWideLine(u uint16) bool { return u < 0x80 && endsLine(byte(u)) }
+
+// decodeWide turns UTF-16 into UTF-8. Half a character at the end is dropped,
+// half a surrogate pair becomes U+FFFD.
+func decodeWide(data []byte, order binary.ByteOrder) string {
+	var text strings.Builder
+	text.Grow(len(data) / 2)
+	for len(data) >= 2 {
+		r := rune(order.Uint16(data))
+		data = data[2:]
+		if utf16.IsSurrogate(r) && len(data) >= 2 {
+			if pair := utf16.DecodeRune(r, rune(order.Uint16(data))); pair != '\uFFFD' {
+				r, data = pair, data[2:]
+			}
+		}
+		text.WriteRune(r) // a lone surrogate is written as U+FFFD
+	}
+	return text.String()
+}

@@ -1,0 +1,110 @@
+package robotstxt
+
+import "strings"
+
+// PathOf returns the path and query of a URL, or of what somebody takes for one:
+// "example.com/x", "//example.com/x", "/x", "http://example.com?x" and
+// "http://example.com;x" are understood. The fragment is dropped, dot segments are
+// removed; nothing else is rewritten. The result begins with a slash.
+func PathOf(rawURL string) string {
+	url := strings.Trim(rawURL, " \t\r\n\v\f")
+	url, _, _ = strings.Cut(url, "#")
+	i := strings.IndexAny(afterScheme(url), "/?;")
+	if i < 0 {
+		return "/"
+	}
+	target := afterScheme(url)[i:]
+	if target[0] != '/' {
+		target = "/" + target
+	}
+	path, query, _ := strings.Cut(target, "?")
+	clean := RemoveDotSegments(path)
+	if len(clean) == len(path) {
+		return target
+	}
+	if len(path) == len(target) {
+		return clean
+	}
+	return clean + "?" + query
+}
+
+// afterScheme returns what follows "scheme://" or "//", which is the authority.
+// In "example.com/?u=http://a" the colon comes too late to end a scheme.
+func afterScheme(url string) string {
+	if rest, ok := strings.CutPrefix(url, "//"); ok {
+		return rest
+	}
+	i := strings.Index(url, "://")
+	if i < 0 || strings.IndexAny(url[:i], "/?;") >= 0 {
+		return url
+	}
+	return url[i+len("://"):]
+}
+
+// RemoveDotSegments resolves "." and ".." in a path, which comes without its query
+// (RFC 3986, 5.2.4). Servers read %2e as a dot there, so do we. Empty segments
+// stay. The result begins with a slash.
+func RemoveDotSegments(path string) string {
+	if strings.HasPrefix(path, "/") && !hasDotSegment(path) {
+		return path
+	}
+	kept := make([]byte, 0, len(path)+1)
+	rest := strings.TrimPrefix(path, "/")
+	for {
+		segment, after, more := strings.Cut(rest, "/")
+		switch dots(segment) {
+		case 0:
+			kept = append(kept, '/')
+			kept = append(kept, segment...)
+		case 1:
+			if !more {
+				kept = append(kept, '/')
+			}
+		case 2:
+			if i := strings.LastIndexByte(string(kept), '/'); i >= 0 {
+				kept = kept[:i]
+			}
+			if !more {
+				kept = append(kept, '/')
+			}
+		}
+		if !more {
+			break
+		}
+		rest = after
+	}
+	return string(kept)
+}
+
+// hasDotSegment reports whether any segment of path is "." or "..".
+func hasDotSegment(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] != '/' || i+1 == len(path) || path[i+1] != '.' && path[i+1] != '%' {
+			continue
+		}
+		segment, _, _ := strings.Cut(path[i+1:], "/")
+		if dots(segment) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// dots returns 1 if segment is ".", 2 if it is "..", encoded or not, else 0.
+func dots(segment string) int {
+	n := 0
+	for segment != "" {
+		switch {
+		case segment[0] == '.':
+			segment = segment[1:]
+		case len(segment) >= 3 && segment[:2] == "%2" && lower(segment[2]) == 'e':
+			segment = segment[3:]
+		default:
+			return 0
+		}
+		if n++; n > 2 {
+			return 0
+		}
+	}
+	return n
+}

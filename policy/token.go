@@ -1,0 +1,159 @@
+package policy
+
+import "strings"
+
+// maxUserAgent bounds how much of a User-Agent header is read for its product
+// token. Whoever has not introduced himself by then stays anonymous.
+const maxUserAgent = 1024
+
+// ProductToken returns the name by which robots.txt files call the crawler that
+// sends this User-Agent header, or "" if it does not say: then only the rules for
+// everyone apply (RFC 9309, 2.2.1).
+//
+// The first product that isn't a browser's is the crawler's own. Crawlers that
+// pose as browsers introduce themselves in a comment: after "compatible;", or else
+// as the first thing there that has a version.
+func ProductToken(userAgent string) string {
+	userAgent = userAgent[:min(len(userAgent), maxUserAgent)]
+	compatible, versioned := "", ""
+	for rest := userAgent; rest != ""; {
+		if rest[0] != '(' {
+			i := strings.IndexByte(rest, '(')
+			if i < 0 {
+				i = len(rest)
+			}
+			if token := firstProduct(rest[:i]); token != "" {
+				return token
+			}
+			rest = rest[i:]
+			continue
+		}
+		n := commentLen(rest)
+		c, v := namesInComment(rest[:n])
+		if compatible == "" {
+			compatible = c
+		}
+		if versioned == "" {
+			versioned = v
+		}
+		rest = rest[n:]
+	}
+	if compatible != "" {
+		return compatible
+	}
+	return versioned
+}
+
+// ValidToken reports whether s may be configured as a product token.
+func ValidToken(s string) bool {
+	return s != "" && tokenLen(s) == len(s)
+}
+
+// commentLen returns the length of the comment that s begins with. Comments nest,
+// a backslash quotes (RFC 9110, 5.6.5), and one that is not closed goes on to the end.
+func commentLen(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// firstProduct returns the name of the first product in s, a part of a User-Agent
+// outside its comments, that no browser sends.
+func firstProduct(s string) string {
+	for word := range strings.FieldsSeq(s) {
+		if name := crawlerName(word); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// namesInComment returns the name after the first "compatible;" that a crawler
+// follows, and the first that stands before a slash and a digit.
+func namesInComment(comment string) (compatible, versioned string) {
+	afterCompatible := false
+	for item := range strings.FieldsFuncSeq(comment, endsItem) {
+		item = strings.TrimSpace(item)
+		if afterCompatible && compatible == "" {
+			compatible = crawlerName(item)
+		}
+		afterCompatible = strings.EqualFold(item, "compatible")
+		for word := range strings.FieldsSeq(item) {
+			n := tokenLen(word)
+			if versioned == "" && n+1 < len(word) && word[n] == '/' && isDigit(word[n+1]) {
+				versioned = crawlerName(word)
+			}
+		}
+	}
+	return compatible, versioned
+}
+
+// endsItem reports whether r separates what is said in a comment.
+func endsItem(r rune) bool { return r == ';' || r == ',' || r == '(' || r == ')' }
+
+// crawlerName returns the product token that s begins with. There is none if s
+// is a number, a URL or an address, or if a browser calls itself so.
+func crawlerName(s string) string {
+	n := tokenLen(s)
+	name := s[:n]
+	if n < len(s) && (s[n] == ':' || s[n] == '@') {
+		return ""
+	}
+	if strings.Trim(name, "0123456789-_") == "" || browserNames[strings.ToLower(name)] {
+		return ""
+	}
+	return name
+}
+
+// tokenLen returns how many of the first bytes of s may stand in a product token:
+// those of RFC 9309, and digits, which many a crawler has.
+func tokenLen(s string) int {
+	n := 0
+	for n < len(s) && (isLetter(s[n]) || isDigit(s[n]) || s[n] == '-' || s[n] == '_') {
+		n++
+	}
+	return n
+}
+
+func isLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// browserNames are the words by which browsers introduce themselves, in lower
+// case. They say nothing about who drives the browser.
+var browserNames = browserSet(`
+	Mozilla like
+
+	AppleWebKit KHTML Gecko Goanna Presto Trident Blink WebView
+
+	Chrome HeadlessChrome Chromium CriOS
+	Firefox FxiOS Focus Klar Iceweasel IceCat SeaMonkey PaleMoon Waterfox LibreWolf Minefield Fennec
+	Safari Version Mobile Epiphany
+	Edg Edge EdgA EdgiOS MSIE MSIEMobile IEMobile
+	Opera OPR OPT OPiOS OPX Opera-Mini Opera-Mobi
+	Brave Vivaldi YaBrowser Yowser SamsungBrowser UCBrowser UBrowser UCWEB MiuiBrowser HuaweiBrowser
+	QQBrowser MQQBrowser Whale Silk Silk-Accelerated Puffin DuckDuckGo Ddg Konqueror Falkon QupZilla
+	Maxthon Sleipnir Iron Coast GSA NintendoBrowser PhantomJS QtWebEngine Electron
+
+	Build Profile Configuration Release Series60 SymbianOS SymbOS Tablet TV SmartTV SMART-TV
+	Windows Macintosh X11 Linux Ubuntu Fedora Debian CentOS Android iPhone iPad CrOS
+`)
+
+func browserSet(names string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		set[strings.ToLower(name)] = true
+	}
+	return set
+}
