@@ -2,9 +2,9 @@ package policy
 
 import "strings"
 
-// maxUserAgent bounds how much of a User-Agent header is read for its product
+// maxTokenSearch bounds how much of a User-Agent header is read for its product
 // token. Whoever has not introduced himself by then stays anonymous.
-const maxUserAgent = 1024
+const maxTokenSearch = 1024
 
 // ProductToken returns the name by which robots.txt files call the crawler that
 // sends this User-Agent header, or "" if it does not say: then only the rules for
@@ -14,7 +14,7 @@ const maxUserAgent = 1024
 // pose as browsers introduce themselves in a comment: after "compatible;", or else
 // as the first thing there that has a version.
 func ProductToken(userAgent string) string {
-	userAgent = userAgent[:min(len(userAgent), maxUserAgent)]
+	userAgent = userAgent[:min(len(userAgent), maxTokenSearch)]
 	compatible, versioned := "", ""
 	for rest := userAgent; rest != ""; {
 		if rest[0] != '(' {
@@ -91,7 +91,7 @@ func namesInComment(comment string) (compatible, versioned string) {
 		afterCompatible = strings.EqualFold(item, "compatible")
 		for word := range strings.FieldsSeq(item) {
 			n := tokenLen(word)
-			if versioned == "" && n+1 < len(word) && word[n] == '/' && isDigit(word[n+1]) {
+			if versioned == "" && n+1 < len(word) && word[n] == '/' && asciiDigit(word[n+1]) {
 				versioned = crawlerName(word)
 			}
 		}
@@ -120,15 +120,15 @@ func crawlerName(s string) string {
 // those of RFC 9309, and digits, which many a crawler has.
 func tokenLen(s string) int {
 	n := 0
-	for n < len(s) && (isLetter(s[n]) || isDigit(s[n]) || s[n] == '-' || s[n] == '_') {
+	for n < len(s) && (asciiLetter(s[n]) || asciiDigit(s[n]) || s[n] == '-' || s[n] == '_') {
 		n++
 	}
 	return n
 }
 
-func isLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
+func asciiLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func asciiDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // browserNames are the words by which browsers introduce themselves, in lower
 // case. They say nothing about who drives the browser.
