@@ -1,0 +1,190 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/internal/glob"
+)
+
+// check reports every value that is of the right type but can't be meant.
+func (c *Config) check() {
+	c.checkListeners()
+	for i := range c.Crawlers {
+		c.checkCrawler(i)
+	}
+	for i := range c.Overrides {
+		c.checkOverride(i)
+	}
+	c.checkRobots()
+	c.checkEgress()
+	c.checkBounds()
+	c.checkFiles()
+	c.checkSupported()
+}
+
+func (c *Config) checkListeners() {
+	s := &c.source
+	if err := checkListen(c.Listen); err != nil {
+		s.mistake("listen", "%v", err)
+	}
+	if c.Admin.Listen != "" {
+		if err := checkListen(c.Admin.Listen); err != nil {
+			s.mistake("admin.listen", "%v", err)
+		}
+		if c.Admin.Listen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			at := "admin.listen"
+			if !s.has(at) {
+				at = "listen"
+			}
+			s.mistake(at, "listen and admin.listen are both %s: give each its own port", c.Listen)
+		}
+	}
+	for i, host := range c.Admin.Hosts {
+		name, err := glob.Name(host)
+		if err != nil {
+			s.mistake(fmt.Sprintf("admin.hosts[%d]", i), "%q is no host name: %v", cut(host), err)
+			continue
+		}
+		c.Admin.Hosts[i] = name
+	}
+}
+
+var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
+
+func (c *Config) checkCrawler(i int) {
+	s, crawler, path := &c.source, c.Crawlers[i], fmt.Sprintf("crawlers[%d]", i)
+	if crawler.Name == "" {
+		s.mistake(path+".name", "is missing: every crawler needs one")
+	}
+	for j, earlier := range c.Crawlers[:i] {
+		if crawler.Name != "" && earlier.Name == crawler.Name {
+			s.mistake(path+".name", "%q is taken, by line %d: every crawler needs a name of its own", cut(crawler.Name), s.line(fmt.Sprintf("crawlers[%d].name", j)))
+			break
+		}
+	}
+	for j, token := range crawler.ProductTokens {
+		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)
+		switch {
+		case token == "*":
+			s.mistake(at, "* is what every crawler falls back to: leave it out")
+		case !productToken.MatchString(token):
+			s.mistake(at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", cut(token))
+		}
+	}
+	if crawler.MaxConnections < 0 {
+		s.mistake(path+".max_connections", "can't be negative; 0 is no limit")
+	}
+}
+
+func (c *Config) checkOverride(i int) {
+	s, o, path := &c.source, c.Overrides[i], fmt.Sprintf("overrides[%d]", i)
+	if len(o.Hosts) == 0 {
+		s.mistake(path+".hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
+	}
+	for j, p := range o.Paths {
+		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "*") {
+			s.mistake(fmt.Sprintf("%s.paths[%d]", path, j), "%q can't match: a path starts with / or *", cut(p))
+		}
+	}
+	for j, name := range o.Crawlers {
+		known := func(crawler Crawler) bool { return crawler.Name == name }
+		if !slices.ContainsFunc(c.CrawlersOrDefault(), known) {
+			s.mistake(fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), c.crawlerNames())
+		}
+	}
+	if o.Action == "" {
+		s.mistake(path+".action", "is missing: write allow or deny")
+	}
+	if strings.TrimSpace(o.Reason) == "" {
+		s.mistake(path+".reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
+	}
+}
+
+func (c *Config) crawlerNames() string {
+	var names []string
+	for _, crawler := range c.CrawlersOrDefault() {
+		if crawler.Name != "" {
+			names = append(names, crawler.Name)
+		}
+	}
+	const few = 10
+	if len(names) > few {
+		names = append(names[:few], "…")
+	}
+	return cmp.Or(strings.Join(names, ", "), "a crawler with a name")
+}
+
+func (c *Config) checkRobots() {
+	s, r := &c.source, &c.Robots
+	if r.MaxAge <= 0 || r.MaxAge > 24*time.Hour {
+		s.mistake("robots.max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", short(r.MaxAge))
+	}
+	// Who shortens max_age need not know that min_age has a default.
+	if !s.has("robots.min_age") {
+		r.MinAge = min(r.MinAge, r.MaxAge)
+	}
+	if r.MinAge > r.MaxAge && !s.bad["robots.max_age"] {
+		s.mistake("robots.min_age", "%s is more than robots.max_age, %s", short(r.MinAge), short(r.MaxAge))
+	}
+	if r.MaxBytes < 500*KiB {
+		s.mistake("robots.max_bytes", "%v is too little: at least 500KiB (RFC 9309, section 2.5)", r.MaxBytes)
+	}
+	if r.MaxRedirects < 0 || r.MaxRedirects > 20 {
+		s.mistake("robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
+	}
+}
+
+func (c *Config) checkEgress() {
+	for i, port := range c.Egress.Ports {
+		if port < 1 || port > 65535 {
+			c.source.mistake(fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
+		}
+	}
+}
+
+// checkBounds holds the keys that must be more than nothing, and those for
+// which nothing has a meaning.
+func (c *Config) checkBounds() {
+	for path, value := range map[string]time.Duration{
+		"robots.timeout":                 c.Robots.Timeout,
+		"tags.head_timeout":              c.Tags.HeadTimeout,
+		"egress.dial_timeout":            c.Egress.DialTimeout,
+		"egress.response_header_timeout": c.Egress.ResponseHeaderTimeout,
+		"egress.idle_timeout":            c.Egress.IdleTimeout,
+		"limits.header_timeout":          c.Limits.HeaderTimeout,
+		"limits.idle_timeout":            c.Limits.IdleTimeout,
+	} {
+		if value <= 0 {
+			c.source.mistake(path, "must be more than 0s, such as 10s")
+		}
+	}
+	for path, value := range map[string]Size{
+		"robots.cache_bytes":      c.Robots.CacheBytes,
+		"tags.max_head_bytes":     c.Tags.MaxHeadBytes,
+		"tags.cache_bytes":        c.Tags.CacheBytes,
+		"limits.max_header_bytes": c.Limits.MaxHeaderBytes,
+	} {
+		if value <= 0 {
+			c.source.mistake(path, "must be more than 0B, such as 512KiB")
+		}
+	}
+	if c.Limits.MaxConnections <= 0 {
+		c.source.mistake("limits.max_connections", "must be more than 0, such as 10000")
+	}
+	for path, value := range map[string]int{
+		"egress.max_conns_per_host":         c.Egress.MaxConnsPerHost,
+		"limits.max_connections_per_client": c.Limits.MaxConnectionsPerClient,
+	} {
+		if value < 0 {
+			c.source.mistake(path, "can't be negative; 0 is no limit")
+		}
+	}
+	if c.Log.AuditKeep < 0 {
+		c.source.mistake("log.audit_keep", "can't be negative")
+	}
+}

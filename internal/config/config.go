@@ -1,0 +1,171 @@
+// Package config reads the gate's configuration: YAML, strict, with every
+// mistake reported at once and by its line.
+//
+// It knows what a key means and which values it may have. What is done with
+// them is other packages' business.
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"robotsgate/internal/glob"
+)
+
+// Config is the whole configuration, checked and ready for use. The tags name
+// the keys of the file; a doc tag's text completes "expected …".
+type Config struct {
+	Listen         string        `yaml:"listen" doc:"host:port, such as 127.0.0.1:9309"`
+	DataDir        string        `yaml:"data_dir" doc:"a folder, such as /var/lib/robotsgate"` // "": see [DataDir]
+	Mode           Mode          `yaml:"mode" enum:"enforce,report"`
+	Crawlers       []Crawler     `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
+	UnknownClients ClientsPolicy `yaml:"unknown_clients" enum:"allow,refuse"`
+	Overrides      []Override    `yaml:"overrides"`
+	Robots         Robots        `yaml:"robots"`
+	Tags           Tags          `yaml:"tags"`
+	HTTPS          HTTPS         `yaml:"https"`
+	Egress         Egress        `yaml:"egress"`
+	Limits         Limits        `yaml:"limits"`
+	Admin          Admin         `yaml:"admin"`
+	Log            Log           `yaml:"log"`
+
+	source source
+}
+
+// Mode says what becomes of a request that a rule denies. In a Crawler it may
+// be empty, which means the global one.
+type Mode string
+
+// The modes.
+const (
+	Enforce Mode = "enforce" // refuse it
+	Report  Mode = "report"  // annotate and log, but let it through
+)
+
+// ClientsPolicy says what becomes of clients that match no crawler.
+type ClientsPolicy string
+
+// The policies for unknown clients.
+const (
+	AllowClients  ClientsPolicy = "allow"
+	RefuseClients ClientsPolicy = "refuse"
+)
+
+// A Crawler is a client of the gate. Each kind of key that is given must hold,
+// by one of its values.
+type Crawler struct {
+	Name           string         `yaml:"name" doc:"a name, such as default"`
+	Login          Login          `yaml:"login"`
+	Sources        []netip.Prefix `yaml:"sources"`
+	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text"`
+	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
+	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
+	DenyStatus     int            `yaml:"deny_status" enum:"403,451"`
+	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100"` // 0: no limit
+}
+
+// A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
+type Login struct {
+	User           string `yaml:"user" doc:"a user name, such as news"`
+	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash in quotes"`
+}
+
+// An Override is an operator's exception from robots.txt.
+type Override struct {
+	Hosts    []glob.Glob `yaml:"hosts" glob:"host"`
+	Paths    []string    `yaml:"paths" doc:"a path, such as /api/"`      // robots.txt patterns; empty: all
+	Crawlers []string    `yaml:"crawlers" doc:"the name of a crawler"`   // empty: all
+	Action   Action      `yaml:"action" enum:"allow,deny"`               //
+	Reason   string      `yaml:"reason" doc:"a reason in words"`         // shown in annotations and the audit log
+	Expires  time.Time   `yaml:"expires" doc:"a day such as 2027-03-01"` // the first moment it no longer holds; zero: never
+}
+
+// Action is what an override does.
+type Action string
+
+// The actions of an override.
+const (
+	Allow Action = "allow"
+	Deny  Action = "deny"
+)
+
+// Expired reports whether o no longer holds at now.
+func (o Override) Expired(now time.Time) bool {
+	return !o.Expires.IsZero() && !now.Before(o.Expires)
+}
+
+// Robots says how robots.txt is fetched, kept and read.
+type Robots struct {
+	MaxAge            time.Duration `yaml:"max_age"`
+	MinAge            time.Duration `yaml:"min_age"`
+	StaleFor          time.Duration `yaml:"stale_for"` // 0: never
+	AfterStale        string        `yaml:"after_stale" enum:"disallow,allow,keep"`
+	Timeout           time.Duration `yaml:"timeout"` // the whole fetch, redirects included
+	MaxBytes          Size          `yaml:"max_bytes"`
+	MaxRedirects      int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
+	TooManyRequests   string        `yaml:"too_many_requests" enum:"disallow,allow"`
+	Unavailable       string        `yaml:"unavailable" enum:"allow,keep"`
+	UnreachableStatus int           `yaml:"unreachable_status" enum:"403,503"`
+	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
+	CacheBytes        Size          `yaml:"cache_bytes"`
+	Keep              time.Duration `yaml:"keep"`
+	DiskBytes         Size          `yaml:"disk_bytes"`
+}
+
+// Tags says how robots tags are collected from responses.
+type Tags struct {
+	HTML         bool          `yaml:"html"`
+	MaxHeadBytes Size          `yaml:"max_head_bytes"`
+	HeadTimeout  time.Duration `yaml:"head_timeout"`
+	CacheBytes   Size          `yaml:"cache_bytes"`
+}
+
+// HTTPS says whether and with which CA the gate looks into TLS.
+type HTTPS struct {
+	Intercept   bool        `yaml:"intercept"`
+	Passthrough []glob.Glob `yaml:"passthrough" glob:"host"`
+	CACert      string      `yaml:"ca_cert" doc:"a PEM file, such as ca.pem"` // "": made on first start
+	CAKey       string      `yaml:"ca_key" doc:"a PEM file, such as ca-key.pem"`
+}
+
+// Egress says where the gate may connect to, and how.
+type Egress struct {
+	AllowPrivate          []netip.Prefix `yaml:"allow_private"`
+	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host"`
+	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                           // empty: all
+	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128"`  // nil: none
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem"` // "": the system's roots only
+	DialTimeout           time.Duration  `yaml:"dial_timeout"`
+	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout"`
+	IdleTimeout           time.Duration  `yaml:"idle_timeout"`
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8"` // 0: no limit
+}
+
+// Limits bounds what clients may ask of the gate.
+type Limits struct {
+	MaxHeaderBytes          Size          `yaml:"max_header_bytes"`
+	HeaderTimeout           time.Duration `yaml:"header_timeout"`
+	IdleTimeout             time.Duration `yaml:"idle_timeout"`
+	MaxConnections          int           `yaml:"max_connections" doc:"a whole number, such as 10000"`
+	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100"` // 0: no limit
+	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
+	ShutdownGrace           time.Duration `yaml:"shutdown_grace"`
+}
+
+// Admin is the listener for health, metrics and the status page.
+type Admin struct {
+	Listen string   `yaml:"listen" doc:"host:port, such as 127.0.0.1:9310"` // "": off
+	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`
+}
+
+// Log says what is written down, and where.
+type Log struct {
+	Level         slog.Level `yaml:"level" enum:"debug,info,warn,error"`
+	Format        string     `yaml:"format" enum:"text,json"`
+	Audit         string     `yaml:"audit" doc:"a file, such as audit.jsonl"` // "": none, "-": stdout
+	AuditKeep     int        `yaml:"audit_keep" doc:"a whole number, such as 30"`
+	RedactQuery   bool       `yaml:"redact_query"`
+	AuditRequired bool       `yaml:"audit_required"`
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
+
+var variableName = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
+
+// expand replaces each ${NAME} in text with the value that lookup finds; what
+// it finds is not expanded again. $${ stands for a literal ${. Other dollar
+// signs, such as those of a bcrypt hash, are left alone.
+func expand(text string, lookup func(string) (string, bool)) (out string, replaced bool, err error) {
+	if !strings.Contains(text, "${") {
+		return text, false, nil
+	}
+	out = variable.ReplaceAllStringFunc(text, func(match string) string {
+		if strings.HasPrefix(match, "$$") {
+			return match[1:]
+		}
+		name := variable.FindStringSubmatch(match)[1]
+		if !variableName.MatchString(name) || !strings.HasSuffix(match, "}") {
+			if err == nil {
+				err = fmt.Errorf("%q is no variable: write ${NAME}, or $${ for a literal ${", cut(match))
+			}
+			return match
+		}
+		value, ok := lookup(name)
+		if !ok && err == nil {
+			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
+		}
+		replaced = true
+		return value
+	})
+	return out, replaced, err
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// resolvePaths makes relative paths start at the folder of the file, so that
+// the folder a process happens to run in doesn't matter.
+func (c *Config) resolvePaths(folder string) {
+	for _, p := range []struct {
+		path  string
+		value *string
+	}{
+		{"data_dir", &c.DataDir},
+		{"https.ca_cert", &c.HTTPS.CACert},
+		{"https.ca_key", &c.HTTPS.CAKey},
+		{"egress.ca_file", &c.Egress.CAFile},
+		{"log.audit", &c.Log.Audit},
+	} {
+		switch v := *p.value; {
+		case v == "" || v == "-" && p.path == "log.audit":
+		case v == "~" || strings.HasPrefix(v, "~/"):
+			c.source.mistake(p.path, "~ has a meaning in shells only: write ${HOME}%s", v[1:])
+		case !filepath.IsAbs(v):
+			*p.value = filepath.Join(folder, v)
+		}
+	}
+}
+
+// checkFiles looks at the files that a configuration names, so that a gate
+// doesn't find out at its first request. Whether a CA's key fits its
+// certificate is for package ca to say.
+func (c *Config) checkFiles() {
+	s, h := &c.source, c.HTTPS
+	switch {
+	case h.CACert != "" && h.CAKey == "":
+		s.mistake("https.ca_cert", "https.ca_key is missing: a CA of your own needs both")
+	case h.CACert == "" && h.CAKey != "":
+		s.mistake("https.ca_key", "https.ca_cert is missing: a CA of your own needs both")
+	}
+	if h.CACert != "" {
+		if _, err := readFile(h.CACert, maxFileBytes); err != nil {
+			s.mistake("https.ca_cert", "%s: %v", h.CACert, err)
+		}
+	}
+	if h.CAKey != "" {
+		if _, err := readFile(h.CAKey, maxFileBytes); err != nil {
+			s.mistake("https.ca_key", "%s: %v", h.CAKey, err)
+		}
+	}
+	if f := c.Egress.CAFile; f != "" {
+		data, err := readFile(f, maxFileBytes)
+		if err == nil {
+			err = checkCertificates(data)
+		}
+		if err != nil {
+			s.mistake("egress.ca_file", "%s: %v", f, err)
+		}
+	}
+}
+
+func checkCertificates(data []byte) error {
+	found := 0
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		found++
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return fmt.Errorf("certificate %d in it is damaged: export it again as PEM", found)
+		}
+	}
+	if found == 0 {
+		return errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
+	}
+	return nil
+}
+
+// DataDir returns the folder for the CA and the snapshots: data_dir, or
+// robotsgate/ in the user's data directory.
+func DataDir(c *Config) (string, error) {
+	if c.DataDir != "" {
+		return c.DataDir, nil
+	}
+	base, err := userDataDir(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(base, "robotsgate"), nil
+}
+
+// userDataDir knows each system's custom; package os has it for caches and
+// configurations only.
+func userDataDir(goos string, getenv func(string) string) (string, error) {
+	switch goos {
+	case "windows":
+		if dir := getenv("LocalAppData"); dir != "" {
+			return dir, nil
+		}
+		return "", errors.New("no folder for data: %LocalAppData% is not set; set it, or data_dir in the configuration")
+	case "darwin", "ios":
+		if home := getenv("HOME"); filepath.IsAbs(home) {
+			return filepath.Join(home, "Library", "Application Support"), nil
+		}
+	default:
+		// The XDG specification says to ignore a relative one.
+		if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+			return dir, nil
+		}
+		if home := getenv("HOME"); filepath.IsAbs(home) {
+			return filepath.Join(home, ".local", "share"), nil
+		}
+	}
+	return "", errors.New("no folder for data: $HOME is not set; set it, or data_dir in the configuration")
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"robotsgate/internal/glob"
+)
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap().WithZone("")
+		return netip.Prefix{}, fmt.Errorf("%q has no length: write %s/%d", text, addr, addr.BitLen())
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", cut(text))
+	}
+	if p.Addr().Is4In6() {
+		// Clients are compared by their IPv4 address, so this could match none.
+		if p.Bits() < 96 {
+			return netip.Prefix{}, fmt.Errorf("%q mixes IPv4 and IPv6: write the IPv4 range", text)
+		}
+		p4 := netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()
+		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 range in IPv6 form: write %s", text, p4)
+	}
+	if p != p.Masked() {
+		return netip.Prefix{}, fmt.Errorf("%q has bits set after its length: write %s, or %s/%d for the one address", text, p.Masked(), p.Addr(), p.Addr().BitLen())
+	}
+	return p, nil
+}
+
+// parseExpiry returns the first moment at which something no longer holds. A
+// day is the last one it holds, whole, in UTC.
+func parseExpiry(text string) (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day.AddDate(0, 0, 1), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UTC(), nil
+	}
+	return time.Time{}, fmt.Errorf("expected a day such as 2027-03-01 or a time such as 2027-03-01T18:00:00Z, got %q", cut(text))
+}
+
+// parseProxy never repeats the text, which may hold a password.
+func parseProxy(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	const want = "expected a proxy's URL such as http://proxy.lan:3128"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "://"):
+		return nil, fmt.Errorf("%s; this one can't be parsed: percent-encode special characters in a password", want)
+	case err != nil || u.Opaque != "" || u.Scheme == "":
+		return nil, fmt.Errorf("%s: the scheme http://, https:// or socks5:// is missing", want)
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
+		return nil, fmt.Errorf("the scheme %q is not supported: use http, https or socks5", cut(u.Scheme))
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%s: the host is missing", want)
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%s: a proxy's URL ends after the port", want)
+	}
+	if p := u.Port(); p != "" {
+		if err := checkPort(p, 1); err != nil {
+			return nil, err
+		}
+	}
+	return u, nil
+}
+
+// checkListen checks a host:port to listen on. The host may be empty.
+func checkListen(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", cut(text))
+	}
+	if err := checkPort(port, 0); err != nil {
+		return err
+	}
+	if host == "" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil // with a zone too, unlike the names of glob.Name
+	}
+	if _, err := glob.Name(host); err != nil {
+		return fmt.Errorf("%q is no host to listen on: %w", cut(host), err)
+	}
+	return nil
+}
+
+func checkPort(text string, lowest int) error {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || int(n) < lowest {
+		return fmt.Errorf("expected a port between %d and 65535, got %q", lowest, cut(text))
+	}
+	return nil
+}

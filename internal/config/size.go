@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size is a number of bytes.
+type Size int64
+
+// Units of a Size.
+const (
+	KiB Size = 1 << 10
+	MiB Size = 1 << 20
+	GiB Size = 1 << 30
+	TiB Size = 1 << 40
+)
+
+// units are tried from the largest, so that String finds the shortest form.
+var units = []struct {
+	name  string
+	bytes Size
+}{
+	{"TiB", TiB}, {"TB", 1e12},
+	{"GiB", GiB}, {"GB", 1e9},
+	{"MiB", MiB}, {"MB", 1e6},
+	{"KiB", KiB}, {"KB", 1e3},
+	{"B", 1},
+}
+
+// String writes s the way a configuration does, such as 512KiB.
+func (s Size) String() string {
+	for _, u := range units {
+		if s != 0 && s%u.bytes == 0 {
+			return strconv.FormatInt(int64(s/u.bytes), 10) + u.name
+		}
+	}
+	return "0B"
+}
+
+func parseSize(text string) (Size, error) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	number, unit := text[:digits], strings.TrimPrefix(text[digits:], " ")
+	switch {
+	case strings.HasPrefix(text, "-"):
+		return 0, fmt.Errorf("%q is negative", text)
+	case number != "" && unit == "":
+		return 0, fmt.Errorf("%q has no unit: write %sB, or KiB, MiB, GiB", text, number)
+	case number == "":
+		return 0, fmt.Errorf("expected a size such as 512KiB, got %q", text)
+	}
+	for _, u := range units {
+		if !strings.EqualFold(u.name, unit) {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n > math.MaxInt64/int64(u.bytes) {
+			return 0, fmt.Errorf("%q is too large", text)
+		}
+		return Size(n) * u.bytes, nil
+	}
+	return 0, fmt.Errorf("expected a size such as 512KiB, 64MiB or 1GB, got %q", text)
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	if text != "" && strings.Trim(text, "0123456789.") == "" {
+		return 0, fmt.Errorf("%q has no unit: write %ss, or m, h", text, text)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		if days, ok := strings.CutSuffix(text, "d"); ok {
+			if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+				return 0, fmt.Errorf("a day may have 23 or 25 hours and is no unit: write %dh", n*24)
+			}
+		}
+		return 0, fmt.Errorf("expected a duration such as 24h, 5m or 10s, got %q", text)
+	}
+	if d < 0 {
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	return d, nil
+}
+
+// short writes d the way a configuration does: 24h, not 24h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

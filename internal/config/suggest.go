@@ -1,0 +1,101 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// unknown reports a key that t doesn't have, with the one probably meant.
+func (d *decoder) unknown(e entry, path string, t reflect.Type) {
+	what := display(join(path, cut(e.key)))
+	known := keys(t)
+	if near := nearest(e.key, known); near != "" {
+		// Its absence, if it is required, needs no second message.
+		d.bad[join(path, near)] = true
+		d.add(e.line, "unknown key %s: did you mean %s?", what, near)
+		return
+	}
+	if other := elsewhere(e.key, reflect.TypeFor[Config](), ""); other != "" {
+		d.add(e.line, "unknown key %s: did you mean %s?", what, other)
+		return
+	}
+	d.add(e.line, "unknown key %s: expected one of %s", what, strings.Join(known, ", "))
+}
+
+func keys(t reflect.Type) []string {
+	var list []string
+	for f := range t.Fields() {
+		if key := f.Tag.Get("yaml"); key != "" {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// elsewhere finds a key of exactly this name in another section of t.
+func elsewhere(key string, t reflect.Type, path string) string {
+	for f := range t.Fields() {
+		name := f.Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		if name == key {
+			return join(path, name)
+		}
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && !isScalarType(inner) {
+			if found := elsewhere(key, inner, join(path, name)); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// nearest returns the word of known that key is probably a misspelling of.
+func nearest(key string, known []string) string {
+	if len(key) > 40 {
+		return ""
+	}
+	plain := strings.NewReplacer("_", "", "-", "", " ", "")
+	bare := plain.Replace(strings.ToLower(key))
+	best, least := "", 3
+	for _, k := range known {
+		// A third of the letters at most: else short keys resemble anything.
+		d := distance(bare, plain.Replace(k))
+		if d < least && d*3 <= max(len(bare), 3) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits (insert, remove, change, swap neighbours) between
+// a and b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			rows[i][j] = slices.Min([]int{change, rows[i-1][j] + 1, rows[i][j-1] + 1})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

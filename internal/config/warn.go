@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Warnings returns what is allowed but deserves a second look, as of now.
+func (c *Config) Warnings() []Mistake {
+	w := source{file: c.source.file, lines: c.source.lines, bad: map[string]bool{}}
+	c.warnOpen(&w)
+	c.warnCrawlers(&w)
+	now := time.Now()
+	for i, o := range c.Overrides {
+		if o.Expired(now) {
+			w.mistake(fmt.Sprintf("overrides[%d].expires", i), "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
+		}
+	}
+	if n := c.Robots.MaxRedirects; n < 5 {
+		w.mistake("robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", n)
+	}
+	_ = w.sorted()
+	return w.mistakes
+}
+
+// warnOpen warns of an open proxy: anybody who finds its port may use it.
+func (c *Config) warnOpen(w *source) {
+	host, _, _ := net.SplitHostPort(c.Listen)
+	if loopback(host) || !c.anyClient() {
+		return
+	}
+	w.mistake("listen", "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", c.Listen)
+}
+
+// anyClient reports whether some client may use the gate about which nothing
+// is known but what it says of itself.
+func (c *Config) anyClient() bool {
+	if c.UnknownClients == AllowClients {
+		return true
+	}
+	return slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
+		return crawler.Login == (Login{}) && fromAnywhere(crawler)
+	})
+}
+
+func fromAnywhere(crawler Crawler) bool {
+	everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
+	return len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone)
+}
+
+func loopback(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+}
+
+func (c *Config) warnCrawlers(w *source) {
+	catchAll := ""
+	for i, crawler := range c.Crawlers {
+		path := fmt.Sprintf("crawlers[%d]", i)
+		if catchAll != "" {
+			w.mistake(path+".name", "%s is never reached: %s, before it, matches every client", crawler.Name, catchAll)
+		}
+		if catchAll == "" && len(crawler.Sources) == 0 && len(crawler.UserAgents) == 0 && crawler.Login == (Login{}) {
+			catchAll = crawler.Name
+		}
+		for j, token := range crawler.ProductTokens {
+			if strings.ContainsAny(token, "0123456789") {
+				w.mistake(fmt.Sprintf("%s.product_tokens[%d]", path, j), "%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
+			}
+		}
+	}
+}
+
+// SetListen replaces listen with an address given elsewhere, such as on the
+// command line.
+func (c *Config) SetListen(addr string) error {
+	if err := checkListen(addr); err != nil {
+		return err
+	}
+	c.Listen = addr
+	delete(c.source.lines, "listen") // the file's line has no say any more
+	return nil
+}

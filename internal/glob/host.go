@@ -1,0 +1,120 @@
+package glob
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// toASCII leaves STD3 rules out, since names such as _acme.example do occur.
+var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
+
+// Host compiles a glob for host names or literal addresses: *.example.com is
+// every name below example.com, not example.com itself. The pattern is made
+// canonical: lower case, no final dot, international names in their ASCII
+// form. What could never match a host is an error.
+func Host(pattern string) (Glob, error) {
+	name, err := canonical(pattern)
+	if err != nil {
+		return Glob{}, err
+	}
+	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
+}
+
+// Name returns the canonical form of one host name or address, as Host does,
+// and refuses wildcards.
+func Name(host string) (string, error) {
+	if strings.Contains(host, "*") {
+		return "", errors.New("a name can't have a *")
+	}
+	return canonical(host)
+}
+
+func canonical(pattern string) (string, error) {
+	switch {
+	case pattern == "":
+		return "", errors.New("a host can't be empty")
+	case strings.ContainsAny(pattern, " \t\r\n"):
+		return "", errors.New("a host has no white space")
+	case strings.Contains(pattern, "://"):
+		return "", errors.New("a host only, without the scheme")
+	case strings.Contains(pattern, "/"):
+		return "", errors.New("a host only, without a path or prefix length")
+	case strings.Contains(pattern, "@"):
+		return "", errors.New("a host only, without a user")
+	case strings.Contains(pattern, ":"):
+		return canonicalIPv6(pattern)
+	}
+	pattern = strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern))
+	for strings.Contains(pattern, "**") {
+		pattern = strings.ReplaceAll(pattern, "**", "*")
+	}
+	pattern = strings.TrimSuffix(pattern, ".")
+	if rest, ok := strings.CutPrefix(pattern, "."); ok {
+		return "", fmt.Errorf("a host doesn't start with a dot: write *.%s for every name below it", rest)
+	}
+	labels := strings.Split(pattern, ".")
+	for i, label := range labels {
+		l, err := canonicalLabel(label)
+		if err != nil {
+			return "", err
+		}
+		labels[i] = l
+	}
+	name := strings.Join(labels, ".")
+	if len(strings.ReplaceAll(name, "*", "")) > 253 {
+		return "", errors.New("a host name has at most 253 characters")
+	}
+	return name, nil
+}
+
+func canonicalLabel(label string) (string, error) {
+	if label == "" {
+		return "", errors.New("a host name has no two dots in a row")
+	}
+	ascii := label
+	if strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 }) {
+		if strings.Contains(label, "*") {
+			return "", fmt.Errorf("%q mixes * with letters outside ASCII, which DNS encodes by the whole label: write the label out", label)
+		}
+		var err error
+		if ascii, err = toASCII.ToASCII(label); err != nil {
+			return "", fmt.Errorf("%q is no valid international name", label)
+		}
+	}
+	for _, r := range ascii {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_*", r) {
+			return "", fmt.Errorf("a host name can't have %q", r)
+		}
+	}
+	if len(strings.ReplaceAll(ascii, "*", "")) > 63 {
+		return "", errors.New("a label of a host name has at most 63 characters")
+	}
+	return ascii, nil
+}
+
+// canonicalIPv6 handles what has a colon: an IPv6 address, a glob for several,
+// or else a host with a port, which is refused.
+func canonicalIPv6(pattern string) (string, error) {
+	bare := pattern
+	if inner, ok := strings.CutPrefix(pattern, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+			return "", errors.New("a host only, without a port")
+		}
+		bare = inner
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil {
+		if addr.Zone() != "" {
+			return "", errors.New("an address without a zone")
+		}
+		return addr.String(), nil
+	}
+	bare = lower(bare)
+	if strings.Contains(bare, "*") && strings.Count(bare, ":") > 1 && strings.Trim(bare, "0123456789abcdef:*") == "" {
+		return bare, nil
+	}
+	return "", errors.New("a host only, without a port")
+}
