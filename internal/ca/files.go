@@ -1,0 +1,184 @@
+package ca
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFileBytes is several times the largest bundle of roots in use.
+const maxFileBytes = 8 << 20
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%s: larger than %d MiB: is this the right file?", path, maxFileBytes>>20)
+	}
+	return data, nil
+}
+
+// explain says what to do where the system only says no.
+func explain(path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s: no permission: give this user access to it, or name another: %w", path, err)
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", path, pe.Err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// readCertificates returns the certificates of a PEM file, at least one.
+func readCertificates(path string) ([]*x509.Certificate, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var certs []*x509.Certificate
+	other := ""
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			other = block.Type
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: certificate %d is damaged: export it again as PEM: %w", path, len(certs)+1, err)
+		}
+		certs = append(certs, c)
+	}
+	switch {
+	case len(certs) > 0:
+		return certs, nil
+	case other != "":
+		return nil, fmt.Errorf("%s: no certificate in it but a %s: is it the right file?", path, strings.ToLower(other))
+	}
+	return nil, fmt.Errorf("%s: %w", path, errNoPEM)
+}
+
+// readKey returns the first private key of a PEM file. Its errors never quote
+// the file.
+func readKey(path string) (crypto.Signer, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	found := ""
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return parseKey(path, block)
+		}
+		found = block.Type
+	}
+	if found != "" {
+		return nil, fmt.Errorf("%s: no private key in it but a %s: is it the right file?", path, strings.ToLower(found))
+	}
+	return nil, fmt.Errorf("%s: %w", path, errNoPEM)
+}
+
+func parseKey(path string, block *pem.Block) (crypto.Signer, error) {
+	if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
+		return nil, fmt.Errorf("%s: the key has a passphrase, which a server can't type: remove it with openssl pkey", path)
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	default:
+		return nil, fmt.Errorf("%s: a key of the form %q is not understood: convert it to PKCS #8 with openssl pkey", path, block.Type)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: the private key is damaged: export it again as PEM", path)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s: this kind of key can't sign: use an ECDSA, RSA or Ed25519 key", path)
+	}
+	return signer, nil
+}
+
+// writeTemp writes data to a new file beside path, complete and on disk, and
+// returns its name.
+func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
+	if err != nil {
+		return "", explain(filepath.Dir(path), err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return "", explain(path, err)
+	}
+	if err := f.Chmod(mode); err != nil {
+		return "", explain(path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return "", explain(path, err)
+	}
+	return f.Name(), f.Close()
+}
+
+// createExclusive makes path with all of data, or leaves the file that is
+// there. Nobody ever sees half of it. Which one it was makes no difference:
+// the caller reads what won.
+func createExclusive(path string, data []byte, mode fs.FileMode) error {
+	temp, err := writeTemp(path, data, mode)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	err = os.Link(temp, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	// Some file systems (FAT, object stores) have no hard links. There the last
+	// of several that start at once wins, and the others notice a mismatch.
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	return replaceWith(temp, path)
+}
+
+// replace makes path hold data, at once.
+func replace(path string, data []byte, mode fs.FileMode) error {
+	temp, err := writeTemp(path, data, mode)
+	if err != nil {
+		return err
+	}
+	if err := replaceWith(temp, path); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+func replaceWith(temp, path string) error {
+	if err := os.Rename(temp, path); err != nil {
+		return explain(path, err)
+	}
+	return nil
+}

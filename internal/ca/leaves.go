@@ -1,0 +1,86 @@
+package ca
+
+import (
+	"container/list"
+	"crypto/tls"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// maxLeaves bounds the cache: some 2 KB each, and signing again is cheap.
+const maxLeaves = 4096
+
+// leaves keeps the leaves that were used last, and signs one at a time for
+// each name.
+type leaves struct {
+	max     int
+	signing singleflight.Group
+
+	mu     sync.Mutex // guards what follows
+	recent *list.List // of *leaf, the one used last in front
+	byName map[string]*list.Element
+}
+
+type leaf struct {
+	name string
+	cert *tls.Certificate
+}
+
+func (l *leaves) init(n int) {
+	l.max, l.recent, l.byName = n, list.New(), map[string]*list.Element{}
+}
+
+func (l *leaves) get(name string, now time.Time, sign func(string, time.Time) (*tls.Certificate, error)) (*tls.Certificate, error) {
+	if cert := l.lookup(name, now); cert != nil {
+		return cert, nil
+	}
+	cert, err, _ := l.signing.Do(name, func() (any, error) {
+		// The flight before this one may have landed since we looked.
+		if cert := l.lookup(name, now); cert != nil {
+			return cert, nil
+		}
+		cert, err := sign(name, now)
+		if err == nil {
+			l.add(name, cert)
+		}
+		return cert, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cert.(*tls.Certificate), nil
+}
+
+// lookup returns the leaf for name if it has more than a tenth of its life
+// left, so that one handed out now outlives the connection it is for.
+func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.byName[name]
+	if !ok {
+		return nil
+	}
+	l.recent.MoveToFront(e)
+	cert := e.Value.(*leaf).cert
+	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
+	if cert.Leaf.NotAfter.Sub(now) <= life/10 {
+		return nil
+	}
+	return cert
+}
+
+func (l *leaves) add(name string, cert *tls.Certificate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.byName[name]; ok {
+		e.Value.(*leaf).cert = cert
+		return
+	}
+	l.byName[name] = l.recent.PushFront(&leaf{name, cert})
+	if l.recent.Len() > l.max {
+		oldest := l.recent.Remove(l.recent.Back()).(*leaf)
+		delete(l.byName, oldest.name)
+	}
+}

@@ -1,0 +1,192 @@
+package ca
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Names of the files in the folder that Open is given.
+const (
+	certName   = "ca.pem"
+	keyName    = "ca-key.pem"
+	bundleName = "bundle.pem"
+)
+
+// rootLife is how long a root that we make holds.
+const rootLife = 5 // years
+
+// Open returns the authority that is kept in dir, and makes it on first start.
+// Several processes may do so at once; all get the same one.
+func Open(dir string) (*Authority, error) {
+	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
+	// Both files are there, or we add one and look again. More rounds are
+	// needed only while another process renews.
+	for round := 0; ; round++ {
+		a, err := openOnce(certFile, keyFile)
+		if a != nil {
+			return a, a.checkTime(time.Now(), "make a new one with robotsgate ca --renew")
+		}
+		if err != nil && (round == 10 || !isMismatch(err)) {
+			return nil, err
+		}
+	}
+}
+
+func isMismatch(err error) bool {
+	_, ok := errors.AsType[*mismatchError](err)
+	return ok
+}
+
+// openOnce loads the authority; if a file is missing it makes that one and
+// returns neither authority nor error.
+func openOnce(certFile, keyFile string) (*Authority, error) {
+	noCert, err := missing(certFile)
+	if err != nil {
+		return nil, err
+	}
+	noKey, err := missing(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case noKey && noCert:
+		return nil, createKey(keyFile)
+	case noKey:
+		// The key is made first, so nobody is just about to write it.
+		if noCert, err = missing(certFile); err != nil || noCert {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s is missing, the key of %s: put it back, or remove the certificate to get a new CA", keyFile, certFile)
+	case noCert:
+		return nil, createCert(certFile, keyFile)
+	}
+	return load(certFile, keyFile)
+}
+
+func missing(path string) (bool, error) {
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	default:
+		return false, explain(path, err)
+	}
+}
+
+func createKey(keyFile string) error {
+	// 0700: what is in there concerns one user.
+	if err := os.MkdirAll(filepath.Dir(keyFile), 0o700); err != nil {
+		return explain(filepath.Dir(keyFile), err)
+	}
+	data, err := newKey()
+	if err != nil {
+		return err
+	}
+	return createExclusive(keyFile, data, 0o600)
+}
+
+func newKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// createCert makes the certificate for the key that is there, which is also
+// how a start that was cut short after the key is mended.
+func createCert(certFile, keyFile string) error {
+	key, err := readKey(keyFile)
+	if err != nil {
+		return err
+	}
+	der, err := newRoot(key, time.Now())
+	if err != nil {
+		return err
+	}
+	return createExclusive(certFile, encodeCertificate(der), 0o644)
+}
+
+func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
+	id := make([]byte, 4)
+	rand.Read(id) // never fails
+	template := &x509.Certificate{
+		SerialNumber: newSerial(),
+		// The id tells the CAs of several machines apart in a trust store.
+		Subject:               pkix.Name{CommonName: "robotsgate CA " + hex.EncodeToString(id)},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.AddDate(rootLife, 0, 0),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true, // it signs leaves, no further CAs
+	}
+	// The subject key id is derived from the key by package x509.
+	return x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+}
+
+// skew is how far a client's clock may be behind ours.
+const skew = 24 * time.Hour
+
+// newSerial returns 128 random bits: two CAs with one name and number confuse
+// the certificate stores of browsers.
+func newSerial() *big.Int {
+	b := make([]byte, 16)
+	rand.Read(b)
+	b[0] &= 0x7f // positive, and at most 20 octets in DER
+	b[0] |= 0x40 // and never 0
+	return new(big.Int).SetBytes(b)
+}
+
+// Renew replaces the authority in dir by a new one. Clients have to be given
+// the new certificate, and gates that are running have to be restarted.
+func Renew(dir string) (*Authority, error) {
+	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, explain(dir, err)
+	}
+	// Without a certificate, any of the states in between is one that Open
+	// knows how to finish, should we be stopped.
+	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(certFile, err)
+	}
+	data, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	if err := replace(keyFile, data, 0o600); err != nil {
+		return nil, err
+	}
+	key, err := readKey(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	der, err := newRoot(key, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	// Replace, not create: a gate that starts now may have read the old key
+	// before, and written a certificate for that.
+	if err := replace(certFile, encodeCertificate(der), 0o644); err != nil {
+		return nil, err
+	}
+	return Open(dir)
+}
