@@ -1,0 +1,88 @@
+package robotstag
+
+import "strings"
+
+// Bounds on what is kept for people to read. Rules have none of their own: a
+// field is at most MaxField bytes long, and a <meta> has only one scope.
+const (
+	maxUnknown     = 32
+	maxUnknownWord = 64
+)
+
+// A collector gathers rules, keeping the strictest of each kind.
+type collector struct {
+	tags Tags
+	seen map[seenKey]int // index into tags.Rules, once there are many
+}
+
+type seenKey struct {
+	name   string
+	source Source
+	scope  string
+}
+
+// fewRules is how many rules are searched one by one before a map is made.
+// Ordinary fields stay below; a hostile one with a thousand scopes must not
+// cost a million comparisons.
+const fewRules = 24
+
+func (c *collector) add(r Rule) {
+	i := c.find(r)
+	if i < 0 {
+		if c.tags.Rules == nil {
+			c.tags.Rules = make([]Rule, 0, 4)
+		}
+		if c.seen != nil {
+			c.seen[keyOf(r)] = len(c.tags.Rules)
+		}
+		c.tags.Rules = append(c.tags.Rules, r)
+		return
+	}
+	if stricter(r, c.tags.Rules[i]) {
+		// Overwriting a rule would change the Tags it came from, were the
+		// slice shared; collectors only ever append to slices of their own.
+		c.tags.Rules[i] = r
+	}
+}
+
+func (c *collector) find(r Rule) int {
+	if len(c.tags.Rules) < fewRules {
+		for i := range c.tags.Rules {
+			if c.tags.Rules[i].same(r) {
+				return i
+			}
+		}
+		return -1
+	}
+	if c.seen == nil {
+		c.seen = make(map[seenKey]int)
+		for i, r := range c.tags.Rules {
+			c.seen[keyOf(r)] = i
+		}
+	}
+	if i, ok := c.seen[keyOf(r)]; ok {
+		return i
+	}
+	return -1
+}
+
+func keyOf(r Rule) seenKey {
+	return seenKey{r.Name, r.Source, strings.ToLower(r.Scope)}
+}
+
+// unknown remembers a word that means nothing to us.
+func (c *collector) unknown(word string) {
+	if word == "" || len(c.tags.Unknown) >= maxUnknown {
+		return
+	}
+	if len(word) > maxUnknownWord {
+		word = strings.ToValidUTF8(word[:maxUnknownWord], "")
+	}
+	for _, u := range c.tags.Unknown {
+		if u == word {
+			return
+		}
+	}
+	// Cloned, so that a remembered word doesn't keep its whole field alive.
+	c.tags.Unknown = append(c.tags.Unknown, strings.Clone(word))
+}

@@ -1,0 +1,169 @@
+package robotstag
+
+import (
+	"strings"
+	"unicode"
+)
+
+// isSpace reports whether a byte separates words without meaning anything
+// else. The parentheses of an inner list (RFC 9651, section 3.1.1) are among
+// them, and so are control characters, which HTTP forbids and HTML doesn't.
+func isSpace(c byte) bool {
+	return c <= ' ' || c == '(' || c == ')' || c == 0x7f
+}
+
+func isDelimiter(c byte) bool {
+	return c == ',' || c == ';' || c == ':' || c == '='
+}
+
+func isSpaceRune(r rune) bool {
+	return unicode.IsSpace(r) || r < ' '
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && isSpace(s[i]) {
+		i++
+	}
+	return i
+}
+
+// word returns the word or quoted string that starts at s[i], and where it
+// ends. A quote without its end is an ordinary character, so that it can't
+// hide the rest of the line.
+func (p *parser) word(s string, i int) (word string, end int, quoted bool) {
+	if i == len(s) {
+		return "", i, false
+	}
+	if c := s[i]; c == '"' || c == '\'' {
+		open := &p.openDouble
+		if c == '\'' {
+			open = &p.openSingle
+		}
+		if !*open {
+			if end := closing(s, i); end > 0 {
+				return strings.TrimSpace(unescape(s[i+1 : end])), end + 1, true
+			}
+			*open = true // don't search again: the time must stay linear
+		}
+		i++
+	}
+	end = i
+	for end < len(s) && !isSpace(s[end]) && !isDelimiter(s[end]) && s[end] != '"' {
+		end++
+	}
+	return strings.TrimRight(s[i:end], "'"), end, false
+}
+
+// closing returns the index of the quote that ends the string starting at
+// s[start], or -1.
+func closing(s string, start int) int {
+	for i := start + 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[start]:
+			return i
+		}
+	}
+	return -1
+}
+
+// unescape undoes the escapes of a String (RFC 9651, section 3.3.3).
+func unescape(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// unwrap removes the quotes of a value that is wholly in quotes, as it comes
+// out of a web server's configuration quoted twice.
+func unwrap(s string) string {
+	for range 3 {
+		t := strings.Trim(s, " \t\r\n")
+		if len(t) < 2 || t[0] != '"' && t[0] != '\'' || closing(t, 0) != len(t)-1 {
+			return s
+		}
+		s = unescape(t[1 : len(t)-1])
+	}
+	return s
+}
+
+// skipValue skips the value of an unknown parameter (RFC 9651, section 3.3),
+// which may be a String, a Display String, or a Byte Sequence between colons.
+func skipValue(s string, i int) int {
+	i = skipBlank(s, i)
+	if i == len(s) {
+		return i
+	}
+	switch {
+	case s[i] == '%' && i+1 < len(s) && s[i+1] == '"':
+		i++
+		fallthrough
+	case s[i] == '"' || s[i] == '\'':
+		if end := closing(s, i); end > 0 {
+			return end + 1
+		}
+	case s[i] == ':':
+		if n := strings.IndexByte(s[i+1:], ':'); n >= 0 {
+			return i + 1 + n + 1
+		}
+	}
+	// An inner list can't be a parameter's value, so nothing tells what its
+	// author meant: isSpace stops at "(", and the words inside count.
+	for i < len(s) && s[i] != ',' && s[i] != ';' && !isSpace(s[i]) {
+		i++
+	}
+	return i
+}
+
+func skipBlank(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// product returns the product token of a word, without its version.
+func product(word string) string {
+	name, _, _ := strings.Cut(word, "/")
+	return name
+}
+
+// isName reports whether a word may be a scope: "*", or anything with a letter.
+func isName(word string) bool {
+	if word == "*" {
+		return true
+	}
+	for i := range len(word) {
+		if c := word[i] | 0x20; 'a' <= c && c <= 'z' {
+			return true
+		}
+	}
+	return false
+}
+
+// plain replaces the separators of other scripts by the ASCII ones: a
+// no-break space or a full-width comma between two rules was typed to separate
+// them. Most lines are ASCII and come back as they are.
+func plain(s string) string {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return separators.Replace(s)
+		}
+	}
+	return s
+}
+
+var separators = strings.NewReplacer(
+	"\u00a0", " ", "\u2003", " ", "\u2009", " ", "\u200b", " ", "\u202f", " ", "\u3000", " ", "\ufeff", " ",
+	"\uff0c", ",", "\u3001", ",", "\uff1b", ";", "\uff1a", ":", "\uff1d", "=",
+	"\u201c", "\"", "\u201d", "\"", "\u201e", "\"", "\u2018", "'", "\u2019", "'",
+)

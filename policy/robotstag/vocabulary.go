@@ -1,0 +1,146 @@
+package robotstag
+
+import "strconv"
+
+// A kind is what a word of the vocabulary does.
+type kind uint8
+
+const (
+	notAWord   kind = iota
+	flag            // restricts by being there
+	both            // "none": noindex and nofollow
+	permissive      // has no effect: rules bind by union and can't be lifted
+	number          // max-snippet: a whole number, -1 is no limit
+	size            // max-image-preview: none, standard or large
+	date            // unavailable_after
+)
+
+type entry struct {
+	kind kind
+	name string
+}
+
+// vocabulary is every word that is a rule. A word in it is never taken for a
+// product token: that tells "max-snippet: 5" from "examplebot: noindex".
+var vocabulary = func() map[string]entry {
+	m := make(map[string]entry)
+	for kind, words := range map[kind][]string{
+		flag: {
+			"noindex", "nofollow", "noarchive", "nocache", "nosnippet",
+			"noimageindex", "notranslate", "indexifembedded",
+			"noodp", "noydir", "noyaca", "nositelinkssearchbox", "nopagereadaloud",
+			"noai", "noimageai", "noml",
+		},
+		both:       {"none"},
+		permissive: {"all", "index", "follow", "archive", "snippet", "cache", "imageindex", "translate", "odp"},
+		number:     {"max-snippet", "max-video-preview"},
+		size:       {"max-image-preview"},
+		date:       {"unavailable_after"},
+	} {
+		for _, w := range words {
+			m[w] = entry{kind, w}
+		}
+	}
+	return m
+}()
+
+// longestWord is the length of "nositelinkssearchbox".
+const longestWord = 20
+
+// lookup finds a word of the vocabulary, in any case.
+func lookup(word string) entry {
+	if len(word) < len("all") || len(word) > longestWord {
+		return entry{}
+	}
+	var lower [longestWord]byte
+	for i := range len(word) {
+		c := word[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return vocabulary[string(lower[:len(word)])]
+}
+
+// maxNumber is the greatest Integer of a structured field (RFC 9651, section
+// 3.3.1). A greater limit limits nothing more than this one does.
+const maxNumber = 999_999_999_999_999
+
+// readNumber reads a whole number; -1 is the only negative one with a meaning.
+func readNumber(s string) (value string, ok bool) {
+	if s == "-1" {
+		return "-1", true
+	}
+	if s == "" {
+		return "", false
+	}
+	var n int64
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return "", false
+		}
+		n = min(n*10+int64(s[i]-'0'), maxNumber)
+	}
+	return strconv.FormatInt(n, 10), true
+}
+
+var sizes = [...]string{"none", "standard", "large"}
+
+func readSize(s string) (value string, ok bool) {
+	for _, v := range sizes {
+		if equalFold(s, v) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// stricter reports whether a restricts more than b, a rule of the same name.
+func stricter(a, b Rule) bool {
+	switch lookup(a.Name).kind {
+	case number:
+		return limit(a.Value) < limit(b.Value)
+	case size:
+		return rank(a.Value) < rank(b.Value)
+	case date:
+		return a.Time < b.Time
+	}
+	return false
+}
+
+// limit orders numbers with -1, no limit, above all of them.
+func limit(value string) uint64 {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 1<<64 - 1
+	}
+	return uint64(n)
+}
+
+func rank(value string) int {
+	for i, v := range sizes {
+		if v == value {
+			return i
+		}
+	}
+	return len(sizes)
+}
+
+// equalFold compares with a lower-case ASCII word. Unlike strings.EqualFold it
+// doesn't take the Kelvin sign for a k.
+func equalFold(s, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
