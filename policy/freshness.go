@@ -11,17 +11,17 @@ import (
 // Robots holds the operator's settings for fetching and keeping robots.txt:
 // the section of that name in the configuration.
 type Robots struct {
-	MaxAge             time.Duration // upper bound on freshness
-	MinAge             time.Duration // lower bound
-	StaleFor           time.Duration // how long the last good copy serves while unreachable
-	AfterStale         string        // then: "disallow", "allow" or "keep"
-	Timeout            time.Duration // of a whole fetch
-	MaxBytes           int           // of a decoded robots.txt; what is longer is cut
-	MaxRedirects       int
-	TooManyRequests    string // a 429: "disallow" or "allow"
-	Unavailable        string // a 4xx: "allow" or "keep"
-	UserAgent          string // for fetching; empty: the asking crawler's
-	CacheBytes         int64
+	MaxAge          time.Duration // upper bound on freshness
+	MinAge          time.Duration // lower bound
+	StaleFor        time.Duration // how long the last good copy serves while unreachable
+	AfterStale      string        // then: "disallow", "allow" or "keep"
+	Timeout         time.Duration // of a whole fetch
+	MaxBytes        int           // of a decoded robots.txt; what is longer is cut
+	MaxRedirects    int
+	TooManyRequests string // a 429: "disallow" or "allow"
+	Unavailable     string // a 4xx: "allow" or "keep"
+	UserAgent       string // for fetching; empty: the asking crawler's
+	CacheBytes      int64
 }
 
 // A State says what stands behind the rules that are obeyed.
@@ -49,7 +49,7 @@ const (
 // A Standing is what an origin's robots.txt means to one crawler at one time.
 type Standing struct {
 	State    State
-	Snapshot *Snapshot // the evidence: the copy obeyed, or the answer that stands for its absence
+	Snapshot *Snapshot       // the evidence: the copy obeyed, or the answer that stands for its absence
 	File     *robotstxt.File // the rules obeyed; nil unless State is Fresh or Stale
 	Allow    bool            // without rules: whether everything is allowed, or nothing
 	Age      time.Duration   // since Snapshot was fetched or confirmed

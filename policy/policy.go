@@ -109,7 +109,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	if st.File == nil {
-		d.withoutRules(r.Target.Path)
+		d.withoutRules(r.Target)
 		return d, nil
 	}
 	v := st.File.Decide(r.Target.Path, d.Tokens...)
@@ -171,9 +171,9 @@ func (e *Engine) consult(ctx context.Context, r Request, d *Decision) (*Standing
 }
 
 // withoutRules decides where there is no robots.txt to obey.
-func (d *Decision) withoutRules(path string) {
+func (d *Decision) withoutRules(t Target) {
 	switch {
-	case robotstxt.Normalize(path) == "/robots.txt":
+	case t.IsRobots():
 		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
 	case d.Robots.Allow:
 		d.Allow, d.Reason = true, IsUnavailable

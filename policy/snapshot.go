@@ -16,7 +16,7 @@ type Snapshot struct {
 	Fetched  time.Time `json:"fetched"`         // when it was fetched, or last confirmed by a 304
 	Body     string    `json:"-"`               // decoded, cut at robots.max_bytes; of a 2xx only
 	SHA256   string    `json:"sha256,omitempty"`
-	Cut      bool      `json:"cut,omitempty"` // the body was longer than robots.max_bytes
+	Cut      bool      `json:"cut,omitempty"`    // the body was longer than robots.max_bytes
 	Looped   bool      `json:"looped,omitempty"` // more redirects than robots.max_redirects
 	ETag     string    `json:"etag,omitempty"`
 	Modified string    `json:"last_modified,omitempty"`
@@ -44,15 +44,26 @@ func (s *Snapshot) shared() bool {
 
 // setBody keeps the body with its digest, which names it as evidence.
 func (s *Snapshot) setBody(body string) {
+	s.Body, s.SHA256 = body, Digest(body)
+}
+
+// Digest names a body: its SHA-256 in lower-case hex.
+func Digest(body string) string {
 	sum := sha256.Sum256([]byte(body))
-	s.Body, s.SHA256 = body, hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // A Record is everything known of one origin's robots.txt.
 type Record struct {
-	Good  *Snapshot             `json:"good,omitempty"`  // the last that held rules
-	Last  *Snapshot             `json:"last,omitempty"`  // the last that speaks for the origin; may be Good
-	Bound map[string]*Snapshot  `json:"bound,omitempty"` // by product token in lower case: answers that bind that crawler only
+	Good  *Snapshot            `json:"good,omitempty"`  // the last that held rules
+	Last  *Snapshot            `json:"last,omitempty"`  // the last that speaks for the origin; may be Good
+	Bound map[string]*Snapshot `json:"bound,omitempty"` // by product token in lower case: answers that bind that crawler only
+}
+
+// LastIsGood reports whether the last answer is the good copy itself, as it is
+// for most origins; a store then needs to keep it once.
+func (r *Record) LastIsGood() bool {
+	return r.Good != nil && r.Last != nil && r.Last.Fetched.Equal(r.Good.Fetched) && r.Last.good()
 }
 
 // maxBound is how many crawlers' own answers are kept for an origin; the

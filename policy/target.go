@@ -264,3 +264,7 @@ func encodeInvalid(uri string, invalid int) string {
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
+
+// IsRobots reports whether the target is the origin's robots.txt, in any
+// spelling.
+func (t Target) IsRobots() bool { return robotstxt.Normalize(t.Path) == "/robots.txt" }

@@ -133,7 +133,7 @@ func asciiDigit(c byte) bool { return '0' <= c && c <= '9' }
 // browserNames are the words by which browsers introduce themselves, in lower
 // case. They say nothing about who drives the browser.
 var browserNames = browserSet(`
-	Mozilla like
+	Mozilla compatible like
 
 	AppleWebKit KHTML Gecko Goanna Presto Trident Blink WebView
 

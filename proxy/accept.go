@@ -1,0 +1,66 @@
+package proxy
+
+import (
+	"mime"
+	"strconv"
+	"strings"
+)
+
+// preferred returns the form of a refusal that an Accept header asks for:
+// text/html or text/plain where the client prefers one, else
+// application/problem+json (RFC 9110, 12.5.1).
+func preferred(accept []string) string {
+	best, form := quality(accept, "application", "problem+json"), "application/problem+json"
+	for _, t := range []string{"html", "plain"} {
+		// A wild card that admits all is no preference.
+		if q := quality(accept, "text", t); q.beats(best) {
+			best, form = q, "text/"+t
+		}
+	}
+	return form
+}
+
+// An appetite says how much a client wants a type, and how plainly it said so.
+type appetite struct {
+	q        float64
+	explicit int // 0: nothing said, 1: */*, 2: type/*, 3: the type itself
+}
+
+func (a appetite) beats(b appetite) bool {
+	if a.q != b.q {
+		return a.q > b.q
+	}
+	return a.q > 0 && a.explicit > b.explicit
+}
+
+func quality(accept []string, kind, sub string) appetite {
+	var best appetite
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			mediaType, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+			if err != nil {
+				continue
+			}
+			explicit := 0
+			switch mediaType {
+			case kind + "/" + sub, "application/json":
+				if mediaType == "application/json" && sub != "problem+json" {
+					continue
+				}
+				explicit = 3
+			case kind + "/*":
+				explicit = 2
+			case "*/*", "*":
+				explicit = 1
+			}
+			if explicit <= best.explicit {
+				continue
+			}
+			best = appetite{1, explicit}
+			if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+				best.q = q
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,208 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// A tunnel is a client's connection after CONNECT, with where it leads.
+type tunnel struct {
+	net.Conn
+	authority string // canonical host and port, the port always given
+}
+
+type tunnelKey struct{}
+
+func tunnelOf(c net.Conn) *tunnel {
+	if s, ok := c.(*tls.Conn); ok {
+		c = s.NetConn()
+	}
+	return c.(*tunnel)
+}
+
+// origin returns what the tunnel leads to when it carries this scheme.
+func (t *tunnel) origin(scheme string) string {
+	target, err := policy.ParseTarget(scheme, t.authority, "/")
+	if err != nil {
+		return ""
+	}
+	return target.Origin()
+}
+
+// names reports whether a TLS server name is the tunnel's host. Without one, as
+// for addresses (RFC 6066, 3), there is nothing to disagree.
+func (t *tunnel) names(server string) bool {
+	if server == "" {
+		return true
+	}
+	target, err := policy.ParseTarget("https", server, "/")
+	host, _, _ := net.SplitHostPort(t.authority)
+	return err == nil && target.Hostname() == host
+}
+
+// connect answers CONNECT. What the tunnel carries is served by the inner
+// server, which decides about every request; only where TLS is not to be opened
+// is there one decision, here, for the whole host.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+	target, err := policy.ParseTarget("https", r.RequestURI, "/")
+	if _, port, perr := net.SplitHostPort(r.RequestURI); err == nil && (perr != nil || port == "") {
+		err = errors.New("CONNECT needs a host and a port")
+	}
+	if err != nil {
+		p.serve(w, r, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
+		return
+	}
+	if p.Passthrough(target.Hostname()) {
+		p.passThrough(w, r, target)
+		return
+	}
+	conn, err := accept(w)
+	if err != nil {
+		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
+		return
+	}
+	p.open.add(conn)
+	defer p.open.remove(conn)
+	t := &tunnel{Conn: conn, authority: target.Address()}
+	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
+	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(conn, first); err != nil {
+		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "target", t.authority, "error", errNoRequest)
+		conn.Close()
+		return
+	}
+	conn.SetReadDeadline(time.Time{})
+	t.Conn = &replay{Conn: conn, first: first}
+	if first[0] == recordTypeHandshake {
+		p.tunnels.give(tls.Server(t, p.tls))
+		return
+	}
+	p.tunnels.give(t)
+}
+
+// accept says yes to a CONNECT and takes the connection over, with the bytes
+// that the client may have sent behind it.
+func accept(w http.ResponseWriter) (net.Conn, error) {
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	conn.SetDeadline(time.Time{})
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return buffered(conn, rw.Reader), nil
+}
+
+// buffered returns the connection with what its reader holds put back.
+func buffered(conn net.Conn, r *bufio.Reader) net.Conn {
+	held, _ := r.Peek(r.Buffered())
+	if len(held) == 0 {
+		return conn
+	}
+	return &replay{Conn: conn, first: append([]byte(nil), held...)}
+}
+
+// certificate returns the leaf for a tunnel: for the name that the client
+// expects, even if it is not the tunnel's host, so that it can read why its
+// request is refused.
+func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	name := hello.ServerName
+	if t, ok := hello.Conn.(*tunnel); ok && (name == "" || t.names(name)) {
+		name, _, _ = net.SplitHostPort(t.authority)
+	}
+	target, err := policy.ParseTarget("https", bracketed(name), "/")
+	if err != nil {
+		return nil, err
+	}
+	return p.Leaf(target.Hostname())
+}
+
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// ownConfig is for clients that speak TLS to the gate's own address: the
+// certificate is for the name or address that they used.
+func (p *Proxy) ownConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			name := hello.ServerName
+			if name == "" {
+				name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
+			}
+			target, err := policy.ParseTarget("https", bracketed(name), "/")
+			if err != nil {
+				return nil, err
+			}
+			return p.Leaf(target.Hostname())
+		},
+	}
+}
+
+// passThrough carries a tunnel unseen, after one decision for the whole host.
+func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target policy.Target) {
+	x := p.newExchange(r)
+	x.target, x.Tunnel, x.URL = target, true, target.Origin()
+	out := &recorder{ResponseWriter: w, open: &p.open}
+	defer p.finish(x, r, out)
+
+	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
+	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
+	x.Crawler = ask.Crawler.Name
+	if pr := p.decide(x, r.Context(), ask, p.Engine.DecideHost); pr != nil {
+		pr.write(out, r, x)
+		return
+	}
+	host, port, _ := net.SplitHostPort(target.Address())
+	origin, err := p.Upstream.Dial(r.Context(), host, port)
+	if err != nil {
+		failure(x, err).write(out, r, x)
+		return
+	}
+	defer origin.Close()
+	client, err := accept(out)
+	if err != nil {
+		x.Error = err.Error()
+		return
+	}
+	out.status = http.StatusOK
+	p.open.add(origin)
+	defer p.open.remove(origin)
+	out.bytes = relay(client, origin)
+}
+
+// relay copies both ways until both have ended, or one has failed. It returns
+// the bytes sent to the client.
+func relay(client, origin net.Conn) (down int64) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := io.Copy(origin, client); err != nil {
+			client.Close() // ends the other direction too
+		}
+		closeWrite(origin)
+	})
+	down, err := io.Copy(client, origin)
+	if err != nil {
+		origin.Close()
+	}
+	closeWrite(client)
+	wg.Wait()
+	return down
+}

@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"robotsgate/internal/glob"
+	"robotsgate/policy"
+)
+
+// prohibited says why the operator's egress rules forbid a destination.
+type prohibited struct{ why string }
+
+func (p *prohibited) Error() string        { return p.why }
+func (p *prohibited) Is(target error) bool { return target == policy.ErrProhibited }
+
+func prohibit(format string, args ...any) error {
+	return &prohibited{fmt.Sprintf(format, args...)}
+}
+
+// A guard keeps requests from special-purpose addresses (RFC 6890): the gate
+// stands where loopback, private networks and cloud metadata are in reach, and
+// its clients choose where it connects to.
+type guard struct {
+	allow     []netip.Prefix
+	special   *ssrf.Guardian
+	denyHosts []glob.Glob
+	ports     []uint16
+	own       func() []netip.AddrPort // where the gate itself listens
+}
+
+func newGuard(e Egress) *guard {
+	return &guard{
+		allow:     e.AllowPrivate,
+		special:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()),
+		denyHosts: e.DenyHosts,
+		ports:     e.Ports,
+		own:       e.Own,
+	}
+}
+
+// name judges what is known before a name is resolved: the name, the port, and
+// a literal address.
+func (g *guard) name(host, port string) error {
+	if slices.ContainsFunc(g.denyHosts, func(d glob.Glob) bool { return d.Match(host) }) {
+		return prohibit("host %s is in egress.deny_hosts", host)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return prohibit("port %q is not a number", port)
+	}
+	if len(g.ports) > 0 && !slices.Contains(g.ports, uint16(n)) {
+		return prohibit("port %s is not in egress.ports", port)
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return g.address(netip.AddrPortFrom(addr, uint16(n)))
+	}
+	return nil
+}
+
+// address judges an address about to be dialled.
+func (g *guard) address(to netip.AddrPort) error {
+	addr := to.Addr()
+	if addr.Zone() != "" {
+		return prohibit("address %s has a zone", addr)
+	}
+	addr = addr.Unmap() // ::ffff:127.0.0.1 is 127.0.0.1
+	if g.isOwn(netip.AddrPortFrom(addr, to.Port())) {
+		return prohibit("address %s is the gate's own", to)
+	}
+	if slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return nil
+	}
+	if g.special.SafeAddr(addr) != nil {
+		return prohibit("address %s is special-purpose; egress.allow_private can permit it", addr)
+	}
+	return nil
+}
+
+func (g *guard) isOwn(to netip.AddrPort) bool {
+	if g.own == nil {
+		return false
+	}
+	for _, own := range g.own() {
+		if own.Port() != to.Port() {
+			continue
+		}
+		if own.Addr().Unmap() == to.Addr() {
+			return true
+		}
+		if own.Addr().IsUnspecified() && isLocal(to.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLocal reports whether an address is one of this machine's.
+func isLocal(addr netip.Addr) bool {
+	if addr.IsLoopback() || addr.IsUnspecified() {
+		return true
+	}
+	locals, err := net.InterfaceAddrs()
+	if err != nil {
+		return true // an error closes
+	}
+	return slices.ContainsFunc(locals, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr().Unmap() == addr
+	})
+}
+
+// control is a net.Dialer's ControlContext: it sees the address that is really
+// dialled, after any resolving, so that no name can hide it.
+func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return prohibit("address %q can't be read", address)
+	}
+	return g.address(to)
+}
+
+// resolved judges where a name leads when a parent proxy will do the dialling.
+// A name that only the parent can resolve passes: nothing is known of it here.
+func (g *guard) resolved(ctx context.Context, host, port string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	n, _ := strconv.ParseUint(port, 10, 16)
+	var errs []error
+	for _, a := range addrs {
+		errs = append(errs, g.address(netip.AddrPortFrom(a, uint16(n))))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+// Package proxy is the gate as HTTP sees it: a forward proxy that asks package
+// policy about every request, also inside TLS, refuses what is denied, and
+// annotates what it lets through.
+//
+// It is the only package that knows goproxy.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/elazarl/goproxy"
+
+	"robotsgate/policy"
+)
+
+// Options are the parts and settings of a Proxy.
+type Options struct {
+	Engine   *policy.Engine
+	Upstream *Upstream
+	// Leaf returns the certificate to show for a host name or address.
+	Leaf func(host string) (*tls.Certificate, error)
+	// CA is the certificate that clients must trust, as PEM.
+	CA []byte
+	// Passthrough reports hosts whose TLS is not to be opened.
+	Passthrough func(host string) bool
+
+	UnreachableStatus int // of a refusal because robots.txt can't be had
+
+	Tags   Tags
+	Limits Limits
+	Log    *slog.Logger
+	Done   func(*Exchange) // told of every request when it is over; may be nil
+}
+
+// Tags says how far pages are read for their robots rules.
+type Tags struct {
+	HTML         bool
+	MaxHeadBytes int
+	HeadTimeout  time.Duration
+}
+
+// Limits bound what clients can take up.
+type Limits struct {
+	MaxHeaderBytes          int
+	HeaderTimeout           time.Duration
+	IdleTimeout             time.Duration
+	MaxConnections          int
+	MaxConnectionsPerClient int
+}
+
+// A Proxy serves clients until Shutdown.
+type Proxy struct {
+	Options
+	pipeline *goproxy.ProxyHttpServer
+	outer    *http.Server // what clients connect to
+	inner    *http.Server // what they find inside their tunnels
+	tunnels  *feed        // from CONNECT to inner
+	tls      *tls.Config  // towards clients
+	open     openConns    // hijacked connections, for Shutdown
+}
+
+// New returns a proxy. This function is the whole pipeline: every request,
+// plain or from inside a tunnel, HTTP/1.1 or HTTP/2, comes to serve, which hands
+// it to goproxy with an Exchange; goproxy asks onRequest, and what is let
+// through goes to roundTrip.
+func New(o Options) *Proxy {
+	if o.Done == nil {
+		o.Done = func(*Exchange) {}
+	}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed()}
+	p.tls = &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+		GetCertificate: p.certificate,
+	}
+	p.pipeline.KeepAcceptEncoding = true // it drops the header by default
+	p.pipeline.Logger = quiet{o.Log}
+	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
+		x := exchangeOf(r)
+		if resp := p.onRequest(x, r); resp != nil {
+			return r, resp
+		}
+		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
+			return p.roundTrip(x, r), nil
+		})
+		return r, nil
+	})
+	p.outer = p.server(http.HandlerFunc(p.serveOuter))
+	p.inner = p.server(http.HandlerFunc(p.serveInner))
+	p.inner.TLSConfig = p.tls
+	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))
+	}
+	return p
+}
+
+func (p *Proxy) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
+		ReadHeaderTimeout: p.Limits.HeaderTimeout,
+		IdleTimeout:       p.Limits.IdleTimeout,
+		ErrorLog:          log.New(clientErrors{p.Log}, "", 0),
+	}
+}
+
+// Serve accepts clients from l until Shutdown; then it returns nil.
+func (p *Proxy) Serve(l net.Listener) error {
+	go p.inner.Serve(p.tunnels) // ends with Shutdown
+	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), log: p.Log})
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Shutdown stops accepting, lets requests in flight finish until ctx ends, then
+// closes everything.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var errs [2]error
+	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
+	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
+	wg.Go(func() { p.open.wait(ctx) })
+	wg.Wait()
+	p.outer.Close()
+	p.inner.Close()
+	p.open.close()
+	return errors.Join(errs[:]...)
+}
+
+// quiet is goproxy's logger. What it has to say concerns one request, and is in
+// that request's record already.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Printf(format string, v ...any) {
+	q.log.Debug("goproxy", "message", format, "values", v)
+}

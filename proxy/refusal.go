@@ -1,0 +1,283 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// A problem is an answer of the gate's own: a refusal, or why a request could
+// not be served (RFC 9457).
+type problem struct {
+	status int
+	kind   string // last part of the type; empty: of no special kind
+	title  string // empty: the status's own text
+	detail string // a sentence that says what happened, and what to do where something can be done
+	fault  string // of Proxy-Status (RFC 9209, 2.3)
+	cause  string // details of Proxy-Status
+	retry  time.Duration
+}
+
+// refusal answers a denied request.
+func refusal(x *Exchange, unreachableStatus int) *problem {
+	d := x.Decision
+	p := &problem{status: d.Crawler.DenyStatus, kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
+	switch d.Reason {
+	case policy.ByRule:
+		p.cause = fmt.Sprintf("robots.txt line %d: %s", d.Rule.Line, d.Rule)
+		p.detail = fmt.Sprintf("Line %d of %s says %q, in the group for %s.", d.Rule.Line, d.URL, d.Rule.String(), d.Group.Name())
+	case policy.IsUnreachable:
+		p.status, p.title, p.retry = unreachableStatus, "robots.txt is unreachable", d.Robots.Retry
+		why := d.Robots.Snapshot.Error
+		p.cause = "robots.txt unreachable: " + why
+		p.detail = fmt.Sprintf("%s can't be had (%s). Until it can, nothing of this origin may be fetched (RFC 9309, 2.3.1.4).", d.URL, why)
+	case policy.ByOverride:
+		p.title = "Refused by the operator"
+		p.cause = "operator's override: " + d.Note
+		p.detail = "An override of this gate denies this URL: " + d.Note + "."
+	}
+	return p
+}
+
+// failure answers a request for which the origin, or the evidence, could not be had.
+func failure(x *Exchange, err error) *problem {
+	x.Error = err.Error()
+	p := &problem{status: http.StatusBadGateway, title: "The origin could not be reached"}
+	var dns *net.DNSError
+	var op *net.OpError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, policy.ErrProhibited):
+		x.Decision = nil // there is nothing to decide about what may not be asked
+		why := innermost(err)
+		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why,
+			detail: "This gate does not connect there: " + why + "."}
+	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
+		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
+	case errors.Is(err, context.Canceled):
+		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
+	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within egress.dial_timeout."
+	case errors.As(err, &timeout) && timeout.Timeout():
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer in time."
+	case errors.Is(err, syscall.ECONNREFUSED):
+		p.fault, p.detail = "connection_refused", "The origin refuses connections."
+	case isCertificate(err):
+		p.fault, p.cause = "tls_certificate_error", innermost(err)
+		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with egress.ca_file."
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
+	default:
+		p.fault, p.detail = "destination_unavailable", "The origin could not be reached, or its answer was not understood."
+	}
+	return p
+}
+
+func isCertificate(err error) bool {
+	var verification *tls.CertificateVerificationError
+	return errors.As(err, &verification)
+}
+
+// innermost returns the text of the error that started it all, without the
+// layers that repeat what the client knows.
+func innermost(err error) string {
+	for {
+		var inner error
+		switch u := err.(type) {
+		case interface{ Unwrap() error }:
+			inner = u.Unwrap()
+		case interface{ Unwrap() []error }:
+			if all := u.Unwrap(); len(all) > 0 {
+				inner = all[len(all)-1]
+			}
+		}
+		if inner == nil {
+			return strings.TrimPrefix(err.Error(), "x509: ")
+		}
+		err = inner
+	}
+}
+
+// response is the problem as a response to r.
+func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
+	body, contentType := p.body(r, x)
+	h := http.Header{
+		"Content-Type":   {contentType},
+		"Content-Length": {strconv.Itoa(len(body))},
+		"Cache-Control":  {"no-store"},
+		// What form it takes depends on the client's wishes.
+		"Vary": {"Accept"},
+	}
+	if p.retry > 0 {
+		h.Set("Retry-After", retrySeconds(p.retry))
+	}
+	if p.fault != "" {
+		status(h, p.fault, p.cause)
+	}
+	if x.Decision != nil {
+		x.Head = Head{State: "skipped", Why: "status"}
+	}
+	annotate(h, x)
+	return reply(r, p.status, h, body)
+}
+
+// reply makes a response of the gate's own.
+func reply(r *http.Request, status int, h http.Header, body []byte) *http.Response {
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	return &http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: h,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// write answers where goproxy is not involved: in front of tunnels.
+func (p *problem) write(w http.ResponseWriter, r *http.Request, x *Exchange) {
+	resp := p.response(r, x)
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	io.Copy(w, resp.Body)
+}
+
+// retrySeconds rounds up: a client that comes back too early is refused again.
+func retrySeconds(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}
+
+// document is the problem as JSON.
+type document struct {
+	Type         string        `json:"type"`
+	Title        string        `json:"title"`
+	Status       int           `json:"status"`
+	Detail       string        `json:"detail"`
+	URL          string        `json:"url,omitempty"`
+	ProductToken string        `json:"product_token,omitempty"`
+	Reason       policy.Reason `json:"reason,omitempty"`
+	Rule         *ruleJSON     `json:"rule,omitempty"`
+	Group        string        `json:"group,omitempty"`
+	Robots       *robotsJSON   `json:"robots,omitempty"`
+	CrawlDelay   float64       `json:"crawl_delay,omitempty"`
+	ID           string        `json:"id"`
+}
+
+type ruleJSON struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+type robotsJSON struct {
+	URL     string       `json:"url"`
+	Status  int          `json:"status,omitempty"`
+	State   policy.State `json:"state"`
+	Fetched time.Time    `json:"fetched"`
+	Age     int64        `json:"age"` // seconds
+	SHA256  string       `json:"sha256,omitempty"`
+}
+
+func (p *problem) document(x *Exchange) document {
+	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, URL: x.URL, ID: x.ID}
+	if p.kind != "" {
+		doc.Type = "urn:robotsgate:" + p.kind
+	}
+	if doc.Title == "" {
+		doc.Title = http.StatusText(p.status)
+	}
+	d := x.Decision
+	if d == nil {
+		return doc
+	}
+	doc.ProductToken, doc.Reason, doc.Group = d.Token, d.Reason, d.Group.Name()
+	if d.Reason == policy.ByRule {
+		doc.Rule = &ruleJSON{d.Rule.Line, d.Rule.String()}
+	}
+	if st := d.Robots; st != nil {
+		s := st.Snapshot
+		doc.Robots = &robotsJSON{d.URL, s.Status, st.State, s.Fetched.UTC().Truncate(time.Second), int64(st.Age / time.Second), s.SHA256}
+	}
+	doc.CrawlDelay, _, _ = d.Group.CrawlDelay()
+	return doc
+}
+
+// body returns the problem in the form that the client prefers.
+func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType string) {
+	doc := p.document(x)
+	var b bytes.Buffer
+	switch preferred(r.Header["Accept"]) {
+	case "text/html":
+		if err := page.Execute(&b, doc); err == nil {
+			return b.Bytes(), "text/html; charset=utf-8"
+		}
+	case "text/plain":
+		doc.text(&b)
+		return b.Bytes(), "text/plain; charset=utf-8"
+	}
+	b.Reset()
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ") // a person with curl reads it too
+	if err := enc.Encode(doc); err != nil {
+		return nil, "application/problem+json"
+	}
+	return b.Bytes(), "application/problem+json"
+}
+
+func (d *document) text(w io.Writer) {
+	fmt.Fprintf(w, "%d %s\n\n%s\n\nURL: %s\n", d.Status, d.Title, printable(d.Detail), printable(d.URL))
+	if d.Rule != nil {
+		fmt.Fprintf(w, "Rule: line %d: %s\n", d.Rule.Line, printable(d.Rule.Text))
+	}
+	if d.Group != "" {
+		fmt.Fprintf(w, "Group: %s\n", d.Group)
+	}
+	if d.ProductToken != "" {
+		fmt.Fprintf(w, "Product token: %s\n", d.ProductToken)
+	}
+	if d.Robots != nil {
+		fmt.Fprintf(w, "robots.txt: %s, %s, fetched %s\n", d.Robots.URL, d.Robots.State, d.Robots.Fetched.Format(time.RFC3339))
+	}
+	if d.CrawlDelay > 0 {
+		fmt.Fprintf(w, "Crawl-delay: %v s\n", d.CrawlDelay)
+	}
+	fmt.Fprintf(w, "Id: %s\n", d.ID)
+}
+
+// printable keeps a terminal from obeying what the network said.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\uFFFD' || r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+var page = template.Must(template.New("problem").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="robots" content="noindex"><meta name="viewport" content="width=device-width">
+<title>{{.Status}} {{.Title}}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:3em auto;padding:0 1em}dt{font-weight:bold}dd{margin:0 0 .5em;overflow-wrap:anywhere}</style>
+</head><body><h1>{{.Status}} {{.Title}}</h1><p>{{.Detail}}</p><dl>
+<dt>URL</dt><dd>{{.URL}}</dd>
+{{with .Rule}}<dt>Rule</dt><dd>line {{.Line}}: <code>{{.Text}}</code></dd>{{end}}
+{{with .Group}}<dt>Group</dt><dd>{{.}}</dd>{{end}}
+{{with .ProductToken}}<dt>Product token</dt><dd>{{.}}</dd>{{end}}
+{{with .Robots}}<dt>robots.txt</dt><dd>{{.URL}} ({{.State}}, {{.Age}} s old{{with .SHA256}}, SHA-256 {{.}}{{end}})</dd>{{end}}
+{{with .CrawlDelay}}<dt>Crawl-delay</dt><dd>{{.}} s</dd>{{end}}
+<dt>Id</dt><dd>{{.ID}}</dd></dl><p>Answered by robotsgate, the proxy between the crawler and the web.</p></body></html>
+`))

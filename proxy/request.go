@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// serveOuter receives what clients send to the gate's own address.
+func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		p.connect(w, r)
+	case strings.HasPrefix(r.RequestURI, "/"):
+		p.serveOwn(w, r)
+	default:
+		// The URL names the destination; Host is not looked at (RFC 9112, 3.2.2).
+		target, err := policy.ParseURL(r.RequestURI)
+		p.serve(w, r, target, unreadable(r, err))
+	}
+}
+
+// serveInner receives what clients send through their tunnels. CONNECT, SNI and
+// Host must name one origin: else a client could have one judged and reach another.
+func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
+	t := r.Context().Value(tunnelKey{}).(*tunnel)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	uri, authority := r.RequestURI, r.Host
+	if authority == "" {
+		authority = t.authority // HTTP/1.0 need not send Host
+	}
+	if r.Method == http.MethodConnect {
+		p.serve(w, r, policy.Target{}, &problem{status: http.StatusMethodNotAllowed, detail: "CONNECT inside a tunnel is not served.", fault: "http_request_denied"})
+		return
+	}
+	if !strings.HasPrefix(uri, "/") && uri != "*" {
+		absolute, err := policy.ParseURL(uri)
+		if err == nil && absolute.Origin() != t.origin(scheme) {
+			err = errors.New("the URL names another origin than the tunnel's CONNECT")
+		}
+		p.serve(w, r, absolute, unreadable(r, err))
+		return
+	}
+	target, err := policy.ParseTarget(scheme, authority, uri)
+	refused := unreadable(r, err)
+	if refused == nil && (target.Origin() != t.origin(scheme) || r.TLS != nil && !t.names(r.TLS.ServerName)) {
+		refused = &problem{status: http.StatusMisdirectedRequest, detail: "CONNECT, the TLS server name and Host do not name the same host.", fault: "http_request_denied"}
+	}
+	p.serve(w, r, target, refused)
+}
+
+// unreadable returns what to answer when a request's target can't be read or
+// must not be asked for, nil if it is in order.
+func unreadable(r *http.Request, err error) *problem {
+	switch {
+	case r.Method == http.MethodTrace, r.RequestURI == "*":
+		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " " + r.RequestURI + " is not served by the gate.", fault: "http_request_denied"}
+	case err != nil:
+		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
+	}
+	return nil
+}
+
+// onRequest decides about a request. It returns the response where the gate
+// itself answers, nil where the request may be sent.
+func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
+	if x.refused != nil {
+		return x.refused.response(r, x)
+	}
+	ask := policy.Request{Target: x.target, UserAgent: r.Header.Get("User-Agent")}
+	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
+	x.Crawler = ask.Crawler.Name
+
+	if pr := p.decide(x, r.Context(), ask, p.Engine.Decide); pr != nil {
+		return pr.response(r, x)
+	}
+	if d := x.Decision; d.Reason != policy.ByOverride && isRobots(r, x.target) {
+		return p.robotsTxt(r, x)
+	}
+	prepare(r)
+	return nil
+}
+
+// decide asks policy and takes the decision down. It returns what to answer if
+// the request must not be sent.
+func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, policy func(context.Context, policy.Request) (policy.Decision, error)) *problem {
+	host, port, _ := net.SplitHostPort(ask.Target.Address())
+	err := p.Upstream.Check(ctx, host, port)
+	if err == nil {
+		d, decideErr := policy(ctx, ask)
+		if err = decideErr; err == nil {
+			x.Decision = &d
+		}
+	}
+	x.Decided = time.Since(x.Start)
+	switch {
+	case err != nil:
+		return failure(x, err)
+	case x.Decision.Denied():
+		return refusal(x, p.UnreachableStatus)
+	}
+	return nil
+}
+
+// prepare leaves in a request only what is meant for the origin.
+func prepare(r *http.Request) {
+	upgrade := isWebSocket(r)
+	dropHopByHop(r.Header)
+	dropOwn(r.Header)
+	for _, name := range rerouting {
+		delete(r.Header, name)
+	}
+	if upgrade {
+		// The one upgrade that is passed on; goproxy carries the tunnel that follows.
+		r.Header["Connection"], r.Header["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
+	}
+	if _, ok := r.Header["User-Agent"]; !ok {
+		r.Header["User-Agent"] = []string{""} // else net/http adds its own
+	}
+	r.Close = false // the client's "Connection: close" concerns its own connection
+}
+
+// rerouting are headers by which some servers replace the path that was asked
+// for, and so escape what was decided about it.
+var rerouting = []string{"X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Original-Uri", "X-Override-Url", "X-Http-Destinationurl"}
+
+// hopByHop are meant for the next hop only (RFC 9110, 7.6.1).
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
+	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
+
+// dropHopByHop removes those, and what Connection names.
+func dropHopByHop(h http.Header) {
+	trailers := slices.ContainsFunc(h["Te"], func(v string) bool { return strings.Contains(strings.ToLower(v), "trailers") })
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range hopByHop {
+		delete(h, name)
+	}
+	if trailers {
+		h["Te"] = []string{"trailers"}
+	}
+}
+
+func isWebSocket(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.Method == http.MethodGet && hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket")
+}
+
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for t := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(t), token) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,213 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+)
+
+// roundTrip sends an allowed request and annotates what comes back. It is set
+// as goproxy's RoundTripper, since a body replaced later loses its
+// Content-Length. It never fails: a failure is a response too.
+func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
+	resp, err := p.Upstream.RoundTrip(r)
+	x.Upstream = time.Since(x.Start)
+	if err != nil {
+		return failure(x, err).response(r, x)
+	}
+	// Read what binds before anything is removed: Connection may name a tag.
+	tags := robotstag.ParseHeader(resp.Header["Robots-Tag"], resp.Header["X-Robots-Tag"])
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		p.switchProtocols(x, resp, tags)
+		return resp
+	}
+	dropHopByHop(resp.Header)
+	dropOwn(resp.Header)
+	dropOwn(resp.Trailer)
+	delete(resp.Header, "Alt-Svc") // it leads around the gate
+
+	body := &stream{body: resp.Body, x: x, resp: resp, length: resp.ContentLength}
+	if x.Head.Why = p.unread(r, resp); x.Head.Why != "" {
+		x.Head.State = "skipped"
+	} else {
+		tags = robotstag.Union(tags, p.readHead(x, r.Context(), resp, body))
+	}
+	resp.Body = body
+	x.Tags = tags.For(x.Decision.Tokens...)
+	annotate(resp.Header, x)
+	return resp
+}
+
+// switchProtocols annotates a WebSocket's handshake. Its body is the
+// connection itself, which goproxy relays.
+func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag.Tags) {
+	upgrade := resp.Header["Upgrade"]
+	dropHopByHop(resp.Header)
+	dropOwn(resp.Header)
+	resp.Header["Connection"], resp.Header["Upgrade"] = []string{"Upgrade"}, upgrade
+	x.Tags, x.Head = tags.For(x.Decision.Tokens...), Head{State: "skipped", Why: "status"}
+	annotate(resp.Header, x)
+}
+
+// unread says why a response has no head to read, "" if it has one.
+func (p *Proxy) unread(r *http.Request, resp *http.Response) string {
+	switch {
+	case !p.Tags.HTML:
+		return "off"
+	case r.Method == http.MethodHead:
+		return "method"
+	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusNotModified:
+		return "status"
+	case !htmlmeta.Wanted(resp.Header.Get("Content-Type")):
+		return "type"
+	}
+	return ""
+}
+
+// readHead reads a page's head for its robots rules while the body waits, and
+// notes in x how far it came.
+func (p *Proxy) readHead(x *Exchange, ctx context.Context, resp *http.Response, body *stream) robotstag.Tags {
+	options := htmlmeta.Options{
+		ContentType:     resp.Header.Get("Content-Type"),
+		ContentEncoding: strings.Join(resp.Header["Content-Encoding"], ", "),
+		MaxBytes:        p.Tags.MaxHeadBytes,
+	}
+	tee := newTee(body.body, p.Tags.MaxHeadBytes)
+	body.body = tee
+	done := make(chan htmlmeta.Result, 1)
+	go func() {
+		defer func() {
+			if cause := recover(); cause != nil { // it would end the process
+				p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "url", x.URL, "panic", cause)
+				done <- htmlmeta.Result{Why: "encoding"}
+			}
+		}()
+		done <- tee.scan(options)
+	}()
+	timer := time.NewTimer(p.Tags.HeadTimeout)
+	defer timer.Stop()
+	var result htmlmeta.Result
+	select {
+	case result = <-done:
+	case <-timer.C:
+		result = tee.soFar(options)
+	case <-ctx.Done():
+		result = tee.soFar(options)
+	}
+	tee.leave()
+	x.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
+	if result.Complete {
+		x.Head = Head{State: "complete", Bytes: result.Bytes}
+	}
+	var tags []robotstag.Tags
+	for _, m := range result.Metas {
+		tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))
+	}
+	return robotstag.Union(tags...)
+}
+
+// robotsTxt answers a request for robots.txt with the one that is being
+// enforced, so that a client that checks for itself sees the same rules.
+func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
+	st := x.Decision.Robots
+	x.Head = Head{State: "skipped", Why: "type"}
+	h := http.Header{}
+	var body string
+	code := http.StatusOK
+	switch st.State {
+	case policy.Fresh, policy.Stale:
+		body = st.File.Body()
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		setIf(h, "Last-Modified", st.Snapshot.Modified)
+		h.Set("Age", strconv.FormatInt(int64(st.Age/time.Second), 10))
+	case policy.Unavailable:
+		if code = st.Snapshot.Status; code < 400 {
+			code = http.StatusNotFound // a redirect without end: as if there were none
+		}
+	default:
+		code = http.StatusServiceUnavailable
+		h.Set("Retry-After", retrySeconds(st.Retry))
+		h.Set("Cache-Control", "no-store")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	annotate(h, x)
+	return reply(r, code, h, []byte(body))
+}
+
+func isRobots(r *http.Request, t policy.Target) bool {
+	return t.IsRobots() && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
+func setIf(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// A stream is a response's body on its way to the client.
+type stream struct {
+	body   io.ReadCloser
+	x      *Exchange
+	resp   *http.Response
+	length int64 // -1: unknown
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	s.ended(err)
+	return n, err
+}
+
+func (s *stream) Close() error { return s.body.Close() }
+
+// ended notes how a body ends. One that breaks off must not look complete to
+// the client, whose connection is therefore broken off too.
+func (s *stream) ended(err error) {
+	switch {
+	case err == io.EOF:
+		dropOwn(s.resp.Trailer) // known only now
+	case err != nil:
+		s.x.aborted = true
+		s.x.Error = "the response broke off: " + err.Error()
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// WriteTo copies the body as it comes: whatever more may be waited for, what is
+// there is sent. It is what io.Copy calls.
+func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
+	flusher, _ := w.(http.Flusher)
+	for {
+		n, err := s.Read(buf[:])
+		if n > 0 {
+			m, werr := w.Write(buf[:n])
+			written += int64(m)
+			if werr != nil {
+				s.x.Error = "the client left"
+				return written, werr
+			}
+			// The last bytes are flushed by the end of the response, and a full
+			// buffer has more behind it.
+			if flusher != nil && err == nil && written != s.length && n < len(buf) {
+				flusher.Flush()
+			}
+		}
+		if err == io.EOF {
+			return written, nil
+		}
+		if err != nil {
+			return written, err
+		}
+	}
+}

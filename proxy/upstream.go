@@ -1,0 +1,228 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	socks "golang.org/x/net/proxy"
+
+	"robotsgate/internal/glob"
+)
+
+// Egress says what the gate may connect to, and how: the section of that name
+// in the configuration.
+type Egress struct {
+	AllowPrivate          []netip.Prefix
+	DenyHosts             []glob.Glob
+	Ports                 []uint16 // empty: all
+	Parent                *url.URL // a proxy to go through: http, https or socks5; nil: none
+	Roots                 *x509.CertPool
+	DialTimeout           time.Duration
+	ResponseHeaderTimeout time.Duration
+	IdleTimeout           time.Duration
+	MaxConnsPerHost       int
+	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
+}
+
+// maxResponseHeader bounds the head of an origin's response, in bytes.
+const maxResponseHeader = 1 << 20
+
+// An Upstream is the one way out: requests, robots.txt fetches and tunnels all
+// leave through it, and past its guard.
+type Upstream struct {
+	guard     *guard
+	transport *http.Transport
+	direct    net.Dialer // guarded, unless there is a parent
+	parent    *url.URL
+	tls       *tls.Config
+	names     nameCache
+}
+
+// NewUpstream returns the way out. It takes no proxy from the environment.
+func NewUpstream(e Egress) *Upstream {
+	u := &Upstream{
+		guard:  newGuard(e),
+		direct: net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
+		parent: e.Parent,
+		tls:    &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
+	}
+	if e.Parent == nil {
+		// With a parent the only address dialled is the parent's.
+		u.direct.ControlContext = u.guard.control
+	}
+	u.transport = &http.Transport{
+		DialContext:            u.direct.DialContext,
+		TLSClientConfig:        u.tls,
+		TLSHandshakeTimeout:    e.DialTimeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // bodies pass as the client asked for them
+		MaxIdleConns:           4096,
+		MaxIdleConnsPerHost:    256,
+		MaxConnsPerHost:        e.MaxConnsPerHost,
+		IdleConnTimeout:        e.IdleTimeout,
+		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxResponseHeader,
+	}
+	if e.Parent != nil {
+		u.transport.Proxy = http.ProxyURL(e.Parent)
+	}
+	return u
+}
+
+// RoundTrip sends a request to its origin. A destination that the egress rules
+// forbid is an error that is policy.ErrProhibited.
+func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
+	port := req.URL.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[req.URL.Scheme]
+	}
+	if err := u.Check(req.Context(), req.URL.Hostname(), port); err != nil {
+		return nil, err
+	}
+	return u.transport.RoundTrip(req)
+}
+
+// Check judges a destination as far as it is known before it is dialled.
+func (u *Upstream) Check(ctx context.Context, host, port string) error {
+	if err := u.guard.name(host, port); err != nil || u.parent == nil {
+		return err
+	}
+	return u.names.get(net.JoinHostPort(host, port), func() error { return u.guard.resolved(ctx, host, port) })
+}
+
+// Close drops idle connections.
+func (u *Upstream) Close() { u.transport.CloseIdleConnections() }
+
+// Dial opens a tunnel to host and port, past the guard or through the parent.
+func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error) {
+	if err := u.Check(ctx, host, port); err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(host, port)
+	if u.parent == nil {
+		return u.direct.DialContext(ctx, "tcp", address)
+	}
+	if u.parent.Scheme == "socks5" {
+		return u.dialSocks(ctx, address)
+	}
+	return u.dialConnect(ctx, address)
+}
+
+func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, error) {
+	var auth *socks.Auth
+	if p := u.parent.User; p != nil {
+		password, _ := p.Password()
+		auth = &socks.Auth{User: p.Username(), Password: password}
+	}
+	d, err := socks.SOCKS5("tcp", parentAddress(u.parent), auth, &u.direct)
+	if err != nil {
+		return nil, err
+	}
+	return d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
+}
+
+func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := u.direct.DialContext(ctx, "tcp", parentAddress(u.parent))
+	if err != nil {
+		return nil, err
+	}
+	if u.parent.Scheme == "https" {
+		c := u.tls.Clone()
+		c.ServerName = u.parent.Hostname()
+		conn = tls.Client(conn, c)
+	}
+	if err := connectThrough(conn, u.parent, address, u.direct.Timeout); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Redacted(), err)
+	}
+	return conn, nil
+}
+
+// connectThrough asks a parent proxy for a tunnel.
+func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time.Duration) error {
+	conn.SetDeadline(time.Now().Add(timeout))
+	defer conn.SetDeadline(time.Time{})
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{"User-Agent": {""}}}
+	if p := parent.User; p != nil {
+		password, _ := p.Password()
+		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(p.Username()+":"+password)))
+	}
+	if err := req.Write(conn); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(&head{conn, 64 << 10}), req)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("answered %s to CONNECT %s", resp.Status, address)
+	}
+	return nil
+}
+
+// A head is read byte by byte, so that what follows it in the tunnel is not
+// swallowed by a buffer, and only so far.
+type head struct {
+	net.Conn
+	left int
+}
+
+func (h *head) Read(p []byte) (int, error) {
+	if h.left <= 0 {
+		return 0, errors.New("the answer to CONNECT is too long")
+	}
+	h.left--
+	return h.Conn.Read(p[:min(len(p), 1)])
+}
+
+func parentAddress(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// A nameCache remembers for a minute what the guard found behind a name, since
+// looking it up for every request would make a parent proxy slow.
+type nameCache struct {
+	mu    sync.Mutex
+	known map[string]verdict
+}
+
+type verdict struct {
+	err   error
+	until time.Time
+}
+
+const maxNames = 4096
+
+func (c *nameCache) get(key string, judge func() error) error {
+	now := time.Now()
+	c.mu.Lock()
+	v, ok := c.known[key]
+	c.mu.Unlock()
+	if ok && now.Before(v.until) {
+		return v.err
+	}
+	v = verdict{judge(), now.Add(time.Minute)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxNames {
+		c.known = map[string]verdict{}
+	}
+	c.known[key] = v
+	return v.err
+}
