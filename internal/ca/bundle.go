@@ -3,11 +3,13 @@ package ca
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // marker is the first line of every bundle we write. By it we know our own
@@ -50,7 +52,9 @@ func SystemRoots() ([]byte, string, error) {
 
 func systemRoots(first string, files, dirs []string) ([]byte, string, error) {
 	if first != "" {
-		files = append([]string{first}, files...)
+		if data, err := readFile(first); err != nil || !onlyGates(data) {
+			files = append([]string{first}, files...)
+		}
 	}
 	for _, file := range files {
 		data, err := readFile(file)
@@ -92,6 +96,18 @@ func certificatesOf(data []byte, seen map[[32]byte]bool) []byte {
 		out = append(out, encodeCertificate(block.Bytes)...)
 	}
 	return out
+}
+
+// onlyGates recognises a file of nothing but CAs of gates, such as our ca.pem:
+// as the system's roots it would leave a client without any.
+func onlyGates(data []byte) bool {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !strings.HasPrefix(c.Subject.CommonName, rootPrefix) {
+			return false
+		}
+	}
+	return true
 }
 
 func isBundle(data []byte) bool { return bytes.HasPrefix(data, []byte(marker)) }

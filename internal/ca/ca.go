@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -51,7 +52,7 @@ func load(certFile, keyFile string) (*Authority, error) {
 		return nil, err
 	}
 	a := &Authority{cert: certs[0], key: key, certFile: certFile}
-	a.leaves.init(maxLeaves)
+	a.leaves.init(maxLeaves, a.cert.NotAfter)
 	if !equalKeys(a.cert.PublicKey, key.Public()) {
 		return nil, &mismatchError{keyFile, certFile}
 	}
@@ -67,10 +68,24 @@ func load(certFile, keyFile string) (*Authority, error) {
 		}
 		a.pem = append(a.pem, encodeCertificate(c.Raw)...)
 	}
-	if info, err := os.Stat(keyFile); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		a.warnings = append(a.warnings, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
-	}
+	a.warnings = exposed(keyFile)
 	return a, nil
+}
+
+// exposed warns if other users could take the key or put another in its place.
+func exposed(keyFile string) []string {
+	if runtime.GOOS == "windows" {
+		return nil // its permissions are not in the mode
+	}
+	var w []string
+	if info, err := os.Stat(keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
+		w = append(w, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
+	}
+	dir := filepath.Dir(keyFile)
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o002 != 0 {
+		w = append(w, fmt.Sprintf("%s can be written by every user of this machine, so the CA's key can be replaced: chmod 700 it", dir))
+	}
+	return w
 }
 
 // PEM returns the CA's certificate, followed by its chain if it has one. It
@@ -111,7 +126,7 @@ func (a *Authority) checkTime(now time.Time, advice string) error {
 type mismatchError struct{ keyFile, certFile string }
 
 func (e *mismatchError) Error() string {
-	return fmt.Sprintf("%s is not the key of %s: give the two that belong together", e.keyFile, e.certFile)
+	return fmt.Sprintf("%s is not the key of %s: use the two that belong together", e.keyFile, e.certFile)
 }
 
 func equalKeys(a, b crypto.PublicKey) bool {

@@ -155,12 +155,26 @@ func createExclusive(path string, data []byte, mode fs.FileMode) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	// Some file systems (FAT, object stores) have no hard links. There the last
-	// of several that start at once wins, and the others notice a mismatch.
-	if _, err := os.Lstat(path); err == nil {
+	return createPlain(path, data, mode)
+}
+
+// createPlain does the same where a file system has no hard links, as FAT and
+// object stores. A reader may see the file while it is written, and has to
+// look again; but no two processes can both believe theirs is the one.
+func createPlain(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return replaceWith(temp, path)
+	if err != nil {
+		return explain(path, err)
+	}
+	if _, err = f.Write(data); err != nil {
+		f.Close()
+		os.Remove(path)
+		return explain(path, err)
+	}
+	return f.Close()
 }
 
 // replace makes path hold data, at once.
@@ -169,15 +183,8 @@ func replace(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceWith(temp, path); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return nil
-}
-
-func replaceWith(temp, path string) error {
 	if err := os.Rename(temp, path); err != nil {
+		os.Remove(temp)
 		return explain(path, err)
 	}
 	return nil

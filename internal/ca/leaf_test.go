@@ -4,15 +4,221 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-func BenchmarkLeafNew(b *testing.B) {
-	a, err := Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
+// verify checks leaf as a client does that has only root.
+func verify(t *testing.T, leaf *tls.Certificate, root *x509.Certificate, host string) {
+	t.Helper()
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	roots.AddCert(root)
+	for _, der := range leaf.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		between.AddCert(c)
 	}
+	if _, err := leaf.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: host}); err != nil {
+		t.Errorf("%s: %v", host, err)
+	}
+}
+
+func TestLeaf(t *testing.T) {
+	a := open(t, t.TempDir())
+	long := strings.Repeat("a.", 60) + "example"
+	serials := map[string]bool{}
+	for _, c := range []struct{ host, verify, name string }{
+		{"example.com", "example.com", "example.com"},
+		{"EXAMPLE.org.", "example.org", "example.org"},
+		{"my_host.example", "my_host.example", "my_host.example"},
+		{"localhost", "localhost", "localhost"},
+		{"192.0.2.1", "192.0.2.1", "192.0.2.1"},
+		{"2001:db8::1", "2001:db8::1", "2001:db8::1"},
+		{"[::1]", "::1", "::1"},
+		{long, long, ""},
+	} {
+		leaf, err := a.Leaf(c.host)
+		if err != nil {
+			t.Errorf("%s: %v", c.host, err)
+			continue
+		}
+		verify(t, leaf, a.Certificate(), c.verify)
+		x := leaf.Leaf
+		if x.Subject.CommonName != c.name {
+			t.Errorf("%s: common name %q", c.host, x.Subject.CommonName)
+		}
+		if len(x.DNSNames)+len(x.IPAddresses) != 1 || (net.ParseIP(c.verify) != nil) != (len(x.IPAddresses) == 1) {
+			t.Errorf("%s: names %q, addresses %v", c.host, x.DNSNames, x.IPAddresses)
+		}
+		if x.IsCA || len(x.ExtKeyUsage) != 1 || x.ExtKeyUsage[0] != x509.ExtKeyUsageServerAuth {
+			t.Errorf("%s: usable for more than a server", c.host)
+		}
+		if life := x.NotAfter.Sub(x.NotBefore); life >= 200*24*time.Hour {
+			t.Errorf("%s: holds for %v", c.host, life)
+		}
+		if time.Since(x.NotBefore) < 23*time.Hour {
+			t.Errorf("%s: a client whose clock is a day behind refuses it", c.host)
+		}
+		if serials[x.SerialNumber.String()] || x.SerialNumber.Sign() <= 0 {
+			t.Errorf("%s: serial %v", c.host, x.SerialNumber)
+		}
+		serials[x.SerialNumber.String()] = true
+	}
+}
+
+func TestLeafRefuses(t *testing.T) {
+	a := open(t, t.TempDir())
+	for _, host := range []string{"", ".", "a..b", "*.example.com", "a b", "a\x00b", "bücher.example", "example.com:443", strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a"} {
+		if _, err := a.Leaf(host); err == nil {
+			t.Errorf("%q: got a certificate", host)
+		}
+	}
+}
+
+// A real handshake, so that what the tls package asks of a certificate holds.
+func TestLeafServes(t *testing.T) {
+	a := open(t, t.TempDir())
+	leaf, err := a.Leaf("example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(a.PEM()) {
+		t.Fatal("PEM() has no certificate")
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	served := make(chan error, 1)
+	go func() { served <- tls.Server(far, &tls.Config{Certificates: []tls.Certificate{*leaf}}).Handshake() }()
+	if err := tls.Client(near, &tls.Config{RootCAs: roots, ServerName: "example.com"}).Handshake(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeafIsSignedOnce(t *testing.T) {
+	a := open(t, t.TempDir())
+	got := make([]*tls.Certificate, 50)
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() {
+			var err error
+			if got[i], err = a.Leaf("example.com"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, leaf := range got {
+		if leaf != got[0] {
+			t.Fatal("signed more than once")
+		}
+	}
+	other, err := a.Leaf("example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if equalKeys(other.Leaf.PublicKey, got[0].Leaf.PublicKey) {
+		t.Error("two hosts share a key")
+	}
+}
+
+func TestLeavesAreBounded(t *testing.T) {
+	a := open(t, t.TempDir())
+	a.leaves.max = 3
+	leaf := func(host string) *tls.Certificate {
+		t.Helper()
+		c, err := a.Leaf(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	kept, lost := leaf("kept"), leaf("lost")
+	for i := range 10 {
+		leaf(fmt.Sprint("other", i))
+		if leaf("kept") != kept {
+			t.Fatal("the one that is used again and again went first")
+		}
+	}
+	if leaf("lost") == lost {
+		t.Error("the one that was used least recently stayed")
+	}
+	if n := a.leaves.recent.Len(); n != 3 || len(a.leaves.byName) != 3 {
+		t.Errorf("%d leaves, %d names", n, len(a.leaves.byName))
+	}
+}
+
+func TestLeafIsRenewed(t *testing.T) {
+	dir := t.TempDir()
+	const day = 24 * time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		a := open(t, dir)
+		first, err := a.Leaf("example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(150 * day)
+		if same, _ := a.Leaf("example.com"); same != first {
+			t.Error("renewed after 150 days of 180")
+		}
+		time.Sleep(20 * day)
+		second, err := a.Leaf("example.com")
+		if err != nil || second == first {
+			t.Fatalf("not renewed after 170 days of 180 (%v)", err)
+		}
+		if a.leaves.recent.Len() != 1 {
+			t.Error("the old one is kept")
+		}
+
+		// Near the CA's own end a new one would be no better.
+		time.Sleep(time.Until(a.Certificate().NotAfter) - time.Hour)
+		last, err := a.Leaf("example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !last.Leaf.NotAfter.Equal(a.Certificate().NotAfter) {
+			t.Errorf("ends at %v, the CA at %v", last.Leaf.NotAfter, a.Certificate().NotAfter)
+		}
+		if same, _ := a.Leaf("example.com"); same != last {
+			t.Error("signed again for nothing")
+		}
+		time.Sleep(2 * time.Hour)
+		if _, err := a.Leaf("example.com"); err == nil {
+			t.Error("a leaf from an expired CA")
+		}
+	})
+}
+
+func FuzzLeafName(f *testing.F) {
+	f.Add("Example.COM.")
+	f.Add("[::ffff:1.2.3.4]")
+	f.Fuzz(func(t *testing.T, host string) {
+		name, err := leafName(host)
+		if err != nil {
+			return
+		}
+		// A name is its own name, or the cache would hold a host twice.
+		if again, err := leafName(name); err != nil || again != name {
+			t.Errorf("%q becomes %q, then %q (%v)", host, name, again, err)
+		}
+	})
+}
+
+func BenchmarkLeafNew(b *testing.B) {
+	a := open(b, b.TempDir())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := a.sign("www.example.com", time.Now()); err != nil {
@@ -22,10 +228,7 @@ func BenchmarkLeafNew(b *testing.B) {
 }
 
 func BenchmarkLeafCached(b *testing.B) {
-	a, err := Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	a := open(b, b.TempDir())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := a.Leaf("www.example.com"); err != nil {

@@ -16,6 +16,7 @@ const maxLeaves = 4096
 // each name.
 type leaves struct {
 	max     int
+	end     time.Time // of the CA; no leaf outlives it
 	signing singleflight.Group
 
 	mu     sync.Mutex // guards what follows
@@ -28,8 +29,8 @@ type leaf struct {
 	cert *tls.Certificate
 }
 
-func (l *leaves) init(n int) {
-	l.max, l.recent, l.byName = n, list.New(), map[string]*list.Element{}
+func (l *leaves) init(n int, end time.Time) {
+	l.max, l.end, l.recent, l.byName = n, end, list.New(), map[string]*list.Element{}
 }
 
 func (l *leaves) get(name string, now time.Time, sign func(string, time.Time) (*tls.Certificate, error)) (*tls.Certificate, error) {
@@ -54,7 +55,8 @@ func (l *leaves) get(name string, now time.Time, sign func(string, time.Time) (*
 }
 
 // lookup returns the leaf for name if it has more than a tenth of its life
-// left, so that one handed out now outlives the connection it is for.
+// left, so that one handed out now outlives the connection it is for. One that
+// ends with the CA can't be had any longer than that.
 func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +66,11 @@ func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	}
 	l.recent.MoveToFront(e)
 	cert := e.Value.(*leaf).cert
-	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
-	if cert.Leaf.NotAfter.Sub(now) <= life/10 {
+	spare := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10
+	if !cert.Leaf.NotAfter.Before(l.end) {
+		spare = 0
+	}
+	if cert.Leaf.NotAfter.Sub(now) <= spare {
 		return nil
 	}
 	return cert

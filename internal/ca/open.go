@@ -25,6 +25,9 @@ const (
 	bundleName = "bundle.pem"
 )
 
+// rootPrefix starts the name of every root that we make.
+const rootPrefix = "robotsgate CA "
+
 // rootLife is how long a root that we make holds.
 const rootLife = 5 // years
 
@@ -33,21 +36,39 @@ const rootLife = 5 // years
 func Open(dir string) (*Authority, error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
 	// Both files are there, or we add one and look again. More rounds are
-	// needed only while another process renews.
+	// needed only while another process renews or, where there are no hard
+	// links, is in the middle of writing.
 	for round := 0; ; round++ {
 		a, err := openOnce(certFile, keyFile)
-		if a != nil {
-			return a, a.checkTime(time.Now(), "make a new one with robotsgate ca --renew")
-		}
-		if err != nil && (round == 10 || !isMismatch(err)) {
+		switch {
+		case a != nil:
+			if err := a.checkTime(time.Now(), "make a new one with robotsgate ca --renew"); err != nil {
+				return nil, err
+			}
+			return a, nil
+		case err == nil && round < rounds:
+			continue
+		case err == nil:
+			return nil, fmt.Errorf("%s: the CA's files keep vanishing: is something else removing them?", dir)
+		case !passing(err):
 			return nil, err
+		case round >= rounds:
+			return nil, fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
 		}
+		time.Sleep(pause)
 	}
 }
 
-func isMismatch(err error) bool {
-	_, ok := errors.AsType[*mismatchError](err)
-	return ok
+// For how long Open waits for another process to finish.
+const (
+	rounds = 10
+	pause  = 10 * time.Millisecond
+)
+
+// passing reports whether err may be about files that are being replaced.
+func passing(err error) bool {
+	_, mismatch := errors.AsType[*mismatchError](err)
+	return mismatch || errors.Is(err, errNoPEM)
 }
 
 // openOnce loads the authority; if a file is missing it makes that one and
@@ -77,7 +98,8 @@ func openOnce(certFile, keyFile string) (*Authority, error) {
 }
 
 func missing(path string) (bool, error) {
-	switch _, err := os.Stat(path); {
+	// Lstat: a link that leads nowhere is not ours to fill.
+	switch _, err := os.Lstat(path); {
 	case err == nil:
 		return false, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -131,7 +153,7 @@ func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
 		// The id tells the CAs of several machines apart in a trust store.
-		Subject:               pkix.Name{CommonName: "robotsgate CA " + hex.EncodeToString(id)},
+		Subject:               pkix.Name{CommonName: rootPrefix + hex.EncodeToString(id)},
 		NotBefore:             now.Add(-skew),
 		NotAfter:              now.AddDate(rootLife, 0, 0),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,

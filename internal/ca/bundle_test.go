@@ -1,0 +1,96 @@
+package ca
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func count(data []byte) int { return bytes.Count(data, []byte("BEGIN CERTIFICATE")) }
+
+func TestSystemRoots(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir)
+	key := ecKey(t)
+	one := encodeCertificate(issue(t, "One", key, nil, nil, nil).Raw)
+	two := encodeCertificate(issue(t, "Two", key, nil, nil, nil).Raw)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write(t, path("one"), one)
+	write(t, path("two"), bytes.Join([][]byte{[]byte("# comment\n"), one, two, pkcs8(key)}, nil))
+	write(t, path("ours"), a.Bundle(one))
+	write(t, path("empty"), []byte("nothing\n"))
+	if err := os.Mkdir(path("dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path("dir/a.pem"), one)
+	write(t, path("dir/a.0"), one)
+	write(t, path("dir/README"), []byte("hello"))
+
+	for _, c := range []struct {
+		name, first string
+		files, dirs []string
+		count       int
+		from        string
+	}{
+		{"the first file that is there", "", []string{path("none"), path("empty"), path("one"), path("two")}, nil, 1, path("one")},
+		{"SSL_CERT_FILE goes first", path("two"), []string{path("one")}, nil, 2, path("two")},
+		{"but not if it is our bundle", path("ours"), []string{path("one")}, nil, 1, path("one")},
+		{"nor if it is our CA", a.CertFile(), []string{path("one")}, nil, 1, path("one")},
+		{"nor if it isn't there", path("none"), []string{path("one")}, nil, 1, path("one")},
+		{"a folder, each once", "", []string{path("none")}, []string{path("nodir"), path("dir")}, 1, path("dir")},
+	} {
+		data, from, err := systemRoots(c.first, c.files, c.dirs)
+		if err != nil || count(data) != c.count || from != c.from {
+			t.Errorf("%s: got %d from %s (%v), want %d from %s", c.name, count(data), from, err, c.count, c.from)
+		}
+		if bytes.Contains(data, []byte("PRIVATE")) {
+			t.Errorf("%s: a private key got into the roots", c.name)
+		}
+	}
+	if _, _, err := systemRoots("", []string{path("none")}, []string{path("nodir")}); !errors.Is(err, ErrNoRoots) {
+		t.Errorf("nothing there: %v", err)
+	}
+}
+
+func TestWriteBundle(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir)
+	roots := filepath.Join(dir, "roots.pem")
+	write(t, roots, encodeCertificate(issue(t, "One", ecKey(t), nil, nil, nil).Raw))
+	t.Setenv("SSL_CERT_FILE", roots)
+
+	path, err := a.WriteBundle(filepath.Join(dir, "new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || count(data) != 2 || !bytes.Contains(data, a.PEM()) {
+		t.Fatalf("%d certificates (%v)", count(data), err)
+	}
+	onlyFiles(t, filepath.Dir(path), "bundle.pem")
+
+	// Unchanged content is not written again: clients may watch the file.
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.WriteBundle(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(old) {
+		t.Errorf("written again (%v)", err)
+	}
+
+	// A shell that has our variables set must not make the bundle feed on
+	// itself.
+	t.Setenv("SSL_CERT_FILE", path)
+	if _, err := a.WriteBundle(filepath.Dir(path)); err != nil && !errors.Is(err, ErrNoRoots) {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || bytes.Count(data, a.PEM()) != 1 {
+		t.Errorf("the CA is in it %d times (%v)", bytes.Count(data, a.PEM()), err)
+	}
+}
