@@ -1,0 +1,136 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const exampleFile = "../../config.yaml"
+
+func noEnv(string) (string, bool) { return "", false }
+
+// The file at the root says what the defaults are. It must not lie.
+func TestExampleIsTheDefault(t *testing.T) {
+	c, err := Load(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	c.source = source{}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+// Every key stands in it, those of list items in a comment, in the order of
+// the structs and with a reason.
+func TestExampleHasEveryKey(t *testing.T) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^[ #-]*([a-z_]+):( .*)?$`)
+	var found []string
+	for _, m := range line.FindAllSubmatch(data, -1) {
+		found = append(found, string(m[1]))
+	}
+	var want []string
+	var walk func(t reflect.Type)
+	walk = func(typ reflect.Type) {
+		for f := range typ.Fields() {
+			if key := f.Tag.Get("yaml"); key != "" {
+				want = append(want, key)
+			}
+			inner := f.Type
+			if inner.Kind() == reflect.Slice {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct && !isScalarType(inner) && f.Tag.Get("yaml") != "" && inner != reflect.TypeFor[Login]() {
+				walk(inner)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	if !slices.Equal(found, want) {
+		t.Errorf("got  %q\nwant %q", found, want)
+	}
+	for l := range strings.Lines(string(data)) {
+		key := line.FindStringSubmatch(strings.TrimSuffix(l, "\n"))
+		if key != nil && strings.TrimSpace(key[2]) != "" && !strings.HasSuffix(key[2], "[]") && !strings.Contains(key[2], "#") {
+			t.Errorf("no reason given: %s", l)
+		}
+	}
+}
+
+// What the comments show must work once it is no comment any more.
+func TestExampleItems(t *testing.T) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = regexp.MustCompile(`(?m)^(crawlers|overrides): \[\]$`).ReplaceAll(data, []byte("$1:"))
+	data = regexp.MustCompile(`(?m)^#(  +[- ] ?[a-z])`).ReplaceAll(data, []byte("$1"))
+	c, err := Parse("config.yaml", data, noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Crawlers) != 1 || !reflect.DeepEqual(c.Crawlers[0], DefaultCrawler()) {
+		t.Errorf("the crawler shown is not the default one: %+v", c.Crawlers)
+	}
+	if len(c.Overrides) != 1 || c.Overrides[0].Reason != "contract 2026-17" {
+		t.Errorf("overrides: %+v", c.Overrides)
+	}
+}
+
+func TestEmptyIsTheDefault(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "--- # nothing\n...\n", "~\n", "\ufeff", "crawlers:\nrobots:\nlog: {}\n", "crawlers: []\negress: {ports: []}\n"} {
+		c, err := Parse("x.yaml", []byte(text), noEnv)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		c.source = source{}
+		if !reflect.DeepEqual(c, Default()) {
+			t.Errorf("%q: not the default", text)
+		}
+	}
+}
+
+func TestCrawlersOrDefault(t *testing.T) {
+	if got := Default().CrawlersOrDefault(); len(got) != 1 || got[0].Name != "default" || got[0].DenyStatus != 403 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// FuzzParse: a mistake cites a line that exists, in one line of text, and what
+// has none can be used without further thought.
+func FuzzParse(f *testing.F) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("a: &a [*a]\nlisten: *a\ncrawlers: [{<<: &m {name: x, <<: *m}}]"))
+	f.Add([]byte("overrides: [{hosts: ['*'], action: deny, reason: x, expires: 2027-03-01}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("fuzz.yaml", data, func(name string) (string, bool) { return name, name != "UNSET" })
+		if err == nil {
+			if c.Robots.MaxAge <= 0 || c.Robots.MinAge > c.Robots.MaxAge || c.Limits.MaxConnections < 1 {
+				t.Errorf("accepted: %+v", c)
+			}
+			c.Warnings()
+			return
+		}
+		lines := 2 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + bytes.Count(data, []byte("\u2028")) + bytes.Count(data, []byte("\u2029")) + bytes.Count(data, []byte("\u0085"))
+		for _, m := range err.(Errors) {
+			if m.Line < 1 || m.Line > lines || strings.ContainsAny(m.String(), "\n\r") {
+				t.Errorf("%q (of %d lines)", m, lines)
+			}
+		}
+	})
+}
