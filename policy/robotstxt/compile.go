@@ -1,8 +1,8 @@
 package robotstxt
 
 import (
-	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +12,8 @@ import (
 // compile reads the records of f's text into groups and rules.
 func compile(f *File) {
 	c := compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}}
+	// Room for a rule on every line, of which the shortest is "Allow:/".
+	c.pending = make([]pendingRule, 0, min(strings.Count(f.text, "\n"), len(f.text)/8)+1)
 	for s := f.scan(); s.next(); {
 		switch s.kind {
 		case userAgent:
@@ -57,9 +59,8 @@ type delay struct {
 
 // A pendingRule is a rule that has not been put next to the others of its section.
 type pendingRule struct {
-	section uint32
-	query   bool
-	rule    rule
+	slot uint32 // twice its section, plus one if it is for the second comparison
+	rule rule
 }
 
 // userAgent adds to the group that is open, or opens one. Only Allow and Disallow
@@ -143,19 +144,19 @@ func (c *compiler) rule(s *scanner) {
 		r.at = c.odd(s, pattern, len(pattern))
 		r.size |= odd
 	}
-	c.add(r, pattern, false)
+	c.add(r, pattern, 2*c.here)
 	if comparesQuery(pattern) {
 		r.at = c.odd(s, encodeQuery(pattern), len(pattern))
 		r.size = r.size&allows | odd
-		c.add(r, encodeQuery(pattern), true)
+		c.add(r, encodeQuery(pattern), 2*c.here+1)
 	}
 }
 
-func (c *compiler) add(r rule, pattern string, query bool) {
+func (c *compiler) add(r rule, pattern string, slot uint32) {
 	if literalLen(pattern) < len(pattern) {
 		r.size |= wild
 	}
-	c.pending = append(c.pending, pendingRule{c.here, query, r})
+	c.pending = append(c.pending, pendingRule{slot, r})
 }
 
 func (c *compiler) odd(s *scanner, pattern string, octets int) uint32 {
@@ -207,40 +208,31 @@ func (c *compiler) finish() {
 	c.finishRules()
 }
 
+// finishRules puts the rules of each section together and indexes them. A section
+// has two slots, since those for the second comparison are searched separately.
 func (c *compiler) finishRules() {
 	f := c.file
-	slices.SortStableFunc(c.pending, func(a, b pendingRule) int {
-		if a.section != b.section {
-			return cmp.Compare(a.section, b.section)
-		}
-		if a.query != b.query {
-			if b.query {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
-	f.rules = make([]rule, len(c.pending))
-	for i := range f.sections {
-		f.sections[i].lo = math.MaxUint32
+	ends := make([]uint32, 2*len(f.sections)+1)
+	for _, p := range c.pending {
+		ends[p.slot+1]++
 	}
-	i := 0
-	for n := range f.sections {
-		s := &f.sections[n]
-		s.lo = uint32(i)
-		for i < len(c.pending) && c.pending[i].section == uint32(n) && !c.pending[i].query {
-			f.rules[i] = c.pending[i].rule
-			i++
-		}
-		s.query = uint32(i)
-		for i < len(c.pending) && c.pending[i].section == uint32(n) {
-			f.rules[i] = c.pending[i].rule
-			i++
-		}
-		s.hi = uint32(i)
-		f.index(s.rules(f))
-		f.index(s.queryRules(f))
+	for i := 1; i < len(ends); i++ {
+		ends[i] += ends[i-1]
+	}
+	for i := range f.sections {
+		s := &f.sections[i]
+		s.lo, s.query, s.hi = ends[2*i], ends[2*i+1], ends[2*i+2]
+	}
+	f.rules = make([]rule, len(c.pending))
+	next := ends // where the next rule of a slot goes
+	for _, p := range c.pending {
+		f.rules[next[p.slot]] = p.rule
+		next[p.slot]++
+	}
+	var x indexer
+	for i := range f.sections {
+		x.index(f, f.sections[i].rules(f))
+		x.index(f, f.sections[i].queryRules(f))
 	}
 }
 
@@ -248,32 +240,36 @@ func (c *compiler) finishRules() {
 func (c *compiler) finishNames() {
 	f := c.file
 	sections := make([][]uint32, len(c.ids))
-	for key, n := range c.bySet {
-		for i := 0; i < len(key); i += 4 {
-			id := binary.BigEndian.Uint32([]byte(key[i:]))
+	for set, n := range c.bySet {
+		for ids := []byte(set); len(ids) > 0; ids = ids[4:] {
+			id := binary.BigEndian.Uint32(ids)
 			sections[id] = append(sections[id], n)
 		}
 	}
-	names := make([]string, 0, len(c.ids))
-	for n := range c.ids {
-		names = append(names, n)
+	// Most names have one section, and most share it with others.
+	for n := range f.sections {
+		f.lists = append(f.lists, 1, uint32(n))
 	}
-	slices.Sort(names)
-	var extra []byte
-	for _, n := range names {
+	var names strings.Builder
+	for _, n := range slices.Sorted(maps.Keys(c.ids)) {
 		list := sections[c.ids[n]]
-		slices.Sort(list)
-		r := ref(len(f.lists)) | many
-		f.lists = append(append(f.lists, uint32(len(list))), list...)
+		r := ref(2 * list[0])
+		if len(list) > 1 {
+			slices.Sort(list)
+			r = ref(len(f.lists))
+			f.lists = append(append(f.lists, uint32(len(list))), list...)
+		}
 		if n == "*" {
 			f.star = r
 			continue
 		}
-		extra = append(extra, n...)
-		f.names = append(f.names, name{uint32(len(extra)), r})
+		names.WriteString(n)
+		f.names = append(f.names, name{uint32(names.Len()), r})
 	}
 	for i := range f.odd {
-		f.odd[i].at += uint32(len(extra))
+		f.odd[i].at += uint32(names.Len())
 	}
-	f.extra = string(append(extra, c.extra...))
+	f.extra = names.String() + string(c.extra)
+	f.lists, f.names = slices.Clone(f.lists), slices.Clone(f.names)
+	f.odd, f.sections = slices.Clone(f.odd), slices.Clone(f.sections)
 }

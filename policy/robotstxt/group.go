@@ -13,14 +13,11 @@ type section struct {
 func (s *section) rules(f *File) []rule      { return f.rules[s.lo:s.query] }
 func (s *section) queryRules(f *File) []rule { return f.rules[s.query:s.hi] }
 
-// A ref leads from a name to its sections: to the only one, or, with the bit many,
-// to a place in File.lists.
+// A ref leads from a name to its sections: it is a place in File.lists, where their
+// number stands before them.
 type ref uint32
 
-const (
-	many ref = 1 << 31
-	none ref = 1<<32 - 1
-)
+const none ref = 1<<32 - 1
 
 // A name is one that a User-agent line gives, in lower case.
 type name struct {
@@ -39,8 +36,8 @@ func (f *File) name(i int) string {
 
 // sectionsOf returns the indices of the sections that r leads to.
 func (f *File) sectionsOf(r ref) []uint32 {
-	list := f.lists[r&^many:]
-	return list[1 : 1+list[0]]
+	list := f.lists[r:]
+	return list[1:][:list[0]]
 }
 
 // A Group is the set of rules that one crawler must obey. The zero Group has none.

@@ -31,7 +31,10 @@ func encodeQuery(s string) string {
 // pattern: only if the part of it that may lie in a query mentions one of
 // queryDelims. In any other it could but match the inside of an encoded byte.
 func comparesQuery(pattern string) bool {
-	i := strings.IndexAny(pattern, "?*")
+	i := strings.IndexByte(pattern, '*')
+	if j := strings.IndexByte(pattern, '?'); i < 0 || j >= 0 && j < i {
+		i = j
+	}
 	if i < 0 {
 		return false
 	}

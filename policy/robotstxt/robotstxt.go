@@ -9,9 +9,10 @@
 //	text.go     bytes to text: limit, byte order marks, UTF-16
 //	line.go     text to records: a line number, a key, a value
 //	compile.go  records to groups and rules
-//	index.go    the rules of a group, ordered so that few need looking at
+//	index.go    the rules of a group in such an order that few need be looked at
 //	group.go    which group a crawler obeys
-//	match.go    which rule of that group governs a path
+//	search.go   which rules of that group may match a path
+//	match.go    which of them does, and governs it
 //	decide.go   the verdict
 //
 // Rules and paths are compared in one normal form (normal.go), and url.go takes
@@ -36,8 +37,8 @@ type File struct {
 	odd      []oddRule // what a rule cannot hold itself, where it is not in normal form as written
 	sections []section // rules that bind the same crawlers
 	names    []name    // ascending
-	lists    []uint32  // names with several sections: a count, then that many sections
-	star     ref       // the sections of "*"
+	lists    []uint32  // the sections of a name, see ref
+	star     ref       // the sections of "*"; none if there is no such group
 }
 
 // Parse reads a robots.txt. It never fails: a line that means nothing is passed

@@ -9,11 +9,12 @@ import "strings"
 func PathOf(rawURL string) string {
 	url := strings.Trim(rawURL, " \t\r\n\v\f")
 	url, _, _ = strings.Cut(url, "#")
-	i := strings.IndexAny(afterScheme(url), "/?;")
+	url = afterUserinfo(url)
+	i := strings.IndexAny(url, "/?;")
 	if i < 0 {
 		return "/"
 	}
-	target := afterScheme(url)[i:]
+	target := url[i:]
 	if target[0] != '/' {
 		target = "/" + target
 	}
@@ -28,17 +29,23 @@ func PathOf(rawURL string) string {
 	return clean + "?" + query
 }
 
-// afterScheme returns what follows "scheme://" or "//", which is the authority.
-// In "example.com/?u=http://a" the colon comes too late to end a scheme.
-func afterScheme(url string) string {
-	if rest, ok := strings.CutPrefix(url, "//"); ok {
-		return rest
+// afterUserinfo returns what follows "scheme://" or "//", and the user's name and
+// password if there are any. In "example.com/?u=http://a" the colon comes too late
+// to end a scheme.
+func afterUserinfo(url string) string {
+	rest, ok := strings.CutPrefix(url, "//")
+	if !ok {
+		i := strings.Index(url, "://")
+		if i < 0 || strings.IndexAny(url[:i], "/?;") >= 0 {
+			return url
+		}
+		rest = url[i+len("://"):]
 	}
-	i := strings.Index(url, "://")
-	if i < 0 || strings.IndexAny(url[:i], "/?;") >= 0 {
-		return url
+	authority := rest
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority = rest[:i]
 	}
-	return url[i+len("://"):]
+	return rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
 // RemoveDotSegments resolves "." and ".." in a path, which comes without its query

@@ -1,0 +1,250 @@
+package robotstxt
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The reference below is what the package does, done slowly and obviously: a list
+// of rules, looked at from the first to the last, with a matcher that tries
+// everything. It shares nothing with the index and the search.
+
+// slowDecide returns the line of the rule that governs path, which is in normal
+// form, and whether it allows.
+func slowDecide(f *File, token, path string) (line int, allowed bool) {
+	var bestOctets int
+	allowed = true
+	for _, r := range slowRules(f, token) {
+		pattern := string(appendPattern(nil, r.Pattern))
+		if !slowMatches(pattern, path) && !(comparesQuery(pattern) && slowMatches(encodeQuery(pattern), encodeQuery(path))) {
+			continue
+		}
+		longer := len(pattern) > bestOctets
+		tie := len(pattern) == bestOctets
+		if line == 0 || longer || tie && r.Allow && !allowed {
+			line, allowed, bestOctets = r.Line, r.Allow, len(pattern)
+		}
+	}
+	return line, allowed
+}
+
+// slowRules returns the rules that a crawler must obey, in the order of the file.
+func slowRules(f *File, token string) []Rule {
+	token = strings.ToLower(token)
+	var own, everyones []Rule
+	var forOwn, forEveryone, open, hasOwn bool
+	for s := f.scan(); s.next(); {
+		switch s.kind {
+		case userAgent:
+			if !open {
+				open, forOwn, forEveryone = true, false, false
+			}
+			long, short := namesIn(s.value)
+			if token != "" && (strings.ToLower(long) == token || strings.ToLower(short) == token) {
+				forOwn, hasOwn = true, true
+			}
+			forEveryone = forEveryone || isEveryone(s.value)
+		case allow, disallow:
+			open = false
+			if s.value == "" || s.value[0] != '/' && s.value[0] != '*' {
+				continue
+			}
+			r := Rule{Allow: s.kind == allow, Line: s.line, Pattern: s.value}
+			if forOwn {
+				own = append(own, r)
+			}
+			if forEveryone {
+				everyones = append(everyones, r)
+			}
+		}
+	}
+	if hasOwn {
+		return own
+	}
+	return everyones
+}
+
+// slowMatches follows all the places in path that the pattern may have got to.
+func slowMatches(pattern, path string) bool {
+	places := make([]bool, len(path)+1)
+	places[0] = true
+	for i, c := range []byte(pattern) {
+		next := make([]bool, len(path)+1)
+		for j := range places {
+			switch {
+			case !places[j]:
+			case c == '*':
+				for k := j; k <= len(path); k++ {
+					next[k] = true
+				}
+			case c == '$' && i == len(pattern)-1:
+				next[j] = j == len(path)
+			case j < len(path) && path[j] == c:
+				next[j+1] = true
+			}
+		}
+		places = next
+	}
+	return slices.Contains(places, true)
+}
+
+// TestReference does what FuzzDecide does, with files that look more like one.
+func TestReference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2026, 9309))
+	bytes := []string{"a", "a", "b", "/", "/", "*", "*", "$", "?", ":", "%2F", "%3a", "%61", "ä"}
+	random := func(n int) (s string) {
+		for range rng.IntN(n) {
+			s += bytes[rng.IntN(len(bytes))]
+		}
+		return s
+	}
+	for range 3000 {
+		var robots strings.Builder
+		for range rng.IntN(60) {
+			switch rng.IntN(8) {
+			case 0:
+				robots.WriteString("User-agent: " + []string{"*", "a", "b", "c2", "c", "c2d"}[rng.IntN(6)] + "\n")
+			case 1, 2, 3:
+				robots.WriteString("Allow: /" + random(8) + "\n")
+			default:
+				robots.WriteString("Disallow: " + []string{"/", "*", "/a", "/a/b"}[rng.IntN(4)] + random(6) + "\n")
+			}
+		}
+		file := Parse([]byte(robots.String()), 0)
+		for range 20 {
+			path := Normalize("/" + random(12))
+			token := []string{"a", "B", "c2", "c", "d"}[rng.IntN(5)]
+			wantLine, wantAllowed := slowDecide(file, token, path)
+			if v := file.Decide(path, token); v.Allowed != wantAllowed || v.Rule.Line != wantLine {
+				t.Fatalf("%q for %q: got %v by line %d, want %v by line %d in\n%s",
+					path, token, v.Allowed, v.Rule.Line, wantAllowed, wantLine, &robots)
+			}
+		}
+	}
+}
+
+// FuzzDecide checks that index, search and matcher agree with the reference.
+func FuzzDecide(f *testing.F) {
+	f.Add("User-agent: a\nUser-agent: *\nDisallow: /a*b$\nAllow: /a\nUser-agent: a\nDisallow: /ab/c*", "/ab/c?d", "a")
+	f.Add("User-agent: *\nDisallow: /?a=%2F\nDisallow: /*?a=/\nDisallow: *%3A", "/?a=/%3a", "")
+	f.Add("User-agent: *\nAllow: /a*b*c\nDisallow: /a*b\nAllow: /a\nAllow: /abc$\nDisallow: *", "/abc", "b2")
+	f.Fuzz(func(t *testing.T, robots, path, token string) {
+		if len(robots) > 10000 || len(path) > 1000 {
+			t.Skip("too slow for the reference")
+		}
+		file := Parse([]byte(robots), 0)
+		path = Normalize(path)
+		if path == "" || path == "/robots.txt" {
+			t.Skip()
+		}
+		wantLine, wantAllowed := slowDecide(file, token, path)
+		v := file.Decide(path, token)
+		if v.Allowed != wantAllowed || v.Rule.Line != wantLine {
+			t.Errorf("%q for %q: got %v by line %d, want %v by line %d",
+				path, token, v.Allowed, v.Rule.Line, wantAllowed, wantLine)
+		}
+	})
+}
+
+// FuzzLineEnds checks that it does not matter how lines end, but for NUL, which
+// counts for no line.
+func FuzzLineEnds(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /a\n\nDisallow: /b", "/b")
+	f.Add("user-agent *\ndisallow /\x00allow /a", "/a")
+	f.Fuzz(func(t *testing.T, robots, path string) {
+		robots = strings.NewReplacer("\r", "", "\x00", "").Replace(robots)
+		want := Parse([]byte(robots), 0).Decide(path, "a")
+		for _, end := range []string{"\r", "\r\n", "\x00", "\n\x00", "\x00\n"} {
+			got := Parse([]byte(strings.ReplaceAll(robots, "\n", end)), 0).Decide(path, "a")
+			if end == "\x00" {
+				got.Rule.Line = want.Rule.Line
+			}
+			if got.Allowed != want.Allowed || got.Reason != want.Reason || got.Rule != want.Rule {
+				t.Errorf("%q with %q for line ends: got %v %v, want %v %v", robots, end, got.Reason, got.Rule, want.Reason, want.Rule)
+			}
+		}
+	})
+}
+
+// FuzzNormalize checks that a path and its normal form are judged alike, and that
+// the normal form is one.
+func FuzzNormalize(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /%7e*%2a", "/~a%2A")
+	f.Add("User-agent: *\nDisallow: /%%37E", "/%%37E")
+	f.Add("User-agent: *\nDisallow: /ä?/", "/ä?%2f")
+	f.Fuzz(func(t *testing.T, robots, path string) {
+		normal := Normalize(path)
+		if again := Normalize(normal); again != normal {
+			t.Errorf("%q: normal form %q has the normal form %q", path, normal, again)
+		}
+		for i := range len(normal) {
+			if pathBytes[normal[i]] == encode {
+				t.Errorf("%q: %q in normal form %q", path, normal[i], normal)
+			}
+		}
+		file := Parse([]byte(robots), 0)
+		if got, want := file.Decide(normal, "a"), file.Decide(path, "a"); got != want {
+			t.Errorf("%q: got %v, want %v", path, got, want)
+		}
+	})
+}
+
+// FuzzParse checks that nothing panics, and that what is said about a file is true.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("User-agent: *\nDisallow: /private/\nSitemap: a\nx: y\n"), 20, "/private/x", "a")
+	f.Add([]byte("\xff\xfeU\x00s\x00e\x00r\x00"), 5, "/", "*")
+	f.Fuzz(func(t *testing.T, data []byte, limit int, path, token string) {
+		file := Parse(data, limit)
+		body := file.Body()
+		if !strings.HasPrefix(string(data), body) {
+			t.Fatalf("the body %q is not how the data begin", body)
+		}
+		if limit > 0 && len(body) > limit {
+			t.Errorf("%d bytes of body, limit %d", len(body), limit)
+		}
+		if file.Truncated() != (limit > 0 && len(data) > limit) || !file.Truncated() && len(body) != len(data) {
+			t.Errorf("truncated %v at %d of %d bytes, limit %d", file.Truncated(), len(body), len(data), limit)
+		}
+		if file.Size() < len(body) {
+			t.Errorf("size %d, body %d", file.Size(), len(body))
+		}
+		// A rule can only come from a line that exists; CR ends a line too.
+		lines := 1 + strings.Count(body, "\n") + strings.Count(body, "\r")
+		v := file.Decide(path, token)
+		if v.Reason == ByRule && (v.Rule.Line < 1 || v.Rule.Line > lines || v.Rule.Pattern == "") {
+			t.Errorf("rule cites line %d of %d: %q", v.Rule.Line, lines, v.Rule)
+		}
+		if !v.Allowed && v.Reason != ByRule {
+			t.Errorf("denied by %s", v.Reason)
+		}
+		for _, r := range file.Records() {
+			if r.Line < 1 || r.Line > lines || r.Key == "" {
+				t.Errorf("record %+v in %d lines", r, lines)
+			}
+		}
+		file.Sitemaps()
+		file.Group(token).CrawlDelay()
+	})
+}
+
+// FuzzPathOf checks that whatever is called a URL has a path, free of dot segments.
+func FuzzPathOf(f *testing.F) {
+	f.Add("http://user@example.com:80/a/./b/%2e%2E/c?d/../e#f")
+	f.Add("//;?/")
+	f.Fuzz(func(t *testing.T, url string) {
+		path, _, _ := strings.Cut(PathOf(url), "?")
+		if !strings.HasPrefix(path, "/") {
+			t.Fatalf("%q: path %q", url, path)
+		}
+		for segment := range strings.SplitSeq(path, "/") {
+			if s := Normalize(segment); s == "." || s == ".." {
+				t.Errorf("%q: dot segment in %q", url, path)
+			}
+		}
+		if again := RemoveDotSegments(path); again != path {
+			t.Errorf("%q: %q, then %q", url, path, again)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package robotstxt
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestTestdata checks the package against testdata/*.txtar. Each archive begins
+// with a sentence that says what it shows, and has a robots.txt, or, where bytes
+// matter that an editor would not keep, a robots.quoted: one Go string a line,
+// joined without line ends. What is wanted stands in
+//
+//	want      lines of product tokens (joined by commas), a URL and the verdict:
+//	          allow or deny with the line of the rule, or the reason there is none
+//	delay     lines of product tokens and the Crawl-delay with its line, or none
+//	sitemaps  the sitemaps, one a line
+//	records   the unknown records, as line, key and value
+func TestTestdata(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no testdata")
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var f *File
+			for _, part := range ar.Files {
+				text := string(part.Data)
+				switch part.Name {
+				case "robots.txt":
+					f = Parse(part.Data, 0)
+				case "robots.quoted":
+					f = Parse([]byte(unquote(t, text)), 0)
+				case "want":
+					eachLine(text, func(line string) { checkVerdict(t, f, line) })
+				case "delay":
+					eachLine(text, func(line string) { checkDelay(t, f, line) })
+				case "sitemaps":
+					if got := strings.Join(append(f.Sitemaps(), ""), "\n"); got != text {
+						t.Errorf("sitemaps: got %q, want %q", got, text)
+					}
+				case "records":
+					got := ""
+					for _, r := range f.Records() {
+						got += fmt.Sprintf("%d %s: %s\n", r.Line, r.Key, r.Value)
+					}
+					if got != text {
+						t.Errorf("records: got %q, want %q", got, text)
+					}
+				default:
+					t.Errorf("unknown part %q", part.Name)
+				}
+			}
+		})
+	}
+}
+
+func checkVerdict(t *testing.T, f *File, line string) {
+	t.Helper()
+	tokens, rest, _ := strings.Cut(line, " ")
+	i := strings.LastIndexByte(rest, ' ')
+	if i < 0 {
+		t.Errorf("malformed line %q", line)
+		return
+	}
+	url, want := rest[:i], rest[i+1:]
+	v := f.Decide(PathOf(url), strings.Split(tokens, ",")...)
+	got := string(v.Reason)
+	if v.Reason == ByRule {
+		got = map[bool]string{true: "allow:", false: "deny:"}[v.Allowed] + strconv.Itoa(v.Rule.Line)
+	} else if !v.Allowed {
+		t.Errorf("%s: denied without a rule", line)
+	}
+	if got != want {
+		t.Errorf("%s %s: got %s, want %s", tokens, url, got, want)
+	}
+}
+
+func checkDelay(t *testing.T, f *File, line string) {
+	t.Helper()
+	tokens, want, _ := strings.Cut(line, " ")
+	got := "none"
+	if seconds, line, ok := f.Group(strings.Split(tokens, ",")...).CrawlDelay(); ok {
+		got = fmt.Sprintf("%v:%d", seconds, line)
+	}
+	if got != want {
+		t.Errorf("Crawl-delay of %s: got %s, want %s", tokens, got, want)
+	}
+}
+
+func eachLine(text string, do func(string)) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			do(line)
+		}
+	}
+}
+
+func unquote(t *testing.T, text string) string {
+	t.Helper()
+	all := ""
+	eachLine(text, func(line string) {
+		s, err := strconv.Unquote(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		all += s
+	})
+	return all
+}
