@@ -5,25 +5,24 @@
 package htmlmeta
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"io"
+	"os"
+	"slices"
 	"strings"
-
-	"github.com/PuerkitoBio/goquery"
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/charset"
 )
 
 // A Meta is one <meta name content> of a head.
 type Meta struct {
 	Name    string // white space around it removed
-	Content string // as written, character references decoded
+	Content string // character references decoded, otherwise as written
 }
 
 // Options says how to read a body.
 type Options struct {
-	ContentType     string // the field's value; "" is text/html
-	ContentEncoding string // the field's value, lines joined by commas
+	ContentType     string // the field's value; an empty one is text/html
+	ContentEncoding string // the field's value, several lines joined by commas
 	MaxBytes        int    // of the decoded body; 0 is DefaultMaxBytes
 }
 
@@ -38,8 +37,8 @@ type Result struct {
 	// can have been missed.
 	Complete bool
 
-	// Why says what kept Scan from the end of the head: "limit", "timeout" or
-	// "encoding"; "" if the error that Scan returned says it.
+	// Why says what kept Scan from the head's end: "limit", "encoding" or, if
+	// r's error was a timeout, "timeout".
 	Why string
 
 	// Bytes counts the decoded bytes that were read.
@@ -60,30 +59,79 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// Scan reads a page from r and returns the metas of its head.
+// Scan reads a page from r, as it came over the wire, and returns the named
+// metas that the HTML standard puts into its head.
+//
+// It stops reading as soon as what has come settles that the head is over, and
+// never waits for more than it needs: when r blocks with nothing to deliver,
+// so does Scan. The error is that of r; what was found before it is returned
+// too.
 func Scan(r io.Reader, o Options) (Result, error) {
-	b, err := io.ReadAll(io.LimitReader(r, DefaultMaxBytes))
-	if err != nil {
-		return Result{}, err
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
 	}
-	e, _, _ := charset.DetermineEncoding(b, o.ContentType)
-	if d, err := e.NewDecoder().Bytes(b); err == nil {
-		b = d
+	wire := &wire{r: r}
+	body, release, ok := decode(wire, o.ContentEncoding)
+	if !ok {
+		return Result{Why: "encoding"}, nil
 	}
-	b = bytes.TrimPrefix(b, []byte("\ufeff"))
-	res := Result{Complete: true, Bytes: int64(len(b))}
-	for _, scripting := range []bool{true, false} {
-		n, err := html.ParseWithOptions(bytes.NewReader(b), html.ParseOptionEnableScripting(scripting))
-		if err != nil {
-			return res, nil
+	defer release()
+
+	limited := &limited{r: body, left: o.MaxBytes}
+	page := newPage(limited, o.ContentType)
+	var metas []Meta
+	var err error
+	if mediaType(o.ContentType) == "application/xhtml+xml" {
+		metas, err = scanXHTML(page, o.MaxBytes)
+	} else {
+		metas, err = scanHTML(page, page, o.MaxBytes)
+	}
+	res := Result{Metas: metas, Bytes: limited.n}
+	switch {
+	case err == nil:
+		res.Complete = true
+	case errors.Is(err, errLimit):
+		res.Why = "limit"
+	case wire.err != nil:
+		if timedOut(wire.err) {
+			res.Why = "timeout"
 		}
-		goquery.NewDocumentFromNode(n).Find("head > meta, head > noscript > meta").Each(func(_ int, s *goquery.Selection) {
-			name, _ := s.Attr("name")
-			content, _ := s.Attr("content")
-			if name != "" {
-				res.Metas = append(res.Metas, Meta{strings.TrimSpace(name), content})
-			}
-		})
+		return res, wire.err
+	default:
+		res.Why = "encoding"
 	}
 	return res, nil
+}
+
+func timedOut(err error) bool {
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && t.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// union appends those of more that metas lacks.
+func union(metas, more []Meta) []Meta {
+	if len(metas) == 0 {
+		return more
+	}
+	if len(metas)+len(more) < 64 {
+		for _, m := range more {
+			if !slices.Contains(metas, m) {
+				metas = append(metas, m)
+			}
+		}
+		return metas
+	}
+	seen := make(map[Meta]bool, len(metas))
+	for _, m := range metas {
+		seen[m] = true
+	}
+	for _, m := range more {
+		if !seen[m] {
+			metas = append(metas, m)
+		}
+	}
+	return metas
 }

@@ -1,0 +1,162 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// A page is the decoded body in an encoding whose ASCII bytes are ASCII, all
+// that finding the head needs. Only two of the encodings of the web lack that:
+// UTF-16, and ISO-2022-JP once it has shifted. Those are converted while
+// reading; of the others only the metas are, at the end. So nothing has to wait
+// for the 1,024 bytes in which a page may declare its encoding, as
+// charset.NewReader does.
+//
+// A byte order mark is dropped: to a parser it would be text, which ends the head.
+//
+// It relies on limited to give the same error again when read after one.
+type page struct {
+	r           io.Reader
+	contentType string
+	start       []byte // the first bytes, for the prescan
+	utf8        bool   // the bytes are UTF-8 already
+	started     bool
+	shifts      bool // escapes have been looked for and matter no more
+}
+
+// prescanned is how many bytes may declare the encoding (WHATWG HTML, section
+// 13.2.3.2).
+const prescanned = 1024
+
+func newPage(r *limited, contentType string) *page {
+	return &page{r: r, contentType: contentType}
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	if !p.started {
+		p.started = true
+		if err := p.begin(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := p.r.Read(b)
+	if p.utf8 {
+		return n, err
+	}
+	if room := prescanned - len(p.start); room > 0 {
+		p.start = append(p.start, b[:min(n, room)]...)
+	}
+	if !p.shifts {
+		if i := bytes.IndexByte(b[:n], 0x1b); i >= 0 {
+			p.shifts = true
+			if p.name() == "iso-2022-jp" {
+				rest := bytes.NewReader(bytes.Clone(b[i:n]))
+				p.convert(io.MultiReader(rest, p.r), japanese.ISO2022JP)
+				if i == 0 {
+					return p.r.Read(b)
+				}
+				return i, nil
+			}
+		}
+	}
+	return n, err
+}
+
+// begin looks at the first four bytes for a byte order mark or UTF-16.
+func (p *page) begin() error {
+	var head [4]byte
+	n := 0
+	var err error
+	for n < len(head) && err == nil {
+		var m int
+		m, err = p.r.Read(head[n:])
+		n += m
+	}
+	h := head[:n]
+	rest := func(skip int) io.Reader {
+		return io.MultiReader(bytes.NewReader(bytes.Clone(h[skip:])), p.r)
+	}
+	switch {
+	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
+		p.utf8 = true
+		p.r = rest(3)
+	case bytes.HasPrefix(h, []byte("\xff\xfe")):
+		p.convert(rest(2), unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+	case bytes.HasPrefix(h, []byte("\xfe\xff")):
+		p.convert(rest(2), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+
+	// UTF-16 without a mark shows in its zeros. A declaration is neither
+	// needed, since no other page begins so, nor trusted: a page that is said
+	// to be UTF-16 and isn't would lose its head.
+	case n == 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
+		p.convert(rest(0), unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+	case n == 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
+		p.convert(rest(0), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+	default:
+		p.r = rest(0)
+	}
+	return nil
+}
+
+func (p *page) convert(r io.Reader, e encoding.Encoding) {
+	p.r = transform.NewReader(r, e.NewDecoder())
+	p.utf8 = true
+}
+
+// xmlEncoding matches what an XML declaration says (XML 1.0, section 4.3.3).
+var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']`)
+
+// encoding returns the page's encoding by Content-Type, declaration, or guess.
+func (p *page) encoding() (e encoding.Encoding, name string, certain bool) {
+	e, name, certain = charset.DetermineEncoding(p.start, p.contentType)
+	if !certain && name == "windows-1252" {
+		if m := xmlEncoding.FindSubmatch(p.start); m != nil {
+			if declared, n := charset.Lookup(string(m[1])); declared != nil {
+				return declared, n, true
+			}
+		}
+	}
+	return e, name, certain
+}
+
+func (p *page) name() string {
+	_, name, _ := p.encoding()
+	return name
+}
+
+// text converts a piece of the page to UTF-8.
+func (p *page) text(b []byte) []byte {
+	if p.utf8 || isASCII(b) {
+		return b
+	}
+	e, name, certain := p.encoding()
+	switch {
+	case name == "utf-8", name == "replacement", len(name) > 6 && name[:6] == "utf-16":
+		// The replacement encoding would leave nothing of the page. It guards
+		// readers from being misled by what they see, which can't happen here.
+		return bytes.ToValidUTF8(b, []byte("\ufffd"))
+	case !certain && name == "windows-1252" && utf8.Valid(b):
+		return b // the guess saw only the first bytes
+	}
+	if u, err := e.NewDecoder().Bytes(b); err == nil {
+		return u
+	}
+	return bytes.ToValidUTF8(b, []byte("\ufffd"))
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// errLimit ends a page of which MaxBytes have been read.
+var errLimit = errors.New("page exceeds the limit")
+
+// A wire is the body as it comes, and remembers the error that ended it: a
+// decoder above may turn a broken connection into a broken stream.
+type wire struct {
+	r   io.Reader
+	err error // other than io.EOF
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}
+
+// limited counts what it passes on and ends with errLimit when there is more
+// than the limit. Its errors stay, so that it may be read again after one.
+type limited struct {
+	r    io.Reader
+	left int
+	n    int64
+	err  error
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	over := l.left == 0
+	if over {
+		// A page that is exactly as long as the limit is complete.
+		p = make([]byte, 1)
+	} else {
+		p = p[:min(len(p), l.left)]
+	}
+	n, err := readSome(l.r, p)
+	l.err = err
+	if over {
+		if n > 0 {
+			l.err = errLimit
+		}
+		return 0, l.err
+	}
+	l.left -= n
+	l.n += int64(n)
+	return n, err
+}
+
+// readSome reads at least one byte or returns an error.
+func readSome(r io.Reader, p []byte) (int, error) {
+	for range 100 {
+		if n, err := r.Read(p); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// A recorder keeps a copy of what is read through it.
+type recorder struct {
+	r    io.Reader
+	kept bytes.Buffer
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	r.kept.Write(p[:n])
+	return n, err
+}
+
+// again returns a reader of what was recorded and then of what is to come.
+func (r *recorder) again() io.Reader {
+	return io.MultiReader(bytes.NewReader(r.kept.Bytes()), r.r)
+}

@@ -1,0 +1,111 @@
+package htmlmeta
+
+import "golang.org/x/net/html/atom"
+
+// A template tracks the open elements inside a <template> of the head, as far
+// as they decide which </template> closes it. Its content is a tree of its own
+// that no meta of the head can be in, so it isn't built.
+//
+// What matters, beyond templates in templates, is foreign content: in <svg>
+// and <math> a <template> is an element like any other, and nothing is raw text.
+type template struct {
+	stack []element
+}
+
+type element uint8
+
+const (
+	htmlTemplate    element = iota
+	foreignTemplate         // <svg><template>
+	foreignRoot             // svg or math
+	integration             // where HTML begins again inside foreign content
+)
+
+func (t *template) begin()     { t.stack = append(t.stack[:0], htmlTemplate) }
+func (t *template) open() bool { return len(t.stack) > 0 }
+
+// foreign reports whether the current node is a foreign element.
+func (t *template) foreign() bool {
+	if len(t.stack) == 0 {
+		return false
+	}
+	top := t.stack[len(t.stack)-1]
+	return top == foreignRoot || top == foreignTemplate
+}
+
+// start handles a start tag and reports whether it is an HTML element's, whose
+// content may be raw text.
+func (t *template) start(name atom.Atom, selfClosing bool) bool {
+	if t.foreign() && breaksOut[name] {
+		for t.foreign() {
+			t.pop()
+		}
+	}
+	if !t.foreign() {
+		switch name {
+		case atom.Template:
+			t.push(htmlTemplate)
+		case atom.Svg, atom.Math:
+			if !selfClosing {
+				t.push(foreignRoot)
+			}
+		}
+		return true
+	}
+	if selfClosing {
+		return false
+	}
+	switch name {
+	case atom.Template:
+		t.push(foreignTemplate)
+	case atom.Svg, atom.Math:
+		t.push(foreignRoot)
+	case atom.Foreignobject, atom.ForeignObject, atom.Desc, atom.Title:
+		t.push(integration)
+	}
+	return false
+}
+
+// end handles an end tag.
+func (t *template) end(name atom.Atom) {
+	top := t.stack[len(t.stack)-1]
+	switch name {
+	case atom.Template:
+		// Closes all that is open in the innermost one (13.2.6.4.4).
+		for t.open() {
+			if e := t.pop(); e == htmlTemplate || e == foreignTemplate {
+				return
+			}
+		}
+	case atom.Svg, atom.Math:
+		for t.foreign() {
+			if t.pop() == foreignRoot {
+				return
+			}
+		}
+	case atom.Foreignobject, atom.ForeignObject, atom.Desc, atom.Title:
+		if top == integration {
+			t.pop()
+		}
+	}
+}
+
+func (t *template) push(e element) { t.stack = append(t.stack, e) }
+
+func (t *template) pop() element {
+	e := t.stack[len(t.stack)-1]
+	t.stack = t.stack[:len(t.stack)-1]
+	return e
+}
+
+// breaksOut lists the start tags that end foreign content (13.2.6.5).
+var breaksOut = map[atom.Atom]bool{
+	atom.B: true, atom.Big: true, atom.Blockquote: true, atom.Body: true, atom.Br: true,
+	atom.Center: true, atom.Code: true, atom.Dd: true, atom.Div: true, atom.Dl: true, atom.Dt: true,
+	atom.Em: true, atom.Embed: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true,
+	atom.H5: true, atom.H6: true, atom.Head: true, atom.Hr: true, atom.I: true, atom.Img: true,
+	atom.Li: true, atom.Listing: true, atom.Menu: true, atom.Meta: true, atom.Nobr: true,
+	atom.Ol: true, atom.P: true, atom.Pre: true, atom.Ruby: true, atom.S: true, atom.Small: true,
+	atom.Span: true, atom.Strike: true, atom.Strong: true, atom.Sub: true, atom.Sup: true,
+	atom.Table: true, atom.Tt: true, atom.U: true, atom.Ul: true, atom.Var: true,
+}

@@ -1,0 +1,69 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/PuerkitoBio/goquery"
+	"golang.org/x/net/html"
+)
+
+// scanHTML returns the metas of an HTML page's head. A nil error means that
+// the head, or the page, was read to its end.
+//
+// What is in a <noscript> is an element for readers without scripting and text
+// for the others, and either may find that the head ends where the other
+// doesn't. A site that speaks to one of them speaks to us: both are read.
+//
+// The page is read from r; p is what knows its encoding.
+func scanHTML(r io.Reader, p *page, maxPage int) ([]Meta, error) {
+	off := &head{feed: feed{r: r}}
+	err := off.scan(maxPage)
+	metas := off.metas(p)
+	if on := off.fork; on != nil {
+		on.feed.r = off.feed.r.(*recorder).again()
+		if e := on.scan(maxPage); err == nil {
+			err = e
+		}
+		metas = union(metas, on.metas(p))
+	}
+	return metas, err
+}
+
+// metas returns the named metas of the head that was kept.
+func (h *head) metas(p *page) []Meta {
+	if !h.named {
+		return nil
+	}
+	// What was kept has four levels at most, so the parser's limit on depth
+	// can't be met, and it knows no other error.
+	root, err := html.ParseWithOptions(bytes.NewReader(p.text(h.kept.Bytes())),
+		html.ParseOptionEnableScripting(h.scripting))
+	if err != nil {
+		return nil
+	}
+	var metas []Meta
+	// Not "head meta": that would be what is inside a <template> too.
+	found := goquery.NewDocumentFromNode(root).Find("head > meta, head > noscript > meta")
+	for _, n := range found.Nodes {
+		if m, ok := named(n.Attr); ok {
+			metas = append(metas, m)
+		}
+	}
+	return metas
+}
+
+// named returns the meta of these attributes, if it has a name and content.
+func named(attrs []html.Attribute) (m Meta, ok bool) {
+	for _, a := range attrs {
+		switch {
+		case a.Namespace != "":
+		case a.Key == "name":
+			m.Name = strings.TrimSpace(a.Val)
+		case a.Key == "content":
+			m.Content = a.Val
+		}
+	}
+	return m, m.Name != "" && m.Content != ""
+}
