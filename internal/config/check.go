@@ -14,8 +14,9 @@ import (
 // check reports every value that is of the right type but can't be meant.
 func (c *Config) check() {
 	c.checkListeners()
+	names := map[string]int{}
 	for i := range c.Crawlers {
-		c.checkCrawler(i)
+		c.checkCrawler(i, names)
 	}
 	for i := range c.Overrides {
 		c.checkOverride(i)
@@ -36,12 +37,12 @@ func (c *Config) checkListeners() {
 		if err := checkListen(c.Admin.Listen); err != nil {
 			s.mistake("admin.listen", "%v", err)
 		}
-		if c.Admin.Listen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
-			at := "admin.listen"
-			if !s.has(at) {
-				at = "listen"
-			}
-			s.mistake(at, "listen and admin.listen are both %s: give each its own port", c.Listen)
+		at := "admin.listen"
+		if !s.has(at) {
+			at = "listen"
+		}
+		if sameListener(c.Listen, c.Admin.Listen) {
+			s.mistake(at, "listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
 		}
 	}
 	for i, host := range c.Admin.Hosts {
@@ -56,16 +57,16 @@ func (c *Config) checkListeners() {
 
 var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
 
-func (c *Config) checkCrawler(i int) {
+// checkCrawler checks the crawler at i, and that its name is not among those
+// of the crawlers before it.
+func (c *Config) checkCrawler(i int, names map[string]int) {
 	s, crawler, path := &c.source, c.Crawlers[i], fmt.Sprintf("crawlers[%d]", i)
-	if crawler.Name == "" {
+	if first, taken := names[crawler.Name]; crawler.Name == "" {
 		s.mistake(path+".name", "is missing: every crawler needs one")
-	}
-	for j, earlier := range c.Crawlers[:i] {
-		if crawler.Name != "" && earlier.Name == crawler.Name {
-			s.mistake(path+".name", "%q is taken, by line %d: every crawler needs a name of its own", cut(crawler.Name), s.line(fmt.Sprintf("crawlers[%d].name", j)))
-			break
-		}
+	} else if taken {
+		s.mistake(path+".name", "%q is taken, by line %d: every crawler needs a name of its own", cut(crawler.Name), s.line(fmt.Sprintf("crawlers[%d].name", first)))
+	} else {
+		names[crawler.Name] = i
 	}
 	for j, token := range crawler.ProductTokens {
 		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)

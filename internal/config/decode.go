@@ -55,7 +55,7 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 
 func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.mistake(path, "expected keys below it, got %s", kind(n))
+		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], kind(n))
 		return
 	}
 	for _, e := range d.entries(n, path) {
@@ -72,7 +72,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 
 func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
-		d.mistake(path, "expected a list, such as [%s], got %s", example(v.Type().Elem(), tag), kind(n))
+		d.mistake(path, "expected a list %s, got %s", listOf(v.Type().Elem(), tag), kind(n))
 		return
 	}
 	v.SetZero() // an empty list is as good as none

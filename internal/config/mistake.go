@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,16 +48,18 @@ type source struct {
 
 // line returns the line of path, or that of the nearest thing around it.
 func (s *source) line(path string) int {
-	for {
-		if n, ok := s.lines[path]; ok {
+	for p, ok := path, true; ok; p, ok = parent(p) {
+		if n, ok := s.lines[p]; ok {
 			return n
 		}
-		i := strings.LastIndexAny(path, ".[")
-		if i < 0 {
-			return 0
-		}
-		path = path[:i]
 	}
+	return 0
+}
+
+// parent returns the path of what is around the thing at path.
+func parent(path string) (string, bool) {
+	i := strings.LastIndexAny(path, ".[")
+	return path[:max(i, 0)], i >= 0
 }
 
 // has reports whether path is given in the file.
@@ -65,11 +68,13 @@ func (s *source) has(path string) bool {
 	return ok
 }
 
-// mistake notes what is wrong with the value at path. Only the first one
-// counts: whatever else could be said would follow from it.
+// mistake notes what is wrong with the value at path. Only the first one at
+// path or around it counts: whatever else could be said follows from that.
 func (s *source) mistake(path, format string, args ...any) {
-	if s.bad[path] {
-		return
+	for p, ok := path, true; ok; p, ok = parent(p) {
+		if s.bad[p] {
+			return
+		}
 	}
 	s.bad[path] = true
 	s.add(s.line(path), "%s: %s", display(path), fmt.Sprintf(format, args...))
@@ -79,17 +84,19 @@ func (s *source) add(line int, format string, args ...any) {
 	// Text from the file or the environment must not start a line of its own.
 	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
 	m := Mistake{File: s.file, Line: line, Text: text}
-	if !slices.Contains(s.mistakes, m) { // an alias may repeat one
-		s.mistakes = append(s.mistakes, m)
-	}
+	s.mistakes = append(s.mistakes, m)
 }
 
-// sorted returns the mistakes by line, or nil.
+// sorted returns the mistakes by line, or nil. What an alias repeats is said
+// once.
 func (s *source) sorted() error {
 	if len(s.mistakes) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(s.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
+	slices.SortFunc(s.mistakes, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
+	})
+	s.mistakes = slices.Compact(s.mistakes)
 	return s.mistakes
 }
 

@@ -95,6 +95,20 @@ func checkListen(text string) error {
 	return nil
 }
 
+// sameListener reports whether the system would refuse to open both a and b.
+func sameListener(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	everywhere := func(host string) bool {
+		addr, err := netip.ParseAddr(host)
+		return host == "" || err == nil && addr.IsUnspecified()
+	}
+	return hostA == hostB || everywhere(hostA) || everywhere(hostB)
+}
+
 func checkPort(text string, lowest int) error {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || int(n) < lowest {

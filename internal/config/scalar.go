@@ -60,7 +60,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	// A variable's value has no type. Everything else must be what it looks
 	// like, so that 010 or "5" can't mean one thing here and another elsewhere.
 	if !replaced {
-		if problem := wrongType(n, v.Type()); problem != "" {
+		if problem := wrongType(n, tag, v.Type()); problem != "" {
 			d.mistake(path, "expected %s, got %s", want, problem)
 			return
 		}
@@ -71,7 +71,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 }
 
 // wrongType says what n is if it can't be a value of type t.
-func wrongType(n *yaml.Node, t reflect.Type) string {
+func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 	quoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str" {
 		return strconv.Quote(n.ShortTag()+" "+cut(n.Value)) + ": remove the tag"
@@ -80,12 +80,14 @@ func wrongType(n *yaml.Node, t reflect.Type) string {
 	case parsers[t] != nil:
 		return ""
 	case t.Kind() == reflect.String && !quoted && n.Style&yaml.TaggedStyle == 0:
-		switch n.ShortTag() {
-		case "!!int", "!!float":
-			return fmt.Sprintf("the number %s; if it is meant, put it in quotes", cut(n.Value))
-		case "!!bool":
-			return fmt.Sprintf("the truth value %s; if it is meant, put it in quotes", cut(n.Value))
+		if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" && tag != "!!bool" {
+			return ""
 		}
+		// Quotes make it text, which helps where any text will do.
+		if tag.Get("enum") != "" || strings.HasPrefix(tag.Get("doc"), "host") {
+			return cut(n.Value)
+		}
+		return fmt.Sprintf("%s: if it is meant, put it in quotes", cut(n.Value))
 	case t.Kind() != reflect.String && quoted:
 		return fmt.Sprintf("text in quotes, %q", cut(n.Value))
 	}
@@ -173,7 +175,19 @@ func wanted(t reflect.Type, tag reflect.StructTag) string {
 	return "a value"
 }
 
-// example is an item to show for a list of type t.
+// listOf completes "expected a list …" for items of type t.
+func listOf(t reflect.Type, tag reflect.StructTag) string {
+	if t.Kind() == reflect.Struct && !isScalarType(t) {
+		first := t.Field(0)
+		if first.Type.Kind() == reflect.Slice {
+			return fmt.Sprintf("with items such as - %s: [%s]", first.Tag.Get("yaml"), example(first.Type.Elem(), first.Tag))
+		}
+		return fmt.Sprintf("with items such as - %s: %s", first.Tag.Get("yaml"), example(first.Type, first.Tag))
+	}
+	return fmt.Sprintf("such as [%s]", example(t, tag))
+}
+
+// example is a value to show for type t.
 func example(t reflect.Type, tag reflect.StructTag) string {
 	if e := examples[t]; e != "" {
 		return e
@@ -181,7 +195,7 @@ func example(t reflect.Type, tag reflect.StructTag) string {
 	if _, e, ok := strings.Cut(tag.Get("doc"), "such as "); ok {
 		return e
 	}
-	return "…"
+	return "name"
 }
 
 func parseGlob(text string, tag reflect.StructTag) (any, error) {

@@ -16,8 +16,12 @@ func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 		d.add(e.line, "unknown key %s: did you mean %s?", what, near)
 		return
 	}
-	if other := elsewhere(e.key, reflect.TypeFor[Config](), ""); other != "" {
-		d.add(e.line, "unknown key %s: did you mean %s?", what, other)
+	if section, key := elsewhere(e.key, reflect.TypeFor[Config](), ""); key != "" {
+		place := "at the top level"
+		if section != "" {
+			place = "under " + section
+		}
+		d.add(e.line, "unknown key %s: did you mean %s, %s?", what, key, place)
 		return
 	}
 	d.add(e.line, "unknown key %s: expected one of %s", what, strings.Join(known, ", "))
@@ -33,45 +37,50 @@ func keys(t reflect.Type) []string {
 	return list
 }
 
-// elsewhere finds a key of exactly this name in another section of t.
-func elsewhere(key string, t reflect.Type, path string) string {
+// elsewhere finds a key of this name in another section of t, which stands at
+// path. The name may have the section in it, as log-level.
+func elsewhere(key string, t reflect.Type, path string) (section, found string) {
 	for f := range t.Fields() {
 		name := f.Tag.Get("yaml")
 		if name == "" {
 			continue
 		}
-		if name == key {
-			return join(path, name)
+		if name == key || plain(join(path, name)) == plain(key) {
+			return path, name
 		}
 		inner := f.Type
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct && !isScalarType(inner) {
-			if found := elsewhere(key, inner, join(path, name)); found != "" {
-				return found
+			if section, found := elsewhere(key, inner, join(path, name)); found != "" {
+				return section, found
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // nearest returns the word of known that key is probably a misspelling of.
 func nearest(key string, known []string) string {
 	if len(key) > 40 {
-		return ""
+		return "" // no key is as long, and the time is quadratic
 	}
-	plain := strings.NewReplacer("_", "", "-", "", " ", "")
-	bare := plain.Replace(strings.ToLower(key))
+	bare := plain(key)
 	best, least := "", 3
 	for _, k := range known {
 		// A third of the letters at most: else short keys resemble anything.
-		d := distance(bare, plain.Replace(k))
+		d := distance(bare, plain(k))
 		if d < least && d*3 <= max(len(bare), 3) {
 			best, least = k, d
 		}
 	}
 	return best
+}
+
+// plain leaves out what people don't agree on in keys.
+func plain(key string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(key))
 }
 
 // distance counts the edits (insert, remove, change, swap neighbours) between

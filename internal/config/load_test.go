@@ -1,0 +1,232 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("test.yaml", []byte(text), lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestValues(t *testing.T) {
+	c := parse(t, `
+listen: ":9000"
+mode: report
+crawlers:
+  - name: news
+    sources: [10.0.0.0/8, "2001:db8::/32"]
+    user_agents: ["*newsbot*"]
+    product_tokens: [NewsBot, "2001"]
+    deny_status: 451
+  - {name: rest}
+overrides:
+  - hosts: ["*.Partner.Example.", bücher.example]
+    paths: [/api/, "*.pdf$"]
+    crawlers: [news]
+    action: allow
+    reason: contract
+    expires: 2027-03-01
+  - {hosts: ["*"], action: deny, reason: x, expires: 2027-03-01T18:00:00+02:00}
+robots: {max_age: 1h30m, stale_for: 0s, max_bytes: 1MB, max_redirects: 0, user_agent: "Gate/1 (${WORD})"}
+https: {passthrough: ["*.bank.example"]}
+egress: {ports: [80, 443], proxy: "socks5://u:p@proxy.lan:1080"}
+admin: {listen: "", hosts: [Gate.Example.]}
+log: {level: debug, audit: "-"}
+`)
+	if c.Listen != ":9000" || c.Mode != Report || c.Admin.Listen != "" || c.Log.Audit != "-" || c.Log.Level >= 0 {
+		t.Errorf("%+v", c)
+	}
+	news, rest := c.Crawlers[0], c.Crawlers[1]
+	if !slices.Equal(news.Sources, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}) ||
+		!news.UserAgents[0].Match("Mozilla/5.0 (NewsBot/1)") || news.DenyStatus != 451 || rest.DenyStatus != 403 {
+		t.Errorf("crawlers: %+v", c.Crawlers)
+	}
+	o := c.Overrides[0]
+	if !o.Hosts[0].Match("api.partner.example") || o.Hosts[0].Match("partner.example") || !o.Hosts[1].Match("xn--bcher-kva.example") || o.Action != Allow {
+		t.Errorf("override: %+v", o)
+	}
+	if o.Expired(time.Date(2027, 3, 1, 23, 59, 59, 0, time.UTC)) || !o.Expired(time.Date(2027, 3, 2, 0, 0, 0, 0, time.UTC)) {
+		t.Error("a day is the last one it holds")
+	}
+	if want := time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC); !c.Overrides[1].Expires.Equal(want) {
+		t.Errorf("expires: %v", c.Overrides[1].Expires)
+	}
+	if (Override{}).Expired(time.Now()) {
+		t.Error("no end is no end")
+	}
+	if c.Robots.MaxAge != 90*time.Minute || c.Robots.StaleFor != 0 || c.Robots.MaxBytes != 1e6 || c.Robots.UserAgent != "Gate/1 (oops)" {
+		t.Errorf("robots: %+v", c.Robots)
+	}
+	if !slices.Equal(c.Egress.Ports, []int{80, 443}) || c.Egress.Proxy.Host != "proxy.lan:1080" || c.Admin.Hosts[0] != "gate.example" {
+		t.Errorf("egress: %+v, admin: %+v", c.Egress, c.Admin)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	c := parse(t, `
+listen: 127.0.0.1:${PORT}
+data_dir: /$${PORT}/$PORT/$$
+egress: {ports: ["${PORT}", 443], proxy: "${EMPTY}"}
+limits:
+  max_connections: ${PORT}
+robots:
+  user_agent: ${NESTED}
+`)
+	if c.Listen != "127.0.0.1:8080" || c.Egress.Ports[0] != 8080 || c.Limits.MaxConnections != 8080 || c.Egress.Proxy != nil {
+		t.Errorf("%+v", c)
+	}
+	if c.DataDir != "/${PORT}/$PORT/$$" {
+		t.Errorf("data_dir: %s", c.DataDir)
+	}
+	if c.Robots.UserAgent != "${PORT}" {
+		t.Errorf("a value is replaced again: %s", c.Robots.UserAgent)
+	}
+}
+
+func TestShortMaxAge(t *testing.T) {
+	if c := parse(t, "robots: {max_age: 1m}"); c.Robots.MinAge != time.Minute {
+		t.Errorf("min_age: %v", c.Robots.MinAge)
+	}
+}
+
+func TestRelativePaths(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gate.yaml")
+	abs := filepath.Join(dir, "elsewhere")
+	text := fmt.Sprintf("data_dir: data\nlog: {audit: %q}\n", abs)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.DataDir != filepath.Join(dir, "data") || c.Log.Audit != abs || c.HTTPS.CACert != "" {
+		t.Errorf("data_dir %s, audit %s", c.DataDir, c.Log.Audit)
+	}
+	if got, err := DataDir(c); err != nil || got != c.DataDir {
+		t.Errorf("DataDir: %s, %v", got, err)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big.yaml")
+	if err := os.WriteFile(big, make([]byte, maxFileBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none.yaml"): ": no such file",
+		dir:                             ": is a directory",
+		big:                             ": larger than 4MiB: is this the right file?",
+	} {
+		_, err := Load(path)
+		if _, ok := err.(Errors); !ok || err.Error() != path+want {
+			t.Errorf("got %v, want %s", err, path+want)
+		}
+	}
+}
+
+func TestAliases(t *testing.T) {
+	c := parse(t, `
+crawlers:
+  - &base
+    name: a
+    sources: &office [10.0.0.0/8]
+    deny_status: 451
+  - <<: *base
+    name: b
+  - {name: c, sources: *office}
+  - {name: d, <<: [{mode: report}, *base]}
+`)
+	if b := c.Crawlers[1]; b.Name != "b" || b.DenyStatus != 451 || len(b.Sources) != 1 {
+		t.Errorf("merged: %+v", b)
+	}
+	if d := c.Crawlers[3]; d.Name != "d" || d.DenyStatus != 451 || d.Mode != Report {
+		t.Errorf("merged from a list: %+v", d)
+	}
+	if !reflect.DeepEqual(c.Crawlers[2].Sources, c.Crawlers[0].Sources) {
+		t.Errorf("alias: %+v", c.Crawlers[2])
+	}
+}
+
+// A few lines can stand for billions of values: without a bound this test
+// would not come back.
+func TestAliasBombs(t *testing.T) {
+	mappings := "crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n"
+	for i := range 60 {
+		mappings += fmt.Sprintf("  - {name: b, <<: &m%d [*m%d, *m%d]}\n", i+1, i, i)
+	}
+	lists := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
+	for name, text := range map[string]string{"mappings": mappings, "lists": lists} {
+		_, err := Parse("bomb.yaml", []byte(text), noEnv)
+		if err == nil || !strings.Contains(err.Error(), "aliases") {
+			t.Errorf("%s: got %.200v", name, err)
+		}
+	}
+}
+
+func TestSizesAndDurations(t *testing.T) {
+	for text, want := range map[string]Size{
+		"0B": 0, "1B": 1, "512KiB": 512 << 10, "512kib": 512 << 10, "64 MiB": 64 << 20, "1GB": 1e9, "2TiB": 2 << 40, "1500KB": 1_500_000,
+	} {
+		got, err := parseSize(text)
+		if err != nil || got != want {
+			t.Errorf("%s: got %d, %v", text, got, err)
+		}
+		if again, err := parseSize(got.String()); err != nil || again != got {
+			t.Errorf("%s: String gives %s", text, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0s", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", 10 * time.Second: "10s"} {
+		if got := short(d); got != want {
+			t.Errorf("short(%v): got %s, want %s", d, got, want)
+		}
+		if got, err := parseDuration(want); err != nil || got != d {
+			t.Errorf("%s: got %v, %v", want, got, err)
+		}
+	}
+}
+
+func TestUserDataDir(t *testing.T) {
+	abs := func(parts ...string) string {
+		return filepath.Join(append([]string{string(filepath.Separator)}, parts...)...)
+	}
+	home := abs("home", "ann")
+	for _, c := range []struct {
+		goos string
+		env  map[string]string
+		want string
+	}{
+		{"linux", map[string]string{"HOME": home}, filepath.Join(home, ".local", "share")},
+		{"linux", map[string]string{"HOME": home, "XDG_DATA_HOME": abs("data")}, abs("data")},
+		{"linux", map[string]string{"HOME": home, "XDG_DATA_HOME": "relative"}, filepath.Join(home, ".local", "share")},
+		{"freebsd", map[string]string{"XDG_DATA_HOME": abs("data")}, abs("data")},
+		{"darwin", map[string]string{"HOME": home}, filepath.Join(home, "Library", "Application Support")},
+		{"windows", map[string]string{"LocalAppData": `C:\Users\ann\AppData\Local`}, `C:\Users\ann\AppData\Local`},
+		{"linux", nil, ""},
+		{"linux", map[string]string{"HOME": "relative"}, ""},
+		{"windows", map[string]string{"HOME": home}, ""},
+	} {
+		got, err := userDataDir(c.goos, func(name string) string { return c.env[name] })
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s %v: got %q, %v, want %q", c.goos, c.env, got, err, c.want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "data_dir") {
+			t.Errorf("doesn't say what to do: %v", err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// TestMistakes checks testdata/mistakes.txtar. Each file there is a
+// configuration; what must be said about a line follows it after #!, and about
+// the same line again after one more #!. Nothing else may be said.
+func TestMistakes(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/mistakes.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ar.Files) == 0 {
+		t.Fatal("no cases")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte("no certificate\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range ar.Files {
+		t.Run(f.Name, func(t *testing.T) {
+			var want []string
+			n := 0
+			for line := range strings.Lines(string(f.Data)) {
+				n++
+				for i, text := range strings.Split(strings.TrimSuffix(line, "\n"), "#!") {
+					if i > 0 {
+						want = append(want, f.Name+":"+strconv.Itoa(n)+": "+strings.TrimSpace(text))
+					}
+				}
+			}
+			_, err := Parse(filepath.Join(dir, f.Name), f.Data, lookup)
+			if err == nil {
+				t.Fatalf("accepted, want\n%s", strings.Join(want, "\n"))
+			}
+			got := strings.Split(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n")
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// lookup is the environment of the tests.
+func lookup(name string) (string, bool) {
+	value, ok := map[string]string{
+		"WORD":   "oops",
+		"PORT":   "8080",
+		"EMPTY":  "",
+		"NESTED": "${PORT}",
+		"SECRET": "http://user:se cret@proxy:x",
+		"LINES":  "one\ntwo",
+		"LIST":   "[1, 2]",
+	}[name]
+	return value, ok
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func warnings(c *Config) string {
+	var lines []string
+	for _, m := range c.Warnings() {
+		lines = append(lines, m.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"the default", "", ""},
+		{"open to all", "mode: report\nlisten: 0.0.0.0:9309", "test.yaml:2: listen: 0.0.0.0:9309 is reachable from other machines"},
+		{"open to all, by no host", `listen: ":9309"`, "open proxy"},
+		{"open on IPv6", `listen: "[::]:9309"`, "open proxy"},
+		{"open on a name", "listen: gate.example:9309", "open proxy"},
+		{"loopback IPv6", `listen: "[::1]:9309"`, ""},
+		{"loopback name", "listen: localhost:9309", ""},
+		{"another loopback address", "listen: 127.0.0.2:9309", ""},
+		{"unknown clients may", "listen: 10.0.0.1:9309\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]", "open proxy"},
+		{"digits", "crawlers:\n  - name: a\n    product_tokens:\n      - Bot\n      - Bot2", "test.yaml:5: crawlers.product_tokens: Bot2 has a digit"},
+		{"redirects", "robots:\n  max_redirects: 4", "test.yaml:2: robots.max_redirects: 4: RFC 9309"},
+		{"never reached", "crawlers:\n  - name: all\n  - name: b\n    sources: [10.0.0.0/8]", "test.yaml:3: crawlers.name: b is never reached: all, before it"},
+		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
+	} {
+		got := warnings(parse(t, c.text))
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Only what is known about every client closes the gate.
+func TestOpenProxyOnceClientsAreRefused(t *testing.T) {
+	c := parse(t, "listen: 10.0.0.1:9309\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]")
+	c.UnknownClients = RefuseClients
+	if got := warnings(c); got != "" {
+		t.Errorf("sources: %s", got)
+	}
+	c = parse(t, "listen: 10.0.0.1:9309\ncrawlers: [{name: a, user_agents: [x]}, {name: b, sources: [0.0.0.0/0]}]")
+	c.UnknownClients = RefuseClients
+	if got := warnings(c); !strings.Contains(got, "open proxy") {
+		t.Errorf("what a client says of itself: %q", got)
+	}
+}
+
+func TestExpiredOverride(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock starts in the year 2000
+		c := parse(t, "overrides:\n  - {hosts: [a], action: deny, reason: r,\n     expires: 2000-01-02}")
+		if got := warnings(c); got != "" {
+			t.Errorf("before: %s", got)
+		}
+		time.Sleep(48 * time.Hour)
+		if got := warnings(c); !strings.HasPrefix(got, "test.yaml:3: overrides.expires: expired at 2000-01-03T00:00:00Z") {
+			t.Errorf("after: %q", got)
+		}
+	})
+}
+
+func TestSetListen(t *testing.T) {
+	c := parse(t, "listen: 127.0.0.1:1")
+	if err := c.SetListen("127.0.0.1"); err == nil || c.Listen != "127.0.0.1:1" {
+		t.Errorf("no port: %v", err)
+	}
+	if err := c.SetListen("0.0.0.0:0"); err != nil || c.Listen != "0.0.0.0:0" {
+		t.Errorf("%v", err)
+	}
+	if got := warnings(c); !strings.HasPrefix(got, "test.yaml: listen: 0.0.0.0:0 is reachable") {
+		t.Errorf("the line of another address is named: %q", got)
+	}
+	c = Default()
+	if err := c.SetListen(":1"); err != nil || !strings.HasPrefix(warnings(c), "listen: :1 is reachable") {
+		t.Errorf("without a file: %v, %q", err, warnings(c))
+	}
+}
