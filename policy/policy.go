@@ -104,17 +104,13 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	st, err := e.consult(ctx, r, &d)
+	origin := r.Target.Origin()
+	st, err := e.robots.ask(ctx, origin, boundTo(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
-	if st.File == nil {
-		d.withoutRules(r.Target)
-		return d, nil
-	}
-	v := st.File.Decide(r.Target.Path, d.Tokens...)
-	d.Allow, d.Reason, d.Rule = v.Allowed, Reason(v.Reason), v.Rule
-	d.obey(v.Group)
+	d.Robots, d.URL = &st, origin+"/robots.txt"
+	d.judge(r.Target)
 	return d, nil
 }
 
@@ -160,14 +156,17 @@ func (e *Engine) byOverride(r Request) (d Decision, decided bool) {
 	return d, true
 }
 
-func (e *Engine) consult(ctx context.Context, r Request, d *Decision) (*Standing, error) {
-	origin := r.Target.Origin()
-	st, err := e.robots.ask(ctx, origin, boundTo(d.Tokens), r.UserAgent)
-	if err != nil {
-		return nil, err
+// judge decides by the evidence in d.Robots.
+func (d *Decision) judge(t Target) {
+	if d.Robots.File == nil {
+		d.withoutRules(t)
+		return
 	}
-	d.Robots, d.URL = &st, origin+"/robots.txt"
-	return &st, nil
+	v := d.Robots.File.Decide(t.Path, d.Tokens...)
+	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
+	if token := v.Group.Token(); token != "" {
+		d.Token = token
+	}
 }
 
 // withoutRules decides where there is no robots.txt to obey.
@@ -182,9 +181,21 @@ func (d *Decision) withoutRules(t Target) {
 	}
 }
 
-func (d *Decision) obey(g robotstxt.Group) {
-	d.Group = g
-	if t := g.Token(); t != "" {
-		d.Token = t
+// Judge decides about a target as an Engine would if the origin had just
+// answered with this status and body. It is for robots.txt files at hand.
+func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
+	now := time.Now()
+	s := &Snapshot{Status: status, Fetched: now, Since: now}
+	if s.good() {
+		s.setBody(string(body))
 	}
+	e := newEntry(Record{}.with("", s), r.MaxBytes)
+	st := r.standing(&e.Record, s, now)
+	st.File = e.file
+	d := Decision{Enforced: true, Tokens: tokens, Robots: &st}
+	if len(tokens) > 0 {
+		d.Token = tokens[0]
+	}
+	d.judge(t)
+	return d
 }

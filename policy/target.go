@@ -60,6 +60,29 @@ func ParseURL(raw string) (Target, error) {
 	return ParseTarget(scheme, rest[:end], uri)
 }
 
+// ReadURL makes the target of a URL that a person typed: a path that the gate
+// would refuse is judged as it stands.
+func ReadURL(raw string) (Target, error) {
+	t, err := ParseURL(raw)
+	if err == nil {
+		return t, nil
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return Target{}, err
+	}
+	end := strings.IndexAny(rest, "/?#;")
+	if end < 0 {
+		end = len(rest)
+	}
+	t, hostErr := ParseTarget(scheme, rest[:end], "/")
+	if hostErr != nil {
+		return Target{}, hostErr
+	}
+	t.Path = robotstxt.PathOf(raw)
+	return t, nil
+}
+
 // Origin returns the scheme, host and port: what a robots.txt speaks for.
 func (t Target) Origin() string { return t.Scheme + "://" + t.Host }
 

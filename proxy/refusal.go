@@ -163,55 +163,25 @@ func retrySeconds(d time.Duration) string {
 
 // document is the problem as JSON.
 type document struct {
-	Type         string        `json:"type"`
-	Title        string        `json:"title"`
-	Status       int           `json:"status"`
-	Detail       string        `json:"detail"`
-	URL          string        `json:"url,omitempty"`
-	ProductToken string        `json:"product_token,omitempty"`
-	Reason       policy.Reason `json:"reason,omitempty"`
-	Rule         *ruleJSON     `json:"rule,omitempty"`
-	Group        string        `json:"group,omitempty"`
-	Robots       *robotsJSON   `json:"robots,omitempty"`
-	CrawlDelay   float64       `json:"crawl_delay,omitempty"`
-	ID           string        `json:"id"`
-}
-
-type ruleJSON struct {
-	Line int    `json:"line"`
-	Text string `json:"text"`
-}
-
-type robotsJSON struct {
-	URL     string       `json:"url"`
-	Status  int          `json:"status,omitempty"`
-	State   policy.State `json:"state"`
-	Fetched time.Time    `json:"fetched"`
-	Age     int64        `json:"age"` // seconds
-	SHA256  string       `json:"sha256,omitempty"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	policy.Evidence
+	ID string `json:"id"`
 }
 
 func (p *problem) document(x *Exchange) document {
-	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, URL: x.URL, ID: x.ID}
+	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID}
 	if p.kind != "" {
 		doc.Type = "urn:robotsgate:" + p.kind
 	}
 	if doc.Title == "" {
 		doc.Title = http.StatusText(p.status)
 	}
-	d := x.Decision
-	if d == nil {
-		return doc
+	if x.Decision != nil {
+		doc.Evidence = x.Decision.Evidence(x.URL)
 	}
-	doc.ProductToken, doc.Reason, doc.Group = d.Token, d.Reason, d.Group.Name()
-	if d.Reason == policy.ByRule {
-		doc.Rule = &ruleJSON{d.Rule.Line, d.Rule.String()}
-	}
-	if st := d.Robots; st != nil {
-		s := st.Snapshot
-		doc.Robots = &robotsJSON{d.URL, s.Status, st.State, s.Fetched.UTC().Truncate(time.Second), int64(st.Age / time.Second), s.SHA256}
-	}
-	doc.CrawlDelay, _, _ = d.Group.CrawlDelay()
 	return doc
 }
 

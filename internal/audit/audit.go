@@ -1,0 +1,162 @@
+// Package audit writes down every request: one JSON object a line, with what
+// was decided and on which evidence.
+package audit
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// maxFile is the size at which a file is rotated, in MiB.
+const maxFile = 100
+
+// A Record is one request. Members that do not apply are left out.
+type Record struct {
+	Time     time.Time     `json:"time"`
+	ID       string        `json:"id"`
+	Crawler  string        `json:"crawler,omitempty"`
+	Client   string        `json:"client,omitempty"`
+	Method   string        `json:"method"`
+	URL      string        `json:"url"`
+	Tunnel   bool          `json:"tunnel,omitempty"`
+	Decision string        `json:"decision,omitempty"` // allow or deny; none was made without
+	Enforced *bool         `json:"enforced,omitempty"` // false: denied, but let through
+	Reason   policy.Reason `json:"reason,omitempty"`
+	Note     string        `json:"note,omitempty"` // an override's reason
+	Rule     string        `json:"rule,omitempty"`
+	Line     int           `json:"line,omitempty"`
+	Group    string        `json:"group,omitempty"`
+	Token    string        `json:"token,omitempty"`
+	Robots   *Robots       `json:"robots,omitempty"`
+	Tags     []string      `json:"tags,omitempty"` // that bind the crawler
+	Status   int           `json:"status"`         // 0: the client left before an answer
+	Bytes    int64         `json:"bytes"`          // of the response's body
+	Duration float64       `json:"duration"`       // seconds
+	Error    string        `json:"error,omitempty"`
+}
+
+// Robots is the evidence of a decision.
+type Robots struct {
+	URL    string       `json:"url"`
+	Status int          `json:"status,omitempty"`
+	State  policy.State `json:"state"`
+	Age    int64        `json:"age"` // seconds
+	SHA256 string       `json:"sha256,omitempty"`
+}
+
+// A Log writes records. A nil Log writes nothing.
+type Log struct {
+	redact bool
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	out  io.Writer
+	said time.Time
+}
+
+// New returns a log that appends to a file, which is rotated at 100 MiB with so
+// many old ones kept, or writes to stdout if the file is "-".
+func New(file string, keep int, redact bool, stdout io.Writer, log *slog.Logger) *Log {
+	l := &Log{redact: redact, log: log, out: stdout}
+	if file != "-" {
+		// MaxBackups 0 means all to lumberjack.
+		l.out = &lumberjack.Logger{Filename: file, MaxSize: maxFile, MaxBackups: max(keep, 1)}
+	}
+	return l
+}
+
+// Check reports whether the log can be written.
+func (l *Log) Check() error {
+	_, err := l.out.Write(nil)
+	return err
+}
+
+// Write writes down one request. A log that can't be written is reported once a
+// minute, and requests go on.
+func (l *Log) Write(x *proxy.Exchange) {
+	if l == nil {
+		return
+	}
+	line, err := json.Marshal(l.record(x))
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	if err != nil && time.Since(l.said) >= time.Minute {
+		l.said = time.Now()
+		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err)
+	}
+}
+
+// Close closes the file.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	if c, ok := l.out.(*lumberjack.Logger); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func (l *Log) record(x *proxy.Exchange) Record {
+	r := Record{
+		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, URL: x.URL, Tunnel: x.Tunnel,
+		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error,
+	}
+	if l.redact {
+		r.URL = Redact(r.URL)
+	}
+	if x.Client.IsValid() {
+		r.Client = x.Client.String()
+	}
+	for _, t := range x.Tags {
+		r.Tags = append(r.Tags, t.String())
+	}
+	d := x.Decision
+	if d == nil {
+		return r
+	}
+	r.Decision = "deny"
+	if d.Allow {
+		r.Decision = "allow"
+	}
+	if !d.Allow && !d.Enforced {
+		r.Enforced = new(bool)
+	}
+	r.Reason, r.Note, r.Group, r.Token = d.Reason, d.Note, d.Group.Name(), d.Token
+	if d.Reason == policy.ByRule {
+		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
+	}
+	if st := d.Robots; st != nil {
+		r.Robots = &Robots{d.URL, st.Snapshot.Status, st.State, int64(st.Age / time.Second), st.Snapshot.SHA256}
+	}
+	return r
+}
+
+// Redact replaces the values of a URL's query by "*"; the names stay.
+func Redact(url string) string {
+	head, query, ok := strings.Cut(url, "?")
+	if !ok {
+		return url
+	}
+	pairs := strings.Split(query, "&")
+	for i, p := range pairs {
+		if name, _, ok := strings.Cut(p, "="); ok {
+			pairs[i] = name + "=*"
+		} else if p != "" {
+			pairs[i] = "*" // a lone word may be a secret as well
+		}
+	}
+	return head + "?" + strings.Join(pairs, "&")
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"robotsgate/internal/config"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+// maxLine bounds one line of a batch, in bytes: a robots.txt in base64 fits in
+// many times over.
+const maxLine = 64 << 20
+
+// batch answers JSON lines with JSON lines, in order. A line that can't be
+// answered is answered with why, and the command ends with status 2.
+func batch(s Streams, answer func(line []byte) (any, error)) error {
+	in := bufio.NewReaderSize(s.In, 64<<10)
+	out := bufio.NewWriterSize(s.Out, 64<<10)
+	defer out.Flush()
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	failed := false
+	for {
+		line, err := readLine(in)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		v, err := answer(line)
+		if err != nil {
+			failed = true
+			v = map[string]string{"error": err.Error()}
+		}
+		if err := enc.Encode(v); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+		if in.Buffered() == 0 { // whoever writes line by line waits for its answer
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("standard output: %w", err)
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	if failed {
+		return Exit(2)
+	}
+	return nil
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
+		case err == nil:
+			return line, nil
+		case err == io.EOF && len(line) > 0:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// A checkQuestion is one line of check --batch.
+type checkQuestion struct {
+	Robots    *string `json:"robots"`
+	RobotsB64 []byte  `json:"robots_b64"`
+	URL       *string `json:"url"`
+	Token     *string `json:"product_token"`
+	Agent     *string `json:"user_agent"`
+	Status    *int    `json:"status"`
+}
+
+type checkAnswer struct {
+	Allowed    bool          `json:"allowed"`
+	Reason     policy.Reason `json:"reason"`
+	Line       int           `json:"line,omitempty"`
+	Rule       string        `json:"rule,omitempty"`
+	Group      string        `json:"group,omitempty"`
+	Token      string        `json:"product_token,omitempty"`
+	CrawlDelay float64       `json:"crawl_delay,omitempty"`
+	Sitemaps   []string      `json:"sitemaps,omitempty"`
+}
+
+func checkLine(line []byte) (any, error) {
+	var q checkQuestion
+	if err := json.Unmarshal(line, &q); err != nil {
+		return nil, fmt.Errorf("not an object of the expected form: %w", err)
+	}
+	if q.URL == nil {
+		return nil, errors.New(`"url" is missing`)
+	}
+	status := 200
+	if q.Status != nil {
+		if status = *q.Status; status < 100 || status > 999 {
+			return nil, fmt.Errorf(`"status" is %d, not a status`, status)
+		}
+	}
+	body := q.RobotsB64
+	switch {
+	case q.Robots != nil:
+		body = []byte(*q.Robots)
+	case body == nil && q.Status == nil:
+		return nil, errors.New(`"robots" or "robots_b64" is missing`)
+	}
+	var tokens []string
+	switch {
+	case q.Token != nil && *q.Token != "":
+		tokens = []string{*q.Token}
+	case q.Agent != nil:
+		if token := policy.ProductToken(*q.Agent); token != "" {
+			tokens = []string{token}
+		}
+	}
+	t := policy.Target{Path: robotstxt.PathOf(*q.URL)}
+	rules := robots(config.Default().Robots)
+	d := rules.Judge(status, body, t, tokens)
+	a := checkAnswer{Allowed: d.Allow, Reason: d.Reason, Group: d.Group.Name(), Token: d.Token}
+	if d.Reason == policy.ByRule {
+		a.Line, a.Rule = d.Rule.Line, d.Rule.String()
+	}
+	a.CrawlDelay, _, _ = d.Group.CrawlDelay()
+	if d.Robots.File != nil {
+		a.Sitemaps = d.Robots.File.Sitemaps()
+	}
+	return a, nil
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+
+	"robotsgate/internal/config"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+// Check decides about URLs without sending the requests.
+type Check struct {
+	Configured
+	Agent  string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
+	Token  []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
+	Robots string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
+	JSON   bool     `help:"Print JSON, one object for each URL."`
+	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
+	URL    []string `arg:"" optional:"" name:"URL" help:"What to decide about."`
+}
+
+// Help is shown by --help.
+func (*Check) Help() string {
+	return "Exit status 0: all allowed, 1: some denied, 2: an error.\n\n" +
+		"Example:\n  robotsgate check --token ExampleBot https://example.com/private/\n" +
+		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/"
+}
+
+// Run decides and prints.
+func (c *Check) Run(ctx Context, s Streams) error {
+	if c.Batch {
+		return batch(s, checkLine)
+	}
+	if len(c.URL) == 0 {
+		return fmt.Errorf("which URL? robotsgate check https://example.com/")
+	}
+	decide, done, err := c.decider(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	status := Exit(0)
+	for _, url := range c.URL {
+		t, err := c.target(url)
+		var d policy.Decision
+		if err == nil {
+			d, err = decide(t)
+		}
+		if err != nil {
+			s.Status(fmt.Errorf("%s: %w", url, err))
+			status = 2
+			continue
+		}
+		if !d.Allow {
+			status = max(status, 1)
+		}
+		if err := c.print(s.Out, url, &d); err != nil {
+			return err
+		}
+	}
+	if status != 0 {
+		return status
+	}
+	return nil
+}
+
+// target reads a URL. With the rules at hand even a bare path will do.
+func (c *Check) target(url string) (policy.Target, error) {
+	if c.Robots == "" {
+		return policy.ReadURL(url)
+	}
+	return policy.Target{Scheme: "http", Host: "file.invalid", Path: robotstxt.PathOf(url)}, nil
+}
+
+// decider returns how to decide: by the file at hand, or as a gate would.
+func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
+	cfg, err := c.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	tokens := c.Token
+	if c.Robots != "" {
+		body, err := readFile(c.Robots, s.In)
+		if err != nil {
+			return nil, nil, err
+		}
+		if token := policy.ProductToken(c.Agent); len(tokens) == 0 && token != "" {
+			tokens = []string{token}
+		}
+		rules := robots(cfg.Robots)
+		return func(t policy.Target) (policy.Decision, error) {
+			d := rules.Judge(200, body, t, tokens)
+			d.URL = c.Robots
+			return d, nil
+		}, func() {}, nil
+	}
+	// A person's own request: the egress guard does not bind it.
+	cfg.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	upstream, err := newUpstream(cfg, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := policy.New(engineConfig(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil))
+	if err != nil {
+		return nil, nil, err
+	}
+	crawler := engine.Crawlers().Identify(netip.Addr{}, c.Agent)
+	if len(tokens) > 0 {
+		as := *crawler
+		as.Tokens = tokens
+		crawler = &as
+	}
+	return func(t policy.Target) (policy.Decision, error) {
+			return engine.Decide(ctx, policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent})
+		}, func() {
+			engine.Close()
+			upstream.Close()
+		}, nil
+}
+
+// readFile reads a file, or standard input for "-".
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	const most = 64 << 20
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(stdin, most))
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+func (c *Check) print(w io.Writer, url string, d *policy.Decision) error {
+	if c.JSON {
+		return json.NewEncoder(w).Encode(d.Explain(url))
+	}
+	_, err := io.WriteString(w, report(url, d))
+	return err
+}
+
+// report tells a person what was decided, and why.
+func report(url string, d *policy.Decision) string {
+	var b strings.Builder
+	verb := "deny "
+	if d.Allow {
+		verb = "allow"
+	}
+	fmt.Fprintf(&b, "%s %s\n", verb, printable(url))
+	e := d.Evidence(url)
+	switch d.Reason {
+	case policy.ByRule:
+		fmt.Fprintf(&b, "  rule:   line %d: %s\n", e.Rule.Line, printable(e.Rule.Text))
+	case policy.NoMatch:
+		b.WriteString("  rule:   none of the group matches\n")
+	case policy.NoGroup:
+		b.WriteString("  rule:   no group is for this crawler\n")
+	case policy.Implicit:
+		b.WriteString("  rule:   robots.txt itself is always allowed\n")
+	case policy.ByOverride:
+		fmt.Fprintf(&b, "  rule:   the operator's override: %s\n", printable(d.Note))
+	case policy.IsUnavailable:
+		b.WriteString("  rule:   there is no robots.txt, so everything is allowed\n")
+	case policy.IsUnreachable:
+		fmt.Fprintf(&b, "  rule:   robots.txt is unreachable, so nothing is allowed: %s\n", printable(e.Robots.Error))
+	}
+	if e.Group != "" {
+		fmt.Fprintf(&b, "  group:  %s\n", e.Group)
+	}
+	if d.Token != "" {
+		fmt.Fprintf(&b, "  token:  %s\n", d.Token)
+	}
+	if e.CrawlDelay > 0 {
+		fmt.Fprintf(&b, "  delay:  %v s\n", e.CrawlDelay)
+	}
+	if r := e.Robots; r != nil {
+		status := ""
+		if r.Status != 0 && d.URL != "" && strings.Contains(d.URL, "://") {
+			status = fmt.Sprintf(", status %d, %s", r.Status, r.State)
+		}
+		fmt.Fprintf(&b, "  source: %s%s\n", printable(d.URL), status)
+		if r.SHA256 != "" {
+			fmt.Fprintf(&b, "  sha256: %s\n", r.SHA256)
+		}
+	}
+	return b.String()
+}
+
+// printable keeps a terminal from obeying what a file or the network said.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\uFFFD' || r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}

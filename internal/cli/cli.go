@@ -1,0 +1,60 @@
+// Package cli holds the commands, one file each. serve.go and gate.go are the
+// only place where the parts of the gate are put together.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"robotsgate/internal/config"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// An Exit ends a command with a status and nothing more to say.
+type Exit int
+
+func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Status prints an error, every line of it as "robotsgate: …", and returns the
+// process's exit status.
+func (s Streams) Status(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := errors.AsType[Exit](err); ok {
+		return int(exit)
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(s.Err, "robotsgate: %s\n", strings.TrimRight(line, "\r\n"))
+	}
+	return 2
+}
+
+// warn prints what works but deserves a look.
+func (s Streams) warn(format string, args ...any) {
+	fmt.Fprintf(s.Err, "robotsgate: warning: "+format+"\n", args...)
+}
+
+// Configured is the option of every command that depends on a configuration.
+type Configured struct {
+	Config string `short:"c" placeholder:"FILE" help:"Configuration file; without one the defaults hold."`
+}
+
+func (c Configured) load() (*config.Config, error) {
+	if c.Config == "" {
+		return config.Default(), nil
+	}
+	return config.Load(c.Config)
+}
+
+// A Context ends when the process is told to end.
+type Context = context.Context

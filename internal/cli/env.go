@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"robotsgate/internal/ca"
+	"robotsgate/internal/config"
+)
+
+// Env prints the variables by which clients find the gate and trust its CA.
+type Env struct {
+	Configured
+	Shell string `enum:"sh,fish,powershell" default:"sh" help:"Syntax: sh, fish or powershell."`
+}
+
+// Help is shown by --help.
+func (*Env) Help() string {
+	return "Example:\n  eval \"$(robotsgate env)\"\n  robotsgate env --shell fish | source"
+}
+
+// Run prints the variables.
+func (e *Env) Run(s Streams) error {
+	c, err := e.load()
+	if err != nil {
+		return err
+	}
+	authority, dir, err := authorityOf(c)
+	if err != nil {
+		return err
+	}
+	bundle, err := authority.WriteBundle(dir)
+	if errors.Is(err, ca.ErrNoRoots) {
+		s.warn("%v: the bundle holds the gate's CA alone", err)
+	} else if err != nil {
+		return err
+	}
+	vars := clientVars("http://"+dialable(c.Listen), authority.CertFile(), bundle)
+	return vars.print(s.Out, e.Shell)
+}
+
+// authorityOf opens the CA of a configuration, and returns its data_dir too.
+func authorityOf(c *config.Config) (*ca.Authority, string, error) {
+	dir, err := config.DataDir(c)
+	if err != nil {
+		return nil, "", err
+	}
+	a, err := openCA(c, dir)
+	return a, dir, err
+}
+
+// A variable is set in a client's environment.
+type variable struct{ name, value string }
+
+type variables []variable
+
+// clientVars returns what clients need. Many read one case of a name only, and
+// those that take a bundle take it instead of the roots they know.
+func clientVars(proxy, caFile, bundle string) variables {
+	var v variables
+	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		v = append(v, variable{name, proxy})
+	}
+	for _, name := range []string{"no_proxy", "NO_PROXY"} {
+		v = append(v, variable{name, "localhost,127.0.0.1,::1"})
+	}
+	v = append(v, variable{"NODE_USE_ENV_PROXY", "1"}, variable{"NODE_EXTRA_CA_CERTS", caFile})
+	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO"} {
+		v = append(v, variable{name, bundle})
+	}
+	return v
+}
+
+func (v variables) print(w io.Writer, shell string) error {
+	for _, x := range v {
+		var err error
+		switch shell {
+		case "fish":
+			_, err = fmt.Fprintf(w, "set -gx %s %s\n", x.name, quoteFish(x.value))
+		case "powershell":
+			_, err = fmt.Fprintf(w, "$env:%s = '%s'\n", x.name, strings.ReplaceAll(x.value, "'", "''"))
+		default:
+			_, err = fmt.Fprintf(w, "export %s=%s\n", x.name, quoteShell(x.value))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is all of it in one line for a POSIX shell.
+func (v variables) line() string {
+	parts := make([]string, len(v))
+	for i, x := range v {
+		parts[i] = x.name + "=" + quoteShell(x.value)
+	}
+	return "export " + strings.Join(parts, " ")
+}
+
+// environ is all of it for a process.
+func (v variables) environ() []string {
+	out := make([]string, len(v))
+	for i, x := range v {
+		out[i] = x.name + "=" + x.value
+	}
+	return out
+}
+
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+="
+
+func quoteShell(s string) string {
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func quoteFish(s string) string {
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+// dialable turns an address to listen on into one to connect to.
+func dialable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	switch host {
+	case "", "0.0.0.0":
+		host = "127.0.0.1"
+	case "::":
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,343 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"robotsgate/internal/admin"
+	"robotsgate/internal/audit"
+	"robotsgate/internal/ca"
+	"robotsgate/internal/config"
+	"robotsgate/internal/glob"
+	"robotsgate/internal/metrics"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// A gate is everything that runs: this file is where it is put together.
+type gate struct {
+	config    *config.Config
+	log       *slog.Logger
+	authority *ca.Authority
+	bundle    string // path of the CA bundle
+	store     policy.Store
+	engine    *policy.Engine
+	upstream  *proxy.Upstream
+	proxy     *proxy.Proxy
+	admin     *http.Server // nil if it is turned off
+	metrics   *metrics.Metrics
+	audit     *audit.Log
+
+	listener      net.Listener
+	adminListener net.Listener
+	ready         atomic.Bool
+}
+
+// newGate builds a gate and opens its ports, so that all that can be wrong is
+// known before anything is served.
+func newGate(c *config.Config, out io.Writer, log *slog.Logger) (g *gate, err error) {
+	g = &gate{config: c, log: log, metrics: metrics.New()}
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	dir, err := config.DataDir(c)
+	if err != nil {
+		return nil, err
+	}
+	if g.authority, err = openCA(c, dir); err != nil {
+		return nil, err
+	}
+	for _, w := range g.authority.Warnings() {
+		log.Warn(w)
+	}
+	if g.bundle, err = g.authority.WriteBundle(dir); err != nil && !errors.Is(err, ca.ErrNoRoots) {
+		return nil, err
+	}
+	if g.store, err = openStore(c, dir, log); err != nil {
+		return nil, err
+	}
+	if g.listener, err = listen("listen", c.Listen); err != nil {
+		return nil, err
+	}
+	if c.Admin.Listen != "" {
+		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if c.Log.Audit != "" {
+		g.audit = audit.New(c.Log.Audit, c.Log.AuditKeep, c.Log.RedactQuery, out, log)
+		if err := g.audit.Check(); err != nil {
+			return nil, fmt.Errorf("log.audit: %w; check the path and its permissions", err)
+		}
+	}
+	if g.upstream, err = newUpstream(c, g.addresses); err != nil {
+		return nil, err
+	}
+	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, log, g.metrics.Fetch)); err != nil {
+		return nil, err
+	}
+	g.proxy = proxy.New(proxy.Options{
+		Engine:            g.engine,
+		Upstream:          g.upstream,
+		Leaf:              g.authority.Leaf,
+		CA:                g.authority.PEM(),
+		Passthrough:       passthrough(c.HTTPS),
+		UnreachableStatus: c.Robots.UnreachableStatus,
+		Tags: proxy.Tags{
+			HTML:         c.Tags.HTML,
+			MaxHeadBytes: int(c.Tags.MaxHeadBytes),
+			HeadTimeout:  c.Tags.HeadTimeout,
+		},
+		Limits: proxy.Limits{
+			MaxHeaderBytes:          int(c.Limits.MaxHeaderBytes),
+			HeaderTimeout:           c.Limits.HeaderTimeout,
+			IdleTimeout:             c.Limits.IdleTimeout,
+			MaxConnections:          c.Limits.MaxConnections,
+			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
+		},
+		Log: log,
+		Done: func(x *proxy.Exchange) {
+			g.metrics.Request(x)
+			g.audit.Write(x)
+		},
+	})
+	if g.adminListener != nil {
+		g.admin = &http.Server{
+			Handler: admin.New(admin.Options{Engine: g.engine, Metrics: g.metrics.Handler(), Ready: g.ready.Load,
+				Hosts: c.Admin.Hosts, Version: version()}),
+			ReadHeaderTimeout: 5 * time.Second,
+			IdleTimeout:       time.Minute,
+			MaxHeaderBytes:    16 << 10,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		}
+	}
+	return g, nil
+}
+
+// run serves until ctx ends, then lets requests in flight finish.
+func (g *gate) run(ctx context.Context) error {
+	failed := make(chan error, 2)
+	go func() { failed <- g.proxy.Serve(g.listener) }()
+	if g.admin != nil {
+		go func() { failed <- g.admin.Serve(g.adminListener) }()
+	}
+	g.ready.Store(true)
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	g.ready.Store(false)
+	if err == nil && g.config.Limits.ShutdownDelay > 0 {
+		g.log.Info("not ready any more; still accepting for a while", "delay", g.config.Limits.ShutdownDelay)
+		time.Sleep(g.config.Limits.ShutdownDelay)
+	}
+	grace, cancel := context.WithTimeout(context.Background(), g.config.Limits.ShutdownGrace)
+	defer cancel()
+	if late := g.proxy.Shutdown(grace); late != nil {
+		g.log.Warn("some requests were still in flight at the end of limits.shutdown_grace and are cut off", "grace", g.config.Limits.ShutdownGrace)
+	}
+	g.close()
+	return err
+}
+
+// close frees what newGate has opened, as far as it came.
+func (g *gate) close() {
+	if g.admin != nil {
+		g.admin.Close()
+	}
+	if g.engine != nil {
+		g.engine.Close()
+	}
+	if g.upstream != nil {
+		g.upstream.Close()
+	}
+	for _, l := range []net.Listener{g.listener, g.adminListener} {
+		if l != nil {
+			l.Close()
+		}
+	}
+	if d, ok := g.store.(*store.Disk); ok {
+		if err := d.Close(); err != nil {
+			g.log.Error("closing the snapshots", "error", err)
+		}
+	}
+	if err := g.audit.Close(); err != nil {
+		g.log.Error("closing the audit log", "error", err)
+	}
+}
+
+// addresses are where the gate listens: it must not be made to ask itself.
+func (g *gate) addresses() []netip.AddrPort {
+	var own []netip.AddrPort
+	for _, l := range []net.Listener{g.listener, g.adminListener} {
+		if l == nil {
+			continue
+		}
+		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
+			own = append(own, a)
+		}
+	}
+	return own
+}
+
+func openCA(c *config.Config, dir string) (*ca.Authority, error) {
+	if c.HTTPS.CACert != "" {
+		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
+	}
+	return ca.Open(dir)
+}
+
+// openStore returns the snapshots on disk, or in memory where another gate has
+// the disk's.
+func openStore(c *config.Config, dir string, log *slog.Logger) (policy.Store, error) {
+	d, err := store.Open(dir, log)
+	if errors.Is(err, store.ErrInUse) {
+		log.Warn("another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
+		return store.NewMemory(int64(c.Robots.CacheBytes)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func listen(key, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %s is in use: is a gate running already? Choose another port, or stop what uses this one", key, address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return l, nil
+}
+
+func newUpstream(c *config.Config, own func() []netip.AddrPort) (*proxy.Upstream, error) {
+	roots, err := roots(c.Egress.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	ports := make([]uint16, len(c.Egress.Ports))
+	for i, p := range c.Egress.Ports {
+		ports[i] = uint16(p)
+	}
+	return proxy.NewUpstream(proxy.Egress{
+		AllowPrivate:          c.Egress.AllowPrivate,
+		DenyHosts:             c.Egress.DenyHosts,
+		Ports:                 ports,
+		Parent:                c.Egress.Proxy,
+		Roots:                 roots,
+		DialTimeout:           c.Egress.DialTimeout,
+		ResponseHeaderTimeout: c.Egress.ResponseHeaderTimeout,
+		IdleTimeout:           c.Egress.IdleTimeout,
+		MaxConnsPerHost:       c.Egress.MaxConnsPerHost,
+		Own:                   own,
+	}), nil
+}
+
+// roots returns the system's and those in file; nil, which means the system's,
+// without one.
+func roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("egress.ca_file: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("egress.ca_file: %s holds no PEM certificate", file)
+	}
+	return pool, nil
+}
+
+func engineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+	out := policy.Config{
+		Crawlers:  crawlers(c),
+		Robots:    robots(c.Robots),
+		Transport: transport,
+		Store:     s,
+		Log:       log,
+		OnFetch:   onFetch,
+	}
+	for _, o := range c.Overrides {
+		out.Overrides = append(out.Overrides, policy.Override{
+			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Crawlers: o.Crawlers,
+			Allow: o.Action == config.Allow, Reason: o.Reason, Expires: o.Expires,
+		})
+	}
+	return out
+}
+
+func crawlers(c *config.Config) policy.Crawlers {
+	var known []*policy.Crawler
+	for _, k := range c.Crawlers {
+		known = append(known, crawler(k, c.Mode))
+	}
+	return policy.Crawlers{Known: known, Default: crawler(config.DefaultCrawler(), c.Mode)}
+}
+
+func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
+	mode := k.Mode
+	if mode == "" {
+		mode = global
+	}
+	return &policy.Crawler{
+		Name: k.Name, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
+		Mode: policy.Mode(mode), DenyStatus: k.DenyStatus,
+	}
+}
+
+func robots(r config.Robots) policy.Robots {
+	return policy.Robots{
+		MaxAge: r.MaxAge, MinAge: r.MinAge, StaleFor: r.StaleFor, AfterStale: r.AfterStale,
+		Timeout: r.Timeout, MaxBytes: int(r.MaxBytes), MaxRedirects: r.MaxRedirects,
+		TooManyRequests: r.TooManyRequests, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
+		CacheBytes: int64(r.CacheBytes),
+	}
+}
+
+func passthrough(h config.HTTPS) func(host string) bool {
+	return func(host string) bool {
+		return !h.Intercept || matchesAny(h.Passthrough, host)
+	}
+}
+
+func matchesAny(globs []glob.Glob, host string) bool {
+	for _, g := range globs {
+		if g.Match(host) {
+			return true
+		}
+	}
+	return false
+}
+
+// logger writes for people or, as JSON, for programs.
+func logger(c config.Log, w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.Level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"robotsgate/internal/config"
+	"robotsgate/proxy"
+)
+
+// Run runs one command behind a gate of its own.
+type Run struct {
+	Configured
+	Token   string   `placeholder:"T" help:"Product token that the command's requests obey."`
+	Command []string `arg:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
+}
+
+// Help is shown by --help.
+func (*Run) Help() string {
+	return "Example:\n  robotsgate run -- curl https://example.com/\n  robotsgate run --token ExampleBot -- scrapy crawl news"
+}
+
+// Run starts a gate on free loopback ports, runs the command with the
+// variables set that lead there, and ends with the command's exit status.
+func (r *Run) Run(ctx Context, s Streams) error {
+	command := r.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return errors.New("which command? robotsgate run -- curl https://example.com/")
+	}
+	c, err := r.load()
+	if err != nil {
+		return err
+	}
+	if err := r.adapt(c, os.Getenv); err != nil {
+		return err
+	}
+	t := tally{hosts: map[string]struct{}{}}
+	g, err := newGate(c, s.Err, logger(c.Log, s.Err))
+	if err != nil {
+		return err
+	}
+	done := g.proxy.Done
+	g.proxy.Done = func(x *proxy.Exchange) {
+		t.count(x)
+		done(x)
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- g.run(serving) }()
+
+	vars := clientVars("http://"+g.listener.Addr().String(), g.authority.CertFile(), g.bundle)
+	vars = append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.adminListener.Addr().String()})
+	status, err := execute(command, vars, s)
+	stop()
+	if gateErr := <-ended; gateErr != nil {
+		return errors.Join(err, gateErr)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Err, "robotsgate: %s\n", t.String())
+	if status != 0 {
+		return Exit(status)
+	}
+	return nil
+}
+
+// adapt changes what the file says where run has its own rules.
+func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
+	c.Listen, c.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
+	c.Limits.ShutdownDelay = 0
+	if c.Log.Level < levelQuiet {
+		c.Log.Level = levelQuiet // the terminal is the command's
+	}
+	if r.Token != "" {
+		if err := c.SetProductToken(r.Token); err != nil {
+			return fmt.Errorf("--token: %w", err)
+		}
+	}
+	if c.Egress.Proxy != nil {
+		return nil
+	}
+	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"} {
+		value := getenv(name)
+		if value == "" {
+			continue
+		}
+		parent, err := config.ParseProxy(value)
+		if err != nil {
+			return fmt.Errorf("%s=%s: %w", name, value, err)
+		}
+		c.Egress.Proxy = parent
+		return nil
+	}
+	return nil
+}
+
+// execute runs the command and returns its exit status, by a shell's customs.
+func execute(command []string, vars variables, s Streams) (status int, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
+	cmd.Env = append(os.Environ(), vars.environ()...)
+	// A terminal sends its signals to both of us: the command decides what to do
+	// with them, and we end when it does. What is sent to us alone is passed on.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			s.Status(fmt.Errorf("%s: command not found", command[0]))
+			return 0, Exit(127)
+		}
+		s.Status(fmt.Errorf("%s: %w", command[0], err))
+		return 0, Exit(126)
+	}
+	exited := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case sig := <-signals:
+				if sig != syscall.SIGINT {
+					_ = cmd.Process.Signal(sig)
+				}
+			case <-exited:
+				return
+			}
+		}
+	})
+	err = cmd.Wait()
+	close(exited)
+	wg.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return 0, nil
+	case !ok:
+		return 0, fmt.Errorf("%s: %w", command[0], err)
+	}
+	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), nil
+	}
+	return exit.ExitCode(), nil
+}
+
+// A tally is what the one-line summary says.
+type tally struct {
+	mu       sync.Mutex
+	requests int
+	denied   int
+	hosts    map[string]struct{}
+}
+
+func (t *tally) count(x *proxy.Exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requests++
+	if x.Decision != nil && x.Decision.Denied() {
+		t.denied++
+	}
+	if u, err := url.Parse(x.URL); err == nil {
+		t.hosts[u.Host] = struct{}{}
+	}
+}
+
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%s, %d denied, %s", plural(t.requests, "request"), t.denied, plural(len(t.hosts), "host"))
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"robotsgate/internal/config"
+)
+
+// Serve runs the gate until it is told to stop.
+type Serve struct {
+	Configured
+	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+}
+
+// Help is shown by --help.
+func (*Serve) Help() string {
+	return "Example:\n  robotsgate serve -c config.yaml\n  robotsgate serve --listen 127.0.0.1:8080"
+}
+
+// Run serves. SIGTERM and SIGINT end it in good order, a second one at once.
+func (s *Serve) Run(ctx Context, io Streams) error {
+	c, err := s.load()
+	if err != nil {
+		return err
+	}
+	if s.Listen != "" {
+		if err := c.SetListen(s.Listen); err != nil {
+			return fmt.Errorf("--listen: %w", err)
+		}
+	}
+	for _, w := range c.Warnings() {
+		io.warn("%s", w)
+	}
+	log := logger(c.Log, io.Err)
+	g, err := newGate(c, io.Out, log)
+	if err != nil {
+		return err
+	}
+	banner := io.Out
+	if c.Log.Audit == "-" {
+		banner = io.Err // stdout is for records then
+	}
+	vars := clientVars("http://"+dialable(g.listener.Addr().String()), g.authority.CertFile(), g.bundle)
+	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
+	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
+	if g.adminListener != nil {
+		fmt.Fprintf(banner, "Admin: http://%s\n", g.adminListener.Addr())
+	}
+	if c.Mode == config.Report {
+		fmt.Fprintln(banner, "Mode: report. Denied requests are marked and logged, but let through.")
+	}
+	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", vars.line())
+
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
+	return g.run(ctx)
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy/robotstag"
+)
+
+// Tags reads robots tags and prints the rules that bind a crawler.
+type Tags struct {
+	Token  []string `placeholder:"T" help:"The crawler's product token."`
+	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A Robots-Tag or X-Robots-Tag header line."`
+	HTML   string   `placeholder:"FILE" help:"A page whose head is read; - is standard input."`
+	JSON   bool     `help:"Print JSON."`
+	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
+}
+
+// Help is shown by --help.
+func (*Tags) Help() string {
+	return "Example:\n  robotsgate tags --token ExampleBot --header 'X-Robots-Tag: noindex, otherbot: nosnippet'\n" +
+		"  robotsgate tags --html page.html"
+}
+
+// Run prints the rules, one a line.
+func (t *Tags) Run(s Streams) error {
+	if t.Batch {
+		return batch(s, tagsLine)
+	}
+	if len(t.Header) == 0 && t.HTML == "" {
+		return errors.New("tags of what? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
+	}
+	tags, contentType, err := t.headers()
+	if err != nil {
+		return err
+	}
+	if t.HTML != "" {
+		page, err := readFile(t.HTML, s.In)
+		if err != nil {
+			return err
+		}
+		inPage, err := pageTags(strings.NewReader(string(page)), contentType)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.HTML, err)
+		}
+		tags = robotstag.Union(tags, inPage)
+	}
+	a := tagsOf(tags, t.Token)
+	if t.JSON {
+		return json.NewEncoder(s.Out).Encode(a)
+	}
+	for _, rule := range a.Rules {
+		fmt.Fprintln(s.Out, rule)
+	}
+	for _, d := range a.Detail {
+		fmt.Fprintf(s.Out, "  %s from %s, for %s\n", printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, printable(d.Scope))
+	}
+	for _, u := range a.Unknown {
+		fmt.Fprintf(s.Out, "  %s is unknown and binds nobody\n", printable(u))
+	}
+	if len(a.Rules) == 0 {
+		fmt.Fprintln(s.Out, "no rules bind this crawler")
+	}
+	return nil
+}
+
+// headers reads the --header options; Content-Type among them is the page's.
+func (t *Tags) headers() (tags robotstag.Tags, contentType string, err error) {
+	h := http.Header{}
+	for _, line := range t.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return tags, "", fmt.Errorf("--header %q: write it as 'Name: value'", line)
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	contentType = h.Get("Content-Type")
+	return robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), contentType, nil
+}
+
+func pageTags(r io.Reader, contentType string) (robotstag.Tags, error) {
+	res, err := htmlmeta.Scan(r, htmlmeta.Options{ContentType: contentType})
+	if err != nil {
+		return robotstag.Tags{}, err
+	}
+	var all []robotstag.Tags
+	for _, m := range res.Metas {
+		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
+	}
+	return robotstag.Union(all...), nil
+}
+
+// A tagsQuestion is one line of tags --batch.
+type tagsQuestion struct {
+	Field       string   `json:"field"`
+	Lines       []string `json:"lines"`
+	HTML        *string  `json:"html"`
+	HTMLB64     []byte   `json:"html_b64"`
+	ContentType string   `json:"content_type"`
+	Token       string   `json:"product_token"`
+}
+
+type tagsAnswer struct {
+	Rules   []string    `json:"rules"`
+	Detail  []tagDetail `json:"detail"`
+	Unknown []string    `json:"unknown"`
+}
+
+type tagDetail struct {
+	Rule   string           `json:"rule"`
+	Value  string           `json:"value,omitempty"`
+	Source robotstag.Source `json:"source"`
+	Scope  string           `json:"scope"`
+}
+
+func tagsLine(line []byte) (any, error) {
+	var q tagsQuestion
+	if err := json.Unmarshal(line, &q); err != nil {
+		return nil, fmt.Errorf("not an object of the expected form: %w", err)
+	}
+	page := string(q.HTMLB64)
+	if q.HTML != nil {
+		page = *q.HTML
+	}
+	var tags robotstag.Tags
+	switch {
+	case strings.EqualFold(q.Field, "Robots-Tag"):
+		tags = robotstag.ParseHeader(q.Lines, nil)
+	case strings.EqualFold(q.Field, "X-Robots-Tag"):
+		tags = robotstag.ParseHeader(nil, q.Lines)
+	case q.Field != "":
+		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
+	case q.HTML == nil && q.HTMLB64 == nil:
+		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
+	default:
+		var err error
+		if tags, err = pageTags(strings.NewReader(page), q.ContentType); err != nil {
+			return nil, err
+		}
+	}
+	var tokens []string
+	if q.Token != "" {
+		tokens = []string{q.Token}
+	}
+	return tagsOf(tags, tokens), nil
+}
+
+// tagsOf has empty lists where there is nothing, which is not the same as not
+// having looked.
+func tagsOf(tags robotstag.Tags, tokens []string) tagsAnswer {
+	rules := tags.For(tokens...)
+	a := tagsAnswer{Rules: robotstag.Effective(rules), Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...)}
+	for _, r := range rules {
+		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
+	}
+	return a
+}

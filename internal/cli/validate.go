@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+
+	"robotsgate/internal/config"
+)
+
+// Validate checks a configuration.
+type Validate struct {
+	Configured
+	File string `arg:"" optional:"" help:"The configuration to check."`
+}
+
+// Help is shown by --help.
+func (*Validate) Help() string { return "Example:\n  robotsgate validate config.yaml" }
+
+// Run reports every mistake with its line. It fails if there is any.
+func (v *Validate) Run(s Streams) error {
+	file := v.File
+	if file == "" {
+		file = v.Config
+	}
+	if file == "" {
+		return fmt.Errorf("which file? robotsgate validate config.yaml")
+	}
+	c, err := config.Load(file)
+	if err != nil {
+		return err
+	}
+	for _, w := range c.Warnings() {
+		s.warn("%s", w)
+	}
+	if _, err := roots(c.Egress.CAFile); err != nil {
+		return err
+	}
+	if c.HTTPS.CACert != "" {
+		if _, err := openCA(c, ""); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.Out, "%s is valid\n", file)
+	return nil
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// What follows changes a configuration by what a command line or the
+// environment says in its place.
+
+// SetProductToken makes every crawler obey one product token.
+func (c *Config) SetProductToken(token string) error {
+	if token == "" || strings.Trim(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
+	}
+	if len(c.Crawlers) == 0 {
+		c.Crawlers = []Crawler{DefaultCrawler()}
+	}
+	for i := range c.Crawlers {
+		c.Crawlers[i].ProductTokens = []string{token}
+	}
+	return nil
+}
+
+// ParseProxy reads the URL of a parent proxy as environment variables hold it,
+// where the scheme may be missing.
+func ParseProxy(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	if rest, ok := strings.CutPrefix(text, "socks5h://"); ok {
+		text = "socks5://" + rest // names are always resolved by the proxy
+	}
+	return parseProxy(text)
+}

@@ -1,0 +1,69 @@
+// Robotsgate is a forward HTTP proxy that enforces robots rules on outbound
+// traffic.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"robotsgate/internal/cli"
+)
+
+// commands is the command table.
+type commands struct {
+	Serve    cli.Serve    `cmd:"" default:"withargs" help:"Run the gate (the default)."`
+	Run      cli.Run      `cmd:"" help:"Run one command behind a gate of its own."`
+	Check    cli.Check    `cmd:"" help:"Decide about URLs without sending the requests."`
+	Tags     cli.Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
+	Env      cli.Env      `cmd:"" help:"Print the variables that lead clients through the gate."`
+	CA       cli.CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
+	Validate cli.Validate `cmd:"" help:"Check a configuration."`
+	Version  cli.Version  `cmd:"" help:"Print version, commit and Go version."`
+}
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run carries out one command line and returns the process's exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	streams := cli.Streams{In: stdin, Out: stdout, Err: stderr}
+	// kong ends the process when it has printed help; here that is a return.
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case exitStatus:
+			status = int(cause)
+		default:
+			panic(cause)
+		}
+	}()
+	parser, err := kong.New(&commands{},
+		kong.Name("robotsgate"),
+		kong.Description("A forward HTTP proxy that enforces robots rules on outbound traffic."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(exitStatus(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(streams),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		return streams.Status(err)
+	}
+	command, err := parser.Parse(args)
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+		return streams.Status(fmt.Errorf("%w; robotsgate --help shows what there is", parse))
+	}
+	if err != nil {
+		return streams.Status(err)
+	}
+	return streams.Status(command.Run())
+}
+
+// exitStatus is what kong wants to end the process with.
+type exitStatus int

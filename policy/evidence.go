@@ -1,0 +1,67 @@
+package policy
+
+import "time"
+
+// Evidence is a decision for programs to read: what a refusal's body, the API
+// and check say of it. Members that do not apply are left out.
+type Evidence struct {
+	URL          string          `json:"url"`
+	ProductToken string          `json:"product_token,omitempty"`
+	Reason       Reason          `json:"reason,omitempty"`
+	Rule         *RuleEvidence   `json:"rule,omitempty"`
+	Group        string          `json:"group,omitempty"`
+	Note         string          `json:"note,omitempty"` // an override's reason
+	Robots       *RobotsEvidence `json:"robots,omitempty"`
+	CrawlDelay   float64         `json:"crawl_delay,omitempty"` // seconds
+}
+
+// RuleEvidence is the rule that decided.
+type RuleEvidence struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// RobotsEvidence is the robots.txt behind a decision.
+type RobotsEvidence struct {
+	URL       string    `json:"url"`
+	Status    int       `json:"status,omitempty"` // left out where there was no answer
+	State     State     `json:"state"`
+	Fetched   time.Time `json:"fetched"`
+	Age       int64     `json:"age"` // seconds
+	SHA256    string    `json:"sha256,omitempty"`
+	Truncated bool      `json:"truncated,omitempty"`
+	Error     string    `json:"error,omitempty"`
+}
+
+// An Explanation is a decision with its evidence.
+type Explanation struct {
+	Allowed  bool  `json:"allowed"`
+	Enforced *bool `json:"enforced,omitempty"` // false: denied, but let through
+	Evidence
+}
+
+// Evidence returns what d was decided by.
+func (d *Decision) Evidence(url string) Evidence {
+	e := Evidence{URL: url, ProductToken: d.Token, Reason: d.Reason, Group: d.Group.Name(), Note: d.Note}
+	if d.Reason == ByRule {
+		e.Rule = &RuleEvidence{d.Rule.Line, d.Rule.String()}
+	}
+	if st := d.Robots; st != nil {
+		s := st.Snapshot
+		e.Robots = &RobotsEvidence{
+			URL: d.URL, Status: s.Status, State: st.State, SHA256: s.SHA256, Truncated: s.Cut, Error: s.Error,
+			Fetched: s.Fetched.UTC().Truncate(time.Second), Age: int64(st.Age / time.Second),
+		}
+	}
+	e.CrawlDelay, _, _ = d.Group.CrawlDelay()
+	return e
+}
+
+// Explain returns d for programs.
+func (d *Decision) Explain(url string) Explanation {
+	e := Explanation{Allowed: d.Allow, Evidence: d.Evidence(url)}
+	if !d.Allow && !d.Enforced {
+		e.Enforced = &d.Enforced
+	}
+	return e
+}
