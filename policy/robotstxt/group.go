@@ -34,18 +34,21 @@ func (f *File) name(i int) string {
 	return f.extra[start:f.names[i].end]
 }
 
-// sectionsOf returns the indices of the sections that r leads to.
-func (f *File) sectionsOf(r ref) []uint32 {
-	list := f.lists[r:]
-	return list[1:][:list[0]]
-}
-
 // A Group is the set of rules that one crawler must obey. The zero Group has none.
 type Group struct {
 	file  *File
 	ref   ref
 	named int32 // 1 + the index of its name; 0: "*"
 	token string
+}
+
+// sections returns the indices of the group's sections. The zero Group has none.
+func (g Group) sections() []uint32 {
+	if g.file == nil {
+		return nil
+	}
+	list := g.file.lists[g.ref:]
+	return list[1:][:list[0]]
 }
 
 // Group returns the group of the first of the product tokens that has one, else
@@ -110,10 +113,7 @@ func (g Group) Token() string { return g.token }
 
 // HasAllow reports whether the group has an Allow rule that can match something.
 func (g Group) HasAllow() bool {
-	if g.file == nil {
-		return false
-	}
-	for _, i := range g.file.sectionsOf(g.ref) {
+	for _, i := range g.sections() {
 		if g.file.sections[i].hasAllow {
 			return true
 		}
@@ -123,10 +123,7 @@ func (g Group) HasAllow() bool {
 
 // CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
 func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
-	if g.file == nil {
-		return 0, 0, false
-	}
-	for _, i := range g.file.sectionsOf(g.ref) {
+	for _, i := range g.sections() {
 		s := &g.file.sections[i]
 		if s.delayLine != 0 && (!ok || s.delay > seconds) {
 			seconds, line, ok = s.delay, int(s.delayLine), true

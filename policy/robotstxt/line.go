@@ -30,7 +30,7 @@ type scanner struct {
 }
 
 func (f *File) scan() scanner {
-	return scanner{text: f.text, pos: f.start, row: 1}
+	return scanner{text: f.text, pos: int(f.start), row: 1}
 }
 
 // next finds the next record, and reports whether there is one.

@@ -28,13 +28,13 @@ func (g Group) match(path string) (r Rule, ok bool) {
 		path = "/" // what a URL without a path asks for
 	}
 	best := candidate{file: g.file}
-	for _, i := range g.file.sectionsOf(g.ref) {
+	for _, i := range g.sections() {
 		s := &g.file.sections[i]
 		best.search(s.rules(g.file), path)
 	}
 	// Only for rules that may tell the difference is there a second comparison.
 	encoded := ""
-	for _, i := range g.file.sectionsOf(g.ref) {
+	for _, i := range g.sections() {
 		rules := g.file.sections[i].queryRules(g.file)
 		if len(rules) == 0 {
 			continue

@@ -31,7 +31,7 @@ func decode(data []byte, limit int) *File {
 		return f
 	}
 	f.text = f.body
-	f.start = bomLen(f.body)
+	f.start = uint32(bomLen(f.body))
 	return f
 }
 

@@ -1,0 +1,83 @@
+package robotstxt_test
+
+import (
+	"fmt"
+
+	"robotsgate/policy/robotstxt"
+)
+
+func ExampleFile_Decide() {
+	f := robotstxt.Parse([]byte(`
+User-agent: *
+Disallow: /private/
+Allow: /private/*.html$
+`), 0)
+
+	for _, url := range []string{
+		"https://example.com/private/",
+		"https://example.com/private/index.html",
+		"https://example.com/public/",
+	} {
+		v := f.Decide(robotstxt.PathOf(url), "ExampleBot")
+		fmt.Println(v.Allowed, v.Reason, v.Rule.Line, v.Rule)
+	}
+	// Output:
+	// false rule 3 Disallow: /private/
+	// true rule 4 Allow: /private/*.html$
+	// true no-match 0 Disallow:
+}
+
+func ExampleFile_Group() {
+	f := robotstxt.Parse([]byte(`
+User-agent: Googlebot
+Disallow: /a
+
+User-agent: *
+Crawl-delay: 10
+`), 0)
+
+	for _, tokens := range [][]string{
+		{"Googlebot-Image", "Googlebot"},
+		{"ExampleBot"},
+	} {
+		g := f.Group(tokens...)
+		seconds, line, ok := g.CrawlDelay()
+		fmt.Printf("%q by %q: delay %v %v %v\n", g.Name(), g.Token(), seconds, line, ok)
+	}
+	// Output:
+	// "googlebot" by "Googlebot": delay 0 0 false
+	// "*" by "": delay 10 6 true
+}
+
+func ExampleFile_Records() {
+	f := robotstxt.Parse([]byte(`
+User-agent: *
+Content-Signal: ai-train=no
+`), 0)
+
+	for _, r := range f.Records() {
+		fmt.Printf("line %d: %s is %q\n", r.Line, r.Key, r.Value)
+	}
+	// Output:
+	// line 3: Content-Signal is "ai-train=no"
+}
+
+func ExampleNormalize() {
+	fmt.Println(robotstxt.Normalize("/%7Ejoe/caf%c3%a9 or café?a%2fb"))
+	// Output:
+	// /~joe/caf%C3%A9%20or%20caf%C3%A9?a%2Fb
+}
+
+func ExamplePathOf() {
+	for _, url := range []string{
+		"https://example.com",
+		"https://example.com/a/../b?c#d",
+		"example.com?q",
+	} {
+		fmt.Println(robotstxt.PathOf(url))
+	}
+	// Output:
+	// /
+	// /b?c
+	// /?q
+}
