@@ -166,12 +166,13 @@ crawlers:
 // A few lines can stand for billions of values: without a bound this test
 // would not come back.
 func TestAliasBombs(t *testing.T) {
-	mappings := "crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n"
+	var mappings strings.Builder
+	mappings.WriteString("crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n")
 	for i := range 60 {
-		mappings += fmt.Sprintf("  - {name: b, <<: &m%d [*m%d, *m%d]}\n", i+1, i, i)
+		fmt.Fprintf(&mappings, "  - {name: b, <<: &m%d [*m%d, *m%d]}\n", i+1, i, i)
 	}
 	lists := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
-	for name, text := range map[string]string{"mappings": mappings, "lists": lists} {
+	for name, text := range map[string]string{"mappings": mappings.String(), "lists": lists} {
 		_, err := Parse("bomb.yaml", []byte(text), noEnv)
 		if err == nil || !strings.Contains(err.Error(), "aliases") {
 			t.Errorf("%s: got %.200v", name, err)
