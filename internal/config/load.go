@@ -80,13 +80,29 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 // what a person would point at.
 func syntaxLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	const enough = 1000 // trying every beginning of a longer file takes too long
-	for n := min(len(lines), enough) - 1; n > 0; n-- {
-		if _, err := parseYAML(bytes.Join(lines[:n], nil)); err == nil {
-			return n + 1
+	readable := func(n int) bool {
+		_, err := parseYAML(bytes.Join(lines[:n], nil))
+		return err == nil
+	}
+	if len(lines) <= 1000 {
+		for n := len(lines) - 1; n > 0; n-- {
+			if readable(n) {
+				return n + 1
+			}
+		}
+		return 1
+	}
+	// To try every beginning of a longer file takes too long. Halving may end
+	// at a list of several lines instead, where one that is fine looks unclosed.
+	good, bad := 0, len(lines)
+	for bad-good > 1 {
+		if n := (good + bad) / 2; readable(n) {
+			good = n
+		} else {
+			bad = n
 		}
 	}
-	return 1
+	return bad
 }
 
 // syntaxText says what is wrong in words that don't need the YAML standard.
@@ -114,7 +130,7 @@ func syntaxText(data []byte, line int, err error) string {
 		return "a value that starts with * or & must be in quotes"
 	case strings.Contains(text, "unexpected end of stream"):
 		return "a quote is opened here and never closed"
-	case strings.Contains(text, "','"):
+	case strings.Contains(text, "','"), strings.Contains(text, "node content"):
 		return "a [ or { isn't closed, or a comma is missing"
 	case strings.Contains(text, "expected key"), strings.Contains(text, "expected ':'"):
 		return "expected \"key: value\" here: check the colon and the indentation"

@@ -163,6 +163,14 @@ crawlers:
 	}
 }
 
+func TestSyntaxErrorInALongFile(t *testing.T) {
+	good := strings.Repeat("  - {name: a}\n", 3000)
+	_, err := Parse("long.yaml", []byte("crawlers:\n"+good+"  - {name: [b}\n"+good), noEnv)
+	if err == nil || !strings.HasPrefix(err.Error(), "long.yaml:3002: a [ or { isn't closed") {
+		t.Errorf("got %.200v", err)
+	}
+}
+
 // A few lines can stand for billions of values: without a bound this test
 // would not come back.
 func TestAliasBombs(t *testing.T) {
