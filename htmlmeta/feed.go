@@ -1,6 +1,9 @@
 package htmlmeta
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // A feed gives a page to the tokenizer, but not beyond the head.
 //
@@ -14,8 +17,12 @@ type feed struct {
 	look    []byte // the token's beginning without white space
 	looking bool
 	stopped bool
+	size    int // bytes of the token and what is buffered after it
 	over    func(look []byte) bool
 	buf     [64]byte
+
+	text    *rawText // to be dropped
+	pending [][]byte // to be read before r, the last first
 }
 
 // begin is told what the tokenizer has left before it reads a token, and
@@ -23,6 +30,7 @@ type feed struct {
 func (f *feed) begin(buffered []byte, looking bool) {
 	f.look = f.buf[:0]
 	f.looking = looking
+	f.size = len(buffered)
 	f.see(buffered)
 }
 
@@ -48,12 +56,85 @@ func (f *feed) done() bool {
 	return f.stopped
 }
 
+// skip makes the feed drop a raw text that begins with buffered, which a
+// tokenizer has left that will not be used any more.
+func (f *feed) skip(t *rawText, buffered []byte) {
+	f.text = t
+	f.push(f.afterText(buffered))
+}
+
+// afterText returns what of b follows the name of the text's end tag.
+func (f *feed) afterText(b []byte) []byte {
+	i, ok := f.text.end(b)
+	if !ok {
+		return nil
+	}
+	return b[i:]
+}
+
+// push ends the raw text if rest follows it.
+func (f *feed) push(rest []byte) {
+	if rest == nil {
+		return
+	}
+	f.pending = append(f.pending, rest, []byte("</"+f.text.name))
+	f.text = nil
+}
+
 func (f *feed) Read(p []byte) (int, error) {
+	for f.text != nil {
+		if len(f.pending) > 0 {
+			f.push(f.afterText(f.pop()))
+			continue
+		}
+		n, err := f.r.Read(p)
+		f.push(bytes.Clone(f.afterText(p[:n])))
+		if f.text != nil && err != nil {
+			return 0, err
+		}
+	}
 	if f.done() {
 		return 0, io.EOF
 	}
-	n, err := f.r.Read(p)
+	n, err := f.next(p)
+	f.size += n
 	f.see(p[:n])
+	return n, err
+}
+
+func (f *feed) pop() []byte {
+	last := len(f.pending) - 1
+	b := f.pending[last]
+	f.pending = f.pending[:last]
+	return b
+}
+
+// For each read the tokenizer moves the token it has so far. A token that is
+// already large is read in larger steps, or one that drips in by the byte
+// would cost the square of its size.
+const (
+	largeToken = 64 << 10
+	largeStep  = 4 << 10
+)
+
+func (f *feed) next(p []byte) (int, error) {
+	for len(f.pending) > 0 {
+		b := f.pop()
+		n := copy(p, b)
+		if n < len(b) {
+			f.pending = append(f.pending, b[n:])
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+	if f.size < largeToken {
+		return f.r.Read(p)
+	}
+	n, err := io.ReadAtLeast(f.r, p, min(len(p), largeStep))
+	if err == io.ErrUnexpectedEOF {
+		err = nil // there will be io.EOF again
+	}
 	return n, err
 }
 

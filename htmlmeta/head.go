@@ -3,6 +3,7 @@ package htmlmeta
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -39,6 +40,8 @@ type head struct {
 	// With scripting off, what was found until the first <noscript>, and
 	// everything from there on, for reading it once more with scripting on.
 	fork *head
+
+	maxBuf int
 }
 
 // maxToken bounds what the tokenizer buffers beyond the page's own limit, which
@@ -49,8 +52,8 @@ const maxToken = 4 << 10
 // the page ended before.
 func (h *head) scan(maxPage int) error {
 	h.feed.over = h.over
-	h.z = html.NewTokenizer(&h.feed)
-	h.z.SetMaxBuf(maxPage + maxToken)
+	h.maxBuf = maxPage + maxToken
+	h.tokenize()
 	for {
 		h.feed.begin(h.z.Buffered(), !h.raw && h.mode != inTemplate)
 		if h.feed.done() {
@@ -86,6 +89,27 @@ func (h *head) scan(maxPage int) error {
 	}
 }
 
+// tokenize begins to read tokens from the feed.
+func (h *head) tokenize() {
+	h.z = html.NewTokenizer(&h.feed)
+	h.z.SetMaxBuf(h.maxBuf)
+}
+
+// rawText handles the content of an element that holds only text. The
+// tokenizer would keep all of it as one token, so it gets only texts that it
+// has in its buffer already.
+func (h *head) rawText(name atom.Atom) {
+	t := newRawText(name)
+	// Nor does it get scripts that hide their end: it takes "<!-- <" for the
+	// end of the escaped text, which it isn't (13.2.5.23).
+	if _, ok := t.end(h.z.Buffered()); ok && !t.hidden {
+		h.raw = true
+		return
+	}
+	h.feed.skip(newRawText(name), h.z.Buffered())
+	h.tokenize()
+}
+
 // startTag handles a start tag and reports whether it ends the head.
 func (h *head) startTag(selfClosing bool) bool {
 	name := tagName(h.z.Raw()[1:])
@@ -119,7 +143,7 @@ func (h *head) startTag(selfClosing bool) bool {
 	case atom.Noscript:
 		h.noscript()
 	case atom.Script, atom.Style, atom.Title, atom.Noframes:
-		h.raw = true
+		h.rawText(name)
 	case atom.Template:
 		h.resume, h.mode = h.mode, inTemplate
 		h.template.begin()
@@ -155,7 +179,7 @@ func staysInNoscript(name atom.Atom) bool {
 // noscript handles its start tag in the head.
 func (h *head) noscript() {
 	if h.scripting {
-		h.raw = true
+		h.rawText(atom.Noscript)
 		return
 	}
 	if h.fork == nil {
@@ -173,6 +197,9 @@ func (h *head) forkHere() {
 	rec := &recorder{r: h.feed.r}
 	rec.kept.Write(h.z.Raw())
 	rec.kept.Write(h.z.Buffered())
+	for _, b := range slices.Backward(h.feed.pending) {
+		rec.kept.Write(b)
+	}
 	h.feed.r = rec
 	h.fork = &head{scripting: true, mode: h.mode, named: h.named}
 	h.fork.kept.Write(h.kept.Bytes())

@@ -1,0 +1,136 @@
+package htmlmeta
+
+import (
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/PuerkitoBio/goquery"
+	"golang.org/x/net/html"
+)
+
+// wholePage returns what goquery finds in the head of the whole page.
+func wholePage(t *testing.T, page string) (metas []Meta, ok bool) {
+	for _, scripting := range []bool{false, true} {
+		root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(scripting))
+		if err != nil {
+			return nil, false // nested too deep for the parser
+		}
+		var found []Meta
+		for _, n := range goquery.NewDocumentFromNode(root).Find("head > meta, head > noscript > meta").Nodes {
+			if m, ok := named(n.Attr); ok {
+				found = append(found, m)
+			}
+		}
+		metas = union(metas, found)
+	}
+	return metas, true
+}
+
+// agree checks Scan against the whole page, however the page arrives.
+func agree(t *testing.T, page string, chunk uint64) {
+	if !comparable(page) {
+		return
+	}
+	want, ok := wholePage(t, page)
+	if !ok {
+		return
+	}
+	for _, r := range []io.Reader{
+		strings.NewReader(page),
+		iotest.OneByteReader(strings.NewReader(page)),
+		iotest.DataErrReader(&chunked{strings.NewReader(page), rand.New(rand.NewPCG(chunk, 1))}),
+	} {
+		res, err := Scan(r, Options{ContentType: "text/html; charset=utf-8"})
+		if err != nil || !res.Complete {
+			t.Fatalf("%q: got %+v, %v", page, res, err)
+		}
+		if !sameMetas(res.Metas, want) {
+			t.Fatalf("%q: got %q, the whole page has %q", page, res.Metas, want)
+		}
+	}
+}
+
+func sameMetas(a, b []Meta) bool {
+	order := func(a, b Meta) int { return strings.Compare(a.Name+"\x00"+a.Content, b.Name+"\x00"+b.Content) }
+	clean := func(metas []Meta) []Meta {
+		return slices.Compact(slices.SortedFunc(slices.Values(metas), order))
+	}
+	return slices.Equal(clean(a), clean(b))
+}
+
+// comparable reports whether the parser can be believed about a page. It isn't
+// where x/net/html departs from the standard: it gives up on templates in
+// foreign content, knows <select> as it was, and leaves the escaped text of a
+// script too early. Other encodings have tests of their own.
+func comparable(page string) bool {
+	lower := strings.ToLower(page)
+	if strings.ContainsAny(page, "\xef\xfe\xff\x1b\x00") {
+		return false
+	}
+	for s := range strings.SplitSeq(lower, "<script") {
+		if strings.Contains(s, "<!--") {
+			return false
+		}
+	}
+	if !strings.Contains(lower, "<template") {
+		return true
+	}
+	for _, s := range []string{"<svg", "<math", "<select", "<col", "<frameset"} {
+		if strings.Contains(lower, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// chunked returns reads of random size.
+type chunked struct {
+	r   io.Reader
+	rnd *rand.Rand
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	return c.r.Read(p[:min(len(p), 1+c.rnd.IntN(9))])
+}
+
+var soup = []string{
+	"<!doctype html>", "<html>", "<html lang=en>", "<head>", "</head>", "<head/>", "<body>", "</body>", "</html>", "<br>", "</br>", "</p>",
+	`<meta name=a content=1>`, `<META NAME=b CONTENT="2">`, `<meta content=3 name=c>`, `<meta name=d content='4'/>`, `<meta charset=utf-8>`, "<meta name=e>",
+	"<title>", "</title>", "<script>", "</script>", "<style>", "</style>", "<noscript>", "</noscript>", "<noframes>", "</noframes>",
+	"<template>", "</template>", "<link rel=x>", "<base href=/>", "<basefont>", "<bgsound>", "<div>", "</div>", "<img src=x>", "<svg>", "</svg>",
+	"<iframe>", "</iframe>", "<textarea>", "</textarea>", "<x-foo>", "<plaintext>", "<frameset>", "<table>", "<tr>", "<p>", "<a>", "</a>",
+	" ", "\n", "\t\r\n", "x", "&nbsp;", "&#32;", "&#", "&", "<", "</", "< ", "<!", "<!-- ", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml", ">", "/", "\"", "'", "=", " name=", " content=",
+	"<select>", "</select>", "<option>", "<math>", "<title/>", "<script/>",
+}
+
+// TestTokenSoup compares many pages made of what heads are made of.
+func TestTokenSoup(t *testing.T) {
+	n := 40000
+	if testing.Short() {
+		n = 2000
+	}
+	for seed := range n {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
+		var b strings.Builder
+		for range 2 + rnd.IntN(14) {
+			b.WriteString(soup[rnd.IntN(len(soup))])
+		}
+		agree(t, b.String(), uint64(seed))
+	}
+}
+
+// FuzzScan asserts that Scan finds in the part of a page that it reads what
+// goquery finds in the head of the whole.
+func FuzzScan(f *testing.F) {
+	f.Add("<!doctype html><head><meta name=robots content=noindex></head><body>x", uint64(1))
+	f.Add("<head><noscript><img></noscript><meta name=a content=b>", uint64(2))
+	f.Add("<noscript><style></noscript><meta name=a content=b></style></noscript>", uint64(3))
+	f.Add("<template><div><template></div></template><meta name=a content=b></template><meta name=c content=d>", uint64(4))
+	f.Fuzz(func(t *testing.T, page string, chunk uint64) {
+		agree(t, page, chunk)
+	})
+}

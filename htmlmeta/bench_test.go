@@ -1,0 +1,76 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/andybalholm/brotli"
+)
+
+// A page as they are: some metas, links and scripts, then a long body.
+func ordinaryPage() []byte {
+	var b bytes.Buffer
+	b.WriteString("<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n<title>A page</title>\n" +
+		`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
+		`<meta name="description" content="What the page is about, in a sentence or two.">` + "\n" +
+		`<meta name="robots" content="noarchive, max-snippet: 50">` + "\n")
+	for range 12 {
+		b.WriteString(`<link rel="stylesheet" href="/assets/some-stylesheet-with-a-hash-0123456789abcdef.css">` + "\n")
+		b.WriteString(`<script async src="/assets/some-script-with-a-hash-0123456789abcdef.js"></script>` + "\n")
+	}
+	b.WriteString("<script>" + strings.Repeat("window.x = window.x || {};\n", 60) + "</script>\n</head>\n<body>\n")
+	for range 1500 {
+		b.WriteString("<p class=text>Some text with a <a href=/link>link</a> and more of the same.</p>\n")
+	}
+	return b.Bytes()
+}
+
+func inlineStyle(n int) []byte {
+	return []byte("<head><style>" + strings.Repeat(".a > .b { color: red }\n", n/23) +
+		`</style><meta name=robots content=noindex></head><body>` + strings.Repeat("<p>text", 1000))
+}
+
+func encoded(b *testing.B, page []byte, w func(io.Writer) io.WriteCloser) []byte {
+	var buf bytes.Buffer
+	z := w(&buf)
+	z.Write(page)
+	if err := z.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func BenchmarkScan(b *testing.B) {
+	page := ordinaryPage()
+	gz := encoded(b, page, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+	br := encoded(b, page, func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })
+	zs := encoded(b, page, func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z })
+	for _, bb := range []struct {
+		name, encoding string
+		body           []byte
+	}{
+		{"Ordinary", "", page},
+		{"Gzip", "gzip", gz},
+		{"Brotli", "br", br},
+		{"Zstd", "zstd", zs},
+		{"NoMeta", "", []byte("<!doctype html><head><title>x</title><link rel=x></head><body>" + strings.Repeat("<p>text", 1000))},
+		{"Style300K", "", inlineStyle(300 << 10)},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := bytes.NewReader(nil)
+			for b.Loop() {
+				r.Reset(bb.body)
+				res, err := Scan(r, Options{ContentType: "text/html; charset=utf-8", ContentEncoding: bb.encoding})
+				if err != nil || !res.Complete {
+					b.Fatal(res, err)
+				}
+			}
+		})
+	}
+}
