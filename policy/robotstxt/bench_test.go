@@ -65,6 +65,24 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkDecideStars has nothing but rules that begin with a star.
+func BenchmarkDecideStars(b *testing.B) {
+	for _, n := range []int{10, 10000} {
+		var robots strings.Builder
+		robots.WriteString("User-agent: *\n")
+		for i := range n {
+			fmt.Fprintf(&robots, "Disallow: /*/private-%d\nDisallow: /*?id=%d$\n", i, i)
+		}
+		f := Parse([]byte(robots.String()), 0)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Decide("/a/path/that/matches/nothing-4711.html", "ExampleBot")
+			}
+		})
+	}
+}
+
 func BenchmarkDecideHostile(b *testing.B) {
 	f := Parse(hostileFile(10000), 0)
 	path := "/" + strings.Repeat("a", 2000)

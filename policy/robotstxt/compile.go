@@ -229,11 +229,12 @@ func (c *compiler) finishRules() {
 		f.rules[next[p.slot]] = p.rule
 		next[p.slot]++
 	}
-	var x indexer
+	x := indexer{file: f}
 	for i := range f.sections {
-		x.index(f, f.sections[i].rules(f))
-		x.index(f, f.sections[i].queryRules(f))
+		x.index(f.sections[i].rules(f))
+		x.index(f.sections[i].queryRules(f))
 	}
+	f.sieves, f.sifted = slices.Clone(f.sieves), slices.Clone(f.sifted)
 }
 
 // finishNames sorts the names and notes the sections of each.

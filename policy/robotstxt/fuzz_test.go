@@ -90,32 +90,38 @@ func slowMatches(pattern, path string) bool {
 	return slices.Contains(places, true)
 }
 
-// TestReference does what FuzzDecide does, with files that look more like one.
+// TestReference does what FuzzDecide does, with files that look more like one: some
+// with many groups, some with many rules that begin alike.
 func TestReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 9309))
-	bytes := []string{"a", "a", "b", "/", "/", "*", "*", "$", "?", ":", "%2F", "%3a", "%61", "ä"}
+	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
 	random := func(n int) (s string) {
 		for range rng.IntN(n) {
-			s += bytes[rng.IntN(len(bytes))]
+			s += pick("a", "a", "b", "/", "/", "*", "*", "$", "?", ":", "%2F", "%3a", "%61", "ä")
 		}
 		return s
 	}
-	for range 3000 {
+	line := func(names bool) string {
+		switch n := rng.IntN(8); {
+		case n == 0 && names:
+			return "User-agent: " + pick("*", "a", "b", "c2", "c", "c2d")
+		case n < 4:
+			return "Allow: /" + random(8)
+		default:
+			return "Disallow: " + pick("/", "*", "/a", "/a/b", "/*", "/a*a") + random(8)
+		}
+	}
+	sizes := []int{400, 10, 60, 60, 60, 60, 60, 60}
+	for n := range 3000 {
 		var robots strings.Builder
-		for range rng.IntN(60) {
-			switch rng.IntN(8) {
-			case 0:
-				robots.WriteString("User-agent: " + []string{"*", "a", "b", "c2", "c", "c2d"}[rng.IntN(6)] + "\n")
-			case 1, 2, 3:
-				robots.WriteString("Allow: /" + random(8) + "\n")
-			default:
-				robots.WriteString("Disallow: " + []string{"/", "*", "/a", "/a/b"}[rng.IntN(4)] + random(6) + "\n")
-			}
+		robots.WriteString("User-agent: *\n")
+		for range 1 + rng.IntN(sizes[n%len(sizes)]) {
+			robots.WriteString(line(n%len(sizes) > 0) + "\n")
 		}
 		file := Parse([]byte(robots.String()), 0)
 		for range 20 {
-			path := Normalize("/" + random(12))
-			token := []string{"a", "B", "c2", "c", "d"}[rng.IntN(5)]
+			path := Normalize("/" + random(14))
+			token := pick("a", "B", "c2", "c", "d")
 			wantLine, wantAllowed := slowDecide(file, token, path)
 			if v := file.Decide(path, token); v.Allowed != wantAllowed || v.Rule.Line != wantLine {
 				t.Fatalf("%q for %q: got %v by line %d, want %v by line %d in\n%s",

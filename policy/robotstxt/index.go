@@ -12,41 +12,63 @@ import (
 // To sort them eight bytes at a time is some three times as fast as to compare
 // them as strings, since the rules of a site begin much alike.
 type indexer struct {
-	items []indexItem // kept for the next section
+	file  *File
+	rules []rule // as they come; they are moved only once, when their order is known
+
+	items []indexItem // these are kept for the next section
 	stack []openRun
+	loads []uint8
 }
 
 type indexItem struct {
-	word uint64 // eight bytes of the literal beginning, zeros past its end
-	rule rule
+	word    uint64 // eight bytes of the literal beginning, zeros past its end
+	literal uint32 // its length, which would take time to find again
+	rule    uint32 // an index
 }
 
-// index sorts and links rules.
-func (x *indexer) index(f *File, rules []rule) {
+// index sorts and links rules, and makes sieves where there are many with the same
+// literal beginning.
+func (x *indexer) index(rules []rule) {
 	if len(rules) == 0 {
 		return
 	}
+	x.rules = append(x.rules[:0], rules...)
 	x.items = slices.Grow(x.items[:0], len(rules))
-	for _, r := range rules {
-		x.items = append(x.items, indexItem{rule: r})
-	}
-	x.sort(f, x.items, 0)
 	for i := range rules {
-		rules[i] = x.items[i].rule
+		x.items = append(x.items, indexItem{literal: uint32(x.file.literalLen(&rules[i])), rule: uint32(i)})
 	}
-	x.link(f, rules)
+	x.sort(x.items, 0)
+	for i := range rules {
+		rules[i] = x.rules[x.items[i].rule]
+	}
+	x.link(rules)
+	if len(rules) > linkMask {
+		return
+	}
+	for start := 0; start < len(rules); {
+		end := start + 1
+		for end < len(rules) && rules[end].size&first == 0 {
+			end++
+		}
+		if end-start >= sieveFrom {
+			x.sift(rules, start, end)
+		}
+		start = end
+	}
 }
 
 // sort sorts items, whose literal beginnings are the same up to depth.
-func (x *indexer) sort(f *File, items []indexItem, depth int) {
+func (x *indexer) sort(items []indexItem, depth int) {
+	f := x.file
 	for same := true; same; depth += 8 {
 		for i := range items {
-			items[i].word = wordAt(f.literal(&items[i].rule), depth)
+			item := &items[i]
+			item.word = wordAt(f.pattern(&x.rules[item.rule])[:item.literal], depth)
 			same = same && items[i].word == items[0].word
 		}
 		if same && items[0].word&0xFF == 0 { // the normal form has no NUL: they end here
 			slices.SortFunc(items, func(a, b indexItem) int {
-				return cmp.Compare(f.rank(&a.rule), f.rank(&b.rule))
+				return cmp.Compare(f.rank(&x.rules[a.rule]), f.rank(&x.rules[b.rule]))
 			})
 			return
 		}
@@ -58,7 +80,7 @@ func (x *indexer) sort(f *File, items []indexItem, depth int) {
 			n++
 		}
 		if n > 1 {
-			x.sort(f, items[:n], depth-8)
+			x.sort(items[:n], depth-8)
 		}
 		items = items[n:]
 	}
@@ -82,11 +104,11 @@ type openRun struct {
 
 // link makes every rule point up: at the end of those rules whose literal
 // beginning is the longest proper prefix of its own.
-func (x *indexer) link(f *File, rules []rule) {
+func (x *indexer) link(rules []rule) {
 	stack := x.stack[:0] // each is a prefix of the next, and perhaps of what comes
 	for i := range rules {
 		r := &rules[i]
-		literal := f.literal(r)
+		literal := x.file.literal(r)
 		if top := len(stack) - 1; top >= 0 && stack[top].literal == literal {
 			r.up = rules[i-1].up
 			stack[top].end = uint32(i + 1)

@@ -4,19 +4,24 @@
 // It does no I/O. Fetching, caching, and deciding what a failed fetch means
 // belong to package policy.
 //
-// The way of a file through the package is the way of its source files:
+// A file takes this way through the package:
 //
 //	text.go     bytes to text: limit, byte order marks, UTF-16
 //	line.go     text to records: a line number, a key, a value
 //	compile.go  records to groups and rules
 //	index.go    the rules of a group in such an order that few need be looked at
-//	group.go    which group a crawler obeys
-//	search.go   which rules of that group may match a path
-//	match.go    which of them does, and governs it
-//	decide.go   the verdict
 //
-// Rules and paths are compared in one normal form (normal.go), and url.go takes
-// the path out of whatever somebody calls a URL.
+// and a question this:
+//
+//	decide.go   the verdict
+//	group.go    which group the crawler obeys
+//	search.go   which rules of that group may match the path
+//	sieve.go    the same, where many begin alike
+//	match.go    which of them do
+//
+// Rules and paths are compared in one normal form (normal.go), where need be with
+// parts of the query encoded (query.go). url.go takes the path out of whatever
+// somebody calls a URL.
 package robotstxt
 
 import "unsafe"
@@ -32,6 +37,8 @@ type File struct {
 	extra    string    // lower-case names, and the patterns that differ from what was written
 	rules    []rule    // section by section, each in the order that index.go wants
 	odd      []oddRule // what a rule cannot hold itself, where it is not in normal form as written
+	sieves   []sieve   // of rules with the same literal beginning, where there are many
+	sifted   []uint32  // the tables of sieves
 	sections []section // rules that bind the same crawlers
 	names    []name    // ascending
 	lists    []uint32  // the sections of a name, see ref
@@ -66,6 +73,8 @@ func (f *File) Size() int {
 		allocated(uintptr(len(f.extra))) +
 		allocated(uintptr(cap(f.rules))*unsafe.Sizeof(rule{})) +
 		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
+		allocated(uintptr(cap(f.sieves))*unsafe.Sizeof(sieve{})) +
+		allocated(uintptr(cap(f.sifted))*unsafe.Sizeof(uint32(0))) +
 		allocated(uintptr(cap(f.sections))*unsafe.Sizeof(section{})) +
 		allocated(uintptr(cap(f.names))*unsafe.Sizeof(name{})) +
 		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0)))

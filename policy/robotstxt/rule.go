@@ -8,7 +8,7 @@ type rule struct {
 	at   uint32 // where the pattern stands in text; if odd, an index into File.odd
 	size uint32 // length of the pattern, and flags
 	line uint32
-	up   uint32 // see link
+	up   uint32 // see link, and sieve
 }
 
 // Flags in rule.size.
@@ -17,6 +17,7 @@ const (
 	odd      // the pattern is not in text, or not in normal form there
 	wild     // it has a star, or ends in $
 	first    // no rule before it in the section has the same literal beginning
+	sifted   // those before it are found by way of File.sieves[up]
 	flagBits = iota
 )
 
@@ -37,11 +38,15 @@ func (f *File) pattern(r *rule) string {
 
 // literal returns the beginning of the pattern that has no wildcards.
 func (f *File) literal(r *rule) string {
+	return f.pattern(r)[:f.literalLen(r)]
+}
+
+func (f *File) literalLen(r *rule) int {
 	p := f.pattern(r)
 	if r.size&wild == 0 {
-		return p
+		return len(p)
 	}
-	return p[:literalLen(p)]
+	return literalLen(p)
 }
 
 func literalLen(pattern string) int {

@@ -27,14 +27,23 @@ func (c *candidate) search(rules []rule, path string) {
 		return
 	}
 	common := commonPrefix(f.literal(&rules[lo-1]), path)
-	for i := lo; i > 0; {
-		r := &rules[i-1]
-		literal := len(f.literal(r))
-		up := int(r.up)
-		if literal <= common {
-			c.try(rules[:i], literal, path)
+	for end := lo; end > 0; {
+		last := &rules[end-1]
+		literal := f.literalLen(last)
+		matches := literal <= common
+		if last.size&sifted != 0 {
+			v := &f.sieves[last.up]
+			if matches {
+				c.consider(last, literal, path)
+				c.sift(v, rules, literal, path)
+			}
+			end = int(v.parent)
+			continue
 		}
-		i = up
+		if matches {
+			c.try(rules[:end], literal, path)
+		}
+		end = int(last.up)
 	}
 }
 
@@ -43,18 +52,21 @@ func (c *candidate) search(rules []rule, path string) {
 func (c *candidate) try(rules []rule, literal int, path string) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := &rules[i]
-		rank := c.file.rank(r)
-		if rank <= c.rank {
-			return
-		}
-		if r.size&wild == 0 || matchWild(c.file.pattern(r)[literal:], path[literal:]) {
-			c.rule, c.rank = r, rank
-			return
-		}
-		if r.size&first != 0 {
+		if c.file.rank(r) <= c.rank || c.consider(r, literal, path) || r.size&first != 0 {
 			return
 		}
 	}
+}
+
+// consider makes r the candidate if it matches and is better, and reports whether
+// it is so. The literal beginning is known to match.
+func (c *candidate) consider(r *rule, literal int, path string) bool {
+	rank := c.file.rank(r)
+	if rank <= c.rank || r.size&wild != 0 && !matchWild(c.file.pattern(r)[literal:], path[literal:]) {
+		return false
+	}
+	c.rule, c.rank = r, rank
+	return true
 }
 
 func commonPrefix(a, b string) int {

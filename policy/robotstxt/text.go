@@ -8,8 +8,8 @@ import (
 )
 
 // maxText bounds what is read when the caller sets no limit: a rule keeps the
-// length of its pattern in 28 bits.
-const maxText = 1<<28 - 1
+// length of its pattern in 27 bits.
+const maxText = 1<<27 - 1
 
 // decode returns a File that has its body and text, and no rules yet.
 func decode(data []byte, limit int) *File {

@@ -1,6 +1,9 @@
 package robotstxt
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // PathOf returns the path and query of a URL, or of what somebody takes for one:
 // "example.com/x", "//example.com/x", "/x", "http://example.com?x" and
@@ -68,7 +71,7 @@ func RemoveDotSegments(path string) string {
 				kept = append(kept, '/')
 			}
 		case 2:
-			if i := strings.LastIndexByte(string(kept), '/'); i >= 0 {
+			if i := bytes.LastIndexByte(kept, '/'); i >= 0 {
 				kept = kept[:i]
 			}
 			if !more {

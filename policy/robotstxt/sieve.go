@@ -1,0 +1,154 @@
+package robotstxt
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+)
+
+// A sieve finds those of many rules with the same literal beginning, most often
+// "/*", that a path may match. To look at all of them would do, but some sites have
+// thousands.
+//
+// What stands between the stars of a pattern must be in the path. So each rule is
+// put under a gram, some octets of its pattern, and those of the path are looked up:
+// a hash table leads to the rules, which are chained by their field up. A rule that
+// has no gram, or only such as others have already taken, is looked at always.
+type sieve struct {
+	table  uint32 // where in File.sifted the table begins
+	bits   uint8  // of a hash that choose a slot
+	sizes  uint8  // bit n: some grams have n octets
+	rest   uint32 // the chain of rules that are looked at always
+	parent uint32 // what field up would be, if there were no sieve
+}
+
+const (
+	sieveFrom = 32 // rules that make a sieve worth its memory
+	maxGram   = 4
+	maxChain  = 16
+
+	// A link in a chain is one more than the index of a rule, so that zero ends
+	// it, and above that eight bits of the hash of the rule's gram.
+	linkBits = 24
+	linkMask = 1<<linkBits - 1
+)
+
+// gramSeed is random so that no site can choose grams that fall into one slot.
+var gramSeed = rand.Uint32() | 1
+
+func hashGram(gram string) uint32 {
+	var b [maxGram]byte
+	copy(b[:], gram)
+	return (binary.LittleEndian.Uint32(b[:]) + uint32(len(gram))) * gramSeed
+}
+
+func hashGram4(gram string) uint32 {
+	return (uint32(gram[0]) | uint32(gram[1])<<8 | uint32(gram[2])<<16 | uint32(gram[3])<<24 + maxGram) * gramSeed
+}
+
+// slot and tag are the two parts of a hash.
+func (v *sieve) slot(hash uint32) uint32 { return v.table + hash>>(32-v.bits) }
+func (v *sieve) tag(hash uint32) uint32  { return hash << v.bits >> linkBits }
+
+// sift makes a sieve of rules[start:end], which have the same literal beginning and
+// ascend by rank. The last of them leads to it, and is looked at always.
+func (x *indexer) sift(rules []rule, start, end int) {
+	f := x.file
+	last := &rules[end-1]
+	v := sieve{
+		table:  uint32(len(f.sifted)),
+		bits:   uint8(bits.Len(uint(end-start)) + 1),
+		parent: last.up,
+	}
+	f.sifted = append(f.sifted, make([]uint32, 1<<v.bits)...)
+	x.loads = append(x.loads[:0], make([]uint8, 1<<v.bits)...)
+	for i := start; i < end-1; i++ {
+		r := &rules[i]
+		chain := &v.rest
+		tag := uint32(0)
+		if hash, size, ok := v.lightest(f.pattern(r)[f.literalLen(r):], x.loads); ok {
+			v.sizes |= 1 << size
+			x.loads[v.slot(hash)-v.table]++
+			chain = &f.sifted[v.slot(hash)]
+			tag = v.tag(hash)
+		}
+		r.up = *chain // which so descends by rank
+		*chain = tag<<linkBits | uint32(i+1)
+	}
+	last.up = uint32(len(f.sieves))
+	last.size |= sifted
+	f.sieves = append(f.sieves, v)
+}
+
+// lightest returns the hash of that gram of rest, a pattern without its literal
+// beginning, under which the fewest rules are. Grams are as long as they can be.
+func (v *sieve) lightest(rest string, loads []uint8) (hash uint32, size int, ok bool) {
+	rest = strings.TrimSuffix(rest, "$")
+	for segment := range strings.SplitSeq(rest, "*") {
+		size = max(size, min(len(segment), maxGram))
+	}
+	if size < 2 {
+		return 0, 0, false
+	}
+	least := uint8(maxChain)
+	for segment := range strings.SplitSeq(rest, "*") {
+		for i := size; i <= len(segment); i++ {
+			h := hashGram(segment[i-size : i])
+			if load := loads[v.slot(h)-v.table]; load < least {
+				hash, least, ok = h, load, true
+			}
+		}
+	}
+	return hash, size, ok
+}
+
+// sift looks at those of rules that v lets through.
+func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
+	for link := v.rest; link != 0; {
+		r := &rules[link&linkMask-1]
+		if c.file.rank(r) <= c.rank || c.consider(r, literal, path) {
+			break
+		}
+		link = r.up
+	}
+	tail := path[literal:]
+	if v.sizes&(1<<maxGram) != 0 {
+		for i := maxGram; i <= len(tail); i++ {
+			gram := tail[i-maxGram : i]
+			hash := hashGram4(gram)
+			if link := c.file.sifted[v.slot(hash)]; link != 0 {
+				c.follow(link, v.tag(hash), gram, i, rules, literal, path)
+			}
+		}
+	}
+	for size := 2; size < maxGram; size++ {
+		if v.sizes&(1<<size) == 0 {
+			continue
+		}
+		for i := size; i <= len(tail); i++ {
+			gram := tail[i-size : i]
+			hash := hashGram(gram)
+			if link := c.file.sifted[v.slot(hash)]; link != 0 {
+				c.follow(link, v.tag(hash), gram, i, rules, literal, path)
+			}
+		}
+	}
+}
+
+// follow looks at the rules of a chain that were put under gram, which in path
+// ends end octets after the literal beginning. Rules that the same gram has led to
+// before are not looked at again.
+func (c *candidate) follow(link, tag uint32, gram string, end int, rules []rule, literal int, path string) {
+	for known := false; link != 0; {
+		r := &rules[link&linkMask-1]
+		if link>>linkBits == tag {
+			if !known && strings.Index(path[literal:], gram) != end-len(gram) {
+				return
+			}
+			known = true
+			c.consider(r, literal, path)
+		}
+		link = r.up
+	}
+}
