@@ -34,7 +34,8 @@ func TestConformance(t *testing.T) {
 					Robots       *string `json:"robots"`
 					RobotsB64    []byte  `json:"robots_b64"`
 					URL          string  `json:"url"`
-					ProductToken string  `json:"product_token"`
+					ProductToken *string `json:"product_token"`
+					Status       int     `json:"status"`
 					Allowed      *bool   `json:"allowed"`
 				}
 				if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
@@ -43,14 +44,17 @@ func TestConformance(t *testing.T) {
 				if c.Robots == nil && c.RobotsB64 == nil || c.Allowed == nil {
 					continue // not of this form
 				}
+				if c.ProductToken == nil || c.Status != 0 && c.Status != 200 {
+					continue // about more than this package
+				}
 				if c.Robots != nil {
 					c.RobotsB64 = []byte(*c.Robots)
 				}
 				cases++
-				v := Parse(c.RobotsB64, 0).Decide(PathOf(c.URL), c.ProductToken)
+				v := Parse(c.RobotsB64, 0).Decide(PathOf(c.URL), *c.ProductToken)
 				if v.Allowed != *c.Allowed {
 					t.Errorf("line %d: %.300q: %s for %q: got allowed %v by %q, want %v",
-						n, c.RobotsB64, c.URL, c.ProductToken, v.Allowed, v.Rule, *c.Allowed)
+						n, c.RobotsB64, c.URL, *c.ProductToken, v.Allowed, v.Rule, *c.Allowed)
 				}
 			}
 			t.Logf("%d cases", cases)

@@ -194,3 +194,22 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestLongPaths checks the same of paths.
+func TestLongPaths(t *testing.T) {
+	for name, path := range map[string]string{
+		"dots":      strings.Repeat("/..", 300000),
+		"up again":  "/" + strings.Repeat("a", 500000) + strings.Repeat("/b/..", 100000),
+		"nearly":    strings.Repeat("/.%2", 200000),
+		"escapes":   "/" + strings.Repeat("%e4", 300000),
+		"malformed": "/" + strings.Repeat("%%3", 300000),
+		"queries":   "/" + strings.Repeat("?://", 300000),
+	} {
+		f := Parse([]byte("User-agent: *\nDisallow: /a?b=http://\n"+strings.Repeat("Disallow: /*abcd*efgh\n", 100)), 0)
+		start := time.Now()
+		f.Decide(PathOf(path), "a")
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("%s: %v to decide", name, d)
+		}
+	}
+}

@@ -41,11 +41,11 @@ func byteTable(also string) (table [256]uint8) {
 
 // Normalize returns the normal form of the path and query of a URL.
 func Normalize(path string) string {
-	i := firstChange(path, &pathBytes)
-	if i < 0 {
+	if firstChange(path, &pathBytes) < 0 {
 		return path
 	}
-	return string(appendNormal(make([]byte, 0, len(path)+16), path, &pathBytes))
+	var buf [256]byte // most paths fit, and need one allocation then
+	return string(appendNormal(buf[:0], path, &pathBytes))
 }
 
 // appendPattern appends the normal form of a rule's pattern to dst.

@@ -15,8 +15,8 @@ func encodeQuery(s string) string {
 	if i < 0 || strings.IndexAny(s[i+1:], queryDelims) < 0 {
 		return s
 	}
-	encoded := make([]byte, i+1, len(s)+16)
-	copy(encoded, s)
+	var buf [256]byte
+	encoded := append(buf[:0], s[:i+1]...)
 	for _, c := range []byte(s[i+1:]) {
 		if strings.IndexByte(queryDelims, c) >= 0 {
 			encoded = appendEscaped(encoded, c)
