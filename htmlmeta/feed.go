@@ -17,7 +17,8 @@ type feed struct {
 	look    []byte // the token's beginning without white space
 	looking bool
 	stopped bool
-	size    int // bytes of the token and what is buffered after it
+	cut     bool // reading failed: the last token may be half of one
+	size    int  // bytes of the token and what is buffered after it
 	over    func(look []byte) bool
 	buf     [64]byte
 
@@ -97,6 +98,7 @@ func (f *feed) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := f.next(p)
+	f.cut = err != nil && err != io.EOF
 	f.size += n
 	f.see(p[:n])
 	return n, err

@@ -77,7 +77,8 @@ func (h *head) scan(maxPage int) error {
 				return err
 			}
 		case html.TextToken:
-			ended = !raw && h.mode != inTemplate && !blank(h.z.Text())
+			cut := h.feed.cut && len(h.z.Buffered()) == 0
+			ended = !raw && !cut && h.mode != inTemplate && !blank(h.z.Text())
 		case html.StartTagToken, html.SelfClosingTagToken:
 			ended = h.startTag(token == html.SelfClosingTagToken)
 		case html.EndTagToken:

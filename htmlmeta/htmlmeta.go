@@ -111,25 +111,24 @@ func timedOut(err error) bool {
 	return ok && t.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// union appends those of more that metas lacks.
-func union(metas, more []Meta) []Meta {
-	if len(metas) == 0 {
-		return more
-	}
-	if len(metas)+len(more) < 64 {
-		for _, m := range more {
-			if !slices.Contains(metas, m) {
-				metas = append(metas, m)
+// union returns the metas of all lists, each once.
+func union(lists ...[]Meta) []Meta {
+	var metas []Meta
+	var seen map[Meta]bool // once there are many
+	for _, list := range lists {
+		for _, m := range list {
+			switch {
+			case seen != nil && seen[m], seen == nil && slices.Contains(metas, m):
+				continue
+			case seen == nil && len(metas) == 32:
+				seen = make(map[Meta]bool)
+				for _, m := range metas {
+					seen[m] = true
+				}
 			}
-		}
-		return metas
-	}
-	seen := make(map[Meta]bool, len(metas))
-	for _, m := range metas {
-		seen[m] = true
-	}
-	for _, m := range more {
-		if !seen[m] {
+			if seen != nil {
+				seen[m] = true
+			}
 			metas = append(metas, m)
 		}
 	}

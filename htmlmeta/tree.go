@@ -21,14 +21,15 @@ func scanHTML(r io.Reader, p *page, maxPage int) ([]Meta, error) {
 	off := &head{feed: feed{r: r}}
 	err := off.scan(maxPage)
 	metas := off.metas(p)
+	var more []Meta
 	if on := off.fork; on != nil {
 		on.feed.r = off.feed.r.(*recorder).again()
 		if e := on.scan(maxPage); err == nil {
 			err = e
 		}
-		metas = union(metas, on.metas(p))
+		more = on.metas(p)
 	}
-	return metas, err
+	return union(metas, more), err
 }
 
 // metas returns the named metas of the head that was kept.

@@ -1,0 +1,166 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// TestTestdata checks Scan against testdata/*.txtar. Each archive holds a page,
+// what is wanted of it as "name = content" lines or "partial: why", and
+// perhaps options: the two header fields, the charset and the coding in which
+// the page is to be sent, a byte order mark before it, and the limit.
+func TestTestdata(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no testdata")
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := make(map[string]string)
+			for _, f := range ar.Files {
+				parts[f.Name] = string(f.Data)
+			}
+			options := pairs(parts["options"])
+			body := send(t, strings.TrimSuffix(parts["page"], "\n"), options)
+			o := Options{ContentType: options["Content-Type"], ContentEncoding: options["Content-Encoding"]}
+			if o.ContentType == "" {
+				o.ContentType = "text/html"
+			}
+			o.MaxBytes, _ = strconv.Atoi(options["limit"])
+			want := strings.TrimSpace(parts["want"])
+			for _, r := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
+				res, err := Scan(r, o)
+				if err != nil {
+					t.Error(err)
+				}
+				if got := describe(res); got != want {
+					t.Errorf("got:\n%s\nwant:\n%s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func pairs(s string) map[string]string {
+	m := make(map[string]string)
+	for line := range strings.Lines(s) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		m[k] = v
+	}
+	return m
+}
+
+func describe(res Result) string {
+	var b strings.Builder
+	for _, m := range res.Metas {
+		fmt.Fprintf(&b, "%s = %s\n", m.Name, m.Content)
+	}
+	if !res.Complete {
+		fmt.Fprintf(&b, "partial: %s\n", res.Why)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// send encodes a page as its options say.
+func send(t *testing.T, page string, options map[string]string) []byte {
+	b := []byte(page)
+	switch label := options["charset"]; label {
+	case "":
+	case "utf-16le":
+		b, _ = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes(b)
+	case "utf-16be":
+		b, _ = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder().Bytes(b)
+	default:
+		e, _ := charset.Lookup(label)
+		var err error
+		if b, err = e.NewEncoder().Bytes(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bom, ok := options["mark"]; ok {
+		mark, err := strconv.Unquote(bom)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append([]byte(mark), b...)
+	}
+	for coding := range strings.SplitSeq(options["coding"], ", ") {
+		b = compress(t, coding, b)
+	}
+	if cut, err := strconv.Atoi(options["cut"]); err == nil {
+		b = b[:len(b)-cut]
+	}
+	return b
+}
+
+// A flusher is what the writers of all codings are.
+type flusher interface {
+	io.WriteCloser
+	Flush() error
+}
+
+func newWriter(t testing.TB, coding string, w io.Writer) flusher {
+	var f flusher
+	var err error
+	switch coding {
+	case "gzip":
+		f = gzip.NewWriter(w)
+	case "zlib":
+		f = zlib.NewWriter(w)
+	case "flate":
+		f, err = flate.NewWriter(w, 6)
+	case "br":
+		f = brotli.NewWriter(w)
+	case "zstd":
+		f, err = zstd.NewWriter(w)
+	default:
+		t.Fatalf("no coding %q", coding)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func compress(t testing.TB, coding string, b []byte) []byte {
+	if coding == "" {
+		return b
+	}
+	var buf bytes.Buffer
+	w := newWriter(t, coding, &buf)
+	w.Write(b)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestWanted(t *testing.T) {
+	for contentType, want := range map[string]bool{
+		"text/html": true, "Text/HTML ; charset=utf-8": true, "application/xhtml+xml;q=1": true,
+		"": false, "text/plain": false, "text/html-sandboxed": false, "application/xml": false, "text/event-stream": false,
+	} {
+		if got := Wanted(contentType); got != want {
+			t.Errorf("Wanted(%q): got %v, want %v", contentType, got, want)
+		}
+	}
+}
