@@ -109,7 +109,7 @@ var soup = []string{
 
 // TestTokenSoup compares many pages made of what heads are made of.
 func TestTokenSoup(t *testing.T) {
-	n := 40000
+	n := 10000
 	if testing.Short() {
 		n = 2000
 	}

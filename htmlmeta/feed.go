@@ -3,6 +3,8 @@ package htmlmeta
 import (
 	"bytes"
 	"io"
+
+	"golang.org/x/net/html"
 )
 
 // A feed gives a page to the tokenizer, but not beyond the head.
@@ -145,10 +147,12 @@ func (f *feed) next(p []byte) (int, error) {
 func (h *head) over(look []byte) bool {
 	switch look[0] {
 	case '&':
-		return false // may be a reference to white space
+		// A reference to white space is white space.
+		end := bytes.IndexByte(look, ';')
+		return end > 0 && !isSpace(html.UnescapeString(string(look[:end+1]))[0])
+	case '<':
 	default:
 		return true
-	case '<':
 	}
 	if len(look) == 1 {
 		return false
