@@ -1,0 +1,172 @@
+// Package gatetest has what tests of the whole binary are made of: an origin
+// that writes down every request it gets, the gate as a process, and the
+// commands of scripts.
+package gatetest
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// An Origin serves the files of a folder over http and https, and writes a line
+// for every request before it answers: what is not in its log never arrived.
+//
+// It is a proxy too, which leads every name to itself, so that tests can use
+// names without touching the machine's resolver.
+type Origin struct {
+	HTTP  string // host:port
+	HTTPS string
+
+	dir    string
+	server http.Server
+	tls    net.Listener
+
+	mu  sync.Mutex
+	log *os.File
+}
+
+// StartOrigin serves dir and logs to logFile. The CA of its certificates is
+// written to caFile. Close ends it.
+//
+// It listens on 127.0.0.2 where there is such an address: clients use no proxy
+// for 127.0.0.1, which no_proxy names.
+func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
+	o := &Origin{dir: dir}
+	plain, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	secure, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	if o.log, err = os.Create(logFile); err != nil {
+		return nil, err
+	}
+	signer, err := newAuthority(caFile)
+	if err != nil {
+		return nil, err
+	}
+	o.HTTP, o.HTTPS, o.tls = plain.Addr().String(), secure.Addr().String(), secure
+	o.server = http.Server{
+		Handler:   o,
+		TLSConfig: &tls.Config{GetCertificate: signer.certificate},
+		ErrorLog:  log.New(io.Discard, "", 0), // clients that leave are part of the stories
+	}
+	go o.server.Serve(plain)
+	go o.server.ServeTLS(secure, "", "")
+	return o, nil
+}
+
+func listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	return l, err
+}
+
+// Close ends the origin, with whatever it is in the middle of.
+func (o *Origin) Close() {
+	o.server.Close()
+	o.log.Close()
+}
+
+func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.write(r)
+	if r.Method == http.MethodConnect {
+		o.tunnel(w)
+		return
+	}
+	h := w.Header()
+	body, err := o.file(r.URL.Path)
+	if err != nil {
+		http.Error(w, "no such file", http.StatusNotFound)
+		return
+	}
+	status := http.StatusOK
+	// FILE.headers is the response's head, in the manner of CGI (RFC 3875, 6.3).
+	head, _ := o.file(r.URL.Path + ".headers")
+	for line := range strings.Lines(string(head)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch value = strings.TrimSpace(value); {
+		case name == "Status" && value == "never":
+			<-r.Context().Done()
+			return
+		case name == "Status" && value == "abort":
+			panic(http.ErrAbortHandler)
+		case name == "Status":
+			status, _ = strconv.Atoi(value)
+		default:
+			// As written, so that scripts can send names that are not canonical.
+			name = textproto.TrimString(name)
+			h[name] = append(h[name], value)
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+func (o *Origin) file(name string) ([]byte, error) {
+	if strings.HasSuffix(name, "/") {
+		name += "index.html"
+	}
+	return os.ReadFile(filepath.Join(o.dir, filepath.FromSlash(path.Clean("/"+name))))
+}
+
+// write notes a request as: GET http://127.0.0.2/page HTTP/1.1 "ExampleBot/1.0"
+func (o *Origin) write(r *http.Request) {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h // ports differ from run to run
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	target := scheme + "://" + host + r.URL.RequestURI()
+	if r.URL.IsAbs() {
+		target = r.URL.String() + " through the parent"
+	}
+	if r.Method == http.MethodConnect {
+		target = r.Host
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fmt.Fprintf(o.log, "%s %s %s %q\n", r.Method, target, r.Proto, r.UserAgent())
+}
+
+// tunnel leads every CONNECT to the origin's own TLS port.
+func (o *Origin) tunnel(w http.ResponseWriter) {
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
+	server, err := net.Dial("tcp", o.tls.Addr().String())
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		io.Copy(server, client)
+		server.(*net.TCPConn).CloseWrite()
+	})
+	io.Copy(client, server)
+	client.Close()
+	wg.Wait()
+}

@@ -1,0 +1,193 @@
+package gatetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Params are those of scripts in dir. Beside the standard commands there are:
+//
+//	origin DIR           serve DIR at http://$ORIGIN and https://$ORIGIN_TLS; requests
+//	                     are logged in origin.log, the CA is in origin-ca.pem. A file
+//	                     FILE.headers beside FILE holds its status and headers.
+//	                     http://$ORIGIN is also a proxy that leads every name there.
+//	serve NAME ARG...    run robotsgate serve ARG... in the background, until it listens
+//	                     at $NAME, with its admin listener at $NAME_ADMIN. What it prints
+//	                     is in NAME.out and NAME.err.
+//	terminate NAME       end it as service managers do; it must end well
+//	kill9 NAME           end it as a power cut does
+//	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
+//	                     none); print status, headers and body
+//	waitfor FILE REGEXP  wait until FILE matches
+//	pass DURATION        let time pass
+//	gzip FILE FILE       compress
+//	occupy NAME          listen on a port, put host:port into $NAME
+func Params(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Values[gatesKey{}] = map[string]*Gate{}
+			return os.Mkdir(home, 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"origin":    cmdOrigin,
+			"serve":     cmdServe,
+			"terminate": cmdTerminate,
+			"kill9":     cmdKill9,
+			"get":       cmdGet,
+			"waitfor":   cmdWaitfor,
+			"pass":      cmdPass,
+			"gzip":      cmdGzip,
+			"occupy":    cmdOccupy,
+		},
+	}
+}
+
+type gatesKey struct{} // of a script's map of running gates by name
+
+func need(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
+	if neg || len(args) < n {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func cmdOrigin(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "origin DIR")
+	o, err := StartOrigin(ts.MkAbs(args[0]), ts.MkAbs("origin.log"), ts.MkAbs("origin-ca.pem"))
+	ts.Check(err)
+	ts.Defer(o.Close)
+	ts.Setenv("ORIGIN", o.HTTP)
+	ts.Setenv("ORIGIN_TLS", o.HTTPS)
+}
+
+func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "serve NAME ARG...")
+	name := args[0]
+	out, err := os.Create(ts.MkAbs(name + ".out"))
+	ts.Check(err)
+	errs, err := os.Create(ts.MkAbs(name + ".err"))
+	ts.Check(err)
+	program, err := exec.LookPath("robotsgate")
+	ts.Check(err)
+	cmd := exec.Command(program, append([]string{"serve"}, args[1:]...)...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = environ(ts)
+	g, err := StartGate(cmd, out, errs)
+	if err != nil {
+		ts.Fatalf("%v\n%s%s", err, ts.ReadFile(name+".out"), ts.ReadFile(name+".err"))
+	}
+	ts.Defer(func() { g.Kill(); out.Close(); errs.Close() })
+	ts.Value(gatesKey{}).(map[string]*Gate)[name] = g
+	ts.Setenv(name, g.Proxy)
+	ts.Setenv(name+"_ADMIN", g.Admin)
+	ts.Setenv(name+"_CA", g.CA)
+}
+
+// environ is the script's environment as far as the gate cares: its home, and
+// what configurations may refer to.
+func environ(ts *testscript.TestScript) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "SSL_CERT_FILE", "ORIGIN", "ORIGIN_TLS", "OTHER", "GOCOVERDIR"} {
+		if v := ts.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func gateOf(ts *testscript.TestScript, name string) *Gate {
+	g := ts.Value(gatesKey{}).(map[string]*Gate)[name]
+	if g == nil {
+		ts.Fatalf("no gate has been started as %s", name)
+	}
+	return g
+}
+
+func cmdTerminate(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "terminate NAME")
+	if err := gateOf(ts, args[0]).Terminate(); err != nil {
+		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
+	}
+}
+
+func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "kill9 NAME")
+	gateOf(ts, args[0]).Kill() // says that it was killed
+}
+
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
+	r, err := parseRequest(append([]string{"-x", ts.Getenv("GATE")}, args...))
+	ts.Check(err)
+	r.caFile = ts.Getenv("GATE_CA")
+	if r.output != "" {
+		r.output = ts.MkAbs(r.output)
+	}
+	var page bytes.Buffer
+	err = r.do(&page)
+	ts.Stdout().Write(page.Bytes())
+	switch {
+	case err != nil && !neg:
+		ts.Fatalf("get %s: %v", r.url, err)
+	case err == nil && neg:
+		ts.Fatalf("get %s succeeds", r.url)
+	case err != nil:
+		fmt.Fprintln(ts.Stderr(), err)
+	}
+}
+
+func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "waitfor FILE REGEXP")
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
+		data, _ := os.ReadFile(ts.MkAbs(args[0])) // it may come yet
+		if pattern.Match(data) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			ts.Fatalf("%s does not come to match %q:\n%s", args[0], args[1], data)
+		}
+	}
+}
+
+func cmdPass(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "pass DURATION")
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	<-time.After(d)
+}
+
+func cmdGzip(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "gzip FILE FILE")
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o644))
+}
+
+func cmdOccupy(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "occupy NAME")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+}
