@@ -28,9 +28,8 @@ type Origin struct {
 	HTTP  string // host:port
 	HTTPS string
 
-	dir    string
-	server http.Server
-	tls    net.Listener
+	dir     string
+	servers [2]*http.Server
 
 	mu  sync.Mutex
 	log *os.File
@@ -58,14 +57,15 @@ func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.HTTP, o.HTTPS, o.tls = plain.Addr().String(), secure.Addr().String(), secure
-	o.server = http.Server{
-		Handler:   o,
-		TLSConfig: &tls.Config{GetCertificate: signer.certificate},
-		ErrorLog:  log.New(io.Discard, "", 0), // clients that leave are part of the stories
+	o.HTTP, o.HTTPS = plain.Addr().String(), secure.Addr().String()
+	quiet := log.New(io.Discard, "", 0) // clients that leave are part of the stories
+	// Two, since one http.Server that serves both may do without HTTP/2.
+	o.servers = [2]*http.Server{
+		{Handler: o, ErrorLog: quiet},
+		{Handler: o, ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: signer.certificate}},
 	}
-	go o.server.Serve(plain)
-	go o.server.ServeTLS(secure, "", "")
+	go o.servers[0].Serve(plain)
+	go o.servers[1].ServeTLS(secure, "", "")
 	return o, nil
 }
 
@@ -79,7 +79,9 @@ func listen() (net.Listener, error) {
 
 // Close ends the origin, with whatever it is in the middle of.
 func (o *Origin) Close() {
-	o.server.Close()
+	for _, s := range o.servers {
+		s.Close()
+	}
 	o.log.Close()
 }
 
@@ -156,7 +158,7 @@ func (o *Origin) tunnel(w http.ResponseWriter) {
 	}
 	defer client.Close()
 	io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
-	server, err := net.Dial("tcp", o.tls.Addr().String())
+	server, err := net.Dial("tcp", o.HTTPS)
 	if err != nil {
 		return
 	}
