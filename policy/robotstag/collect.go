@@ -13,6 +13,10 @@ const (
 type collector struct {
 	tags Tags
 	seen map[seenKey]int // index into tags.Rules, once there are many
+
+	// The scopes handed in are parts of a longer string, which a remembered
+	// rule must not keep alive.
+	borrowed bool
 }
 
 type seenKey struct {
@@ -35,14 +39,28 @@ func (c *collector) add(r Rule) {
 		if c.seen != nil {
 			c.seen[keyOf(r)] = len(c.tags.Rules)
 		}
+		if c.borrowed {
+			r.Scope = c.own(r.Scope)
+		}
 		c.tags.Rules = append(c.tags.Rules, r)
 		return
 	}
 	if stricter(r, c.tags.Rules[i]) {
-		// Overwriting a rule would change the Tags it came from, were the
-		// slice shared; collectors only ever append to slices of their own.
+		// The slice is the collector's own, so no other Tags change.
+		r.Scope = c.tags.Rules[i].Scope
 		c.tags.Rules[i] = r
 	}
+}
+
+// own returns a copy of a scope, the one of the last rule if it is the same.
+func (c *collector) own(scope string) string {
+	if scope == "*" {
+		return "*"
+	}
+	if n := len(c.tags.Rules); n > 0 && c.tags.Rules[n-1].Scope == scope {
+		return c.tags.Rules[n-1].Scope
+	}
+	return strings.Clone(scope)
 }
 
 func (c *collector) find(r Rule) int {
@@ -67,6 +85,9 @@ func (c *collector) find(r Rule) int {
 }
 
 func keyOf(r Rule) seenKey {
+	if r.Global() {
+		return seenKey{r.Name, r.Source, "*"}
+	}
 	return seenKey{r.Name, r.Source, strings.ToLower(r.Scope)}
 }
 

@@ -115,13 +115,14 @@ func (r *dateReader) monthFirst() bool {
 			return false
 		}
 		r.hasTime = true
-		if w := r.letters(); w != "" {
+		r.blank()
+		if r.letters() != "" {
 			r.hasZone = true
 			if !r.zone() {
 				return false
 			}
+			r.blank()
 		}
-		r.blank()
 	}
 	return r.readYear()
 }

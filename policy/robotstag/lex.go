@@ -2,7 +2,7 @@ package robotstag
 
 import (
 	"strings"
-	"unicode"
+	"unicode/utf8"
 )
 
 // isSpace reports whether a byte separates words without meaning anything
@@ -14,10 +14,6 @@ func isSpace(c byte) bool {
 
 func isDelimiter(c byte) bool {
 	return c == ',' || c == ';' || c == ':' || c == '='
-}
-
-func isSpaceRune(r rune) bool {
-	return unicode.IsSpace(r) || r < ' '
 }
 
 func skipSpace(s string, i int) int {
@@ -156,6 +152,9 @@ func isName(word string) bool {
 func plain(s string) string {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
+			if !utf8.ValidString(s) {
+				s = strings.ReplaceAll(s, "\xa0", " ") // the same in Latin-1
+			}
 			return separators.Replace(s)
 		}
 	}

@@ -6,7 +6,7 @@ import "strings"
 // a scope never reaches into the next one, so joining or splitting lines by an
 // intermediary can't widen what a line without a scope says.
 func ParseHeader(robotsTag, xRobotsTag []string) Tags {
-	p := parser{source: RobotsTag}
+	p := parser{source: RobotsTag, collector: collector{borrowed: true}}
 	p.field(robotsTag)
 	p.source = XRobotsTag
 	p.field(xRobotsTag)
@@ -16,20 +16,14 @@ func ParseHeader(robotsTag, xRobotsTag []string) Tags {
 // ParseMeta reads one <meta> with this name and content. The name is the
 // scope; the content is a list of rules, in which no other scope can be set.
 func ParseMeta(name, content string) Tags {
-	name = product(strings.TrimFunc(name, isSpaceRune))
+	name = product(strings.TrimSpace(name))
 	if !isName(name) || otherMeaning(name) {
 		return Tags{}
 	}
-	p := parser{source: Meta, fixed: true, scope: name}
+	p := parser{source: Meta, fixed: true, scope: name, collector: collector{borrowed: true}}
 	// The words of a name that isn't a crawler's are prose.
 	p.quiet = !everyone(name)
 	p.list(unwrap(plain(content)))
-	if len(p.tags.Rules) > 0 {
-		scope := strings.Clone(name)
-		for i := range p.tags.Rules {
-			p.tags.Rules[i].Scope = scope
-		}
-	}
 	return p.tags
 }
 
@@ -164,12 +158,12 @@ func (p *parser) enter(scope string, by syntax) {
 	if p.fixed {
 		return
 	}
-	if everyone(scope) {
-		p.scope = scope
-	} else {
-		p.scope = strings.Clone(scope)
+	// "X-Robots-Tag: X-Robots-Tag: noindex" is a slip in a configuration: no
+	// crawler has that name, so it would be a rule for nobody.
+	if equalFold(scope, "x-robots-tag") || equalFold(scope, "robots-tag") {
+		scope = "*"
 	}
-	p.syntax = by
+	p.scope, p.syntax = scope, by
 }
 
 // reset ends a scope. What follows is meant for everyone: where the site's

@@ -63,7 +63,8 @@ func (r Rule) binds(tokens []string) bool {
 // same reports whether r and s say something about one thing to one audience,
 // so that only the stricter of them need be kept.
 func (r Rule) same(s Rule) bool {
-	return r.Name == s.Name && r.Source == s.Source && strings.EqualFold(r.Scope, s.Scope)
+	return r.Name == s.Name && r.Source == s.Source &&
+		(strings.EqualFold(r.Scope, s.Scope) || r.Global() && s.Global())
 }
 
 // everyone reports whether a scope names all crawlers.
