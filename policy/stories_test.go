@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestStories plays testdata/origins/*.txtar: what an origin does with its
+// robots.txt, and what becomes of the requests to it. The clock is faked. An
+// archive holds responses as they stand on the wire, under any name, and
+//
+//	config   keys of the robots section that differ from the defaults
+//	story    one step a line, see the cases below
+//
+// Relative URLs are those of https://example.com, the clock starts at the
+// beginning of the year 2000.
+func TestStories(t *testing.T) {
+	files, _ := filepath.Glob("testdata/origins/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no testdata")
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { play(t, file, ar) })
+		})
+	}
+}
+
+// A scene is a story being played.
+type scene struct {
+	*testing.T
+	file   string
+	parts  map[string]string
+	robots Robots
+	web    *origins
+	store  *durable
+	engine *Engine
+	agent  string
+	where  string // the step, for messages
+}
+
+func play(t *testing.T, file string, ar *txtar.Archive) {
+	s := &scene{T: t, file: file, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: newDurable(), agent: "ExampleBot/1.0"}
+	for _, f := range ar.Files {
+		s.parts[f.Name] = string(f.Data)
+	}
+	for line := range strings.Lines(s.parts["config"]) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		s.configure(key, value)
+	}
+	s.engine = engineFor(t, s.robots, s.web, s.store, io.Discard)
+	defer func() { s.engine.Close() }()
+	n := 0
+	for line := range strings.Lines(s.parts["story"]) {
+		n++
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		s.where = fmt.Sprintf("%s: step %d: %s", file, n, strings.TrimSpace(line))
+		s.step(words[0], words[1:])
+		synctest.Wait() // for what happens in the background
+	}
+}
+
+// step does what one line says.
+func (s *scene) step(verb string, args []string) {
+	switch verb {
+	case "origin": // URL ANSWER [CODING]: what it answers from now on
+		s.origin(args[0], args[1], strings.Join(args[2:], " "))
+	case "as": // USER-AGENT: who asks from now on
+		s.agent = strings.Join(args, " ")
+	case "ask": // URL VERDICT… [age=… retry=… status=… error=…]
+		s.ask(args[0], args[1:])
+	case "host": // the same for a whole origin
+		d, err := s.engine.DecideHost(s.Context(), asks(s.T, absolute(args[0]), s.agent))
+		s.check("verdict", verdict(d, err), strings.Join(args[1:], " "))
+	case "refresh": // URL: whatever is known
+		if _, err := s.engine.Refresh(s.Context(), asks(s.T, absolute(args[0]), s.agent)); err != nil {
+			s.Errorf("%s: %v", s.where, err)
+		}
+	case "sent": // NAME: [VALUE]: of the last fetch; before "fetched"
+		s.sent(strings.TrimSuffix(args[0], ":"), strings.Join(args[1:], " "))
+	case "fetched": // URL…: exactly these since the last time
+		for i := range args {
+			args[i] = absolute(args[i])
+		}
+		s.check("fetched", strings.Join(s.web.fetched(), " "), strings.Join(args, " "))
+	case "wait":
+		time.Sleep(s.duration(args[0]))
+	case "restart": // a new engine over what the store has
+		s.restart()
+	case "config": // KEY VALUE: and restart
+		s.configure(args[0], args[1])
+		s.restart()
+	default:
+		s.Fatalf("%s: no such step", s.where)
+	}
+}
+
+func (s *scene) origin(url, answer, coding string) {
+	if f := failures[answer]; f != nil {
+		s.web.serve(absolute(url), f)
+		return
+	}
+	text, ok := s.parts[answer]
+	switch {
+	case !ok:
+		s.Fatalf("%s: no such answer", s.where)
+	case coding != "":
+		s.web.serve(absolute(url), encoded(text, coding))
+	default:
+		s.web.serve(absolute(url), raw(text))
+	}
+}
+
+func (s *scene) ask(url string, want []string) {
+	d, err := s.engine.Decide(s.Context(), asks(s.T, absolute(url), s.agent))
+	var words []string
+	for _, w := range want {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			words = append(words, w)
+			continue
+		}
+		if d.Robots == nil {
+			s.Errorf("%s: no evidence", s.where)
+			return
+		}
+		got := map[string]string{
+			"age": d.Robots.Age.String(), "retry": d.Robots.Retry.String(),
+			"status": strconv.Itoa(d.Robots.Snapshot.Status), "line": strconv.Itoa(d.Rule.Line),
+			"url": d.Robots.Snapshot.URL, "error": strings.ReplaceAll(d.Robots.Snapshot.Error, " ", "_"),
+		}[key]
+		if key == "age" || key == "retry" {
+			value = s.duration(value).String()
+		}
+		s.check(key, got, value)
+	}
+	s.check("verdict", verdict(d, err), strings.Join(words, " "))
+}
+
+func (s *scene) sent(name, want string) {
+	r := s.web.last()
+	if r == nil {
+		s.Errorf("%s: nothing was sent", s.where)
+		return
+	}
+	s.check(name, r.Header.Get(name), want)
+	if err := onlyUserAgent(r); err != nil {
+		s.Errorf("%s: %v", s.where, err)
+	}
+}
+
+func (s *scene) restart() {
+	s.engine.Close()
+	s.engine = engineFor(s.T, s.robots, s.web, s.store, io.Discard)
+}
+
+func (s *scene) check(what, got, want string) {
+	s.Helper()
+	if got != want {
+		s.Errorf("%s: %s: got %q, want %q", s.where, what, got, want)
+	}
+}
+
+func (s *scene) configure(key, value string) {
+	r := &s.robots
+	switch key {
+	case "max_age":
+		r.MaxAge = s.duration(value)
+	case "min_age":
+		r.MinAge = s.duration(value)
+	case "stale_for":
+		r.StaleFor = s.duration(value)
+	case "after_stale":
+		r.AfterStale = value
+	case "timeout":
+		r.Timeout = s.duration(value)
+	case "max_bytes":
+		r.MaxBytes, _ = strconv.Atoi(value)
+	case "max_redirects":
+		r.MaxRedirects, _ = strconv.Atoi(value)
+	case "too_many_requests":
+		r.TooManyRequests = value
+	case "unavailable":
+		r.Unavailable = value
+	case "user_agent":
+		r.UserAgent = value
+	default:
+		s.Fatalf("%s: no such key: %q", s.file, key)
+	}
+}
+
+func (s *scene) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.Fatalf("%s: %v", s.where, err)
+	}
+	return d
+}
+
+func absolute(url string) string {
+	if strings.HasPrefix(url, "/") {
+		return "https://example.com" + url
+	}
+	return url
+}
