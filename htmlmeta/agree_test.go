@@ -1,6 +1,7 @@
 package htmlmeta
 
 import (
+	"bytes"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -132,5 +133,27 @@ func FuzzScan(f *testing.F) {
 	f.Add("<template><div><template></div></template><meta name=a content=b></template><meta name=c content=d>", uint64(4))
 	f.Fuzz(func(t *testing.T, page string, chunk uint64) {
 		agree(t, page, chunk)
+	})
+}
+
+// FuzzCodings asserts that no body, whatever its coding and charset, takes
+// Scan past its limit.
+func FuzzCodings(f *testing.F) {
+	codings := []string{"gzip", "br", "zstd", "deflate", "br, gzip", "", "gzip, gzip"}
+	charsets := []string{"", "; charset=utf-16", "; charset=iso-2022-jp", "; charset=gb18030", "; charset=x"}
+	for i, coding := range []string{"gzip", "br", "zstd", "zlib"} {
+		f.Add(compress(f, coding, []byte(noindex+strings.Repeat(" x", 500))), uint8(i), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, body []byte, coding, charset uint8) {
+		for _, contentType := range []string{"text/html", "application/xhtml+xml"} {
+			res, err := Scan(bytes.NewReader(body), Options{
+				ContentType:     contentType + charsets[int(charset)%len(charsets)],
+				ContentEncoding: codings[int(coding)%len(codings)],
+				MaxBytes:        1000,
+			})
+			if err != nil || res.Bytes > 1000 || res.Complete != (res.Why == "") {
+				t.Errorf("got %+v, %v", res, err)
+			}
+		}
 	})
 }

@@ -1,6 +1,9 @@
 package robotstag
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Bounds on what is kept for people to read. Rules have none of their own: a
 // field is at most MaxField bytes long, and a <meta> has only one scope.
@@ -99,10 +102,8 @@ func (c *collector) unknown(word string) {
 	if len(word) > maxUnknownWord {
 		word = strings.ToValidUTF8(word[:maxUnknownWord], "")
 	}
-	for _, u := range c.tags.Unknown {
-		if u == word {
-			return
-		}
+	if slices.Contains(c.tags.Unknown, word) {
+		return
 	}
 	// Cloned, so that a remembered word doesn't keep its whole field alive.
 	c.tags.Unknown = append(c.tags.Unknown, strings.Clone(word))
