@@ -69,26 +69,32 @@ type reader struct {
 }
 
 func (r *reader) push(name string) error {
-	below := r.Reader
+	below := bufio.NewReader(r.Reader)
+	var open func() (io.Reader, error)
 	switch name {
 	case "gzip", "x-gzip":
-		r.Reader = &lazy{open: func() (io.Reader, error) { return gzip.NewReader(below) }}
+		open = func() (io.Reader, error) { return gzip.NewReader(below) }
 	case "deflate":
-		r.Reader = &lazy{open: func() (io.Reader, error) { return inflate(below) }}
+		open = func() (io.Reader, error) { return inflate(below) }
 	case "br":
-		r.Reader = brotli.NewReader(below)
+		open = func() (io.Reader, error) { return brotli.NewReader(below), nil }
 	case "zstd":
-		// One goroutine and low memory: the asynchronous mode reads ahead.
-		d, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return err
-		}
-		r.Reader = d
-		r.closers = append(r.closers, d.Close)
+		open = func() (io.Reader, error) { return r.unzstd(below) }
 	default:
 		return fmt.Errorf("%w %q", ErrUnknown, name)
 	}
+	r.Reader = &lazy{below: below, open: open}
 	return nil
+}
+
+// unzstd decodes in the caller's goroutine and with little memory: the
+// asynchronous mode reads ahead.
+func (r *reader) unzstd(below io.Reader) (io.Reader, error) {
+	d, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err == nil {
+		r.closers = append(r.closers, d.Close)
+	}
+	return d, err
 }
 
 // Close frees the decoders. It never fails.
@@ -102,17 +108,15 @@ func (r *reader) Close() error {
 // lazy opens a decoder at the first Read, since some read their header when
 // they are made, and a caller may want to set a deadline first.
 type lazy struct {
-	open func() (io.Reader, error)
-	r    io.Reader
-	err  error
+	below *bufio.Reader
+	open  func() (io.Reader, error)
+	r     io.Reader
+	err   error
 }
 
 func (l *lazy) Read(p []byte) (int, error) {
 	if l.r == nil && l.err == nil {
-		l.r, l.err = l.open()
-		if l.err == io.EOF {
-			l.err = io.ErrUnexpectedEOF // not even a header
-		}
+		l.r, l.err = l.start()
 	}
 	if l.err != nil {
 		return 0, l.err
@@ -120,10 +124,22 @@ func (l *lazy) Read(p []byte) (int, error) {
 	return l.r.Read(p)
 }
 
+func (l *lazy) start() (io.Reader, error) {
+	// No bytes are no content in every coding: servers name one for an empty
+	// body, too, and for a 204.
+	if _, err := l.below.Peek(1); err != nil {
+		return nil, err
+	}
+	r, err := l.open()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // not even a whole header
+	}
+	return r, err
+}
+
 // inflate reads "deflate", which is zlib by the standard and raw deflate by a
 // habit of old servers (RFC 9110, 8.4.1.2).
-func inflate(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReader(r)
+func inflate(b *bufio.Reader) (io.Reader, error) {
 	head, err := b.Peek(2)
 	if err != nil {
 		return nil, err

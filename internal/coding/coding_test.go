@@ -1,0 +1,275 @@
+package coding
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// flusher is what every encoder here is.
+type flusher interface {
+	io.WriteCloser
+	Flush() error
+}
+
+// encoders by the name of the coding; "raw deflate" is sent as "deflate".
+var encoders = map[string]func(io.Writer) flusher{
+	"gzip":        func(w io.Writer) flusher { return gzip.NewWriter(w) },
+	"x-gzip":      func(w io.Writer) flusher { return gzip.NewWriter(w) },
+	"deflate":     func(w io.Writer) flusher { return zlib.NewWriter(w) },
+	"raw deflate": func(w io.Writer) flusher { f, _ := flate.NewWriter(w, 6); return f },
+	"br":          func(w io.Writer) flusher { return brotli.NewWriter(w) },
+	"zstd":        func(w io.Writer) flusher { z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)); return z },
+}
+
+// encode applies codings in order.
+func encode(body string, codings ...string) []byte {
+	data := []byte(body)
+	for _, c := range codings {
+		var b bytes.Buffer
+		w := encoders[c](&b)
+		w.Write(data)
+		w.Close()
+		data = b.Bytes()
+	}
+	return data
+}
+
+func named(coding string) string { return strings.TrimPrefix(coding, "raw ") }
+
+func decode(r io.Reader, contentEncoding ...string) (string, error) {
+	d, err := NewReader(r, contentEncoding)
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	data, err := io.ReadAll(d)
+	return string(data), err
+}
+
+// varied is text that no coding makes very small.
+func varied(n int) string {
+	var b strings.Builder
+	for x := uint32(1); b.Len() < n; x = x*1664525 + 1013904223 {
+		b.WriteByte(byte(x >> 24))
+	}
+	return b.String()
+}
+
+func TestNewReader(t *testing.T) {
+	const text = "User-agent: *\nDisallow: /private/\n"
+	for _, test := range []struct {
+		header  []string
+		codings []string
+	}{
+		{nil, nil},
+		{[]string{""}, nil},
+		{[]string{"identity"}, nil},
+		{[]string{" , identity,"}, nil},
+		{[]string{"gzip"}, []string{"gzip"}},
+		{[]string{"X-GZIP"}, []string{"gzip"}},
+		{[]string{"  GZip "}, []string{"gzip"}},
+		{[]string{"deflate"}, []string{"deflate"}},
+		{[]string{"deflate"}, []string{"raw deflate"}},
+		{[]string{"br"}, []string{"br"}},
+		{[]string{"zstd"}, []string{"zstd"}},
+		{[]string{"gzip, br"}, []string{"gzip", "br"}},
+		{[]string{"br", "gzip"}, []string{"br", "gzip"}},
+		{[]string{"gzip,identity, gzip", "zstd"}, []string{"gzip", "gzip", "zstd"}},
+		{[]string{"deflate, zstd, br"}, []string{"raw deflate", "zstd", "br"}},
+	} {
+		for _, body := range []string{"", "x", text, varied(100_000)} {
+			data := encode(body, test.codings...)
+			for name, r := range map[string]io.Reader{
+				"whole":       bytes.NewReader(data),
+				"one byte":    iotest.OneByteReader(bytes.NewReader(data)),
+				"data + EOF":  iotest.DataErrReader(bytes.NewReader(data)),
+				"half a read": iotest.HalfReader(bytes.NewReader(data)),
+			} {
+				if got, err := decode(r, test.header...); err != nil || got != body {
+					t.Errorf("%q, %d bytes, %s: got %d bytes, %v", test.header, len(body), name, len(got), err)
+				}
+			}
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	for _, header := range [][]string{
+		{"compress"}, {"gzip, sdch"}, {"gzip;q=1"}, {"g zip"}, {"*"}, {"aes128gcm"},
+		{"gzip, gzip, gzip, gzip"}, {"br", "br", "br", "br"},
+	} {
+		if _, err := NewReader(strings.NewReader(""), header); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%q: got %v, want ErrUnknown", header, err)
+		}
+	}
+}
+
+// TestEmpty wants nothing to be nothing in every coding.
+func TestEmpty(t *testing.T) {
+	for coding := range encoders {
+		if got, err := decode(strings.NewReader(""), named(coding)); got != "" || err != nil {
+			t.Errorf("%s: got %q, %v", coding, got, err)
+		}
+		// An error of the connection is still one.
+		if _, err := decode(iotest.ErrReader(io.ErrUnexpectedEOF), named(coding)); err != io.ErrUnexpectedEOF {
+			t.Errorf("%s: got %v, want unexpected EOF", coding, err)
+		}
+	}
+}
+
+// TestTruncated cuts an encoded body everywhere: no cut may look like an end.
+func TestTruncated(t *testing.T) {
+	body := varied(200)
+	for coding := range encoders {
+		data := encode(body, coding)
+		for n := 1; n < len(data); n++ {
+			if got, err := decode(bytes.NewReader(data[:n]), named(coding)); err == nil {
+				t.Errorf("%s: %d of %d bytes: got %d bytes and no error", coding, n, len(data), len(got))
+			}
+		}
+	}
+}
+
+func TestCorrupt(t *testing.T) {
+	for coding := range encoders {
+		for name, data := range map[string][]byte{
+			"plain text": []byte("User-agent: *\nDisallow: /\n"),
+			"noise":      []byte(varied(1000)),
+			"ones":       bytes.Repeat([]byte{0xff}, 100),
+		} {
+			if got, err := decode(bytes.NewReader(data), named(coding)); err == nil {
+				t.Errorf("%s: %s: got %q and no error", coding, name, got)
+			}
+		}
+	}
+	// These three have a checksum.
+	for _, coding := range []string{"gzip", "deflate", "zstd"} {
+		data := encode(varied(1000), coding)
+		for i := 20; i < len(data); i += 17 {
+			bad := bytes.Clone(data)
+			bad[i] ^= 0x10
+			if got, err := decode(bytes.NewReader(bad), coding); err == nil && got == varied(1000) {
+				t.Errorf("%s: byte %d changed: no error", coding, i)
+			}
+		}
+	}
+}
+
+// TestBomb reads a little of what would be very much: a caller's limit is a
+// limit of the work done, too.
+func TestBomb(t *testing.T) {
+	for coding := range encoders {
+		var b bytes.Buffer
+		w := encoders[coding](&b)
+		w.Write(make([]byte, 4<<20))
+		w.Close()
+		counted := &counter{r: bytes.NewReader(encode(b.String(), "gzip"))}
+		d, err := NewReader(counted, []string{named(coding), "gzip"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, io.LimitReader(d, 1<<20))
+		if n != 1<<20 || err != nil {
+			t.Errorf("%s: got %d bytes, %v", coding, n, err)
+		}
+		if counted.n > 32<<10 {
+			t.Errorf("%s: %d bytes were read for a mebibyte of a bomb", coding, counted.n)
+		}
+		d.Close()
+	}
+}
+
+type counter struct {
+	r io.Reader
+	n int
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += n
+	return n, err
+}
+
+// TestZstdWindow refuses a frame that wants more memory than anybody needs
+// (RFC 8878, 3.1.1.1.2).
+func TestZstdWindow(t *testing.T) {
+	header := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 31 << 3} // a window of 2^41 bytes
+	if _, err := decode(bytes.NewReader(append(header, 1, 0, 0)), "zstd"); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestPrompt wants what the sender has flushed, without waiting for more.
+func TestPrompt(t *testing.T) {
+	for coding := range encoders {
+		t.Run(coding, func(t *testing.T) {
+			r, w := io.Pipe()
+			defer r.Close()
+			d, err := NewReader(r, []string{named(coding)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			e := encoders[coding](w)
+			step := make(chan struct{})
+			go func() {
+				for _, part := range []string{"first part", "second part"} {
+					io.WriteString(e, part)
+					e.Flush()
+					if _, ok := <-step; !ok { // until the reader has seen it
+						return
+					}
+				}
+				e.Close()
+				w.Close()
+			}()
+			for _, want := range []string{"first part", "second part"} {
+				got := make([]byte, len(want))
+				if _, err := io.ReadFull(d, got); err != nil || string(got) != want {
+					t.Fatalf("got %q, %v, want %q", got, err, want)
+				}
+				step <- struct{}{}
+			}
+			if rest, err := io.ReadAll(d); len(rest) > 0 || err != nil {
+				t.Errorf("at the end: got %q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// FuzzNewReader wants an end, no panic, and what one coding hides to be what
+// comes out.
+func FuzzNewReader(f *testing.F) {
+	for coding := range encoders {
+		f.Add(named(coding), encode("User-agent: *\nDisallow: /private/\n", coding))
+		f.Add("gzip, "+named(coding), encode(varied(500), "gzip", coding))
+	}
+	f.Fuzz(func(t *testing.T, header string, data []byte) {
+		d, err := NewReader(bytes.NewReader(data), []string{header})
+		if err != nil {
+			if !errors.Is(err, ErrUnknown) {
+				t.Errorf("got %v, want ErrUnknown", err)
+			}
+			return
+		}
+		defer d.Close()
+		io.Copy(io.Discard, io.LimitReader(d, 1<<20))
+
+		for coding := range encoders {
+			got, err := decode(bytes.NewReader(encode(string(data), coding)), named(coding))
+			if err != nil || got != string(data) {
+				t.Errorf("%s: got %d bytes, %v, want %d", coding, len(got), err, len(data))
+			}
+		}
+	})
+}
