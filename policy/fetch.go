@@ -85,7 +85,7 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	defer resp.Body.Close()
 
 	now := time.Now()
-	s = &Snapshot{URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now)}
+	s = &Snapshot{URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now)}
 	switch {
 	case resp.StatusCode == http.StatusNotModified && prior != nil:
 		return confirmed(prior, resp.Header, s), "", nil
@@ -95,9 +95,8 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	if next, err = location(resp, at); next != "" || err != nil {
 		return s, next, err
 	}
-	if f.robots.class(s) == Unreachable {
+	if f.robots.class(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
-		s.Lifetime = retryAfter(resp.Header, now)
 	}
 	return s, "", nil
 }

@@ -74,10 +74,10 @@ func (r *Robots) class(s *Snapshot) State {
 // until returns when a snapshot has to be fetched anew.
 func (r *Robots) until(s *Snapshot) time.Time {
 	if r.class(s) == Unreachable {
-		return s.Fetched.Add(min(max(backoff(s.Failures), s.Lifetime), maxRetryAfter))
+		return s.Fetched.Add(min(max(backoff(s.Failures), s.Retry), maxRetryAfter))
 	}
 	life := s.Lifetime
-	if life < 0 || s.Status == http.StatusTooManyRequests {
+	if life < 0 {
 		life = r.MaxAge
 	}
 	return s.Fetched.Add(min(max(life, r.MinAge), r.MaxAge))

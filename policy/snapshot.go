@@ -21,11 +21,13 @@ type Snapshot struct {
 	ETag     string    `json:"etag,omitempty"`
 	Modified string    `json:"last_modified,omitempty"`
 
-	// Lifetime is how long the origin says this holds: of Cache-Control or
-	// Expires (RFC 9111, 4.2.1) less its Age, or of Retry-After; negative: it
-	// does not say. The engine's own bounds are applied when it is read, so
-	// that a change of configuration holds for what is already stored.
+	// Lifetime is how long the origin says this holds, by Cache-Control or
+	// Expires less its Age (RFC 9111, 4.2.1); negative: it does not say. Retry
+	// is what its Retry-After says. The engine's own bounds are applied, and
+	// one of the two chosen, when they are read, so that a change of
+	// configuration holds for what is already stored.
 	Lifetime time.Duration `json:"lifetime"`
+	Retry    time.Duration `json:"retry_after,omitempty"`
 
 	// Failures counts the failures in a row up to this one, Since is the first.
 	Failures int       `json:"failures,omitempty"`
