@@ -130,7 +130,9 @@ func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 	since := s.Since
 	if rec.Good != nil {
 		since = rec.Good.Fetched
-		if now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
+		// A renewal before its time may have failed: what is still fresh serves
+		// on, even where nothing stale may.
+		if now.Before(r.until(rec.Good)) || now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
 			return r.copyOf(rec.Good, now)
 		}
 	}
@@ -144,7 +146,7 @@ func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 }
 
 // copyOf is the last good copy, standing in for an answer that can't be had. It
-// may still be fresh: a renewal before its time has failed.
+// may still be fresh.
 func (r *Robots) copyOf(good *Snapshot, now time.Time) Standing {
 	st := Standing{State: Stale, Snapshot: good, Age: now.Sub(good.Fetched)}
 	if now.Before(r.until(good)) {
