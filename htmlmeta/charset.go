@@ -134,8 +134,11 @@ func (p *page) name() string {
 
 // text converts a piece of the page to UTF-8.
 func (p *page) text(b []byte) []byte {
-	if p.utf8 || isASCII(b) {
+	if isASCII(b) {
 		return b
+	}
+	if p.utf8 {
+		return bytes.ToValidUTF8(b, []byte("\ufffd"))
 	}
 	e, name, certain := p.encoding()
 	switch {
@@ -152,11 +155,54 @@ func (p *page) text(b []byte) []byte {
 	return bytes.ToValidUTF8(b, []byte("\ufffd"))
 }
 
-func isASCII(b []byte) bool {
-	for _, c := range b {
+func isASCII(b []byte) bool { return firstHigh(b) < 0 }
+
+// firstHigh returns the index of the first byte that is not ASCII, or -1.
+func firstHigh(b []byte) int {
+	for i, c := range b {
 		if c >= utf8.RuneSelf {
-			return false
+			return i
 		}
 	}
-	return true
+	return -1
+}
+
+// An xmlText is a page for a reader of XML, which refuses what is not UTF-8. It
+// converts from the first byte on that is not ASCII; by then the declaration,
+// which is ASCII, has been read.
+type xmlText struct {
+	r       io.Reader // of p
+	p       *page
+	decided bool
+}
+
+func (x *xmlText) Read(b []byte) (int, error) {
+	n, err := x.r.Read(b)
+	if x.decided {
+		return n, err
+	}
+	i := firstHigh(b[:n])
+	if i < 0 {
+		return n, err
+	}
+	x.decided = true
+	rest := io.MultiReader(bytes.NewReader(bytes.Clone(b[i:n])), x.r)
+	x.r = transform.NewReader(rest, x.p.xmlDecoder())
+	if i == 0 {
+		return x.r.Read(b)
+	}
+	return i, nil
+}
+
+// xmlDecoder returns what makes UTF-8 of the page, also of broken UTF-8.
+// Without a declaration XML is UTF-8 (XML 1.0, section 4.3.3).
+func (p *page) xmlDecoder() transform.Transformer {
+	e, name, certain := p.encoding()
+	if p.utf8 || name == "replacement" || !certain && name == "windows-1252" {
+		return unicode.UTF8.NewDecoder()
+	}
+	if e == encoding.Nop {
+		return unicode.UTF8.NewDecoder()
+	}
+	return e.NewDecoder()
 }

@@ -69,6 +69,7 @@ type decoder struct {
 	open  func(*decoder) (io.Reader, error)
 	state io.Reader // what open keeps for the next time
 	out   io.Reader
+	any   bool // out has given something
 	err   error
 }
 
@@ -80,7 +81,7 @@ func (d *decoder) begin(r io.Reader) {
 	} else {
 		d.in.Reset(r)
 	}
-	d.out, d.err = nil, nil
+	d.out, d.any, d.err = nil, false, nil
 }
 
 func (d *decoder) Read(p []byte) (int, error) {
@@ -98,6 +99,12 @@ func (d *decoder) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := d.out.Read(p)
+	d.any = d.any || n > 0
+	if d.any && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch)) {
+		// What follows a whole stream and isn't another one is padding, which
+		// browsers ignore.
+		err = io.EOF
+	}
 	d.err = err
 	return n, err
 }

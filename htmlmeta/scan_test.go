@@ -23,7 +23,7 @@ import (
 // TestTestdata checks Scan against testdata/*.txtar. Each archive holds a page,
 // what is wanted of it as "name = content" lines or "partial: why", and
 // perhaps options: the two header fields, the charset and the coding in which
-// the page is to be sent, a byte order mark before it, and the limit.
+// the page is to be sent, a byte order mark before it, padding after it, and the limit.
 func TestTestdata(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	if len(files) == 0 {
@@ -105,6 +105,9 @@ func send(t *testing.T, page string, options map[string]string) []byte {
 	}
 	for coding := range strings.SplitSeq(options["coding"], ", ") {
 		b = compress(t, coding, b)
+	}
+	if pad, err := strconv.Unquote(options["pad"]); err == nil {
+		b = append(b, pad...)
 	}
 	if cut, err := strconv.Atoi(options["cut"]); err == nil {
 		b = b[:len(b)-cut]

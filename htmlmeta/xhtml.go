@@ -15,7 +15,7 @@ const maxDepth = 256
 // crawlers read them so, it is read as HTML too, and both count.
 func scanXHTML(p *page, maxPage int) ([]Meta, error) {
 	rec := &recorder{r: p}
-	metas, whole := xmlMetas(rec)
+	metas, whole := xmlMetas(&xmlText{r: rec, p: p})
 	page := rec.again()
 	if whole {
 		// The XML settles where the head ends. As HTML it may seem to go on, as
@@ -36,7 +36,7 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
-	// The page is in UTF-8 or ASCII enough by now, whatever it says.
+	// The page is in UTF-8 by now, whatever it says.
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	depth, head := 0, 0 // head is its depth, once it is open
 	noscript := false

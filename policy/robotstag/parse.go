@@ -20,9 +20,10 @@ func ParseMeta(name, content string) Tags {
 		return Tags{}
 	}
 	p := parser{source: Meta, fixed: true, scope: name, collector: collector{borrowed: true}}
-	// The words of a name that isn't a crawler's are prose.
-	p.quiet = !everyone(name)
 	p.list(unwrap(plain(content)))
+	if len(p.tags.Rules) == 0 && !everyone(name) {
+		p.tags.Unknown = nil // the name is no crawler's, its content is prose
+	}
 	return p.tags
 }
 
@@ -59,7 +60,6 @@ type parser struct {
 	scope  string
 	syntax syntax
 	fixed  bool // the scope can't be changed
-	quiet  bool // unknown words are of no interest
 	nested bool // inside a quoted list
 
 	openSingle, openDouble bool // a quote without an end was seen in this list
@@ -109,7 +109,7 @@ func (p *parser) list(s string) {
 			if quoted && strings.ContainsAny(word, " \t,;:=") {
 				p.quoted(word)
 			} else if word != "*" {
-				p.note(word)
+				p.unknown(word)
 			}
 			i = end
 		}
@@ -135,7 +135,7 @@ func (p *parser) setScope(word string, quoted, first bool, s string, next int) (
 		if p.syntax == member && !first {
 			// An unknown parameter (RFC 9651, section 3.1.2): its value is
 			// skipped, or "x=noindex" would be a rule.
-			p.note(word)
+			p.unknown(word)
 			return skipValue(s, next+1), true
 		}
 		if named {
@@ -177,7 +177,7 @@ func (p *parser) reset() {
 // ExampleBot: "noindex, nofollow". A scope set inside ends with the string.
 func (p *parser) quoted(s string) {
 	if p.nested {
-		p.note(s)
+		p.unknown(s)
 		return
 	}
 	saved := *p
@@ -185,10 +185,4 @@ func (p *parser) quoted(s string) {
 	p.list(s)
 	saved.collector = p.collector
 	*p = saved
-}
-
-func (p *parser) note(word string) {
-	if !p.quiet {
-		p.unknown(word)
-	}
 }

@@ -15,14 +15,14 @@ func (p *parser) rule(e entry, s string, next int) int {
 		return p.flag(e, s, start, hasValue)
 	}
 	if !hasValue {
-		p.note(e.name)
+		p.unknown(e.name)
 		return next
 	}
 	if e.kind == date {
 		return p.date(s, start)
 	}
 	if start == len(s) || isDelimiter(s[start]) {
-		p.note(e.name)
+		p.unknown(e.name)
 		return start
 	}
 	word, end, _ := p.word(s, start)
@@ -36,10 +36,10 @@ func (p *parser) rule(e entry, s string, next int) int {
 		return end
 	}
 	if p.speaks(word, s, end) {
-		p.note(e.name)
+		p.unknown(e.name)
 		return start
 	}
-	p.note(e.name + "=" + word)
+	p.unknown(e.name + "=" + word)
 	return end
 }
 
@@ -92,7 +92,7 @@ func (p *parser) date(s string, start int) int {
 	switch {
 	case quotedEnd > 0:
 		if !ok {
-			p.note(name + "=" + text)
+			p.unknown(name + "=" + text)
 		}
 		return quotedEnd
 	case ok:
@@ -102,14 +102,14 @@ func (p *parser) date(s string, start int) int {
 	// that merely lacks its comma be lost: up to the next comma only words of
 	// the vocabulary count.
 	if word, end, _ := p.word(s, start); n == 0 && p.speaks(word, s, end) {
-		p.note(name)
+		p.unknown(name)
 		return start
 	}
 	end := start + n
 	for end < len(s) && s[end] != ',' && s[end] != ';' {
 		end++
 	}
-	p.note(name + "=" + strings.TrimSpace(s[start:end]))
+	p.unknown(name + "=" + strings.TrimSpace(s[start:end]))
 	for word := range strings.FieldsSeq(s[start:end]) {
 		if e := lookup(word); e.kind == flag || e.kind == both {
 			p.rule(e, "", 0)
