@@ -93,16 +93,27 @@ func backoff(failures int) time.Duration {
 }
 
 // current returns the answer that holds for a crawler now, nil if it has to be
-// asked for. A crawler's own answer goes before the origin's. What was fetched
-// since the crawler asked counts in any case: an origin that forbids all
-// caching would else be fetched from without end.
+// asked for. A crawler's own answer goes before the origin's.
 func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
-	for _, s := range []*Snapshot{rec.Bound[token], rec.Last, rec.Good} {
-		if s != nil && (now.Before(r.until(s)) || !s.Fetched.Before(asked)) {
-			return s
-		}
+	if own := rec.Bound[token]; r.holds(own, now, asked) {
+		return own
+	}
+	if r.holds(rec.Last, now, asked) {
+		return rec.Last
+	}
+	// After a failure the good copy may still hold. After a 404 it does not: the
+	// origin has taken it back.
+	if rec.Last != nil && r.class(rec.Last) == Unreachable && r.holds(rec.Good, now, asked) {
+		return rec.Good
 	}
 	return nil
+}
+
+// holds reports whether a snapshot need not be fetched anew. What was fetched
+// since the crawler asked counts in any case: an origin that forbids all
+// caching would else be fetched from without end.
+func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
+	return s != nil && (now.Before(r.until(s)) || !s.Fetched.Before(asked))
 }
 
 // due reports whether a copy that still holds should be renewed in the
