@@ -70,6 +70,7 @@ type cache struct {
 	waiting atomic.Int64      // len(pending), to be looked at without the lock
 
 	wake    chan struct{}
+	ending  sync.Once
 	stop    chan struct{}
 	stopped chan struct{}
 }
@@ -229,7 +230,7 @@ func (c *cache) save(said *time.Time) bool {
 
 // close saves what is pending and frees the cache. What is put after it is lost.
 func (c *cache) close() {
-	close(c.stop)
+	c.ending.Do(func() { close(c.stop) })
 	<-c.stopped
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,6 +44,9 @@ const (
 	// maxRetryAfter bounds what an origin may ask for: a mistyped Retry-After
 	// must not close it for a year.
 	maxRetryAfter = 24 * time.Hour
+
+	// clockSkew is how far the clock may have been set back since a snapshot was stored.
+	clockSkew = time.Minute
 )
 
 // A Standing is what an origin's robots.txt means to one crawler at one time.
@@ -111,9 +114,14 @@ func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snaps
 
 // holds reports whether a snapshot need not be fetched anew. What was fetched
 // since the crawler asked counts in any case: an origin that forbids all
-// caching would else be fetched from without end.
+// caching would else be fetched from without end. What comes from the future
+// does not count: the clock was wrong when it was stored, and it would hold for
+// as long as that.
 func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
-	return s != nil && (now.Before(r.until(s)) || !s.Fetched.Before(asked))
+	if s == nil || s.Fetched.After(now.Add(clockSkew)) {
+		return false
+	}
+	return now.Before(r.until(s)) || !s.Fetched.Before(asked)
 }
 
 // due reports whether a copy that still holds should be renewed in the
@@ -131,12 +139,12 @@ func (r *Robots) due(s *Snapshot, now time.Time) bool {
 func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 	switch r.class(s) {
 	case Fresh:
-		return Standing{State: Fresh, Snapshot: s, Age: now.Sub(s.Fetched)}
+		return Standing{State: Fresh, Snapshot: s, Age: age(s, now)}
 	case Unavailable:
 		if r.Unavailable == "keep" && rec.Good != nil && now.Before(s.Since.Add(keepFor)) {
 			return r.copyOf(rec.Good, now)
 		}
-		return Standing{State: Unavailable, Snapshot: s, Allow: true, Age: now.Sub(s.Fetched)}
+		return Standing{State: Unavailable, Snapshot: s, Allow: true, Age: age(s, now)}
 	}
 	since := s.Since
 	if rec.Good != nil {
@@ -151,7 +159,7 @@ func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 		State:    Unreachable,
 		Snapshot: s,
 		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)),
-		Age:      now.Sub(s.Fetched),
+		Age:      age(s, now),
 		Retry:    max(r.until(s).Sub(now), 0),
 	}
 }
@@ -159,12 +167,15 @@ func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 // copyOf is the last good copy, standing in for an answer that can't be had. It
 // may still be fresh.
 func (r *Robots) copyOf(good *Snapshot, now time.Time) Standing {
-	st := Standing{State: Stale, Snapshot: good, Age: now.Sub(good.Fetched)}
+	st := Standing{State: Stale, Snapshot: good, Age: age(good, now)}
 	if now.Before(r.until(good)) {
 		st.State = Fresh
 	}
 	return st
 }
+
+// age is how long ago a snapshot was fetched or confirmed.
+func age(s *Snapshot, now time.Time) time.Duration { return max(now.Sub(s.Fetched), 0) }
 
 // lifetime reads how long a response says it holds, RFC 9111, 4.2.1; negative
 // if it does not say.

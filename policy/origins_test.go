@@ -213,6 +213,24 @@ func (d *durable) Save(records map[string]Record) error {
 	return nil
 }
 
+// shift makes all that is kept come from a clock that was ahead.
+func (d *durable) shift(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for origin, row := range d.rows {
+		var rec Record
+		if err := json.Unmarshal(row, &rec); err != nil {
+			panic(err)
+		}
+		for _, s := range []*Snapshot{rec.Good, rec.Last} {
+			if s != nil {
+				s.Fetched = s.Fetched.Add(by)
+			}
+		}
+		d.rows[origin], _ = json.Marshal(rec)
+	}
+}
+
 // defaults are those of the configuration.
 func defaults() Robots {
 	return Robots{

@@ -100,6 +100,10 @@ func (s *scene) step(verb string, args []string) {
 		s.check("fetched", strings.Join(s.web.fetched(), " "), strings.Join(args, " "))
 	case "wait":
 		time.Sleep(s.duration(args[0]))
+	case "clock": // DURATION: it was that much ahead, until now
+		s.engine.Close()
+		s.store.shift(s.duration(args[0]))
+		s.restart()
 	case "restart": // a new engine over what the store has
 		s.restart()
 	case "config": // KEY VALUE: and restart
@@ -165,7 +169,7 @@ func (s *scene) sent(name, want string) {
 }
 
 func (s *scene) restart() {
-	s.engine.Close()
+	s.engine.Close() // twice does no harm
 	s.engine = engineFor(s.T, s.robots, s.web, s.store, io.Discard)
 }
 
