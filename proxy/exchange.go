@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -40,8 +39,7 @@ type Exchange struct {
 	Decided  time.Duration // until the decision
 
 	target  policy.Target
-	refused *problem // why the request could not even be read
-	aborted bool     // the response broke off: so must the connection
+	aborted bool // the response broke off: so must the connection
 }
 
 type exchangeKey struct{}
@@ -52,28 +50,22 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 // target is where the request goes, unless refused says why that can't be told.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Target, refused *problem) {
 	x := p.newExchange(r)
-	x.target, x.refused = target, refused
-	x.URL = target.String()
-	if refused != nil {
-		x.URL = r.RequestURI
-	}
 	out := &recorder{ResponseWriter: w, open: &p.open}
 	defer p.finish(x, r, out)
+	if refused != nil {
+		x.URL = r.RequestURI
+		refused.write(out, r, x)
+		return
+	}
+	x.target, x.URL = target, target.String()
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	// From here on nothing reads what the client sent as the URL and the Host.
 	r.URL, r.Host = target.URL(), target.Host
-	if refused != nil {
-		r.URL = unread
-	}
 	p.pipeline.ServeHTTP(out, r)
 	if x.aborted {
 		panic(http.ErrAbortHandler)
 	}
 }
-
-// unread stands for a URL that could not be read: goproxy serves no request
-// without an absolute one.
-var unread = &url.URL{Scheme: "http", Host: "unread.invalid", Path: "/"}
 
 func (p *Proxy) newExchange(r *http.Request) *Exchange {
 	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method}

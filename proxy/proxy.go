@@ -109,6 +109,8 @@ func (p *Proxy) server(h http.Handler) *http.Server {
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
 		ErrorLog:          log.New(clientErrors{p.Log}, "", 0),
+		// It would answer OPTIONS * in the gate's place.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -125,6 +125,9 @@ func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 	if p.retry > 0 {
 		h.Set("Retry-After", retrySeconds(p.retry))
 	}
+	if p.status == http.StatusMethodNotAllowed {
+		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")
+	}
 	if p.fault != "" {
 		status(h, p.fault, p.cause)
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -35,26 +36,24 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	uri, authority := r.RequestURI, r.Host
-	if authority == "" {
-		authority = t.authority // HTTP/1.0 need not send Host
+	var target policy.Target
+	var err error
+	absolute := !strings.HasPrefix(r.RequestURI, "/")
+	if absolute {
+		target, err = policy.ParseURL(r.RequestURI)
+	} else {
+		// HTTP/1.0 need not send Host.
+		target, err = policy.ParseTarget(scheme, cmp.Or(r.Host, t.authority), r.RequestURI)
 	}
-	if r.Method == http.MethodConnect {
-		p.serve(w, r, policy.Target{}, &problem{status: http.StatusMethodNotAllowed, detail: "CONNECT inside a tunnel is not served.", fault: "http_request_denied"})
-		return
-	}
-	if !strings.HasPrefix(uri, "/") && uri != "*" {
-		absolute, err := policy.ParseURL(uri)
-		if err == nil && absolute.Origin() != t.origin(scheme) {
-			err = errors.New("the URL names another origin than the tunnel's CONNECT")
-		}
-		p.serve(w, r, absolute, unreadable(r, err))
-		return
-	}
-	target, err := policy.ParseTarget(scheme, authority, uri)
+	elsewhere := target.Origin() != t.origin(scheme)
 	refused := unreadable(r, err)
-	if refused == nil && (target.Origin() != t.origin(scheme) || r.TLS != nil && !t.names(r.TLS.ServerName)) {
-		refused = &problem{status: http.StatusMisdirectedRequest, detail: "CONNECT, the TLS server name and Host do not name the same host.", fault: "http_request_denied"}
+	switch {
+	case refused != nil:
+	case elsewhere && absolute:
+		refused = unreadable(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
+	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName):
+		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied",
+			detail: "CONNECT, the TLS server name and Host do not name the same host."}
 	}
 	p.serve(w, r, target, refused)
 }
@@ -63,8 +62,9 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 // must not be asked for, nil if it is in order.
 func unreadable(r *http.Request, err error) *problem {
 	switch {
-	case r.Method == http.MethodTrace, r.RequestURI == "*":
-		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " " + r.RequestURI + " is not served by the gate.", fault: "http_request_denied"}
+	// goproxy would open a tunnel of its own for CONNECT.
+	case r.Method == http.MethodConnect, r.Method == http.MethodTrace, r.RequestURI == "*":
+		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied"}
 	case err != nil:
 		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
 	}
@@ -74,9 +74,6 @@ func unreadable(r *http.Request, err error) *problem {
 // onRequest decides about a request. It returns the response where the gate
 // itself answers, nil where the request may be sent.
 func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
-	if x.refused != nil {
-		return x.refused.response(r, x)
-	}
 	ask := policy.Request{Target: x.target, UserAgent: r.Header.Get("User-Agent")}
 	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name

@@ -34,7 +34,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	dropOwn(resp.Trailer)
 	delete(resp.Header, "Alt-Svc") // it leads around the gate
 
-	body := &stream{body: resp.Body, x: x, resp: resp, length: resp.ContentLength}
+	body := &stream{body: resp.Body, x: x, resp: resp}
 	if x.Head.Why = p.unread(r, resp); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {
@@ -154,10 +154,9 @@ func setIf(h http.Header, name, value string) {
 
 // A stream is a response's body on its way to the client.
 type stream struct {
-	body   io.ReadCloser
-	x      *Exchange
-	resp   *http.Response
-	length int64 // -1: unknown
+	body io.ReadCloser
+	x    *Exchange
+	resp *http.Response
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -197,9 +196,9 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 				s.x.Error = "the client left"
 				return written, werr
 			}
-			// The last bytes are flushed by the end of the response, and a full
-			// buffer has more behind it.
-			if flusher != nil && err == nil && written != s.length && n < len(buf) {
+			// The end of the response flushes too; and of a full buffer net/http
+			// keeps nothing back, since it is larger than its own.
+			if flusher != nil && err == nil && n < len(buf) {
 				flusher.Flush()
 			}
 		}

@@ -113,8 +113,12 @@ func (t *tee) Read(p []byte) (int, error) {
 	if len(t.kept) > 0 {
 		n := copy(p, t.kept)
 		t.kept = t.kept[n:]
+		var err error
+		if len(t.kept) == 0 {
+			err = t.err // at once, which spares the client a flush
+		}
 		t.mu.Unlock()
-		return n, nil
+		return n, err
 	}
 	err := t.err
 	t.kept = nil // free it for the rest of a long body

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"robotsgate/internal/ca"
@@ -32,13 +34,13 @@ func (e *Env) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	bundle, err := authority.WriteBundle(dir)
+	files, err := clientFiles(authority, dir)
 	if errors.Is(err, ca.ErrNoRoots) {
 		s.warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
 		return err
 	}
-	vars := clientVars("http://"+dialable(c.Listen), authority.CertFile(), bundle)
+	vars := clientVars("http://"+dialable(c.Listen), files)
 	return vars.print(s.Out, e.Shell)
 }
 
@@ -57,9 +59,34 @@ type variable struct{ name, value string }
 
 type variables []variable
 
+// trust are the files by which clients come to trust the CA.
+type trust struct {
+	ca     string // the certificate alone, for clients that add it to what they know
+	bundle string // with the system's roots, for clients that replace what they know
+	wgetrc string // names the bundle, for wget and wget2, which read no variable that would
+}
+
+// clientFiles keeps those files up to date. If the system's roots are not found
+// the error is ca.ErrNoRoots, and the files are good all the same.
+func clientFiles(a *ca.Authority, dir string) (trust, error) {
+	bundle, rootsErr := a.WriteBundle(dir)
+	if bundle == "" {
+		return trust{}, rootsErr
+	}
+	f := trust{ca: a.CertFile(), bundle: bundle, wgetrc: filepath.Join(dir, "wgetrc")}
+	want := "# Written by robotsgate.\nca_certificate = " + bundle + "\n"
+	if have, err := os.ReadFile(f.wgetrc); err == nil && string(have) == want {
+		return f, rootsErr
+	}
+	if err := os.WriteFile(f.wgetrc, []byte(want), 0o644); err != nil {
+		return trust{}, err
+	}
+	return f, rootsErr
+}
+
 // clientVars returns what clients need. Many read one case of a name only, and
 // those that take a bundle take it instead of the roots they know.
-func clientVars(proxy, caFile, bundle string) variables {
+func clientVars(proxy string, files trust) variables {
 	var v variables
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
 		v = append(v, variable{name, proxy})
@@ -67,9 +94,12 @@ func clientVars(proxy, caFile, bundle string) variables {
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
 		v = append(v, variable{name, "localhost,127.0.0.1,::1"})
 	}
-	v = append(v, variable{"NODE_USE_ENV_PROXY", "1"}, variable{"NODE_EXTRA_CA_CERTS", caFile})
+	v = append(v, variable{"NODE_USE_ENV_PROXY", "1"}, variable{"NODE_EXTRA_CA_CERTS", files.ca})
 	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO"} {
-		v = append(v, variable{name, bundle})
+		v = append(v, variable{name, files.bundle})
+	}
+	for _, name := range []string{"SYSTEM_WGETRC", "SYSTEM_WGET2RC"} { // ~/.wgetrc stays in force
+		v = append(v, variable{name, files.wgetrc})
 	}
 	return v
 }

@@ -31,7 +31,7 @@ type gate struct {
 	config    *config.Config
 	log       *slog.Logger
 	authority *ca.Authority
-	bundle    string // path of the CA bundle
+	clients   trust // the files by which clients trust the CA
 	store     policy.Store
 	engine    *policy.Engine
 	upstream  *proxy.Upstream
@@ -64,7 +64,7 @@ func newGate(c *config.Config, out io.Writer, log *slog.Logger) (g *gate, err er
 	for _, w := range g.authority.Warnings() {
 		log.Warn(w)
 	}
-	if g.bundle, err = g.authority.WriteBundle(dir); err != nil && !errors.Is(err, ca.ErrNoRoots) {
+	if g.clients, err = clientFiles(g.authority, dir); err != nil && !errors.Is(err, ca.ErrNoRoots) {
 		return nil, err
 	}
 	if g.store, err = openStore(c, dir, log); err != nil {
@@ -252,15 +252,25 @@ func newUpstream(c *config.Config, own func() []netip.AddrPort) (*proxy.Upstream
 	}), nil
 }
 
-// roots returns the system's and those in file; nil, which means the system's,
-// without one.
+// roots returns what origins' certificates are checked against: the system's
+// roots and those in file. Not x509's own idea of the system's, which follows
+// SSL_CERT_FILE: in a shell that uses the gate that is our own bundle, and the
+// gate would take its own CA's word for any origin. Where the system keeps no
+// files, as some do, nil stands for what it has instead.
 func roots(file string) (*x509.CertPool, error) {
-	if file == "" {
+	system, _, err := ca.SystemRoots()
+	if err != nil && file == "" {
 		return nil, nil
 	}
-	pool, err := x509.SystemCertPool()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(system)
 	if err != nil {
-		pool = x509.NewCertPool()
+		if pool, err = x509.SystemCertPool(); err != nil {
+			pool = x509.NewCertPool()
+		}
+	}
+	if file == "" {
+		return pool, nil
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -60,7 +60,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	ended := make(chan error, 1)
 	go func() { ended <- g.run(serving) }()
 
-	vars := clientVars("http://"+g.listener.Addr().String(), g.authority.CertFile(), g.bundle)
+	vars := clientVars("http://"+g.listener.Addr().String(), g.clients)
 	vars = append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.adminListener.Addr().String()})
 	status, err := execute(command, vars, s)
 	stop()
@@ -99,7 +99,7 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 		}
 		parent, err := config.ParseProxy(value)
 		if err != nil {
-			return fmt.Errorf("%s=%s: %w", name, value, err)
+			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 		}
 		c.Egress.Proxy = parent
 		return nil

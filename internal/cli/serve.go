@@ -43,7 +43,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	if c.Log.Audit == "-" {
 		banner = io.Err // stdout is for records then
 	}
-	vars := clientVars("http://"+dialable(g.listener.Addr().String()), g.authority.CertFile(), g.bundle)
+	vars := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients)
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
 	if g.adminListener != nil {
