@@ -128,11 +128,8 @@ func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
 // background, so that no request of a busy origin ever waits for it: when it is
 // asked for in the last tenth of its life.
 func (r *Robots) due(s *Snapshot, now time.Time) bool {
-	if !s.good() {
-		return false
-	}
 	until := r.until(s)
-	return now.After(until.Add(-until.Sub(s.Fetched) / 10))
+	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10))
 }
 
 // standing judges what current has returned.

@@ -150,6 +150,19 @@ func stream(fill func([]byte) int) func(*http.Request) (*http.Response, error) {
 	}
 }
 
+// late answers at once, but takes a second for the body.
+func late(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		resp, err := answer(r)
+		body := resp.Body
+		resp.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+			time.Sleep(time.Second)
+			return body.Read(p)
+		}))
+		return resp, err
+	}
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -78,7 +78,7 @@ func play(t *testing.T, file string, ar *txtar.Archive) {
 // step does what one line says.
 func (s *scene) step(verb string, args []string) {
 	switch verb {
-	case "origin": // URL ANSWER [CODING]: what it answers from now on
+	case "origin": // URL ANSWER [CODING or late]: what it answers from now on
 		s.origin(args[0], args[1], strings.Join(args[2:], " "))
 	case "as": // USER-AGENT: who asks from now on
 		s.agent = strings.Join(args, " ")
@@ -123,6 +123,8 @@ func (s *scene) origin(url, answer, coding string) {
 	switch {
 	case !ok:
 		s.Fatalf("%s: no such answer", s.where)
+	case coding == "late":
+		s.web.serve(absolute(url), late(raw(text)))
 	case coding != "":
 		s.web.serve(absolute(url), encoded(text, coding))
 	default:
