@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -22,6 +23,10 @@ type library struct {
 	flights singleflight.Group // by origin
 	ctx     context.Context    // of fetches: they serve everybody, not just who asked first
 	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool           // no flight starts any more
+	flying sync.WaitGroup // those that have
 }
 
 func newLibrary(c Config) (*library, error) {
@@ -44,8 +49,14 @@ func newLibrary(c Config) (*library, error) {
 	return l, nil
 }
 
+// close ends the flights, which is why it can wait for them: a RoundTripper
+// returns when its context ends.
 func (l *library) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
 	l.cancel()
+	l.flying.Wait()
 	l.cache.close()
 }
 
@@ -133,8 +144,27 @@ func (l *library) join(origin, token, userAgent string, u urgency) <-chan single
 				err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
 			}
 		}()
+		if !l.takeOff() {
+			return nil, shutDown(origin)
+		}
+		defer l.flying.Done()
 		return l.fly(origin, token, userAgent, u)
 	})
+}
+
+// takeOff counts a flight, unless close has begun.
+func (l *library) takeOff() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.flying.Add(1)
+	return true
+}
+
+func shutDown(origin string) error {
+	return fmt.Errorf("fetch %s/robots.txt: the gate is shutting down: %w", origin, context.Canceled)
 }
 
 func (l *library) fly(origin, token, userAgent string, u urgency) (*entry, error) {
@@ -148,14 +178,14 @@ func (l *library) fly(origin, token, userAgent string, u urgency) (*entry, error
 	var rec Record
 	if e != nil {
 		rec = e.Record
+		e.renewing.Store(true) // it may just have come from the store
 	}
 	if l.robots.UserAgent != "" {
 		userAgent = l.robots.UserAgent
 	}
 	s, err := l.fetcher.fetch(l.ctx, origin, userAgent, rec.Good)
-	if ended := l.ctx.Err(); ended != nil {
-		// What a shutdown cuts short says nothing about the origin.
-		return nil, fmt.Errorf("fetch %s/robots.txt: the gate is shutting down: %w", origin, ended)
+	if l.ctx.Err() != nil {
+		return nil, shutDown(origin) // what is cut short says nothing about the origin
 	}
 	if err != nil {
 		l.onFetch(Fetch{Origin: origin, Outcome: "error", Took: time.Since(now)})
