@@ -33,10 +33,13 @@ type entry struct {
 func newEntry(rec Record, maxBytes int) *entry {
 	e := &entry{Record: rec}
 	if rec.Good != nil {
-		e.file = robotstxt.Parse([]byte(rec.Good.Body), maxBytes)
-		// The compiled file keeps the bytes; a second copy would double the price.
 		good := *rec.Good
+		e.file = robotstxt.Parse([]byte(good.Body), maxBytes)
+		// The compiled file keeps the bytes; a second copy would double the price.
 		good.Body = e.file.Body()
+		if e.file.Truncated() { // robots.max_bytes has been lowered since
+			good.SHA256, good.Cut = Digest(good.Body), true
+		}
 		if rec.Last == rec.Good {
 			e.Last = &good
 		}

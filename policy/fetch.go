@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"robotsgate/internal/coding"
-	"robotsgate/policy/robotstxt"
 )
 
 var (
@@ -71,13 +72,8 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 		// An empty value keeps net/http from adding its own.
 		"User-Agent": {userAgent[:min(len(userAgent), maxUserAgent)]},
 	}}).WithContext(ctx)
-	// The validators belong to the URL that sent them.
-	if prior != nil && prior.URL == at {
-		setIf(req.Header, "If-None-Match", prior.ETag)
-		setIf(req.Header, "If-Modified-Since", prior.Modified)
-	} else {
-		prior = nil
-	}
+	asked := prior.validators(at)
+	maps.Copy(req.Header, asked)
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
 		return nil, "", err
@@ -87,7 +83,7 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	now := time.Now()
 	s = &Snapshot{URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now)}
 	switch {
-	case resp.StatusCode == http.StatusNotModified && prior != nil:
+	case resp.StatusCode == http.StatusNotModified && len(asked) > 0:
 		return confirmed(prior, resp.Header, s), "", nil
 	case s.good():
 		return s, "", f.read(s, resp)
@@ -101,10 +97,20 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	return s, "", nil
 }
 
-func setIf(h http.Header, name, value string) {
-	if value != "" {
-		h.Set(name, value)
+// validators returns the header that asks whether a copy still holds. What was
+// cut is fetched anew: the limit may be another one by now.
+func (s *Snapshot) validators(at string) http.Header {
+	h := http.Header{}
+	if s == nil || s.URL != at || s.Cut {
+		return h // validators belong to the URL that sent them
 	}
+	if s.ETag != "" {
+		h.Set("If-None-Match", s.ETag)
+	}
+	if s.Modified != "" {
+		h.Set("If-Modified-Since", s.Modified)
+	}
+	return h
 }
 
 // confirmed is the prior copy after a 304, with the header that came with it
@@ -115,9 +121,8 @@ func confirmed(prior *Snapshot, h http.Header, answer *Snapshot) *Snapshot {
 	if answer.Lifetime >= 0 {
 		s.Lifetime = answer.Lifetime
 	}
-	if etag := h.Get("ETag"); etag != "" {
-		s.ETag = etag
-	}
+	s.ETag = cmp.Or(validator(h, "ETag"), s.ETag)
+	s.Modified = cmp.Or(validator(h, "Last-Modified"), s.Modified)
 	return &s
 }
 
@@ -135,16 +140,16 @@ func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	file := robotstxt.Parse(data, f.robots.MaxBytes)
-	s.setBody(file.Body())
-	s.Cut = file.Truncated()
-	s.ETag = validator(resp.Header.Get("ETag"))
-	s.Modified = validator(resp.Header.Get("Last-Modified"))
+	s.setBody(data, f.robots.MaxBytes)
+	s.ETag = validator(resp.Header, "ETag")
+	s.Modified = validator(resp.Header, "Last-Modified")
 	return nil
 }
 
-// validator bounds what an origin makes us keep and send back.
-func validator(v string) string {
+// validator returns a header that will be kept and sent back, unless it is
+// longer than anybody needs.
+func validator(h http.Header, name string) string {
+	v := h.Get(name)
 	if len(v) > 256 {
 		return ""
 	}

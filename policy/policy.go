@@ -187,7 +187,7 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	now := time.Now()
 	s := &Snapshot{Status: status, Fetched: now, Since: now}
 	if s.good() {
-		s.setBody(string(body))
+		s.setBody(body, r.MaxBytes)
 	}
 	e := newEntry(Record{}.with("", s), r.MaxBytes)
 	st := r.standing(&e.Record, s, now)

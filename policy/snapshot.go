@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"time"
+
+	"robotsgate/policy/robotstxt"
 )
 
 // A Snapshot is one fetched robots.txt: what the origin answered, and when. A
@@ -44,9 +46,10 @@ func (s *Snapshot) shared() bool {
 	return s.good() || s.Looped || s.Status == 0 || s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
 
-// setBody keeps the body with its digest, which names it as evidence.
-func (s *Snapshot) setBody(body string) {
-	s.Body, s.SHA256 = body, Digest(body)
+// setBody keeps what is parsed of a body, with the digest that names it as evidence.
+func (s *Snapshot) setBody(data []byte, limit int) {
+	file := robotstxt.Parse(data, limit)
+	s.Body, s.SHA256, s.Cut = file.Body(), Digest(file.Body()), file.Truncated()
 }
 
 // Digest names a body: its SHA-256 in lower-case hex.
