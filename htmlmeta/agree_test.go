@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func comparable(page string) bool {
 		return false
 	}
 	for s := range strings.SplitSeq(lower, "<script") {
-		if strings.Contains(s, "<!--") {
+		if _, text, ok := strings.Cut(s, "<!--"); ok && oddLessThan.MatchString(text) {
 			return false
 		}
 	}
@@ -87,6 +88,9 @@ func comparable(page string) bool {
 	}
 	return true
 }
+
+// oddLessThan matches what makes the parser leave a script's escaped text.
+var oddLessThan = regexp.MustCompile(`<($|[^a-z/])`)
 
 // chunked returns reads of random size.
 type chunked struct {
@@ -106,6 +110,7 @@ var soup = []string{
 	"<iframe>", "</iframe>", "<textarea>", "</textarea>", "<x-foo>", "<plaintext>", "<frameset>", "<table>", "<tr>", "<p>", "<a>", "</a>",
 	" ", "\n", "\t\r\n", "x", "&nbsp;", "&#32;", "&#", "&", "<", "</", "< ", "<!", "<!-- ", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml", ">", "/", "\"", "'", "=", " name=", " content=",
 	"<select>", "</select>", "<option>", "<math>", "<title/>", "<script/>",
+	"<script>", "<script", "</script", "<script><!--", "--", "->", "</scrip", "</style", "<!--",
 }
 
 // TestTokenSoup compares many pages made of what heads are made of.
