@@ -78,6 +78,20 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// question reads a line of a batch into q.
+func question(line []byte, q any) error {
+	err := json.Unmarshal(line, q)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, wrong.Value)
+	} else if ok {
+		return fmt.Errorf("a JSON %s, not an object", wrong.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("not a JSON object: %w", err)
+	}
+	return nil
+}
+
 // A checkQuestion is one line of check --batch.
 type checkQuestion struct {
 	Robots    *string `json:"robots"`
@@ -101,8 +115,8 @@ type checkAnswer struct {
 
 func checkLine(line []byte) (any, error) {
 	var q checkQuestion
-	if err := json.Unmarshal(line, &q); err != nil {
-		return nil, fmt.Errorf("not an object of the expected form: %w", err)
+	if err := question(line, &q); err != nil {
+		return nil, err
 	}
 	if q.URL == nil {
 		return nil, errors.New(`"url" is missing`)

@@ -47,48 +47,52 @@ type gate struct {
 
 // newGate builds a gate and opens its ports, so that all that can be wrong is
 // known before anything is served.
-func newGate(c *config.Config, out io.Writer, log *slog.Logger) (g *gate, err error) {
-	g = &gate{config: c, log: log, metrics: metrics.New()}
-	defer func() {
-		if err != nil {
-			g.close()
-		}
-	}()
-	dir, err := config.DataDir(c)
-	if err != nil {
+func newGate(c *config.Config, out io.Writer, log *slog.Logger) (*gate, error) {
+	g := &gate{config: c, log: log, metrics: metrics.New()}
+	if err := g.build(c, out, log); err != nil {
+		g.close()
 		return nil, err
 	}
+	return g, nil
+}
+
+func (g *gate) build(c *config.Config, out io.Writer, log *slog.Logger) error {
+	dir, err := config.DataDir(c)
+	if err != nil {
+		return err
+	}
+	// The ports first: a second gate started by mistake should hear of nothing else.
+	if g.listener, err = listen("listen", c.Listen); err != nil {
+		return err
+	}
+	if c.Admin.Listen != "" {
+		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
+			return err
+		}
+	}
 	if g.authority, err = openCA(c, dir); err != nil {
-		return nil, err
+		return err
 	}
 	for _, w := range g.authority.Warnings() {
 		log.Warn(w)
 	}
 	if g.clients, err = clientFiles(g.authority, dir); err != nil && !errors.Is(err, ca.ErrNoRoots) {
-		return nil, err
+		return err
 	}
 	if g.store, err = openStore(c, dir, log); err != nil {
-		return nil, err
-	}
-	if g.listener, err = listen("listen", c.Listen); err != nil {
-		return nil, err
-	}
-	if c.Admin.Listen != "" {
-		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
-			return nil, err
-		}
+		return err
 	}
 	if c.Log.Audit != "" {
 		g.audit = audit.New(c.Log.Audit, c.Log.AuditKeep, c.Log.RedactQuery, out, log)
 		if err := g.audit.Check(); err != nil {
-			return nil, fmt.Errorf("log.audit: %w; check the path and its permissions", err)
+			return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 		}
 	}
 	if g.upstream, err = newUpstream(c, g.addresses); err != nil {
-		return nil, err
+		return err
 	}
 	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, log, g.metrics.Fetch)); err != nil {
-		return nil, err
+		return err
 	}
 	g.proxy = proxy.New(proxy.Options{
 		Engine:            g.engine,
@@ -125,7 +129,7 @@ func newGate(c *config.Config, out io.Writer, log *slog.Logger) (g *gate, err er
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // run serves until ctx ends, then lets requests in flight finish.

@@ -120,8 +120,8 @@ type tagDetail struct {
 
 func tagsLine(line []byte) (any, error) {
 	var q tagsQuestion
-	if err := json.Unmarshal(line, &q); err != nil {
-		return nil, fmt.Errorf("not an object of the expected form: %w", err)
+	if err := question(line, &q); err != nil {
+		return nil, err
 	}
 	page := string(q.HTMLB64)
 	if q.HTML != nil {
