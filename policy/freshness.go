@@ -2,7 +2,6 @@ package policy
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"robotsgate/policy/robotstxt"
@@ -173,72 +172,3 @@ func (r *Robots) copyOf(good *Snapshot, now time.Time) Standing {
 
 // age is how long ago a snapshot was fetched or confirmed.
 func age(s *Snapshot, now time.Time) time.Duration { return max(now.Sub(s.Fetched), 0) }
-
-// lifetime reads how long a response says it holds, RFC 9111, 4.2.1; negative
-// if it does not say.
-func lifetime(h http.Header, now time.Time) time.Duration {
-	life := time.Duration(-1)
-	for _, line := range h.Values("Cache-Control") {
-		for part := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-			switch strings.ToLower(name) {
-			case "no-cache", "no-store":
-				return 0
-			case "max-age":
-				// Of several the smallest counts: asking too often is the smaller harm.
-				if age, ok := seconds(strings.Trim(value, `"`)); ok && (life < 0 || age < life) {
-					life = age
-				}
-			}
-		}
-	}
-	if expires := h.Get("Expires"); life < 0 && len(h["Expires"]) > 0 {
-		date, err := http.ParseTime(h.Get("Date"))
-		if err != nil {
-			date = now
-		}
-		// An invalid date, "0" above all, means already expired (RFC 9111, 5.3).
-		if t, err := http.ParseTime(expires); err == nil {
-			life = max(t.Sub(date), 0)
-		} else {
-			life = 0
-		}
-	}
-	if life < 0 {
-		return -1
-	}
-	if age, ok := seconds(h.Get("Age")); ok {
-		life = max(life-age, 0)
-	}
-	return life
-}
-
-// retryAfter reads the header of that name, RFC 9110, 10.2.3; 0 if there is none.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if wait, ok := seconds(value); ok {
-		return wait
-	}
-	if t, err := http.ParseTime(value); err == nil {
-		return max(t.Sub(now), 0)
-	}
-	return 0
-}
-
-// seconds reads a delta-seconds, RFC 9111, 1.2.2; too large a number is a very
-// long time, not an error.
-func seconds(s string) (time.Duration, bool) {
-	const most = 10 * 365 * 24 * 3600
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return 0, false
-	}
-	n := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(s[i]-'0'), most)
-	}
-	return time.Duration(n) * time.Second, true
-}
