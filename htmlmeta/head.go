@@ -18,7 +18,7 @@ const (
 	inHead                              // 13.2.6.4.4
 	inHeadNoscript                      // 13.2.6.4.5, only with scripting off
 	afterHead                           // 13.2.6.4.6
-	inTemplate                          // 13.2.6.4.18 and whatever a template holds
+	inTemplate                          // "in template" and whatever else a template holds
 )
 
 // A head finds the end of the head and keeps what of it can hold a meta.

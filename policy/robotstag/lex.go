@@ -7,9 +7,10 @@ import (
 
 // isSpace reports whether a byte separates words without meaning anything
 // else. The parentheses of an inner list (RFC 9651, section 3.1.1) are among
-// them, and so are control characters, which HTTP forbids and HTML doesn't.
+// them, and so are control characters, which HTTP forbids and HTML doesn't, and
+// backslashes, which a configuration left before its quotes.
 func isSpace(c byte) bool {
-	return c <= ' ' || c == '(' || c == ')' || c == 0x7f
+	return c <= ' ' || c == '(' || c == ')' || c == '\\' || c == 0x7f
 }
 
 func isDelimiter(c byte) bool {

@@ -76,7 +76,6 @@ func (r *dateReader) zone() bool {
 		}
 	default:
 		r.i = start
-		return true
 	}
 	r.comment()
 	return true
@@ -123,13 +122,23 @@ func (r *dateReader) numericZone() bool {
 	return true
 }
 
-// comment skips the comment of RFC 2822: +0100 (CET).
+// comment skips the comment of RFC 2822, +0100 (CET), and what RFC 9557 adds to
+// ISO 8601, +01:00[Europe/Paris]: neither changes the offset.
 func (r *dateReader) comment() {
 	i := skipBlank(r.s, r.i)
-	if i == len(r.s) || r.s[i] != '(' {
+	if i == len(r.s) {
 		return
 	}
-	if w := strings.IndexByte(r.s[i:], ')'); w > 0 && w <= 32 {
-		r.i = i + w + 1
+	end := byte(')')
+	switch r.s[i] {
+	case '(':
+	case '[':
+		end = ']'
+	default:
+		return
+	}
+	const longest = 64
+	if n := strings.IndexByte(r.s[i:min(len(r.s), i+longest)], end); n > 0 {
+		r.i = i + n + 1
 	}
 }
