@@ -50,8 +50,8 @@ func newEntry(rec Record, maxBytes int) *entry {
 
 // cost estimates the memory that an entry holds, in bytes.
 func (e *entry) cost(origin string) int64 {
-	const fixed = 600 // the structs, and ristretto's own book-keeping
-	n := fixed + len(origin) + 300*len(e.Bound)
+	const fixed = 300 // the entry, and ristretto's own book-keeping
+	n := fixed + len(origin) + e.Size()
 	if e.file != nil {
 		n += e.file.Size()
 	}

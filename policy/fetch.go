@@ -26,7 +26,13 @@ var (
 	ErrNoHost = errors.New("host name does not resolve")
 )
 
-const maxUserAgent = 1024 // bytes; what is longer is not sent on
+// What clients and origins say is kept and sent on up to these lengths, in bytes.
+const (
+	maxUserAgent = 1024
+	maxURL       = 2048 // of a redirect's destination
+	maxValidator = 256
+	maxError     = 256
+)
 
 // A fetcher asks origins for their robots.txt.
 type fetcher struct {
@@ -42,6 +48,7 @@ type fetcher struct {
 func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
+	userAgent = sendable(userAgent)
 	at := origin + "/robots.txt"
 	for hop := 0; ; hop++ {
 		s, next, err := f.get(ctx, at, userAgent, prior)
@@ -62,6 +69,18 @@ func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Sn
 	}
 }
 
+// sendable returns a User-Agent that net/http sends. The error it has for
+// others would pass for a failure of the origin, and close it to everybody.
+func sendable(userAgent string) string {
+	agent := []byte(userAgent[:min(len(userAgent), maxUserAgent)])
+	for i, c := range agent {
+		if c < ' ' || c == 0x7f {
+			agent[i] = ' '
+		}
+	}
+	return strings.TrimSpace(string(agent))
+}
+
 // get makes one request. It returns the answer, and where it redirects to.
 func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot) (s *Snapshot, next string, err error) {
 	target, err := ParseURL(at)
@@ -70,7 +89,7 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	}
 	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{
 		// An empty value keeps net/http from adding its own.
-		"User-Agent": {userAgent[:min(len(userAgent), maxUserAgent)]},
+		"User-Agent": {userAgent},
 	}}).WithContext(ctx)
 	asked := prior.validators(at)
 	maps.Copy(req.Header, asked)
@@ -150,7 +169,7 @@ func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
 // longer than anybody needs.
 func validator(h http.Header, name string) string {
 	v := h.Get(name)
-	if len(v) > 256 {
+	if len(v) > maxValidator {
 		return ""
 	}
 	return v
@@ -164,8 +183,11 @@ func location(resp *http.Response, at string) (string, error) {
 		return "", nil
 	}
 	value := resp.Header.Get("Location")
-	if value == "" {
+	switch {
+	case value == "":
 		return "", errors.New("the origin redirects without saying where to")
+	case len(value) > maxURL:
+		return "", fmt.Errorf("the origin redirects to a URL of %d bytes", len(value))
 	}
 	base, err := url.Parse(at)
 	if err != nil {
@@ -185,6 +207,9 @@ func location(resp *http.Response, at string) (string, error) {
 
 // failure is the answer of an origin that gave none.
 func (f *fetcher) failure(at, reason string) *Snapshot {
+	if len(reason) > maxError {
+		reason = strings.ToValidUTF8(reason[:maxError], "") + "…"
+	}
 	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
 }
 
@@ -197,6 +222,8 @@ func reason(ctx context.Context, err error) string {
 		return "no complete answer within robots.timeout"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the answer was cut short"
+	case errors.Is(err, io.EOF):
+		return "the origin closed the connection without an answer"
 	case errors.As(err, &op) && op.Op == "dial":
 		return strings.TrimPrefix(op.Error(), "dial ")
 	}

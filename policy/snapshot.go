@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"time"
+	"unsafe"
 
 	"robotsgate/policy/robotstxt"
 )
@@ -69,6 +70,25 @@ type Record struct {
 // for most origins; a store then needs to keep it once.
 func (r *Record) LastIsGood() bool {
 	return r.Good != nil && r.Last != nil && r.Last.Fetched.Equal(r.Good.Fetched) && r.Last.good()
+}
+
+// Size estimates the memory that the record holds, in bytes, without bodies.
+func (r *Record) Size() int {
+	n := 0
+	for token, s := range r.Bound {
+		n += s.size() + 2*len(token) + 64
+	}
+	if r.Good != nil {
+		n += r.Good.size()
+	}
+	if r.Last != nil && r.Last != r.Good {
+		n += r.Last.size()
+	}
+	return n
+}
+
+func (s *Snapshot) size() int {
+	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
 }
 
 // maxBound is how many crawlers' own answers are kept for an origin; the

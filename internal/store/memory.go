@@ -68,8 +68,8 @@ func (m *Memory) forget(e *list.Element) {
 }
 
 func size(origin string, rec policy.Record) int64 {
-	const each = 500 // a snapshot and its place in the index
-	n := each + len(origin) + each*len(rec.Bound)
+	const place = 300 // in the index and in the order
+	n := place + 2*len(origin) + rec.Size()
 	if rec.Good != nil {
 		n += len(rec.Good.Body)
 	}

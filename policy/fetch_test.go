@@ -1,0 +1,208 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSentHeader sends the asking client's User-Agent and nothing else, to
+// every hop, in a form that net/http takes.
+func TestSentHeader(t *testing.T) {
+	for _, test := range []struct{ userAgent, want string }{
+		{"", ""},
+		{"ExampleBot/1.0 (+https://example.com/bot)", "ExampleBot/1.0 (+https://example.com/bot)"},
+		{"caf\xe9/1.0", "caf\xe9/1.0"},
+		{"Bot/1.0\r\nCookie: a=b", "Bot/1.0  Cookie: a=b"},
+		{"Bot/1.0\x00\x7f\t", "Bot/1.0"},
+		{strings.Repeat("x", 5000), strings.Repeat("x", 1024)},
+	} {
+		web := newOrigins()
+		web.serve("https://a.example/robots.txt", raw("HTTP/1.1 302 Found\nLocation: http://b.example/\n\n"))
+		web.serve("http://b.example/", rules(""))
+		r := defaults()
+		f := fetcher{transport: web, robots: &r}
+		if _, err := f.fetch(t.Context(), "https://a.example", test.userAgent, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(web.requests) != 2 {
+			t.Fatalf("got %d requests, want 2", len(web.requests))
+		}
+		for _, r := range web.requests {
+			if got := r.Header.Get("User-Agent"); got != test.want {
+				t.Errorf("%q: got %q, want %q", test.userAgent, got, test.want)
+			}
+			var wire strings.Builder
+			if err := r.Write(&wire); err != nil {
+				t.Errorf("%q: %v", test.userAgent, err)
+			}
+			lines := strings.Count(wire.String(), "\r\n")
+			if want := 4; lines > want { // request line, Host, User-Agent, the empty one
+				t.Errorf("%q: sent %q", test.userAgent, wire.String())
+			}
+		}
+	}
+}
+
+// TestBounds lets an origin make us keep no more than a little of what it says.
+func TestBounds(t *testing.T) {
+	long := strings.Repeat("long", 100_000)
+	for name, text := range map[string]string{
+		"Location":      "HTTP/1.1 302 Found\nLocation: /" + long + "\n\n",
+		"odd Location":  "HTTP/1.1 302 Found\nLocation: http://" + long[:1500] + "/%\n\n",
+		"ETag":          "HTTP/1.1 200 OK\nETag: \"" + long + "\"\nLast-Modified: " + long + "\n\n",
+		"coding":        "HTTP/1.1 200 OK\nContent-Encoding: " + long + "\n\nx",
+		"body of a 404": "HTTP/1.1 404 Not Found\n\n" + long,
+		"body of a 500": "HTTP/1.1 500 Oops\n\n" + long,
+	} {
+		web := newOrigins()
+		web.serve("https://example.com/robots.txt", raw(text))
+		r := defaults()
+		f := fetcher{transport: web, robots: &r}
+		s, err := f.fetch(t.Context(), "https://example.com", "Bot/1.0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.size() + len(s.Body); n > 1000 {
+			t.Errorf("%s: %d bytes are kept", name, n)
+		}
+	}
+}
+
+// TestLimit reads a body no further than robots.max_bytes needs, and decodes
+// no more than that of a bomb.
+func TestLimit(t *testing.T) {
+	line := "# " + strings.Repeat("x", 97) + "\n"
+	for _, coding := range []string{"", "gzip", "deflate", "br", "zstd"} {
+		text := "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /a\n" + strings.Repeat(line, 100_000) + "Disallow: /b\n"
+		answer := raw(text)
+		if coding != "" {
+			answer = encoded(text, coding)
+		}
+		r := defaults()
+		read := 0
+		f := fetcher{robots: &r, transport: transport(func(req *http.Request) (*http.Response, error) {
+			resp, err := answer(req)
+			body := resp.Body
+			resp.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				n, err := body.Read(p)
+				read += n
+				return n, err
+			}))
+			return resp, err
+		})}
+		s, err := f.fetch(t.Context(), "https://example.com", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Cut || len(s.Body) > r.MaxBytes || len(s.Body) < r.MaxBytes-len(line) || !strings.HasSuffix(s.Body, "\n") {
+			t.Errorf("%q: got %d bytes, cut %v", coding, len(s.Body), s.Cut)
+		}
+		if s.SHA256 != Digest(s.Body) {
+			t.Errorf("%q: the digest is not that of what is parsed", coding)
+		}
+		if read > r.MaxBytes+64<<10 {
+			t.Errorf("%q: %d bytes were read", coding, read)
+		}
+	}
+}
+
+// TestExactLimit is not cut: the limit is what may be, not what may not.
+func TestExactLimit(t *testing.T) {
+	r := defaults()
+	r.MaxBytes = 30
+	for body, cut := range map[string]bool{
+		"User-agent: *\nDisallow: /1234\n":  false, // 30 bytes
+		"User-agent: *\nDisallow: /12345\n": true,
+	} {
+		web := newOrigins()
+		web.serve("https://example.com/robots.txt", rules(body))
+		f := fetcher{transport: web, robots: &r}
+		if s, err := f.fetch(t.Context(), "https://example.com", "", nil); err != nil || s.Cut != cut {
+			t.Errorf("%q: got %+v, %v, want cut %v", body, s, err, cut)
+		}
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTimeout is of the whole fetch, redirects included.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := defaults()
+		start, hops := time.Now(), 0
+		f := fetcher{robots: &r, transport: transport(func(req *http.Request) (*http.Response, error) {
+			if hops++; hops == 4 {
+				return failures["silent"](req)
+			}
+			time.Sleep(3 * time.Second)
+			return raw("HTTP/1.1 302 Found\nLocation: /\n\n")(req)
+		})}
+		s, err := f.fetch(t.Context(), "https://example.com", "", nil)
+		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "robots.timeout") {
+			t.Errorf("got %+v, %v", s, err)
+		}
+		if took := time.Since(start); took != r.Timeout {
+			t.Errorf("took %v, want %v", took, r.Timeout)
+		}
+	})
+}
+
+// TestBodiesAreClosed, whatever becomes of the answer.
+func TestBodiesAreClosed(t *testing.T) {
+	for _, text := range []string{
+		"HTTP/1.1 200 OK\n\nUser-agent: *\n",
+		"HTTP/1.1 200 OK\nContent-Encoding: odd\n\nx",
+		"HTTP/1.1 302 Found\nLocation: /x\n\n",
+		"HTTP/1.1 302 Found\n\n",
+		"HTTP/1.1 404 Not Found\n\nbody",
+		"HTTP/1.1 500 Oops\n\nbody",
+	} {
+		open := 0
+		r := defaults()
+		f := fetcher{robots: &r, transport: transport(func(req *http.Request) (*http.Response, error) {
+			resp, err := raw(text)(req)
+			open++
+			resp.Body = closer{resp.Body, func() { open-- }}
+			return resp, err
+		})}
+		f.fetch(t.Context(), "https://example.com", "", nil)
+		if open != 0 {
+			t.Errorf("%q: %d bodies are left open", text, open)
+		}
+	}
+}
+
+type closer struct {
+	io.Reader
+	close func()
+}
+
+func (c closer) Close() error { c.close(); return nil }
+
+// TestReason words errors for those who read a refusal.
+func TestReason(t *testing.T) {
+	dead, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		{dead, errors.New("whatever"), "no complete answer within robots.timeout"},
+		{t.Context(), io.ErrUnexpectedEOF, "the answer was cut short"},
+		{t.Context(), io.EOF, "the origin closed the connection without an answer"},
+		{t.Context(), errors.New("tls: no"), "tls: no"},
+	} {
+		if got := reason(test.ctx, test.err); got != test.want {
+			t.Errorf("%v: got %q, want %q", test.err, got, test.want)
+		}
+	}
+}
