@@ -26,6 +26,8 @@ type Crawler struct {
 	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
 	Mode       Mode
 	DenyStatus int // of a refusal by a rule or an override
+
+	MaxConnections int // to the gate, at a time; 0: no limit
 }
 
 // Crawlers are all that are configured, in order. The last resort, for clients

@@ -17,7 +17,8 @@ import (
 // A tunnel is a client's connection after CONNECT, with where it leads.
 type tunnel struct {
 	net.Conn
-	authority string // canonical host and port, the port always given
+	authority string      // canonical host and port, the port always given
+	client    *clientConn // the connection underneath
 }
 
 type tunnelKey struct{}
@@ -72,7 +73,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	p.open.add(conn)
 	defer p.open.remove(conn)
-	t := &tunnel{Conn: conn, authority: target.Address()}
+	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r)}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	first := make([]byte, 1)
@@ -166,6 +167,10 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
 	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name
+	if pr := p.admit(r, ask.Crawler); pr != nil {
+		pr.write(out, r, x)
+		return
+	}
 	if pr := p.decide(x, r.Context(), ask, p.Engine.DecideHost); pr != nil {
 		pr.write(out, r, x)
 		return

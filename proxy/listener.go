@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"robotsgate/policy"
 )
 
 // A gateListener accepts clients: no more of them than the limits say, and in
@@ -19,6 +21,7 @@ type gateListener struct {
 	net.Listener
 	limits Limits
 	tls    *tls.Config
+	crowd  *crowd
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -40,7 +43,12 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		}
 		client := addrOf(conn)
 		if l.enter(client) {
-			return &clientConn{Conn: conn, tls: l.tls, leave: sync.OnceFunc(func() { l.exit(client) })}, nil
+			c := &clientConn{Conn: conn, tls: l.tls}
+			c.leave = sync.OnceFunc(func() {
+				l.exit(client)
+				l.crowd.leave(c)
+			})
+			return c, nil
 		}
 		l.report(client)
 		conn.SetWriteDeadline(time.Now().Add(time.Second)) // a fresh socket's buffer takes it at once
@@ -103,6 +111,9 @@ type clientConn struct {
 	err    error
 	secure *tls.Conn // nil: in clear
 	first  []byte    // read to look at, and not yet handed on
+
+	crawlers []*policy.Crawler // the crowd's: who is counted for it
+	closed   bool              // the crowd's
 }
 
 func (c *clientConn) sniff() {

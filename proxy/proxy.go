@@ -65,6 +65,7 @@ type Proxy struct {
 	tunnels  *feed        // from CONNECT to inner
 	tls      *tls.Config  // towards clients
 	open     openConns    // hijacked connections, for Shutdown
+	crowd    crowd        // who has how many connections
 }
 
 // New returns a proxy. This function is the whole pipeline: every request,
@@ -94,6 +95,9 @@ func New(o Options) *Proxy {
 		return r, nil
 	})
 	p.outer = p.server(http.HandlerFunc(p.serveOuter))
+	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, clientKey{}, c)
+	}
 	p.inner = p.server(http.HandlerFunc(p.serveInner))
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -117,7 +121,7 @@ func (p *Proxy) server(h http.Handler) *http.Server {
 // Serve accepts clients from l until Shutdown; then it returns nil.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
-	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), log: p.Log})
+	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), crowd: &p.crowd, log: p.Log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

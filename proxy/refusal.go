@@ -30,6 +30,7 @@ type problem struct {
 	fault  string // of Proxy-Status (RFC 9209, 2.3)
 	cause  string // details of Proxy-Status
 	retry  time.Duration
+	last   bool // the connection ends with this answer
 }
 
 // refusal answers a denied request.
@@ -124,6 +125,9 @@ func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 	}
 	if p.retry > 0 {
 		h.Set("Retry-After", retrySeconds(p.retry))
+	}
+	if p.last {
+		h.Set("Connection", "close")
 	}
 	if p.status == http.StatusMethodNotAllowed {
 		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")

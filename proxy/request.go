@@ -77,7 +77,9 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 	ask := policy.Request{Target: x.target, UserAgent: r.Header.Get("User-Agent")}
 	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name
-
+	if pr := p.admit(r, ask.Crawler); pr != nil {
+		return pr.response(r, x)
+	}
 	if pr := p.decide(x, r.Context(), ask, p.Engine.Decide); pr != nil {
 		return pr.response(r, x)
 	}

@@ -319,7 +319,7 @@ func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
 	}
 	return &policy.Crawler{
 		Name: k.Name, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
-		Mode: policy.Mode(mode), DenyStatus: k.DenyStatus,
+		Mode: policy.Mode(mode), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
 	}
 }
 

@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"testing"
+
+	"robotsgate/internal/glob"
+	"robotsgate/policy"
+)
+
+// A crawler's connections are counted by its requests, and freed when they
+// close; others are not touched by its limit.
+func TestMaxConnectionsOfCrawler(t *testing.T) {
+	w := newWorld(t, options{engine: func(c *policy.Config) {
+		c.Crawlers.Known = []*policy.Crawler{{Name: "small", UserAgents: []glob.Glob{glob.Text("small*")}, Mode: policy.Enforce, DenyStatus: 403, MaxConnections: 1}}
+	}})
+	request := func(agent string) string {
+		return "GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\nUser-Agent: " + agent + "\r\n\r\n"
+	}
+	first := w.dial()
+	ask := func() int {
+		io.WriteString(first, request("small/1"))
+		resp, err := http.ReadResponse(bufio.NewReader(first), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	for range 2 { // the same connection counts once
+		if got := ask(); got != 200 {
+			t.Fatalf("first connection: got %d, want 200", got)
+		}
+	}
+	if got := statusOf(w.raw(request("small/2"))); got != "503" { // and it is closed: raw returns
+		t.Errorf("second connection: got %s, want 503", got)
+	}
+	conn := w.tunnel(host(w.http)) // a tunnel's requests count too
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.http)+"\r\nUser-Agent: small/3\r\n\r\n")
+	if answer, _ := io.ReadAll(conn); statusOf(string(answer)) != "503" {
+		t.Errorf("tunnel: got %q, want 503", answer)
+	}
+	conn.Close()
+	if got := statusOf(w.raw("GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")); got != "200" {
+		t.Errorf("another crawler: got %s, want 200", got)
+	}
+	first.Close()
+	for { // until the gate has seen it
+		w.gate.crowd.mu.Lock()
+		n := w.gate.crowd.inUse[w.gate.Engine.Crawlers().Known[0]]
+		w.gate.crowd.mu.Unlock()
+		if n == 0 {
+			break
+		}
+	}
+	if got := statusOf(w.raw("GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\nUser-Agent: small/4\r\nConnection: close\r\n\r\n")); got != "200" {
+		t.Errorf("after the first has closed: got %s, want 200", got)
+	}
+}
