@@ -117,7 +117,7 @@ func (f *feed) pop() []byte {
 // already large is read in larger steps, or one that drips in by the byte
 // would cost the square of its size.
 const (
-	largeToken = 64 << 10
+	largeToken = 16 << 10
 	largeStep  = 4 << 10
 )
 
