@@ -43,8 +43,8 @@ func annotate(h http.Header, x *Exchange) {
 			set(h, headerDelay, item(delay, "line", int64(line)))
 		}
 	}
-	if len(x.Tags) > 0 {
-		set(h, headerTags, tagList(x.Tags))
+	if len(x.Tags)+len(x.Remembered) > 0 {
+		set(h, headerTags, append(tagList(x.Tags, false), tagList(x.Remembered, true)...))
 	}
 	if x.Head.State != "" {
 		set(h, headerMeta, x.Head.item())
@@ -91,7 +91,7 @@ func sourceItem(d *policy.Decision) httpsfv.Item {
 }
 
 // tagList has one member for each rule and source.
-func tagList(rules []robotstag.Rule) httpsfv.List {
+func tagList(rules []robotstag.Rule, remembered bool) httpsfv.List {
 	var l httpsfv.List
 	for _, r := range rules {
 		i := item(httpsfv.Token(r.Name))
@@ -104,6 +104,9 @@ func tagList(rules []robotstag.Rule) httpsfv.List {
 		}
 		i.Params.Add("src", httpsfv.Token(r.Source))
 		add(i, "scope", text(r.Scope))
+		if remembered {
+			i.Params.Add("remembered", true)
+		}
 		l = append(l, i)
 	}
 	return l
@@ -111,9 +114,10 @@ func tagList(rules []robotstag.Rule) httpsfv.List {
 
 // A Head says how far a page was read for its robots rules.
 type Head struct {
-	State string // complete, partial or skipped; empty: not a page of an origin
-	Why   string // not complete
-	Bytes int64  // read, decoded
+	State string        // complete, partial, skipped or remembered; empty: not an origin's answer
+	Why   string        // of partial and skipped
+	Bytes int64         // read, decoded
+	Age   time.Duration // of remembered: since the rules were seen
 }
 
 func (h Head) item() httpsfv.Item {
@@ -121,8 +125,11 @@ func (h Head) item() httpsfv.Item {
 	if h.Why != "" {
 		i.Params.Add("why", httpsfv.Token(h.Why))
 	}
-	if h.State != "skipped" {
+	switch h.State {
+	case "complete", "partial":
 		i.Params.Add("bytes", h.Bytes)
+	case "remembered":
+		i.Params.Add("age", int64(h.Age/time.Second))
 	}
 	return i
 }

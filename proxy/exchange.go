@@ -29,14 +29,17 @@ type Exchange struct {
 	// destination, a name that does not resolve.
 	Decision *policy.Decision
 	Tags     []robotstag.Rule // that bind the crawler
-	Head     Head             // whether the page's head was read
-	Error    string           // what went wrong, if something did
-	Status   int
-	Bytes    int64 // of the response's body, as passed on
-	Tunnel   bool  // inside a CONNECT
-	Duration time.Duration
-	Upstream time.Duration // until the origin's response head
-	Decided  time.Duration // until the decision
+	// Remembered rules bind it too: of an earlier answer, where this one has no
+	// head to read.
+	Remembered []robotstag.Rule
+	Head       Head   // whether the page's head was read
+	Error      string // what went wrong, if something did
+	Status     int
+	Bytes      int64 // of the response's body, as passed on
+	Tunnel     bool  // inside a CONNECT
+	Duration   time.Duration
+	Upstream   time.Duration // until the origin's response head
+	Decided    time.Duration // until the decision
 
 	target  policy.Target
 	aborted bool // the response broke off: so must the connection

@@ -111,8 +111,14 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.roots.AddCert(authority.Certificate())
+	remembered, err := policy.NewRemembered(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remembered.Close)
 	opts := Options{
-		Engine: engine, Upstream: upstream, Leaf: authority.Leaf, CA: authority.PEM(),
+		Remembered: remembered,
+		Engine:     engine, Upstream: upstream, Leaf: authority.Leaf, CA: authority.PEM(),
 		Passthrough:       func(string) bool { return false },
 		UnreachableStatus: 403,
 		Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},

@@ -34,10 +34,11 @@ type Options struct {
 
 	UnreachableStatus int // of a refusal because robots.txt can't be had
 
-	Tags   Tags
-	Limits Limits
-	Log    *slog.Logger
-	Done   func(*Exchange) // told of every request when it is over; may be nil
+	Tags       Tags
+	Remembered *policy.Remembered // tags of pages seen before
+	Limits     Limits
+	Log        *slog.Logger
+	Done       func(*Exchange) // told of every request when it is over; may be nil
 }
 
 // Tags says how far pages are read for their robots rules.

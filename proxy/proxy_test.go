@@ -166,7 +166,7 @@ func TestAnnotatesTags(t *testing.T) {
 		if body != zipped.String() {
 			t.Error("the compressed body was not passed on byte for byte")
 		}
-		resp, _ = w.do(http.MethodHead, origin+"/plain", nil)
+		resp, _ = w.do(http.MethodHead, origin+"/unseen", nil)
 		wantHeader(t, resp, headerMeta, "skipped;why=method")
 		wantHeader(t, resp, "Content-Length", fmt.Sprint(len(taggedPage)))
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,8 +43,39 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	}
 	resp.Body = body
 	x.Tags = tags.For(x.Decision.Tokens...)
+	p.remember(x, r, resp, tags)
 	annotate(resp.Header, x)
 	return resp
+}
+
+// remember keeps what a complete answer says for those that will have no head
+// to read, and adds to such an answer what was kept.
+func (p *Proxy) remember(x *Exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
+	switch {
+	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
+		if x.Head.State != "partial" { // a rule might have been missed
+			p.Remembered.Put(x.URL, tags, resp.Header)
+		}
+	case resp.StatusCode == http.StatusNotModified:
+		// The origin has just confirmed them, whatever their age.
+		if seen, ok := p.Remembered.Get(x.URL); ok {
+			x.recall(seen)
+		}
+	case r.Method == http.MethodHead && resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusPartialContent:
+		if seen, ok := p.Remembered.Get(x.URL); ok && time.Now().Before(seen.Until) {
+			x.recall(seen)
+		}
+	}
+}
+
+// recall adds the remembered rules that the answer itself does not repeat.
+func (x *Exchange) recall(seen *policy.Seen) {
+	x.Head = Head{State: "remembered", Age: time.Since(seen.At)}
+	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
+		if !slices.Contains(x.Tags, rule) {
+			x.Remembered = append(x.Remembered, rule)
+		}
+	}
 }
 
 // switchProtocols annotates a WebSocket's handshake. Its body is the

@@ -70,18 +70,15 @@ func (t scannerSide) Read(p []byte) (int, error) {
 }
 
 // scan reads a head and returns what was found, never failing: an error is a
-// head that was not read to its end.
+// head that was not read to its end. Where the body itself broke off there is
+// no Why, since the response does too.
 func (t *tee) scan(o htmlmeta.Options) htmlmeta.Result {
 	return outcome(htmlmeta.Scan(scannerSide{t}, o))
 }
 
 func outcome(res htmlmeta.Result, err error) htmlmeta.Result {
-	switch {
-	case res.Complete || res.Why != "":
-	case errors.Is(err, errLimit):
+	if errors.Is(err, errLimit) {
 		res.Why = "limit"
-	default:
-		res.Why = "encoding"
 	}
 	return res
 }

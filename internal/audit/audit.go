@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -120,8 +121,8 @@ func (l *Log) record(x *proxy.Exchange) Record {
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
-	for _, t := range x.Tags {
-		r.Tags = append(r.Tags, t.String())
+	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
+		r.Tags = append(r.Tags, rule.String())
 	}
 	d := x.Decision
 	if d == nil {

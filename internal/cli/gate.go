@@ -28,17 +28,18 @@ import (
 
 // A gate is everything that runs: this file is where it is put together.
 type gate struct {
-	config    *config.Config
-	log       *slog.Logger
-	authority *ca.Authority
-	clients   trust // the files by which clients trust the CA
-	store     policy.Store
-	engine    *policy.Engine
-	upstream  *proxy.Upstream
-	proxy     *proxy.Proxy
-	admin     *http.Server // nil if it is turned off
-	metrics   *metrics.Metrics
-	audit     *audit.Log
+	config     *config.Config
+	log        *slog.Logger
+	authority  *ca.Authority
+	clients    trust // the files by which clients trust the CA
+	store      policy.Store
+	engine     *policy.Engine
+	remembered *policy.Remembered
+	upstream   *proxy.Upstream
+	proxy      *proxy.Proxy
+	admin      *http.Server // nil if it is turned off
+	metrics    *metrics.Metrics
+	audit      *audit.Log
 
 	listener      net.Listener
 	adminListener net.Listener
@@ -94,6 +95,9 @@ func (g *gate) build(c *config.Config, out io.Writer, log *slog.Logger) error {
 	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, log, g.metrics.Fetch)); err != nil {
 		return err
 	}
+	if g.remembered, err = policy.NewRemembered(int64(c.Tags.CacheBytes)); err != nil {
+		return err
+	}
 	g.proxy = proxy.New(proxy.Options{
 		Engine:            g.engine,
 		Upstream:          g.upstream,
@@ -106,6 +110,7 @@ func (g *gate) build(c *config.Config, out io.Writer, log *slog.Logger) error {
 			MaxHeadBytes: int(c.Tags.MaxHeadBytes),
 			HeadTimeout:  c.Tags.HeadTimeout,
 		},
+		Remembered: g.remembered,
 		Limits: proxy.Limits{
 			MaxHeaderBytes:          int(c.Limits.MaxHeaderBytes),
 			HeaderTimeout:           c.Limits.HeaderTimeout,
@@ -166,6 +171,9 @@ func (g *gate) close() {
 	}
 	if g.engine != nil {
 		g.engine.Close()
+	}
+	if g.remembered != nil {
+		g.remembered.Close()
 	}
 	if g.upstream != nil {
 		g.upstream.Close()

@@ -1,0 +1,138 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+
+	"robotsgate/policy/robotstag"
+)
+
+// Remembered keeps the robots tags last seen for URLs, since an answer without
+// a page of its own (304, HEAD, 206) does not lift them
+// (draft-illyes-repext-03, caching of values). What has not been asked for
+// longest makes room when it is full.
+type Remembered struct {
+	front *ristretto.Cache[string, *Seen]
+
+	mu       sync.Mutex
+	recent   map[string]*Seen // ristretto may not have them yet
+	settling bool
+	closed   bool
+	waiting  atomic.Int64 // len(recent), to be looked at without the lock
+}
+
+// Seen is what one complete answer said. It is immutable.
+type Seen struct {
+	Tags  robotstag.Tags // for every scope
+	At    time.Time
+	Until time.Time // while the answer is fresh (RFC 9111, 4.2)
+}
+
+// unstatedLife is how long an answer counts as fresh that does not say.
+const unstatedLife = 24 * time.Hour
+
+// NewRemembered returns an empty memory of about so many bytes.
+func NewRemembered(bytes int64) (*Remembered, error) {
+	front, err := ristretto.NewCache(&ristretto.Config[string, *Seen]{
+		NumCounters: min(max(bytes/30, 10_000), 20_000_000), // ten for each page of 300 bytes
+		MaxCost:     bytes,
+		BufferItems: 64,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tags.cache_bytes: %w", err)
+	}
+	return &Remembered{front: front, recent: map[string]*Seen{}}, nil
+}
+
+// Get returns what was last seen at a URL.
+func (r *Remembered) Get(url string) (*Seen, bool) {
+	if r.waiting.Load() > 0 {
+		r.mu.Lock()
+		s := r.recent[url]
+		r.mu.Unlock()
+		if s != nil {
+			return s, true
+		}
+	}
+	return r.front.Get(url)
+}
+
+// Put remembers the tags of an answer with these headers.
+func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
+	now := time.Now()
+	life := lifetime(h, now)
+	if life < 0 {
+		life = unstatedLife
+	}
+	s := &Seen{Tags: tags, At: now, Until: now.Add(life)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.recent[url] = s
+	r.waiting.Store(int64(len(r.recent)))
+	r.front.Set(url, s, s.cost(url))
+	if !r.settling {
+		r.settling = true
+		go r.settle()
+	}
+}
+
+// settle lets go of what is recent once ristretto has it, or has refused it
+// with its queue empty, which is its way of saying that there is no room.
+func (r *Remembered) settle() {
+	for {
+		r.mu.Lock()
+		if len(r.recent) == 0 || r.closed {
+			r.settling = false
+			r.mu.Unlock()
+			return
+		}
+		batch := make(map[string]*Seen, len(r.recent))
+		for url, s := range r.recent {
+			batch[url] = s
+			// A full queue drops a Set, and of two in a row the first can stay.
+			if held, ok := r.front.Get(url); !ok || held != s {
+				r.front.Set(url, s, s.cost(url))
+			}
+		}
+		r.mu.Unlock()
+		r.front.Wait()
+		r.mu.Lock()
+		for url, s := range batch {
+			if r.recent[url] == s {
+				delete(r.recent, url)
+			}
+		}
+		r.waiting.Store(int64(len(r.recent)))
+		r.mu.Unlock()
+	}
+}
+
+// Close frees the memory. What is put after it is lost.
+func (r *Remembered) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.closed = true
+		r.front.Close()
+	}
+}
+
+// cost estimates the memory that s holds, in bytes.
+func (s *Seen) cost(url string) int64 {
+	n := 250 + len(url)
+	for _, r := range s.Tags.Rules {
+		n += 96 + len(r.Scope)
+	}
+	for _, u := range s.Tags.Unknown {
+		n += 16 + len(u)
+	}
+	return int64(n)
+}
