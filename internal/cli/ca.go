@@ -5,12 +5,14 @@ import (
 	"fmt"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/config"
 )
 
 // CA prints the certificate that clients must trust.
 type CA struct {
 	Configured
 	Bundle bool `help:"Print the system's roots and the CA together."`
+	Renew  bool `help:"Make a new CA first. Clients must then trust the new one, and a running gate be started again."`
 }
 
 // Help is shown by --help.
@@ -23,6 +25,11 @@ func (c *CA) Run(s Streams) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err
+	}
+	if c.Renew {
+		if err := renew(cfg); err != nil {
+			return err
+		}
 	}
 	authority, _, err := authorityOf(cfg)
 	if err != nil {
@@ -45,4 +52,16 @@ func (c *CA) Run(s Streams) error {
 		return fmt.Errorf("standard output: %w", err)
 	}
 	return nil
+}
+
+func renew(cfg *config.Config) error {
+	if cfg.HTTPS.CACert != "" {
+		return fmt.Errorf("--renew: https.ca_cert is your own CA; replace %s and https.ca_key yourself", cfg.HTTPS.CACert)
+	}
+	dir, err := config.DataDir(cfg)
+	if err != nil {
+		return err
+	}
+	_, err = ca.Renew(dir)
+	return err
 }
