@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,8 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 		}
 		c.Egress.Proxy = parent
+		// It may sign for origins itself, as a gate does; then this names its CA.
+		c.Egress.CAFile = cmp.Or(c.Egress.CAFile, getenv("SSL_CERT_FILE"))
 		return nil
 	}
 	return nil
