@@ -62,15 +62,16 @@ func (e *entry) cost(origin string) int64 {
 // store an exact map of what the store does not have yet. Ristretto may drop or
 // delay what it is given, which then costs a read of the store, never a fetch.
 type cache struct {
-	front    *ristretto.Cache[string, *entry]
 	store    Store
-	maxBytes int
+	maxBytes int // of a robots.txt
 	log      *slog.Logger
 
-	mu      sync.Mutex
+	mu      sync.RWMutex
+	front   *ristretto.Cache[string, *entry]
+	closed  bool              // ristretto panics when it is used during its Close
 	pending map[string]*entry // fetched, but not yet saved
-	closed  bool              // ristretto panics when set during its Close
-	waiting atomic.Int64      // len(pending), to be looked at without the lock
+	bytes   int64             // what pending holds
+	most    int64             // of bytes
 
 	wake    chan struct{}
 	ending  sync.Once
@@ -84,8 +85,9 @@ const (
 	saveEvery = 250 * time.Millisecond
 	// retrySave is the pause after a write that failed.
 	retrySave = 5 * time.Second
-	// maxPending bounds memory while the store can't be written.
-	maxPending = 20_000
+	// leastPending is how many bytes may wait for the store, if robots.cache_bytes
+	// is less: more than is fetched within saveEvery.
+	leastPending = 64 << 20
 )
 
 func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache, error) {
@@ -99,8 +101,8 @@ func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache,
 	}
 	c := &cache{
 		front: front, store: store, maxBytes: maxBytes, log: log,
-		pending: map[string]*entry{},
-		wake:    make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		pending: map[string]*entry{}, most: max(bytes, leastPending),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go c.saveLoop()
 	return c, nil
@@ -108,24 +110,21 @@ func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache,
 
 // quick returns an entry if it is in memory, else nil.
 func (c *cache) quick(origin string) *entry {
-	if c.waiting.Load() > 0 {
-		c.mu.Lock()
-		e := c.pending[origin]
-		c.mu.Unlock()
-		if e != nil {
-			return e
-		}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e := c.pending[origin]; e != nil || c.closed {
+		return e
 	}
 	e, _ := c.front.Get(origin)
 	return e
 }
 
-// load returns the newest entry of an origin, from the store if need be; nil
+// stored returns the newest entry of an origin, from the store if need be; nil
 // if nothing is known. It goes past ristretto, which may still hold an older one.
-func (c *cache) load(origin string) *entry {
-	c.mu.Lock()
+func (c *cache) stored(origin string) *entry {
+	c.mu.RLock()
 	e := c.pending[origin]
-	c.mu.Unlock()
+	c.mu.RUnlock()
 	if e != nil {
 		return e
 	}
@@ -133,30 +132,48 @@ func (c *cache) load(origin string) *entry {
 	if !ok {
 		return nil
 	}
-	e = newEntry(rec, c.maxBytes)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.keep(origin, e)
+	return newEntry(rec, c.maxBytes)
+}
+
+// load is stored, and keeps the entry in memory. Only the flight for an origin
+// may call it, lest it replaces what that has just put.
+func (c *cache) load(origin string) *entry {
+	e := c.stored(origin)
+	if e != nil {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		c.keep(origin, e)
+	}
 	return e
 }
 
 // put makes an entry the one that is found from now on.
 func (c *cache) put(origin string, e *entry) {
+	cost := e.cost(origin)
 	c.mu.Lock()
-	if len(c.pending) >= maxPending {
-		for o := range c.pending { // any will do: the store is failing
-			delete(c.pending, o)
+	c.forget(origin)
+	for o := range c.pending { // any will do: the store is failing
+		if c.bytes+cost <= c.most {
 			break
 		}
+		c.forget(o)
 	}
 	c.pending[origin] = e
-	c.waiting.Store(int64(len(c.pending)))
+	c.bytes += cost
 	c.keep(origin, e)
 	c.mu.Unlock()
 	c.nudge()
 }
 
-// keep hands an entry to ristretto. The caller holds the lock.
+// forget ends the wait of an entry for the store. The caller holds the lock.
+func (c *cache) forget(origin string) {
+	if e := c.pending[origin]; e != nil {
+		c.bytes -= e.cost(origin)
+		delete(c.pending, origin)
+	}
+}
+
+// keep hands an entry to ristretto. The caller holds the lock, or a reader's.
 func (c *cache) keep(origin string, e *entry) {
 	if !c.closed {
 		c.front.Set(origin, e, e.cost(origin))
@@ -197,13 +214,13 @@ func (c *cache) nudge() {
 // refused it. It returns false if the store can't be written; said is when that
 // was last reported.
 func (c *cache) save(said *time.Time) bool {
-	c.mu.Lock()
+	c.mu.RLock()
 	batch := make(map[string]*entry, len(c.pending))
 	records := make(map[string]Record, len(c.pending))
 	for o, e := range c.pending {
 		batch[o], records[o] = e, e.Record
 	}
-	c.mu.Unlock()
+	c.mu.RUnlock()
 	if len(batch) == 0 {
 		return true
 	}
@@ -225,9 +242,8 @@ func (c *cache) save(said *time.Time) bool {
 		if held, ok := c.front.Get(o); ok && held != e {
 			c.keep(o, e)
 		}
-		delete(c.pending, o)
+		c.forget(o)
 	}
-	c.waiting.Store(int64(len(c.pending)))
 	return true
 }
 

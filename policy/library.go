@@ -88,23 +88,29 @@ func (l *library) ask(ctx context.Context, origin, token, userAgent string) (Sta
 	}
 }
 
-// refresh fetches although what is known may still hold.
+// refresh fetches although what is known may still hold. A flight under way
+// may end without asking the origin, or have asked it before: then another one.
 func (l *library) refresh(ctx context.Context, origin, token, userAgent string) (Standing, error) {
-	select {
-	case res := <-l.join(origin, token, userAgent, force):
-		if res.Err != nil {
-			return Standing{}, res.Err
+	for asked := time.Now(); ; {
+		select {
+		case res := <-l.join(origin, token, userAgent, force):
+			if res.Err != nil {
+				return Standing{}, res.Err
+			}
+			e := res.Val.(*entry)
+			if s := e.newest(token); s != nil && !s.Fetched.Before(asked) {
+				return l.judge(e, s, time.Now()), nil
+			}
+		case <-ctx.Done():
+			return Standing{}, context.Cause(ctx)
 		}
-	case <-ctx.Done():
-		return Standing{}, context.Cause(ctx)
 	}
-	return l.ask(ctx, origin, token, userAgent)
 }
 
 func (l *library) known(origin string) (Record, bool) {
 	e := l.cache.quick(origin)
 	if e == nil {
-		e = l.cache.load(origin)
+		e = l.cache.stored(origin)
 	}
 	if e == nil {
 		return Record{}, false
@@ -132,11 +138,7 @@ const (
 
 // join takes part in the one flight for an origin, and starts it if there is none.
 func (l *library) join(origin, token, userAgent string, u urgency) <-chan singleflight.Result {
-	key := origin
-	if u == force {
-		key += " again" // a flight under way may end without asking
-	}
-	return l.flights.DoChan(key, func() (val any, err error) {
+	return l.flights.DoChan(origin, func() (val any, err error) {
 		// singleflight would end the process.
 		defer func() {
 			if p := recover(); p != nil {
@@ -208,10 +210,7 @@ func (l *library) count(s *Snapshot, rec *Record, token string) {
 		return
 	}
 	s.Since = s.Fetched
-	before := rec.Last
-	if own := rec.Bound[token]; own != nil && (before == nil || own.Fetched.After(before.Fetched)) {
-		before = own
-	}
+	before := rec.newest(token)
 	if before != nil && !before.good() && l.robots.class(before) == class {
 		s.Since = before.Since
 		s.Failures = before.Failures

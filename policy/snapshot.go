@@ -72,6 +72,15 @@ func (r *Record) LastIsGood() bool {
 	return r.Good != nil && r.Last != nil && r.Last.Fetched.Equal(r.Good.Fetched) && r.Last.good()
 }
 
+// newest returns the last answer to a crawler, its own or the origin's; nil
+// without any.
+func (r *Record) newest(token string) *Snapshot {
+	if own := r.Bound[token]; own != nil && (r.Last == nil || own.Fetched.After(r.Last.Fetched)) {
+		return own
+	}
+	return r.Last
+}
+
 // Size estimates the memory that the record holds, in bytes, without bodies.
 func (r *Record) Size() int {
 	n := 0

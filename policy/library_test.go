@@ -1,0 +1,348 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const example = "https://example.com/robots.txt"
+
+// slow answers after a while.
+func slow(wait time.Duration, answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		select {
+		case <-time.After(wait):
+			return answer(r)
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+}
+
+// crowd counts how many requests to an origin are under way at once.
+type crowd struct {
+	http.RoundTripper
+	now, most atomic.Int64
+}
+
+func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := c.now.Add(1)
+	defer c.now.Add(-1)
+	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+func TestThousandAtOnce(t *testing.T) {
+	for _, test := range []struct{ answer, want string }{
+		{"HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /\n", "deny rule fresh"},
+		{"HTTP/1.1 404 Not Found\n\n", "allow unavailable unavailable"},
+		{"HTTP/1.1 503 Oops\n\n", "deny unreachable unreachable"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			web := newOrigins()
+			web.serve(example, slow(time.Second, raw(test.answer)))
+			e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+			defer e.Close()
+			var wg sync.WaitGroup
+			for i := range 1000 {
+				wg.Go(func() {
+					r := asks(t, fmt.Sprintf("https://example.com/%d", i), "Bot/1.0")
+					if got := verdict(e.Decide(t.Context(), r)); got != test.want {
+						t.Errorf("got %q, want %q", got, test.want)
+					}
+				})
+			}
+			wg.Wait()
+			if got := web.fetched(); len(got) != 1 {
+				t.Errorf("%s: %d fetches, want 1", test.want, len(got))
+			}
+		})
+	}
+}
+
+// TestManyTokens: each product token that an answer binds asks for itself, but
+// never two at once, and a bounded number of answers is kept.
+func TestManyTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, slow(time.Second, raw("HTTP/1.1 403 Forbidden\n\n")))
+		c := &crowd{RoundTripper: web}
+		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
+		defer e.Close()
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				r := asks(t, "https://example.com/", "Bot"+strings.Repeat("x", i%10+1)+"/1.0")
+				if got, want := verdict(e.Decide(t.Context(), r)), "allow unavailable unavailable"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+		wg.Wait()
+		if got := web.fetched(); len(got) != 10 || c.most.Load() != 1 {
+			t.Errorf("got %d fetches, %d at once, want 10, 1", len(got), c.most.Load())
+		}
+		for i := range 100 {
+			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))
+		}
+		if rec, _ := e.Known("https://example.com"); len(rec.Bound) != maxBound {
+			t.Errorf("%d crawlers' own answers are kept, want %d", len(rec.Bound), maxBound)
+		}
+	})
+}
+
+// TestLeaving: the fetch serves all who wait, so none of them ends it.
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
+		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		defer e.Close()
+		r := asks(t, "https://example.com/", "Bot/1.0")
+		var wg sync.WaitGroup
+		for _, test := range []struct {
+			patience time.Duration
+			want     string
+		}{
+			{time.Second, "error deadline"}, // who asks first leaves first
+			{2 * time.Second, "error deadline"},
+			{time.Minute, "deny rule fresh"},
+		} {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+				defer cancel()
+				if got := verdict(e.Decide(ctx, r)); got != test.want {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if got := web.fetched(); len(got) != 1 {
+			t.Errorf("%d fetches, want 1", len(got))
+		}
+		// Even where nobody is left the answer is kept.
+		web.serve("https://b.example/robots.txt", slow(5*time.Second, rules("")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e.Decide(ctx, asks(t, "https://b.example/", "Bot/1.0"))
+		time.Sleep(6 * time.Second)
+		if _, ok := e.Known("https://b.example"); !ok {
+			t.Error("the answer is lost")
+		}
+	})
+}
+
+// TestNobodyWaits for a renewal in the background, and there is only one.
+func TestNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
+		c := &crowd{RoundTripper: web}
+		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
+		defer e.Close()
+		r := asks(t, "https://example.com/", "Bot/1.0")
+		e.Decide(t.Context(), r)
+		time.Sleep(23 * time.Hour)
+		before := time.Now()
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				if got, want := verdict(e.Decide(t.Context(), r)), "deny rule fresh"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(before); took != 0 {
+			t.Errorf("requests waited %v for a renewal", took)
+		}
+		time.Sleep(6 * time.Second)
+		if d, _ := e.Decide(t.Context(), r); d.Robots.Age > 5*time.Second {
+			t.Errorf("age %v after the renewal", d.Robots.Age)
+		}
+		if got := web.fetched(); len(got) != 2 || c.most.Load() != 1 {
+			t.Errorf("%d fetches, %d at once, want 2, 1", len(got), c.most.Load())
+		}
+	})
+}
+
+// TestRefresh asks the origin in any case, but never beside another fetch.
+func TestRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, slow(2*time.Second, rules("User-agent: *\nDisallow: /\n")))
+		c := &crowd{RoundTripper: web}
+		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
+		defer e.Close()
+		r := asks(t, "https://example.com/", "Bot/1.0")
+		var wg sync.WaitGroup
+		wg.Go(func() { e.Decide(t.Context(), r) })
+		time.Sleep(time.Second)
+		for range 10 {
+			wg.Go(func() {
+				asked := time.Now()
+				st, err := e.Refresh(t.Context(), r)
+				if err != nil || st.State != Fresh || st.File == nil || st.Snapshot.Fetched.Before(asked) {
+					t.Errorf("got %+v, %v", st, err)
+				}
+			})
+		}
+		wg.Wait()
+		// The fetch that was under way had its answer after they asked, so it counts.
+		if got := web.fetched(); len(got) != 1 || c.most.Load() != 1 {
+			t.Errorf("%d fetches, %d at once, want 1, 1", len(got), c.most.Load())
+		}
+		if _, err := e.Refresh(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if got := web.fetched(); len(got) != 1 {
+			t.Errorf("%d fetches, want 1", len(got))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := e.Refresh(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want deadline exceeded", err)
+		}
+		web.serve(example, failures["inward"])
+		time.Sleep(2 * time.Second)
+		if _, err := e.Refresh(t.Context(), r); !errors.Is(err, ErrProhibited) {
+			t.Errorf("got %v, want ErrProhibited", err)
+		}
+	})
+}
+
+// TestClose ends flights: who waits for one gets an error, and what was cut
+// short is not taken for the origin's failure.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, s := newOrigins(), newDurable()
+		web.serve(example, slow(5*time.Second, rules("")))
+		web.serve("https://b.example/robots.txt", rules(""))
+		e := engineFor(t, defaults(), web, s, io.Discard)
+		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "error other"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+		synctest.Wait()
+		e.Close()
+		wg.Wait()
+		if _, ok := s.Load("https://example.com"); ok {
+			t.Error("a fetch that was cut short is kept")
+		}
+		if _, ok := s.Load("https://b.example"); !ok {
+			t.Error("what was fetched before is not saved")
+		}
+		// Late requests find nothing, and end nothing.
+		_, err := e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want canceled", err)
+		}
+		e.Refresh(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
+		e.Known("https://b.example")
+		if n := len(web.fetched()); n != 2 {
+			t.Errorf("%d fetches, want 2", n)
+		}
+		e.Close()
+	})
+}
+
+// TestCloseBetweenRequests is for the race detector: a reload closes an engine
+// that requests still use.
+func TestCloseBetweenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, rules("User-agent: *\nDisallow: /\n"))
+		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		r := asks(t, "https://example.com/", "Bot/1.0")
+		e.Decide(t.Context(), r)
+		time.Sleep(time.Second) // saved: from now on it comes from ristretto
+		var wg sync.WaitGroup
+		begun := make(chan struct{})
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 5000 {
+					e.Decide(t.Context(), r)
+					if g == 0 && i == 500 {
+						close(begun)
+					}
+				}
+			})
+		}
+		<-begun
+		e.Close()
+		wg.Wait()
+	})
+}
+
+// TestPanic in a RoundTripper is an error for those who wait, and logged.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, func(*http.Request) (*http.Response, error) { time.Sleep(time.Second); panic("oops") })
+		var log bytes.Buffer
+		e := engineFor(t, defaults(), web, newDurable(), &log)
+		defer e.Close()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				_, err := e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
+				if want := "fetch https://example.com/robots.txt: internal error"; err == nil || err.Error() != want {
+					t.Errorf("got %v, want %s", err, want)
+				}
+			})
+		}
+		wg.Wait()
+		if got := log.String(); strings.Count(got, "oops") != 1 || !strings.Contains(got, "origin=https://example.com") {
+			t.Errorf("log: %s", got)
+		}
+	})
+}
+
+func TestOnFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		var got []string
+		e, err := New(Config{
+			Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler),
+			OnFetch: func(f Fetch) { got = append(got, fmt.Sprint(f.Origin, " ", f.Outcome, " ", f.Took)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for name, answer := range map[string]func(*http.Request) (*http.Response, error){
+			"fresh":       slow(time.Second, rules("")),
+			"unavailable": raw("HTTP/1.1 410 Gone\n\n"),
+			"unreachable": failures["silent"],
+			"error":       failures["nohost"],
+		} {
+			web.serve("https://"+name+".example/robots.txt", answer)
+		}
+		for _, name := range []string{"fresh", "unavailable", "unreachable", "error", "fresh"} {
+			e.Decide(t.Context(), asks(t, "https://"+name+".example/", "Bot/1.0"))
+		}
+		want := "https://fresh.example fresh 1s, https://unavailable.example unavailable 0s, " +
+			"https://unreachable.example unreachable 10s, https://error.example error 0s"
+		if strings.Join(got, ", ") != want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+		}
+	})
+}
