@@ -71,8 +71,8 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
 	}
-	p.open.add(conn)
-	defer p.open.remove(conn)
+	p.silent.add(conn)
+	defer p.silent.remove(conn)
 	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r)}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))

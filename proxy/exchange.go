@@ -85,7 +85,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request, w *recorder) {
 	cause := recover()
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
-		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "url", x.URL, "panic", cause, "stack", string(debug.Stack()))
+		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
 		if !w.wrote {
 			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(w, r, x)
 			cause = nil

@@ -65,7 +65,8 @@ type Proxy struct {
 	inner    *http.Server // what they find inside their tunnels
 	tunnels  *feed        // from CONNECT to inner
 	tls      *tls.Config  // towards clients
-	open     openConns    // hijacked connections, for Shutdown
+	open     openConns    // connections in use that net/http has handed over, for Shutdown
+	silent   openConns    // tunnels whose client has said nothing yet
 	crowd    crowd        // who has how many connections
 }
 
@@ -132,6 +133,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 // Shutdown stops accepting, lets requests in flight finish until ctx ends, then
 // closes everything.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.silent.close() // no request is in flight there
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })

@@ -118,7 +118,7 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, resp *http.Response, 
 	go func() {
 		defer func() {
 			if cause := recover(); cause != nil { // it would end the process
-				p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "url", x.URL, "panic", cause)
+				p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause)
 				done <- htmlmeta.Result{Why: "encoding"}
 			}
 		}()

@@ -77,6 +77,7 @@ func NewUpstream(e Egress) *Upstream {
 	}
 	if e.Parent != nil {
 		u.transport.Proxy = http.ProxyURL(e.Parent)
+		u.transport.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
 	}
 	return u
 }
@@ -140,7 +141,7 @@ func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, e
 	}
 	if u.parent.Scheme == "https" {
 		c := u.tls.Clone()
-		c.ServerName = u.parent.Hostname()
+		c.ServerName, c.NextProtos = u.parent.Hostname(), nil // Transport has added h2
 		conn = tls.Client(conn, c)
 	}
 	if err := connectThrough(conn, u.parent, address, u.direct.Timeout); err != nil {

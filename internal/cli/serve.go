@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 	"os/signal"
 	"syscall"
 
@@ -55,6 +57,25 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", vars.line())
 
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ignoreHangup(ctx, log)
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
 	return g.run(ctx)
+}
+
+// ignoreHangup answers SIGHUP, by which daemons are told to reload, with words
+// instead of the process's end.
+func ignoreHangup(ctx context.Context, log *slog.Logger) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-hangup:
+				log.Warn("this version can't reload its configuration; restart it to apply changes")
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 }
