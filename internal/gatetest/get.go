@@ -68,7 +68,11 @@ func (r *request) do(w io.Writer) error {
 	req.Header.Set("User-Agent", r.agent)
 	for _, line := range r.headers {
 		name, value, _ := strings.Cut(line, ":")
-		req.Header.Add(name, strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); name == "Host" {
+			req.Host = value
+		} else {
+			req.Header.Add(name, value)
+		}
 	}
 	client := http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse

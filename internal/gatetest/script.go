@@ -26,7 +26,8 @@ import (
 //	terminate NAME       end it as service managers do; it must end well
 //	kill9 NAME           end it as a power cut does
 //	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
-//	                     none); print status, headers and body
+//	                     none); print status, headers and body. TLS is trusted if the CA in
+//	                     $GATE_CA has signed it, which serve sets to the gate's.
 //	waitfor FILE REGEXP  wait until FILE matches
 //	pass DURATION        let time pass
 //	gzip FILE FILE       compress
@@ -131,7 +132,9 @@ func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
 func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := parseRequest(append([]string{"-x", ts.Getenv("GATE")}, args...))
 	ts.Check(err)
-	r.caFile = ts.Getenv("GATE_CA")
+	if ca := ts.Getenv("GATE_CA"); ca != "" {
+		r.caFile = ts.MkAbs(ca)
+	}
 	if r.output != "" {
 		r.output = ts.MkAbs(r.output)
 	}
