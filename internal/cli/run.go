@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"os/exec"
@@ -82,8 +83,8 @@ func (r *Run) Run(ctx Context, s Streams) error {
 func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 	c.Listen, c.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	c.Limits.ShutdownDelay = 0
-	if c.Log.Level < levelQuiet {
-		c.Log.Level = levelQuiet // the terminal is the command's
+	if c.Log.Level < slog.LevelWarn {
+		c.Log.Level = slog.LevelWarn // the terminal is the command's
 	}
 	if r.Token != "" {
 		if err := c.SetProductToken(r.Token); err != nil {
