@@ -2,36 +2,103 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/net/http2"
+
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
+
+// patience bounds every wait for something that should come at once.
+const patience = 10 * time.Second
+
+// names is all that resolves in these tests, beside what /etc/hosts says. The
+// origins' certificate is for every name below example.com.
+var names = map[string][]string{
+	"loop.example.com.":     {"127.0.0.1"},
+	"metadata.example.com.": {"169.254.169.254"},
+	"mixed.example.com.":    {"10.9.9.9", "127.0.0.1"},
+}
+
+// TestMain keeps the tests from asking the machine's DNS.
+func TestMain(m *testing.M) {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go resolve(server)
+		return client, nil
+	}}
+	m.Run()
+}
+
+// resolve answers one question as a DNS server does over TCP.
+func resolve(conn net.Conn) {
+	defer conn.Close()
+	var length [2]byte
+	if _, err := io.ReadFull(conn, length[:]); err != nil {
+		return
+	}
+	query := make([]byte, int(length[0])<<8|int(length[1]))
+	if _, err := io.ReadFull(conn, query); err != nil {
+		return
+	}
+	var msg dnsmessage.Message
+	if err := msg.Unpack(query); err != nil || len(msg.Questions) != 1 {
+		return
+	}
+	q := msg.Questions[0]
+	msg.Header = dnsmessage.Header{ID: msg.ID, Response: true, RecursionAvailable: true}
+	msg.Additionals = nil
+	addrs, known := names[q.Name.String()]
+	if !known {
+		msg.RCode = dnsmessage.RCodeNameError
+	}
+	for _, a := range addrs {
+		if q.Type == dnsmessage.TypeA {
+			msg.Answers = append(msg.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class},
+				Body:   &dnsmessage.AResource{A: netip.MustParseAddr(a).As4()},
+			})
+		}
+	}
+	answer, err := msg.Pack()
+	if err != nil {
+		return
+	}
+	conn.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...))
+}
 
 // A world is a gate between two origins, one in clear and one in TLS, that both
 // serve what handler says, and what they saw.
 type world struct {
 	t           *testing.T
 	gate        *Proxy
-	addr        string // of the gate
-	http, https string // the origins
-	roots       *x509.CertPool
+	addr        string         // of the gate
+	http, https string         // the origins
+	roots       *x509.CertPool // with the gate's CA
+	originRoots *x509.CertPool // of the origin in TLS, which only passed-through clients see
 
 	mu        sync.Mutex
 	seen      []*http.Request
@@ -47,6 +114,10 @@ type options struct {
 	egress  func(*Egress)
 	handler http.HandlerFunc
 	robots  string
+	// robotsTxt serves robots.txt instead of handing out robots.
+	robotsTxt http.HandlerFunc
+	parent    *parent // the proxy that all goes through
+	listen    string  // address; default: a port of 127.0.0.1
 }
 
 const exampleRobots = "User-agent: *\nDisallow: /private/\nAllow: /private/open\nCrawl-delay: 2.5\n"
@@ -61,7 +132,11 @@ func newWorld(t *testing.T, o options) *world {
 		w.mu.Lock()
 		w.seen = append(w.seen, r)
 		w.mu.Unlock()
-		if r.URL.Path == "/robots.txt" {
+		switch {
+		case r.URL.Path == "/robots.txt" && o.robotsTxt != nil:
+			o.robotsTxt(rw, r)
+			return
+		case r.URL.Path == "/robots.txt":
 			io.WriteString(rw, w.robots)
 			return
 		}
@@ -71,32 +146,39 @@ func newWorld(t *testing.T, o options) *world {
 		}
 		fmt.Fprintf(rw, "hello from %s", r.RequestURI)
 	})
-	plain := httptest.NewServer(origin)
-	secure := httptest.NewUnstartedServer(origin)
+	plain, secure := httptest.NewUnstartedServer(origin), httptest.NewUnstartedServer(origin)
+	for _, s := range []*httptest.Server{plain, secure} {
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that break off are part of the tests
+	}
+	plain.Start()
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
 	w.http, w.https = plain.URL, secure.URL
 
-	originRoots := x509.NewCertPool()
-	originRoots.AddCert(secure.Certificate())
+	w.originRoots = x509.NewCertPool()
+	w.originRoots.AddCert(secure.Certificate())
 	egress := Egress{
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Roots:        originRoots, DialTimeout: 5 * time.Second, ResponseHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Roots:        w.originRoots, DialTimeout: 5 * time.Second, ResponseHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+	}
+	if o.parent != nil {
+		o.parent.leadTo(host(plain.URL), host(secure.URL))
+		egress.Parent = o.parent.url
 	}
 	if o.egress != nil {
 		o.egress(&egress)
 	}
 	upstream := NewUpstream(egress)
 	t.Cleanup(upstream.Close)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	config := policy.Config{
 		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},
 		Robots:    policy.Robots{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour, AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20},
 		Transport: upstream,
 		Store:     store.NewMemory(1 << 20),
-		Log:       log,
+		Log:       logger,
 	}
 	if o.engine != nil {
 		o.engine(&config)
@@ -123,7 +205,7 @@ func newWorld(t *testing.T, o options) *world {
 		UnreachableStatus: 403,
 		Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
 		Limits:            Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxConnections: 1000},
-		Log:               log,
+		Log:               logger,
 		Done: func(x *Exchange) {
 			w.mu.Lock()
 			w.exchanges = append(w.exchanges, x)
@@ -135,7 +217,7 @@ func newWorld(t *testing.T, o options) *world {
 		o.gate(&opts)
 	}
 	w.gate = New(opts)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", cmp.Or(o.listen, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +235,19 @@ func newWorld(t *testing.T, o options) *world {
 	return w
 }
 
-// client returns a client behind the gate.
-func (w *world) client() *http.Client {
+// client returns a client behind the gate. It speaks HTTP/2 inside TLS.
+func (w *world) client() *http.Client { return w.clientVia("http", w.addr, true) }
+
+// clientVia returns a client whose proxy is the gate, reached by this scheme
+// and address.
+func (w *world) clientVia(scheme, addr string, http2 bool) *http.Client {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetHTTP2(http2)
 	tr := &http.Transport{
-		Proxy:              http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr}),
+		Proxy:              http.ProxyURL(&url.URL{Scheme: scheme, Host: addr}),
 		TLSClientConfig:    &tls.Config{RootCAs: w.roots},
-		ForceAttemptHTTP2:  true,
+		Protocols:          &p,
 		DisableCompression: true,
 	}
 	w.t.Cleanup(tr.CloseIdleConnections)
@@ -173,24 +262,88 @@ func (w *world) get(url string, headers ...string) (*http.Response, string) {
 
 func (w *world) do(method, url string, body io.Reader, headers ...string) (*http.Response, string) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), method, url, body)
+	return send(w.t, w.client(), method, url, body, headers...)
+}
+
+// send makes a request as ExampleBot and returns the response with its body read.
+func send(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	req.Header.Set("User-Agent", "ExampleBot/1.0")
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
-	resp, err := w.client().Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		w.t.Fatalf("%s %s: %v", method, url, err)
+		t.Fatalf("%s %s: %v", method, url, err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		w.t.Fatalf("%s %s: %v", method, url, err)
+		t.Fatalf("%s %s: %v", method, url, err)
 	}
 	return resp, string(b)
+}
+
+// A way is how requests reach the gate: in clear, or inside a tunnel in either
+// version of HTTP.
+type way struct {
+	name   string
+	origin string
+	client *http.Client
+}
+
+// ways runs a test over each of them: all must be treated alike.
+func (w *world) ways(t *testing.T, f func(t *testing.T, v way)) {
+	t.Helper()
+	for _, v := range []way{
+		{"http", w.http, w.clientVia("http", w.addr, false)},
+		{"https HTTP/1.1", w.https, w.clientVia("http", w.addr, false)},
+		{"https HTTP/2", w.https, w.clientVia("http", w.addr, true)},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			f(t, v)
+			v.client.CloseIdleConnections()
+		})
+	}
+}
+
+func (v way) get(t *testing.T, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	return send(t, v.client, http.MethodGet, v.origin+path, nil, headers...)
+}
+
+// next returns the record of the next exchange that ends.
+func (w *world) next(t *testing.T) *Exchange {
+	t.Helper()
+	return receive(t, w.done, "the record of an exchange")
+}
+
+// receive waits for what a channel brings.
+func receive[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s did not come", what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that no channel tells of.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not so within %v: %s", patience, what)
+		}
+	}
 }
 
 // arrived returns the requests that reached an origin, but for robots.txt.
@@ -213,18 +366,40 @@ func (w *world) last() *http.Request {
 	return w.seen[len(w.seen)-1]
 }
 
-// raw sends bytes to the gate and returns all that it answers until it closes.
+// count returns how many requests reached an origin, those for robots.txt included.
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
+}
+
+// raw sends bytes to the gate and returns its answer: one response, or all that
+// comes where the gate closes the connection behind it.
 func (w *world) raw(request string) string {
 	w.t.Helper()
 	conn := w.dial()
 	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
 	io.WriteString(conn, request)
-	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	answer, err := io.ReadAll(conn)
-	if err != nil && len(answer) == 0 {
-		w.t.Fatalf("%q: %v", request, err)
+	return readAnswer(w.t, conn, request)
+}
+
+func readAnswer(t *testing.T, conn net.Conn, request string) string {
+	t.Helper()
+	var answer bytes.Buffer
+	method, _, _ := strings.Cut(request, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &answer)), &http.Request{Method: method})
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
 	}
-	return string(answer)
+	if err == nil && !resp.Close {
+		return answer.String()
+	}
+	io.Copy(&answer, conn)
+	if answer.Len() == 0 {
+		t.Fatalf("%q: no answer: %v", request, err)
+	}
+	return answer.String()
 }
 
 func (w *world) dial() net.Conn {
@@ -241,11 +416,18 @@ func (w *world) tunnel(target string) net.Conn {
 	w.t.Helper()
 	conn := w.dial()
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
-	resp, err := http.ReadResponse(bufio.NewReaderSize(oneByte{conn}, 16), nil)
+	conn.SetDeadline(time.Now().Add(patience))
+	defer conn.SetDeadline(time.Time{})
+	resp, err := readHead(conn)
 	if err != nil || resp.StatusCode != 200 {
 		w.t.Fatalf("CONNECT %s: %v %v", target, resp, err)
 	}
 	return conn
+}
+
+// readHead reads a response's head and not a byte more.
+func readHead(conn net.Conn) (*http.Response, error) {
+	return http.ReadResponse(bufio.NewReaderSize(oneByte{conn}, 16), &http.Request{Method: http.MethodConnect})
 }
 
 // oneByte keeps a reader from taking more than it needs.
@@ -258,15 +440,36 @@ func (w *world) secure(target, sni, request string) string {
 	w.t.Helper()
 	conn := tls.Client(w.tunnel(target), &tls.Config{RootCAs: w.roots, ServerName: sni})
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, request); err != nil {
 		w.t.Fatal(err)
 	}
-	answer, err := io.ReadAll(conn)
-	if err != nil && len(answer) == 0 {
-		w.t.Fatal(err)
+	return readAnswer(w.t, conn, request)
+}
+
+// http2 speaks HTTP/2 over TLS inside a tunnel.
+func (w *world) http2(t *testing.T, target, sni string) *http2.ClientConn {
+	t.Helper()
+	conn := tls.Client(w.tunnel(target), &tls.Config{RootCAs: w.roots, ServerName: sni, NextProtos: []string{"h2"}})
+	if err := conn.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	return string(answer)
+	cc, err := (&http2.Transport{}).NewClientConn(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cc.Close() })
+	return cc
+}
+
+// wantClosed fails unless the other side ends the connection, saying no more.
+func wantClosed(t *testing.T, conn net.Conn) {
+	t.Helper()
+	conn.SetReadDeadline(time.Now().Add(patience))
+	rest, err := io.ReadAll(conn)
+	if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection is not closed: read %q, %v", rest, err)
+	}
 }
 
 func statusOf(answer string) string {
