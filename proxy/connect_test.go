@@ -1,0 +1,493 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// eager sends the head of a CONNECT together with what comes first inside it.
+type eager struct {
+	net.Conn
+	head string
+	once sync.Once
+}
+
+func (e *eager) Write(p []byte) (int, error) {
+	if e.head == "" {
+		return e.Conn.Write(p)
+	}
+	both := append([]byte(e.head), p...)
+	e.head = ""
+	_, err := e.Conn.Write(both)
+	return len(p), err
+}
+
+func (e *eager) Read(p []byte) (n int, err error) {
+	e.once.Do(func() { _, err = readHead(e.Conn) })
+	if err != nil {
+		return 0, err
+	}
+	return e.Conn.Read(p)
+}
+
+// pieces sends every byte on its own.
+type pieces struct{ net.Conn }
+
+func (c pieces) Write(p []byte) (int, error) {
+	for i := range p {
+		if n, err := c.Conn.Write(p[i : i+1]); err != nil {
+			return i + n, err
+		}
+	}
+	return len(p), nil
+}
+
+// Whatever the form of CONNECT, and however the bytes come, what is inside is
+// served: several requests, each judged by its path.
+func TestConnect(t *testing.T) {
+	for _, c := range []struct {
+		name, head string // %s: host and port
+		together   bool
+		pieces     bool
+	}{
+		{name: "usual", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n"},
+		{name: "HTTP/1.0 without any header", head: "CONNECT %s HTTP/1.0\r\n\r\n"},
+		{name: "Host without port", head: "CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"},
+		{name: "Host of another", head: "CONNECT %s HTTP/1.1\r\nHost: other.example\r\n\r\n"},
+		{name: "Connection: close", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nConnection: close\r\n\r\n"},
+		{name: "Proxy-Connection: close", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nProxy-Connection: close\r\n\r\n"},
+		{name: "with a length", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nContent-Length: 0\r\n\r\n"},
+		{name: "together with the ClientHello", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", together: true},
+		{name: "together, HTTP/1.0", head: "CONNECT %s HTTP/1.0\r\n\r\n", together: true},
+		{name: "in pieces", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", pieces: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			conn := w.dial()
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(patience))
+			if c.pieces {
+				conn = pieces{conn}
+			}
+			head := fmt.Sprintf(c.head, host(w.https))
+			if c.together {
+				conn = &eager{Conn: conn, head: head}
+			} else {
+				io.WriteString(conn, head)
+				resp, err := readHead(conn)
+				if err != nil || resp.StatusCode != 200 || len(resp.Header) > 0 {
+					t.Fatalf("CONNECT: %v %v", resp, err)
+				}
+			}
+			inside := tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			r := bufio.NewReader(inside)
+			for _, step := range []struct {
+				path string
+				want int
+			}{{"/1", 200}, {"/private/2", 403}, {"/3", 200}} {
+				fmt.Fprintf(inside, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", step.path, host(w.https))
+				resp, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantStatus(t, resp, step.want)
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantArrived(t, w, "GET /1", "GET /3")
+		})
+	}
+}
+
+func TestConnectTargets(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, target := range []string{"example.com", "example.com:", ":443", "127.0.0.1", "[::1]", "example.com:0", "example.com:65536", "example.com:https",
+		"user@example.com:443", "user:pw@example.com:443", "[::1", "[fe80::1%25eth0]:443", "::1:443", "0x7f.1:443", "exa%6dple.com:443", "/", "*", "https://example.com", "a b:443"} {
+		answer := w.raw("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if statusOf(answer) != "400" {
+			t.Errorf("CONNECT %s: got %q, want a 400", target, answer)
+		}
+	}
+	if n := w.count(); n > 0 {
+		t.Errorf("%d requests reached an origin", n)
+	}
+}
+
+func TestConnectIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6: ", err)
+	}
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			io.WriteString(rw, exampleRobots)
+			return
+		}
+		fmt.Fprint(rw, r.Host)
+	}))
+	origin.Listener.Close()
+	origin.Listener = l
+	origin.StartTLS()
+	defer origin.Close()
+	w := newWorld(t, options{egress: func(e *Egress) { e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("::1/128")} }})
+	for path, want := range map[string]int{"/": 200, "/private/": 403} {
+		resp, body := w.get(origin.URL + path)
+		wantStatus(t, resp, want)
+		if want == 200 && body != host(origin.URL) {
+			t.Errorf("Host: got %q, want %q", body, host(origin.URL))
+		}
+	}
+}
+
+// A client that says nothing in its tunnel, or stops in the middle, is not
+// waited for without end.
+func TestSilentTunnel(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 300 * time.Millisecond }})
+	t.Run("silences", func(t *testing.T) { // ends when all of them have
+		for name, said := range map[string]string{
+			"nothing":               "",
+			"a byte of TLS":         "\x16",
+			"half a ClientHello":    "\x16\x03\x01\x02\x00\x01\x00",
+			"half a request's head": "GET / HTTP/1.1\r\nHos",
+			"a head without an end": "GET / HTTP/1.1\r\nHost: x\r\n",
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				conn := w.tunnel(host(w.https))
+				defer conn.Close()
+				io.WriteString(conn, said)
+				wantClosed(t, conn)
+			})
+		}
+		t.Run("TLS, then nothing", func(t *testing.T) {
+			t.Parallel()
+			conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			defer conn.Close()
+			conn.Handshake()
+			wantClosed(t, conn)
+		})
+	})
+	if n := w.count(); n > 0 {
+		t.Errorf("%d requests reached an origin", n)
+	}
+}
+
+// What is neither TLS nor HTTP gets an answer that ends.
+func TestGarbageInTunnel(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, garbage := range []string{"\x00\x01\x02\x03\r\n\r\n", "SSH-2.0-OpenSSH_9.6\r\n\r\n", "\r\n\r\n\r\n", "HELO mail.example\r\n\r\n"} {
+		conn := w.tunnel(host(w.https))
+		conn.SetDeadline(time.Now().Add(patience))
+		io.WriteString(conn, garbage)
+		answer, err := io.ReadAll(conn)
+		if statusOf(string(answer)) != "400" || err != nil {
+			t.Errorf("%q: got %q, %v, want a 400 and the end", garbage, answer, err)
+		}
+		conn.Close()
+	}
+	// TLS that is none: an alert, and the end.
+	conn := w.tunnel(host(w.https))
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	io.WriteString(conn, "\x16\x03\x01\x00\x05hello")
+	if answer, err := io.ReadAll(conn); err != nil || len(answer) > 0 && answer[0] != 0x15 {
+		t.Errorf("broken TLS: got %q, %v", answer, err)
+	}
+	if n := w.count(); n > 0 {
+		t.Errorf("%d requests reached an origin", n)
+	}
+}
+
+// Some clients open a tunnel for http too, and speak HTTP in clear in it.
+func TestClearTextInTunnel(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		w := newWorld(t, options{})
+		target := host(w.http)
+		conn := w.dial()
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(patience))
+		head := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nConnection: close\r\n\r\n"
+		if together {
+			conn = &eager{Conn: conn, head: head}
+		} else {
+			io.WriteString(conn, head)
+			if resp, err := readHead(conn); err != nil || resp.StatusCode != 200 {
+				t.Fatalf("CONNECT: %v %v", resp, err)
+			}
+		}
+		r := bufio.NewReader(conn)
+		for _, step := range []struct {
+			request string
+			want    int
+		}{
+			{"GET /1 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 200},
+			{"GET /private/2 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 403},
+			{"GET " + w.http + "/3 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 200},
+			{"GET /4 HTTP/1.1\r\nHost: other.example\r\n\r\n", 421},
+			{"GET http://other.example/5 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 400},
+			{"GET " + w.https + "/6 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 400},
+			{"GET /7 HTTP/1.0\r\n\r\n", 200}, // no Host is needed, and the connection ends
+		} {
+			io.WriteString(conn, step.request)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("%q: %v", step.request, err)
+			}
+			if resp.StatusCode != step.want {
+				t.Errorf("%q: got %d, want %d", step.request, resp.StatusCode, step.want)
+			}
+			io.Copy(io.Discard, resp.Body)
+		}
+		wantClosed(t, conn)
+		wantArrived(t, w, "GET /1", "GET /3", "GET /7")
+		for range 7 {
+			if x := w.next(t); !x.Tunnel {
+				t.Errorf("%s: not marked as inside a tunnel", x.URL)
+			}
+		}
+	}
+}
+
+// Port 80 in CONNECT and no port in Host name one origin in clear; 443 in TLS.
+func TestDefaultPorts(t *testing.T) {
+	p := startParent(t, "http")
+	w := newWorld(t, options{parent: p})
+	conn := w.tunnel("away.example.com:80")
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	request := "GET /80 HTTP/1.1\r\nHost: Away.Example.com.\r\nConnection: close\r\n\r\n"
+	io.WriteString(conn, request)
+	if answer := readAnswer(t, conn, request); statusOf(answer) != "200" {
+		t.Errorf("clear: %s", answer)
+	}
+	for _, host := range []string{"away.example.com", "AWAY.example.com:443", "away.example.com."} {
+		request := "GET /443 HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
+		if answer := w.secure("AWAY.example.COM:443", "away.example.com", request); statusOf(answer) != "200" {
+			t.Errorf("TLS, Host %s: %s", host, answer)
+		}
+	}
+	wantArrived(t, w, "GET /80", "GET /443", "GET /443", "GET /443")
+	if got := w.last().Host; got != "away.example.com" {
+		t.Errorf("the origin received Host %q", got)
+	}
+}
+
+// CONNECT, the TLS server name and Host or :authority must name one host: what
+// is judged is what is fetched.
+func TestDisagreement(t *testing.T) {
+	w := newWorld(t, options{})
+	target := host(w.https)
+	loop := strings.Replace(target, "127.0.0.1", "loop.example.com", 1)
+	for _, c := range []struct {
+		connect, sni, request string
+		want                  string
+	}{
+		{target, "127.0.0.1", "GET /ok HTTP/1.1\r\nHost: " + target, "200"},
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: other.example", "421"},
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: 127.0.0.1", "421"}, // another port
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
+		{target, "other.example", "GET /x HTTP/1.1\r\nHost: " + target, "421"},
+		{target, "other.example", "GET /x HTTP/1.1\r\nHost: other.example", "421"},
+		{target, "loop.example.com", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
+		{loop, "loop.example.com", "GET /ok HTTP/1.1\r\nHost: " + loop, "200"},
+		{loop, "loop.example.com", "GET /x HTTP/1.1\r\nHost: " + target, "421"},
+		{loop, "other.example.com", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
+		{loop, "loop.example.com", "GET " + strings.Replace(w.https, "127.0.0.1", "loop.example.com", 1) + "/ok HTTP/1.1\r\nHost: other.example", "200"}, // the URL counts (RFC 9112, 3.2.2)
+		{target, "127.0.0.1", "GET https://other.example/x HTTP/1.1\r\nHost: " + target, "400"},
+		{target, "127.0.0.1", "GET http://" + target + "/x HTTP/1.1\r\nHost: " + target, "400"},
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b", "400"},
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nX: no Host", "400"},
+		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: user@" + target, "400"},
+		{target, "127.0.0.1", "CONNECT " + target + " HTTP/1.1\r\nHost: " + target, "405"},
+		{target, "127.0.0.1", "TRACE /x HTTP/1.1\r\nHost: " + target, "405"},
+		{target, "127.0.0.1", "OPTIONS * HTTP/1.1\r\nHost: " + target, "405"},
+		{target, "127.0.0.1", "GET /x#fragment HTTP/1.1\r\nHost: " + target, "400"},
+		{target, "127.0.0.1", "GET /x\\y HTTP/1.1\r\nHost: " + target, "400"},
+		{target, "127.0.0.1", "GET x HTTP/1.1\r\nHost: " + target, "400"},
+	} {
+		answer := w.secure(c.connect, c.sni, c.request+"\r\nConnection: close\r\n\r\n")
+		if statusOf(answer) != c.want {
+			t.Errorf("CONNECT %s, SNI %s, %q: got %.300s, want %s", c.connect, c.sni, c.request, answer, c.want)
+		}
+		if c.want == "421" && !strings.Contains(answer, proxyStatus+": robotsgate;error=http_request_denied") {
+			t.Errorf("%q: no Proxy-Status in %.300s", c.request, answer)
+		}
+	}
+	wantArrived(t, w, "GET /ok", "GET /ok", "GET /ok")
+	for _, r := range w.seen {
+		if r.Host != target && r.Host != loop {
+			t.Errorf("the origin received Host %q", r.Host)
+		}
+	}
+}
+
+func TestDisagreementHTTP2(t *testing.T) {
+	w := newWorld(t, options{})
+	target := host(w.https)
+	good, bad := w.http2(t, target, "127.0.0.1"), w.http2(t, target, "other.example")
+	for _, c := range []struct {
+		name           string
+		sni            string
+		method, author string // :authority
+		header         string // Host
+		path           string
+		want           int
+	}{
+		{"agree", "", "GET", target, "", "/ok", 200},
+		{":authority names another", "", "GET", "other.example", "", "/x", 421},
+		{":authority names another port", "", "GET", "127.0.0.1", "", "/x", 421},
+		{"SNI names another", "bad", "GET", target, "", "/x", 421},
+		{"SNI and :authority name another", "bad", "GET", "other.example", "", "/x", 421},
+		{"Host is not looked at", "", "GET", target, "other.example", "/ok", 200},
+		{"CONNECT", "", "CONNECT", target, "", "", 405},
+		{"TRACE", "", "TRACE", target, "", "/x", 405},
+		{"OPTIONS *", "", "OPTIONS", target, "", "*", 405},
+		{"fragment", "", "GET", target, "", "/x#y", 400},
+		{"denied", "", "GET", target, "", "/private/", 403},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cc := good
+			if c.sni != "" {
+				cc = bad
+			}
+			req := (&http.Request{Method: c.method, URL: &url.URL{Scheme: "https", Host: target, Opaque: c.path}, Host: c.author, Header: http.Header{}}).WithContext(t.Context())
+			if c.header != "" {
+				req.Header["host"] = []string{c.header}
+			}
+			resp, err := cc.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			wantStatus(t, resp, c.want)
+		})
+	}
+	wantArrived(t, w, "GET /ok", "GET /ok")
+	if got := w.last().Host; got != target {
+		t.Errorf("the origin received Host %q", got)
+	}
+}
+
+// "Connection: close" ends the client's connection, after its answer, and not
+// the gate's to the origin.
+func TestConnectionClose(t *testing.T) {
+	w := newWorld(t, options{})
+	request := "GET /%s HTTP/1.1\r\nHost: " + host(w.https) + "\r\nConnection: close\r\n\r\n"
+	for range 2 {
+		conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+		conn.SetDeadline(time.Now().Add(patience))
+		fmt.Fprintf(conn, request, "")
+		answer, err := io.ReadAll(conn) // to the end
+		if statusOf(string(answer)) != "200" || !strings.Contains(string(answer), "\r\nConnection: close\r\n") || err != nil {
+			t.Errorf("got %q, %v", answer, err)
+		}
+		conn.Close()
+	}
+	if a, b := w.seen[1].RemoteAddr, w.seen[2].RemoteAddr; a != b {
+		t.Errorf("the origin was connected to anew: %s, then %s", a, b)
+	}
+}
+
+func TestManyStreams(t *testing.T) {
+	w := newWorld(t, options{})
+	cc := w.http2(t, host(w.https), "127.0.0.1")
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			path, want := fmt.Sprintf("/%d", i), 200
+			if i%2 == 1 {
+				path, want = fmt.Sprintf("/private/%d", i), 403
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+path, nil)
+			resp, err := cc.RoundTrip(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			// Every stream gets its own answer.
+			if resp.StatusCode != want || !strings.Contains(string(body), path) || err != nil {
+				t.Errorf("%s: got %d, %q, %v, want %d", path, resp.StatusCode, body, err, want)
+			}
+		})
+	}
+	wg.Wait()
+	if got := w.arrived(); len(got) != 50 || strings.Contains(strings.Join(got, " "), "private") {
+		t.Errorf("reached the origin: %q", got)
+	}
+}
+
+// A client without SNI, as for addresses, gets the certificate of the host that
+// it named in CONNECT.
+func TestCertificates(t *testing.T) {
+	w := newWorld(t, options{})
+	port := host(w.https)[len("127.0.0.1"):]
+	leaf := func(connect, sni string, version uint16) *x509.Certificate {
+		conn := tls.Client(w.tunnel(connect), &tls.Config{InsecureSkipVerify: true, ServerName: sni, MaxVersion: version})
+		defer conn.Close()
+		if err := conn.Handshake(); err != nil {
+			t.Fatalf("CONNECT %s, SNI %q: %v", connect, sni, err)
+		}
+		return conn.ConnectionState().PeerCertificates[0]
+	}
+	for _, c := range []struct{ connect, sni, name string }{
+		{"127.0.0.1", "", "127.0.0.1"},
+		{"[::1]", "", "::1"},
+		{"loop.example.com", "", "loop.example.com"},
+		{"loop.example.com", "loop.example.com", "loop.example.com"},
+		{"LOOP.example.com", "loop.EXAMPLE.com", "loop.example.com"},
+		{"XN--bcher-kva.example", "", "xn--bcher-kva.example"},
+		{"under_score.example", "", "under_score.example"},
+		// Else the client could not read why it is refused.
+		{"loop.example.com", "other.example", "other.example"},
+	} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			cert := leaf(c.connect+port, c.sni, version)
+			if _, err := cert.Verify(x509.VerifyOptions{Roots: w.roots, DNSName: c.name}); err != nil {
+				t.Errorf("CONNECT %s, SNI %q: not valid for %s: %v", c.connect, c.sni, c.name, err)
+			}
+		}
+	}
+	if a, b := leaf("127.0.0.1"+port, "", 0), leaf("127.0.0.1"+port, "", 0); !a.Equal(b) {
+		t.Error("a certificate was signed anew for the same host")
+	}
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+	defer conn.Close()
+	if err := conn.Handshake(); err == nil {
+		t.Error("TLS 1.1 was accepted")
+	}
+}
+
+func TestSessionResumption(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		config := &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+		for i := range 2 {
+			conn := tls.Client(w.tunnel(host(w.https)), config)
+			conn.SetDeadline(time.Now().Add(patience))
+			// The ticket of TLS 1.3 comes after the handshake.
+			io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\nConnection: close\r\n\r\n")
+			if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
+				t.Fatalf("got %q, %v", answer, err)
+			}
+			if got, want := conn.ConnectionState().DidResume, i == 1; got != want {
+				t.Errorf("%s, connection %d: resumed: %v, want %v", tls.VersionName(version), i+1, got, want)
+			}
+			conn.Close()
+		}
+	}
+}
