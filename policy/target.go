@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -138,7 +139,7 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 		return host, nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 || port[0] == '+' {
+	if err != nil || n == 0 {
 		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
 	}
 	if port = strconv.FormatUint(n, 10); port == defaultPort(scheme) {
@@ -192,7 +193,7 @@ func asciiHost(host string) (string, error) {
 	for i := range len(host) {
 		if host[i] >= 0x80 {
 			ascii, err := names.ToASCII(host)
-			if err != nil {
+			if err != nil || !utf8.ValidString(host) {
 				return "", fmt.Errorf("host %q is not a valid international name", host)
 			}
 			return ascii, nil
