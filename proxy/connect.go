@@ -193,21 +193,25 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	out.bytes = relay(client, origin)
 }
 
-// relay copies both ways until both have ended, or one has failed. It returns
-// the bytes sent to the client.
+// relay copies both ways until both have ended. It returns the bytes sent to the
+// client.
 func relay(client, origin net.Conn) (down int64) {
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if _, err := io.Copy(origin, client); err != nil {
-			client.Close() // ends the other direction too
-		}
-		closeWrite(origin)
-	})
-	down, err := io.Copy(client, origin)
-	if err != nil {
-		origin.Close()
-	}
-	closeWrite(client)
+	wg.Go(func() { carry(origin, client) })
+	down = carry(client, origin)
 	wg.Wait()
 	return down
+}
+
+// carry copies one way. The end of that leaves the other way open; when it breaks
+// off both connections are closed, since the side that is left may never speak.
+func carry(to, from net.Conn) int64 {
+	n, err := io.Copy(to, from)
+	if err != nil {
+		to.Close()
+		from.Close()
+		return n
+	}
+	closeWrite(to)
+	return n
 }
