@@ -1,0 +1,177 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"robotsgate/internal/config"
+)
+
+// A Dockerfile as its instructions, by the stage they belong to.
+type instruction struct {
+	stage     int // 1-based
+	name, arg string
+}
+
+func dockerfile(t *testing.T) (all []instruction) {
+	t.Helper()
+	text := read(t, "Dockerfile")
+	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	stage := 0
+	for line := range strings.Lines(text) {
+		name, arg, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok {
+			continue
+		}
+		if name == "FROM" {
+			stage++
+		}
+		all = append(all, instruction{stage, name, strings.TrimSpace(arg)})
+	}
+	return all
+}
+
+// final returns the argument of an instruction of the last stage.
+func final(t *testing.T, all []instruction, name string) string {
+	t.Helper()
+	last := all[len(all)-1].stage
+	for _, i := range all {
+		if i.stage == last && i.name == name {
+			return i.arg
+		}
+	}
+	t.Fatalf("the last stage of the Dockerfile has no %s", name)
+	return ""
+}
+
+// execForm reads the JSON form of CMD and ENTRYPOINT.
+func execForm(t *testing.T, arg string) (words []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(arg), &words); err != nil {
+		t.Fatalf("%s: %v", arg, err)
+	}
+	return words
+}
+
+// TestImage holds the Dockerfile to what it promises, as far as it can be told
+// without building it.
+func TestImage(t *testing.T) {
+	all := dockerfile(t)
+	t.Run("two stages, built by the Go of go.mod", func(t *testing.T) {
+		goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]
+		var from []string
+		for _, i := range all {
+			if i.name == "FROM" {
+				from = append(from, i.arg)
+			}
+		}
+		if len(from) != 2 || from[0] != "golang:"+goVersion+" AS build" || !strings.HasPrefix(from[1], "alpine:") {
+			t.Errorf("got stages %q", from)
+		}
+	})
+	t.Run("not root", func(t *testing.T) {
+		if user := final(t, all, "USER"); !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(user) {
+			t.Errorf("USER is %s, not the number of a user without privileges", user)
+		}
+	})
+	t.Run("its configuration is valid, and keeps data in the volume", func(t *testing.T) {
+		c := imageConfig(t, all)
+		if got := final(t, all, "VOLUME"); got != c.DataDir {
+			t.Errorf("VOLUME is %s, data_dir %s", got, c.DataDir)
+		}
+		if c.Listen != "0.0.0.0:9309" {
+			t.Errorf("it listens on %s", c.Listen)
+		}
+		if got := final(t, all, "EXPOSE"); got != "9309 9310" {
+			t.Errorf("EXPOSE is %s", got)
+		}
+		if want := "http://" + c.Admin.Listen + "/healthz"; !strings.Contains(final(t, all, "HEALTHCHECK"), want) {
+			t.Errorf("HEALTHCHECK does not ask %s", want)
+		}
+	})
+	t.Run("it starts a command that there is", func(t *testing.T) {
+		entry := execForm(t, final(t, all, "ENTRYPOINT"))
+		for _, i := range all {
+			if i.name == "COPY" && strings.HasPrefix(i.arg, "--from=build ") && !strings.HasSuffix(i.arg, " "+entry[0]) {
+				t.Errorf("ENTRYPOINT is %s, but what is built goes elsewhere: COPY %s", entry[0], i.arg)
+			}
+		}
+		parser, err := kong.New(&commands{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.Parse(execForm(t, final(t, all, "CMD"))); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// imageConfig loads the configuration that a RUN of the last stage writes.
+func imageConfig(t *testing.T, all []instruction) *config.Config {
+	t.Helper()
+	for _, i := range all {
+		m := regexp.MustCompile(`printf '([^']*)' > /etc/robotsgate/config\.yaml`).FindStringSubmatch(i.arg)
+		if m == nil {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(m[1], `\n`, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	t.Fatal("the Dockerfile writes no configuration")
+	return nil
+}
+
+// TestStaticBinary builds as the Dockerfile does. What comes out must run in an
+// image without a C library.
+func TestStaticBinary(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "robotsgate")
+	var build string
+	for _, i := range dockerfile(t) {
+		if i.name == "RUN" && strings.Contains(i.arg, "go build") {
+			build = i.arg
+		}
+	}
+	for _, want := range []string{"CGO_ENABLED=0 ", " -trimpath ", " -o /robotsgate "} {
+		if !strings.Contains(build, want) {
+			t.Fatalf("the Dockerfile builds by %q, without %q", build, want)
+		}
+	}
+	cmd := exec.Command("sh", "-c", strings.Replace(build, "/robotsgate", binary, 1))
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOFLAGS=-buildvcs=false")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	file, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the binary wants a dynamic loader")
+		}
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(string(out), "robotsgate ") {
+		t.Errorf("version: %q, %v", out, err)
+	}
+}
