@@ -39,7 +39,7 @@ var realClients = []realClient{
 func TestRealClients(t *testing.T) {
 	dir := t.TempDir()
 	logFile := filepath.Join(dir, "origin.log")
-	config := startForClients(t, dir, logFile)
+	config := startForClients(t, "testdata/clients/site", dir)
 	t.Run("clients", func(t *testing.T) {
 		for _, c := range realClients {
 			t.Run(c.name, func(t *testing.T) {
@@ -65,11 +65,12 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
-// startForClients starts an origin and a gate. It returns a configuration for
-// robotsgate env, which names the port that the gate has got.
-func startForClients(t *testing.T, dir, logFile string) string {
+// startForClients starts an origin that serves site, with its log in dir, and a
+// gate. It returns a configuration for robotsgate env, which names the port that
+// the gate has got.
+func startForClients(t *testing.T, site, dir string) string {
 	t.Helper()
-	origin, err := gatetest.StartOrigin("testdata/clients/site", logFile, filepath.Join(dir, "origin-ca.pem"))
+	origin, err := gatetest.StartOrigin(site, filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +78,7 @@ func startForClients(t *testing.T, dir, logFile string) string {
 	configure := func(name, listen string) string {
 		file := filepath.Join(dir, name)
 		text := fmt.Sprintf("listen: %s\ndata_dir: data\nadmin: {listen: \"\"}\negress: {proxy: \"http://%s\", ca_file: origin-ca.pem}\n", listen, origin.HTTP)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, text)
 		return file
 	}
 	cmd := exec.Command("robotsgate", "serve", "-c", configure("gate.yaml", "127.0.0.1:0"))
@@ -148,6 +147,17 @@ func expect(t *testing.T, got string, patterns ...string) {
 		if !regexp.MustCompile(p).MatchString(got) {
 			t.Errorf("nothing in the client's output matches %s", p)
 		}
+	}
+}
+
+// write writes a file and makes its folder. It may be a program.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
 	}
 }
 

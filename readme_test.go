@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"robotsgate/internal/config"
+)
+
+// blocks returns the README's fenced blocks of one language.
+func blocks(t *testing.T, language string) (all []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(read(t, "README.md"), -1) {
+		all = append(all, m[1])
+	}
+	if len(all) == 0 {
+		t.Fatalf("README.md has no block of %s", language)
+	}
+	return all
+}
+
+// TestReadmeConsole runs every command of README.md that shows its output, in a
+// shell like the reader's, against an origin that serves the README's two files.
+func TestReadmeConsole(t *testing.T) {
+	curl := realClients[0]
+	curl.mustWork(t)
+	dir := t.TempDir()
+	writeSite(t, dir)
+	file := startForClients(t, filepath.Join(dir, "site"), dir)
+	own := filepath.Join(dir, "run.yaml") // a gate that run starts has a reader's folder to itself
+	write(t, own, strings.Replace(read(t, file), "data_dir: data", "data_dir: run", 1))
+	path := readersPath(t, dir, file, own)
+	for _, block := range blocks(t, "console") {
+		for example := range strings.SplitSeq("\n"+block, "\n$ ") {
+			command, want, _ := strings.Cut(example, "\n")
+			if command == "" {
+				continue
+			}
+			t.Run(command, func(t *testing.T) {
+				cmd := exec.Command("sh", "-c", command)
+				cmd.Env = append(variablesOf(t, file), "PATH="+path, "HOME="+dir)
+				if strings.HasPrefix(command, "robotsgate run ") {
+					cmd.Env = cmd.Env[len(cmd.Env)-2:] // it needs none
+				}
+				out, _ := cmd.CombinedOutput() // a refusal is a failure to some commands
+				if got, want := settled(string(out)), settled(want); got != want {
+					t.Errorf("got\n%s\nREADME.md has\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// writeSite makes the origin that the README describes.
+func writeSite(t *testing.T, dir string) {
+	t.Helper()
+	header := regexp.MustCompile("sent with the header line `([^`]+)`").FindStringSubmatch(read(t, "README.md"))
+	if header == nil {
+		t.Fatal("README.md does not say which header line the page is sent with")
+	}
+	for name, text := range map[string]string{
+		"robots.txt":          blocks(t, "robots")[0],
+		"offers.html":         blocks(t, "html")[0],
+		"offers.html.headers": "Content-Type: text/html\n" + header[1] + "\n",
+	} {
+		write(t, filepath.Join(dir, "site", name), text)
+	}
+}
+
+// readersPath has in front a robotsgate that differs from the real one in one
+// thing: some commands are given a configuration, since the test's gate is not
+// at its usual port and its shop.example is not on the network.
+func readersPath(t *testing.T, dir, forEnv, forRun string) string {
+	t.Helper()
+	program, err := exec.LookPath("robotsgate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+command=$1
+shift
+case $command in
+env) exec %[1]s env -c %[2]s "$@" ;;
+run) exec %[1]s run -c %[3]s "$@" ;;
+*) exec %[1]s "$command" "$@" ;;
+esac
+`, program, forEnv, forRun)
+	bin := filepath.Join(dir, "bin")
+	write(t, filepath.Join(bin, "robotsgate"), script)
+	return bin + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// variablesOf is the environment of a shell that has evaluated what robotsgate
+// env prints.
+func variablesOf(t *testing.T, file string) (vars []string) {
+	t.Helper()
+	out, err := exec.Command("robotsgate", "env", "-c", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		vars = append(vars, strings.TrimPrefix(strings.TrimSpace(line), "export "))
+	}
+	return vars
+}
+
+// settled replaces what differs from run to run.
+func settled(s string) string {
+	for _, r := range []struct{ pattern, by string }{
+		{`(?m)[ \r]+$`, ``},
+		{`"[A-Z2-7]{26}"`, `"ID"`},
+		{`age=\d+`, `age=0`},
+		{`"age": \d+`, `"age": 0`},
+		{`"fetched": "[^"]+"`, `"fetched": "THEN"`},
+	} {
+		s = regexp.MustCompile(r.pattern).ReplaceAllString(s, r.by)
+	}
+	return strings.TrimSpace(s)
+}
+
+// TestReadmeCommands holds every command line in README.md against the commands
+// and options that there are.
+func TestReadmeCommands(t *testing.T) {
+	parser, err := kong.New(&commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]*kong.Node{}
+	for _, n := range parser.Model.Children {
+		known[n.Name] = n
+	}
+	option := regexp.MustCompile(`\s--([a-z]+)`)
+	mentioned := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\brobotsgate ([a-z]+)\b(.*)`).FindAllStringSubmatch(code(t), -1) {
+		name, rest := m[1], m[2]
+		n := known[name]
+		if n == nil {
+			t.Errorf("README.md names the command %q, which there is not", name)
+			continue
+		}
+		mentioned[name] = true
+		own, _, _ := strings.Cut(rest, " -- ") // behind it are another program's
+		for _, o := range option.FindAllStringSubmatch(own, -1) {
+			if !slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == o[1] }) && o[1] != "help" {
+				t.Errorf("README.md gives robotsgate %s the option --%s, which it has not", name, o[1])
+			}
+		}
+	}
+	for name := range known {
+		if !mentioned[name] {
+			t.Errorf("README.md does not mention robotsgate %s", name)
+		}
+	}
+}
+
+// code returns all of README.md that is no prose, line by line.
+func code(t *testing.T) string {
+	text := read(t, "README.md")
+	fence := regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```$")
+	var all []string
+	for _, m := range fence.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		all = append(all, m[1])
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestReadmeTests proves that what README.md says to run is what CI runs.
+func TestReadmeTests(t *testing.T) {
+	first := blocks(t, "sh")[0]
+	for _, want := range []string{"go run .", "go test ./..."} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want) + `\s`).MatchString(first) {
+			t.Errorf("README.md's first block does not have %q", want)
+		}
+	}
+	if !strings.Contains(read(t, ".ci/run"), "\ngo test -race -shuffle=on ./...\n") {
+		t.Error(".ci/run does not run README.md's go test ./...")
+	}
+}
+
+// TestReadmeConfiguration loads the README's configurations, and looks up the
+// keys it names.
+func TestReadmeConfiguration(t *testing.T) {
+	for i, block := range blocks(t, "yaml") {
+		if strings.HasPrefix(block, "services:") {
+			continue // for another program
+		}
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		write(t, file, block)
+		if _, err := config.Load(file); err != nil {
+			t.Errorf("block %d of yaml: %v", i+1, err)
+		}
+	}
+	known := keys(t)
+	for _, m := range regexp.MustCompile("`((?:robots|tags|https|egress|limits|admin|log|crawlers\\[\\]|overrides\\[\\])\\.[a-z_]+)[`:]").FindAllStringSubmatch(read(t, "README.md"), -1) {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("README.md names the key %s, which config.yaml has not", m[1])
+		}
+	}
+}
+
+// keys returns the keys in config.yaml, those of lists as in crawlers[].name.
+func keys(t *testing.T) (all []string) {
+	section := ""
+	for line := range strings.Lines(read(t, "config.yaml")) {
+		if m := regexp.MustCompile(`^([a-z_]+):(\s+\[\])?`).FindStringSubmatch(line); m != nil {
+			section = m[1]
+			if m[2] != "" {
+				section += "[]"
+			}
+		} else if m := regexp.MustCompile(`^(?:  |#  - |#    )([a-z_]+):`).FindStringSubmatch(line); m != nil {
+			all = append(all, section+"."+m[1])
+		}
+	}
+	return all
+}
