@@ -1,0 +1,318 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"robotsgate/internal/glob"
+	"robotsgate/policy"
+)
+
+func TestGuardAddresses(t *testing.T) {
+	open := newGuard(Egress{})
+	private := newGuard(Egress{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("fe80::/10")}})
+	for _, c := range []struct {
+		addr        string
+		open, allow bool // reachable by default; with allow_private
+		what        string
+	}{
+		{"1.1.1.1", true, true, "public"},
+		{"93.184.215.14", true, true, "public"},
+		{"2606:4700::1111", true, true, "public"},
+		{"2a00:1450:4001::200e", true, true, "public"},
+		{"0.0.0.0", false, false, "this host"},
+		{"0.1.2.3", false, false, "this network"},
+		{"10.0.0.1", false, true, "RFC 1918"},
+		{"10.255.255.255", false, true, "RFC 1918"},
+		{"9.255.255.255", true, true, "before 10/8"},
+		{"11.0.0.0", true, true, "after 10/8"},
+		{"100.64.0.1", false, false, "carrier-grade NAT"},
+		{"100.127.255.255", false, false, "carrier-grade NAT"},
+		{"100.128.0.0", true, true, "after carrier-grade NAT"},
+		{"127.0.0.1", false, true, "loopback"},
+		{"127.255.255.254", false, true, "loopback"},
+		{"169.254.169.254", false, false, "cloud metadata"},
+		{"169.254.0.1", false, false, "link-local"},
+		{"172.16.0.1", false, false, "RFC 1918"},
+		{"172.31.255.255", false, false, "RFC 1918"},
+		{"172.32.0.0", true, true, "after 172.16/12"},
+		{"192.0.0.8", false, false, "IETF"},
+		{"192.0.2.1", false, false, "documentation"},
+		{"192.88.99.1", false, false, "6to4 relays"},
+		{"192.168.1.1", false, false, "RFC 1918"},
+		{"198.18.0.1", false, false, "benchmarks"},
+		{"198.19.255.255", false, false, "benchmarks"},
+		{"198.51.100.1", false, false, "documentation"},
+		{"203.0.113.1", false, false, "documentation"},
+		{"224.0.0.1", false, false, "multicast"},
+		{"239.255.255.255", false, false, "multicast"},
+		{"240.0.0.1", false, false, "reserved"},
+		{"255.255.255.255", false, false, "broadcast"},
+		{"::", false, false, "unspecified"},
+		{"::1", false, true, "loopback"},
+		{"::127.0.0.1", false, false, "IPv4-compatible"},
+		{"::ffff:127.0.0.1", false, true, "IPv4-mapped"},
+		{"::ffff:10.0.0.1", false, true, "IPv4-mapped"},
+		{"::ffff:169.254.169.254", false, false, "IPv4-mapped"},
+		{"::ffff:1.1.1.1", true, true, "IPv4-mapped, public"},
+		{"::ffff:0:127.0.0.1", false, false, "IPv4-translated"},
+		{"64:ff9b::10.0.0.1", false, false, "NAT64 of a private address"},
+		{"64:ff9b::169.254.169.254", false, false, "NAT64 of cloud metadata"},
+		{"64:ff9b:1::1", false, false, "local NAT64"},
+		{"100::1", false, false, "discard"},
+		{"2001::1", false, false, "Teredo"},
+		{"2001:0:7f00:1::", false, false, "Teredo of loopback"},
+		{"2001:2::1", false, false, "benchmarks"},
+		{"2001:10::1", false, false, "ORCHID"},
+		{"2001:20::1", false, false, "ORCHIDv2"},
+		{"2001:db8::1", false, false, "documentation"},
+		{"2002:7f00:1::", false, false, "6to4 of loopback"},
+		{"2002:a00:1::", false, false, "6to4 of 10.0.0.1"},
+		{"3fff::1", false, false, "documentation"},
+		{"5f00::1", false, false, "segment routing"},
+		{"fc00::1", false, false, "unique local"},
+		{"fd00::1", false, true, "unique local"},
+		{"fe80::1", false, true, "link-local"},
+		{"fe80::1%eth0", false, false, "with a zone"},
+		{"::1%lo", false, false, "with a zone"},
+		{"fec0::1", false, false, "site-local"},
+		{"ff02::1", false, false, "multicast"},
+		{"4000::1", false, false, "not yet assigned"},
+	} {
+		addr := netip.MustParseAddr(c.addr)
+		for name, g := range map[string]*guard{"default": open, "allow_private": private} {
+			want := c.open
+			if g == private {
+				want = c.allow
+			}
+			// The name, as a client gives it, and the address, as it is dialled.
+			byName := g.name(c.addr, "80")
+			dialled := g.control(t.Context(), "tcp", netip.AddrPortFrom(addr, 80).String(), nil)
+			for how, err := range map[string]error{"named": byName, "dialled": dialled} {
+				if (err == nil) != want {
+					t.Errorf("%s (%s), %s, %s: %v, want reachable: %v", c.addr, c.what, name, how, err, want)
+				}
+				if err != nil && !errors.Is(err, policy.ErrProhibited) {
+					t.Errorf("%s: %v is not ErrProhibited", c.addr, err)
+				}
+			}
+		}
+	}
+	if err := open.control(t.Context(), "tcp", "not an address", nil); !errors.Is(err, policy.ErrProhibited) {
+		t.Errorf("what can't be read must be prohibited: %v", err)
+	}
+}
+
+func TestGuardHostsAndPorts(t *testing.T) {
+	var deny []glob.Glob
+	for _, pattern := range []string{"bad.example", "*.worse.example", "1.1.1.1"} {
+		g, err := glob.Host(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deny = append(deny, g)
+	}
+	g := newGuard(Egress{DenyHosts: deny, Ports: []uint16{80, 443}})
+	for _, c := range []struct {
+		host, port string
+		want       bool
+	}{
+		{"good.example", "80", true},
+		{"good.example", "443", true},
+		{"good.example", "8080", false},
+		{"good.example", "22", false},
+		{"good.example", "", false},
+		{"good.example", "65536", false},
+		{"good.example", "http", false},
+		{"bad.example", "80", false},
+		{"BAD.example", "80", false},
+		{"bad.example.", "80", false},
+		{"sub.bad.example", "80", true},
+		{"worse.example", "80", true},
+		{"a.b.worse.example", "80", false},
+		{"1.1.1.1", "80", false},
+		{"1.1.1.2", "80", true},
+		{"127.0.0.1", "80", false},
+	} {
+		if err := g.name(c.host, c.port); (err == nil) != c.want {
+			t.Errorf("%s port %s: %v, want allowed: %v", c.host, c.port, err, c.want)
+		}
+	}
+}
+
+// The gate must not be made to ask itself, nor its admin listener, whatever
+// allow_private permits.
+func TestGuardOwnAddresses(t *testing.T) {
+	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var here []string // addresses of this machine that are not loopback
+	for _, i := range interfaces {
+		if p, err := netip.ParsePrefix(i.String()); err == nil && !p.Addr().IsLoopback() && p.Addr().Zone() == "" {
+			here = append(here, p.Addr().String())
+		}
+	}
+	for _, c := range []struct {
+		own         string
+		prohibited  []string
+		permitted   []string
+		alsoMachine bool
+	}{
+		{"127.0.0.1:9309", []string{"127.0.0.1", "::ffff:127.0.0.1"}, []string{"127.0.0.2", "::1", "10.0.0.1"}, false},
+		{"[::1]:9309", []string{"::1"}, []string{"127.0.0.1"}, false},
+		{"[::ffff:127.0.0.1]:9309", []string{"127.0.0.1"}, []string{"::1"}, false},
+		{"0.0.0.0:9309", []string{"127.0.0.1", "127.0.0.53", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"}, []string{"10.99.99.99"}, true},
+		{"[::]:9309", []string{"127.0.0.1", "127.0.0.53", "::1", "0.0.0.0", "::"}, []string{"10.99.99.99"}, true},
+	} {
+		own := netip.MustParseAddrPort(c.own)
+		admin := netip.AddrPortFrom(own.Addr(), 9310)
+		g := newGuard(Egress{AllowPrivate: all, Own: func() []netip.AddrPort { return []netip.AddrPort{own, admin} }})
+		if c.alsoMachine {
+			c.prohibited = append(c.prohibited, here...)
+		}
+		for _, addr := range c.prohibited {
+			for _, port := range []uint16{9309, 9310} {
+				if err := g.address(netip.AddrPortFrom(netip.MustParseAddr(addr), port)); !errors.Is(err, policy.ErrProhibited) {
+					t.Errorf("listening on %s: %s port %d is reachable", c.own, addr, port)
+				}
+			}
+			if err := g.address(netip.AddrPortFrom(netip.MustParseAddr(addr), 9311)); err != nil {
+				t.Errorf("listening on %s: %s on another port: %v", c.own, addr, err)
+			}
+		}
+		for _, addr := range c.permitted {
+			if err := g.address(netip.AddrPortFrom(netip.MustParseAddr(addr), 9309)); err != nil {
+				t.Errorf("listening on %s: %s: %v", c.own, addr, err)
+			}
+		}
+	}
+}
+
+// wantProhibited fails unless a destination was refused by the guard, with no
+// decision, since there is nothing to decide about.
+func wantProhibited(t *testing.T, resp *http.Response) {
+	t.Helper()
+	wantStatus(t, resp, 403)
+	wantHeader(t, resp, proxyStatus, "robotsgate;error=destination_ip_prohibited")
+	for _, name := range []string{headerDecision, headerSource, headerTags, headerMeta} {
+		wantHeader(t, resp, name, "")
+	}
+	if resp.Header.Get(headerID) == "" {
+		t.Error("no id")
+	}
+}
+
+// Whether named or resolved, in clear or in TLS, what is special-purpose is not
+// connected to.
+func TestProhibitedDestinations(t *testing.T) {
+	w := newWorld(t, options{egress: func(e *Egress) { e.AllowPrivate = nil }})
+	for _, origin := range []string{w.http, w.https} {
+		scheme, port, _ := strings.Cut(origin, "127.0.0.1")
+		for _, h := range []string{"127.0.0.1", "localhost", "LOCALHOST.", "loop.example.com", "mixed.example.com", "metadata.example.com", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254"} {
+			for _, client := range []*http.Client{w.clientVia("http", w.addr, false), w.client()} {
+				resp, body := send(t, client, http.MethodGet, scheme+h+port+"/", nil)
+				wantProhibited(t, resp)
+				if !strings.Contains(body, "urn:robotsgate:prohibited") {
+					t.Errorf("%s: %s", h, body)
+				}
+			}
+		}
+	}
+	if n := w.count(); n > 0 {
+		t.Errorf("%d requests reached an origin", n)
+	}
+}
+
+// A name with several addresses is reached at those that are permitted.
+func TestMixedAddresses(t *testing.T) {
+	w := newWorld(t, options{})
+	resp, _ := w.get(strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1) + "/")
+	wantStatus(t, resp, 200)
+}
+
+// A robots.txt that redirects inward is unreachable, and what it leads to is
+// never asked. Here that is the admin listener, on the same loopback that the
+// operator permits.
+func TestRobotsRedirectInward(t *testing.T) {
+	var hits atomic.Int32
+	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+	defer admin.Close()
+	var to atomic.Value
+	w := newWorld(t, options{
+		robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Location", to.Load().(string))
+			rw.WriteHeader(http.StatusMovedPermanently)
+		},
+		egress: func(e *Egress) {
+			e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(host(admin.URL))} }
+		},
+		engine: func(c *policy.Config) { c.Robots.MinAge = 0 },
+	})
+	port := strings.TrimPrefix(admin.URL, "http://127.0.0.1")
+	for i, target := range []string{admin.URL + "/healthz", "http://localhost" + port + "/", "http://loop.example.com" + port + "/", "//127.0.0.1" + port + "/", "http://[::ffff:127.0.0.1]" + port + "/",
+		"http://169.254.169.254/latest/meta-data/", "http://metadata.example.com/", "http://10.0.0.1/robots.txt"} {
+		to.Store(target)
+		// Every time under another name, since what is known of one is kept.
+		origin := []string{w.http, strings.Replace(w.http, "127.0.0.1", "localhost", 1), strings.Replace(w.http, "127.0.0.1", "loop.example.com", 1), strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1), w.https}[i%5]
+		if i >= 5 {
+			w.gate.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: w.gate.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
+		}
+		resp, body := w.get(origin + "/")
+		wantStatus(t, resp, 403)
+		wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+		if !strings.Contains(body, "address ") {
+			t.Errorf("%s: the refusal does not say why: %s", target, body)
+		}
+	}
+	wantArrived(t, w)
+	if n := hits.Load(); n > 0 {
+		t.Errorf("the admin listener was asked %d times", n)
+	}
+}
+
+func mustTarget(t *testing.T, url string) policy.Target {
+	target, err := policy.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// The gate's own address is prohibited to its clients, by any name and in any
+// kind of tunnel; else one request could make it ask itself for ever.
+func TestOwnAddress(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+		t.Run(listen, func(t *testing.T) {
+			var own atomic.Pointer[netip.AddrPort]
+			w := newWorld(t, options{
+				listen: listen,
+				egress: func(e *Egress) {
+					e.Own = func() []netip.AddrPort { return []netip.AddrPort{*own.Load()} }
+				},
+				gate: func(o *Options) { o.Passthrough = func(host string) bool { return host == "127.0.0.1" } },
+			})
+			addr := netip.MustParseAddrPort(w.addr)
+			own.Store(&addr)
+			at := fmt.Sprintf(":%d", addr.Port())
+			w.addr = "127.0.0.1" + at
+			for _, url := range []string{"http://127.0.0.1" + at, "http://localhost" + at, "https://localhost" + at, "http://loop.example.com" + at} {
+				resp, _ := w.get(url + "/")
+				wantProhibited(t, resp)
+			}
+			_, resp := w.connectTo(t, "127.0.0.1"+at)
+			wantProhibited(t, resp)
+			if n := w.count(); n > 0 {
+				t.Errorf("%d requests reached an origin", n)
+			}
+		})
+	}
+}
