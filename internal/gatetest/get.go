@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A request is what the command get sends.
@@ -97,6 +99,34 @@ func (r *request) do(w io.Writer) error {
 	}
 	_, err = fmt.Fprintf(w, "\n%s\n", bytes.TrimRight(body, "\n"))
 	return err
+}
+
+// flood sends the request n times at once, each over a connection of its own.
+// It returns what went wrong.
+func (r *request) flood(n int) error {
+	transport, err := r.transport()
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Timeout: patience, Transport: transport}
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			resp, err := client.Get(r.url)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+				errs[i] = errors.Join(err, errors.New(resp.Status))
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // transport trusts the gate's CA and nothing else, so that a response over TLS

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,13 +23,14 @@ import (
 //	                     FILE.headers beside FILE holds its status and headers.
 //	                     http://$ORIGIN is also a proxy that leads every name there.
 //	serve NAME ARG...    run robotsgate serve ARG... in the background, until it listens
-//	                     at $NAME, with its admin listener at $NAME_ADMIN. What it prints
-//	                     is in NAME.out and NAME.err.
+//	                     at $NAME, or in TLS at $NAME_TLS, with its admin listener at
+//	                     $NAME_ADMIN. What it prints is in NAME.out and NAME.err.
 //	terminate NAME       end it as service managers do; it must end well
 //	kill9 NAME           end it as a power cut does
 //	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
 //	                     none); print status, headers and body. TLS is trusted if the CA in
 //	                     $GATE_CA has signed it, which serve sets to the gate's.
+//	flood N URL          N such requests at once; each must be answered with 200
 //	waitfor FILE REGEXP  wait until FILE matches
 //	pass DURATION        let time pass
 //	gzip FILE FILE       compress
@@ -49,6 +52,7 @@ func Params(dir string) testscript.Params {
 			"terminate": cmdTerminate,
 			"kill9":     cmdKill9,
 			"get":       cmdGet,
+			"flood":     cmdFlood,
 			"waitfor":   cmdWaitfor,
 			"pass":      cmdPass,
 			"gzip":      cmdGzip,
@@ -93,6 +97,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { g.Kill(); out.Close(); errs.Close() })
 	ts.Value(gatesKey{}).(map[string]*Gate)[name] = g
 	ts.Setenv(name, g.Proxy)
+	ts.Setenv(name+"_TLS", strings.Replace(g.Proxy, "http://", "https://", 1))
 	ts.Setenv(name+"_ADMIN", g.Admin)
 	ts.Setenv(name+"_CA", g.CA)
 }
@@ -149,6 +154,15 @@ func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	case err != nil:
 		fmt.Fprintln(ts.Stderr(), err)
 	}
+}
+
+func cmdFlood(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "flood N URL")
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	r, err := parseRequest([]string{"-x", ts.Getenv("GATE"), args[1]})
+	ts.Check(err)
+	ts.Check(r.flood(n))
 }
 
 func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
