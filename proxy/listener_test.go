@@ -1,0 +1,283 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The gate's own port speaks TLS to those who begin with it, so that https://
+// proxy URLs work, by address and by name, for http and for https origins.
+func TestTLSToTheGate(t *testing.T) {
+	w := newWorld(t, options{})
+	port := w.addr[len("127.0.0.1"):]
+	for _, gate := range []string{w.addr, "loop.example.com" + port, "localhost" + port} {
+		for _, http2 := range []bool{false, true} {
+			client := w.clientVia("https", gate, http2)
+			origins(t, w, func(t *testing.T, origin string) {
+				resp, body := send(t, client, http.MethodGet, origin+"/open", nil)
+				wantStatus(t, resp, 200)
+				if body != "hello from /open" {
+					t.Errorf("body: got %q", body)
+				}
+				resp, _ = send(t, client, http.MethodGet, origin+"/private/", nil)
+				wantStatus(t, resp, 403)
+				wantHeader(t, resp, headerDecision, "deny;reason=rule")
+			})
+			client.CloseIdleConnections()
+		}
+	}
+	for _, line := range w.arrived() {
+		if line != "GET /open" {
+			t.Errorf("reached the origin: %s", line)
+		}
+	}
+	// It offers HTTP/1.1 only, and says so.
+	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, NextProtos: []string{"h2", "http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got := conn.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("negotiated %q", got)
+	}
+	// Its own pages are there too.
+	io.WriteString(conn, "GET /ca.pem HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if answer := readAnswer(t, conn, "GET"); statusOf(answer) != "200" || !strings.Contains(answer, "BEGIN CERTIFICATE") {
+		t.Errorf("/ca.pem: %s", answer)
+	}
+}
+
+// A tunnel in TLS that is passed through ends where its origin does.
+func TestTLSToTheGatePassthrough(t *testing.T) {
+	w := newWorld(t, options{gate: unseen})
+	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", host(w.https))
+	if resp, err := readHead(conn); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	inside := tls.Client(conn, &tls.Config{RootCAs: w.originRoots, ServerName: "127.0.0.1"})
+	request := "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	io.WriteString(inside, request)
+	if answer := readAnswer(t, inside, request); statusOf(answer) != "200" {
+		t.Errorf("got %s", answer)
+	}
+	wantClosed(t, conn)
+	conn.Close()
+	w.next(t)
+}
+
+const keptAlive = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // of the gate itself
+
+// occupy takes a place at the gate and reports whether there was one.
+func occupy(t *testing.T, w *world) (net.Conn, bool) {
+	t.Helper()
+	conn := w.dial()
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	io.WriteString(conn, keptAlive)
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatalf("a client got no answer: %v", err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	switch resp.StatusCode {
+	case 200:
+		return conn, true
+	case 503:
+		if resp.Header.Get("Retry-After") == "" || !resp.Close {
+			t.Errorf("turned away with %v", resp.Header)
+		}
+		if _, err := r.ReadByte(); err == nil {
+			t.Error("turned away, but the connection stays open")
+		}
+	default:
+		t.Errorf("got %d, want 200 or 503", resp.StatusCode)
+	}
+	return conn, false
+}
+
+func TestMaxConnections(t *testing.T) {
+	for name, limits := range map[string]func(*Limits){
+		"in all":     func(l *Limits) { l.MaxConnections = 3 },
+		"per client": func(l *Limits) { l.MaxConnectionsPerClient = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{gate: func(o *Options) {
+				limits(&o.Limits)
+				o.Passthrough = func(host string) bool { return host == "loop.example.com" }
+			}, engine: allowHost(t, "loop.example.com")})
+			loop := strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1)
+			// A place is taken by a connection of any kind, and free again when it ends.
+			for kind, open := range map[string]func() net.Conn{
+				"idle":   func() net.Conn { c, _ := occupy(t, w); return c },
+				"tunnel": func() net.Conn { return w.tunnel(host(w.https)) },
+				"in use": func() net.Conn {
+					c := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+					if err := c.Handshake(); err != nil {
+						t.Error(err)
+					}
+					return c
+				},
+				"unseen":       func() net.Conn { return w.tunnel(loop) },
+				"in TLS":       func() net.Conn { c, _ := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots}); return c },
+				"a broken one": func() net.Conn { c := w.dial(); c.Write([]byte("\x16garbage")); return c },
+			} {
+				var held []net.Conn
+				for range 3 {
+					held = append(held, open())
+				}
+				if kind != "a broken one" {
+					if _, in := occupy(t, w); in {
+						t.Errorf("%s: a fourth connection was let in", kind)
+					}
+				}
+				for _, c := range held {
+					c.Close()
+				}
+				for range 3 {
+					eventually(t, kind+": the places are free again", func() bool {
+						c, in := occupy(t, w)
+						held = append(held, c)
+						return in
+					})
+				}
+				for _, c := range held {
+					c.Close()
+				}
+				eventually(t, kind+": everybody has left", func() bool { return w.gate.open.count() == 0 })
+				for i := range 3 {
+					eventually(t, fmt.Sprint(kind, ": place ", i), func() bool {
+						c, in := occupy(t, w)
+						defer c.Close()
+						return in
+					})
+				}
+			}
+		})
+	}
+}
+
+func TestHeaderLimit(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.MaxHeaderBytes = 8 << 10 }})
+	long := "X-Long: " + strings.Repeat("x", 20<<10)
+	for _, request := range []string{
+		"GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
+		"GET " + w.http + "/" + strings.Repeat("x", 20<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 4000) + "\r\n",
+		"CONNECT " + host(w.https) + " HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
+	} {
+		if answer := w.raw(request); statusOf(answer) != "431" {
+			t.Errorf("%.60q: got %.100q, want a 431", request, answer)
+		}
+	}
+	if answer := w.secure(host(w.https), "127.0.0.1", "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\n"+long+"\r\n\r\n"); statusOf(answer) != "431" {
+		t.Errorf("inside: got %.100q, want a 431", answer)
+	}
+	// In HTTP/2 the gate announces its limit, which clients keep to.
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/", nil)
+	req.Header.Set("X-Long", long)
+	if resp, err := w.client().Do(req); err == nil {
+		resp.Body.Close()
+		wantStatus(t, resp, 431)
+	}
+	wantArrived(t, w)
+	w.ways(t, func(t *testing.T, v way) {
+		resp, _ := v.get(t, "/", "X-Long", strings.Repeat("x", 6<<10))
+		wantStatus(t, resp, 200)
+	})
+}
+
+// Neither silence nor a trickle keeps a connection beyond its time.
+func TestSlowHeadOfRequest(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
+	for name, said := range map[string]string{
+		"nothing":         "",
+		"half a head":     "GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\n",
+		"a byte of TLS":   "\x16",
+		"half of a hello": "\x16\x03\x01\x02\x00\x01\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := w.dial()
+			defer conn.Close()
+			io.WriteString(conn, said)
+			wantClosed(t, conn)
+		})
+	}
+	t.Run("a trickle", func(t *testing.T) {
+		conn := w.dial()
+		defer conn.Close()
+		io.WriteString(conn, "GET http://127.0.0.1/ HTTP/1.1\r\n")
+		go func() {
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for range tick.C {
+				if _, err := io.WriteString(conn, "A: b\r\n"); err != nil {
+					return
+				}
+			}
+		}()
+		conn.SetReadDeadline(time.Now().Add(patience))
+		if rest, err := io.ReadAll(conn); statusOf(string(rest)) == "200" || isTimeout(err) {
+			t.Errorf("not closed: %q, %v", rest, err)
+		}
+	})
+}
+
+func isTimeout(err error) bool {
+	n, ok := err.(net.Error)
+	return ok && n.Timeout()
+}
+
+// A connection that was used and is not used any more is closed in the end.
+func TestIdleTimeout(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = 100 * time.Millisecond }})
+	secure := func(protocols ...string) net.Conn {
+		return tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: protocols})
+	}
+	for name, conn := range map[string]net.Conn{"clear": w.dial(), "tunnel": secure("http/1.1")} {
+		t.Run(name, func(t *testing.T) {
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(patience))
+			target := host(w.https)
+			if name == "clear" {
+				target = w.http
+				fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n", target)
+			} else {
+				fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", target)
+			}
+			r := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, resp, 200)
+			io.Copy(io.Discard, resp.Body)
+			if _, err := r.ReadByte(); err != io.EOF {
+				t.Errorf("got %v, want the end", err)
+			}
+		})
+	}
+	t.Run("HTTP/2", func(t *testing.T) {
+		cc := w.http2(t, host(w.https), "127.0.0.1")
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/", nil)
+		resp, err := cc.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		eventually(t, "the connection is closed", func() bool { s := cc.State(); return s.Closed || s.Closing })
+	})
+}
