@@ -1,0 +1,257 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/gatetest"
+	"robotsgate/policy"
+)
+
+// section returns what stands under a heading of README.md.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	_, text, ok := strings.Cut(read(t, "README.md"), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("README.md has no heading %q", heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
+// cells returns the words marked as code in a column of a section's tables.
+func cells(t *testing.T, heading string, column int) (all []string) {
+	t.Helper()
+	for line := range strings.Lines(section(t, heading)) {
+		if row := strings.Split(line, " | "); strings.HasPrefix(line, "|") && column < len(row) {
+			all = append(all, found("`([^`]+)`", row[column])...)
+		}
+	}
+	return all
+}
+
+// found returns what a pattern's group matches, sorted, each once.
+func found(pattern, text string) (all []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// same compares the names that README.md has with those that there are.
+func same(t *testing.T, what string, said, is []string) {
+	t.Helper()
+	for _, name := range said {
+		if !slices.Contains(is, name) {
+			t.Errorf("README.md names the %s %q, which there is not", what, name)
+		}
+	}
+	for _, name := range is {
+		if !slices.Contains(said, name) {
+			t.Errorf("README.md does not name the %s %q", what, name)
+		}
+	}
+}
+
+// TestReadmeServing compares the headers, metrics, paths and files that are
+// named with those of a gate that serves the README's example.
+func TestReadmeServing(t *testing.T) {
+	dir := t.TempDir()
+	writeSite(t, dir)
+	origin, err := gatetest.StartOrigin(filepath.Join(dir, "site"), filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer origin.Close()
+	file := filepath.Join(dir, "gate.yaml")
+	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\negress: {proxy: \"http://%s\"}\n", origin.HTTP))
+	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := gate.Terminate(); err != nil {
+			t.Errorf("the gate ends with %v", err)
+		}
+	}()
+	proxy, err := url.Parse(gate.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	defer through.CloseIdleConnections()
+	direct := &http.Client{Transport: &http.Transport{}}
+	defer direct.CloseIdleConnections()
+
+	sent := http.Header{}
+	for path, status := range map[string]int{"/offers.html": http.StatusOK, "/private/plans.html": http.StatusForbidden} {
+		_, header := get(t, through, http.MethodGet, "http://shop.example"+path, status)
+		maps.Copy(sent, header)
+	}
+	headers := slices.DeleteFunc(slices.Collect(maps.Keys(sent)), func(name string) bool { return !strings.HasPrefix(name, "Robots-Gate-") })
+	same(t, "header", found("`(Robots-Gate-[A-Z][a-z]+)`", read(t, "README.md")), headers)
+	for _, name := range []string{"Proxy-Status", "Content-Length", "Cache-Control"} {
+		if sent.Get(name) == "" {
+			t.Errorf("README.md says that a refusal has %s", name)
+		}
+	}
+
+	const admin = "The admin listener"
+	metrics, _ := get(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
+	same(t, "metric", found("`(robotsgate_[a-z_]+)`", section(t, admin)), found("# HELP (robotsgate_[a-z_]+) ", metrics))
+	value := strings.NewReplacer("?url=", "?url=http://shop.example/", "?origin=", "?origin=http://shop.example", "agent=", "agent=ExampleBot")
+	for _, name := range found("(?m)^\\| `((?:POST )?/[^`]*)` \\|", section(t, admin)) {
+		method, path, ok := strings.Cut(name, " ")
+		if !ok {
+			method, path = http.MethodGet, name
+		}
+		get(t, direct, method, gate.Admin+value.Replace(path), http.StatusOK)
+	}
+	for _, path := range found("`http://127\\.0\\.0\\.1:9309(/[^`]*)`", section(t, "Use it")) {
+		get(t, direct, http.MethodGet, gate.Proxy+path, http.StatusOK)
+	}
+
+	entries, err := os.ReadDir(filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		files = append(files, name)
+	}
+	same(t, "file in data_dir", found("(?m)^\\| `([^`]+)` \\|", section(t, "Files")), files)
+}
+
+func get(t *testing.T, client *http.Client, method, url string, status int) (body string, header http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != status {
+		t.Errorf("%s %s: got %s, want %d", method, url, resp.Status, status)
+	}
+	return string(data), resp.Header
+}
+
+// TestReadmeMembers compares the members, reasons and errors that are named
+// with the code's, and the variables and options with the program's.
+func TestReadmeMembers(t *testing.T) {
+	same(t, "member of audit records", cells(t, "The audit log", 0), members(reflect.TypeFor[audit.Record]()))
+
+	const refused = "What a refused crawler receives"
+	for _, name := range slices.Concat(members(reflect.TypeFor[policy.Evidence]()), members(reflect.TypeFor[policy.RobotsEvidence]())) {
+		if text := section(t, refused); !strings.Contains(text, `"`+name+`": `) && !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("README.md does not name the member %q of refusals", name)
+		}
+	}
+	same(t, "reason", found("(?m)^\\| `([a-z-]+)` \\|", section(t, "What a response says")),
+		found(`Reason += "([a-z-]+)"`, read(t, "policy/policy.go")))
+
+	sources, err := filepath.Glob("proxy/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gate strings.Builder
+	for _, file := range sources {
+		gate.WriteString(read(t, file))
+	}
+	for _, name := range slices.DeleteFunc(cells(t, refused, 2), func(name string) bool { return name == "error" || name == "Proxy-Status" }) {
+		if !strings.Contains(gate.String(), `"`+name+`"`) {
+			t.Errorf("README.md names the error %q, which the gate does not send", name)
+		}
+	}
+
+	cmd := exec.CommandContext(t.Context(), "robotsgate", "env")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, row := range found("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", section(t, "Use it")) {
+		said = append(said, found("`([^`]+)`", row)...)
+	}
+	same(t, "variable", said, append(found(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
+
+	parser, err := kong.New(&commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Children {
+		var options []string
+		for _, f := range command.Flags {
+			if f.Name != "config" {
+				options = append(options, "--"+f.Name)
+			}
+		}
+		rows := strings.Join(found("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", section(t, "Commands")), " ")
+		same(t, "option of "+command.Name, found(`(--[a-z]+)`, rows), options)
+	}
+}
+
+// members returns the names that a struct's fields have in JSON.
+func members(s reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(s) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestReadmeLinks follows every link, and looks for every path of the layout.
+func TestReadmeLinks(t *testing.T) {
+	text := read(t, "README.md")
+	var anchors []string
+	for _, heading := range found(`(?m)^## (.+)$`, text) {
+		anchor := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading), "")
+		anchors = append(anchors, "#"+strings.ReplaceAll(anchor, " ", "-"))
+	}
+	links := found(`\]\(([^)\s]+)\)`, text)
+	if len(links) == 0 {
+		t.Fatal("no links found")
+	}
+	for _, to := range links {
+		if strings.HasPrefix(to, "#") {
+			if !slices.Contains(anchors, to) {
+				t.Errorf("README.md links to %s, but no heading is called so", to)
+			}
+		} else if _, err := os.Stat(filepath.FromSlash(to)); err != nil {
+			t.Errorf("README.md links to %s: %v", to, err)
+		}
+	}
+	for _, path := range found(`(?m)^([\w./]+) {2,}\S`, section(t, "Layout")) {
+		if _, err := os.Stat(filepath.FromSlash(path)); err != nil {
+			t.Errorf("README.md's layout: %v", err)
+		}
+	}
+}
