@@ -28,6 +28,7 @@ type gateListener struct {
 	total   int
 	clients map[netip.Addr]int
 	said    time.Time
+	socks   sync.Once
 }
 
 // full is what a client reads when there is no room for it.
@@ -43,7 +44,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		}
 		client := addrOf(conn)
 		if l.enter(client) {
-			c := &clientConn{Conn: conn, tls: l.tls}
+			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks}
 			c.leave = sync.OnceFunc(func() {
 				l.exit(client)
 				l.crowd.leave(c)
@@ -96,6 +97,12 @@ func (l *gateListener) report(client netip.Addr) {
 	l.log.Warn("clients are turned away: limits.max_connections or max_connections_per_client is reached", "client", client, "open", l.total)
 }
 
+func (l *gateListener) reportSocks() {
+	l.socks.Do(func() {
+		l.log.Warn("a client speaks SOCKS, the gate is an HTTP proxy: give the client its address with http:// in front")
+	})
+}
+
 // recordTypeHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no
 // HTTP request begins with it.
 const recordTypeHandshake = 0x16
@@ -106,6 +113,7 @@ type clientConn struct {
 	net.Conn
 	tls   *tls.Config
 	leave func()
+	socks func() // told of a client that speaks another protocol
 
 	once   sync.Once
 	err    error
@@ -119,6 +127,11 @@ type clientConn struct {
 func (c *clientConn) sniff() {
 	var b [1]byte
 	if _, c.err = io.ReadFull(c.Conn, b[:]); c.err != nil {
+		return
+	}
+	if b[0] == 4 || b[0] == 5 { // the versions of SOCKS; RFC 1928, 3
+		c.socks()
+		c.err = errors.New("the client speaks SOCKS")
 		return
 	}
 	c.first = b[:]

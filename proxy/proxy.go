@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,11 +85,20 @@ func New(o Options) *Proxy {
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: p.certificate,
 	}
+	noALPN := p.tls.Clone()
+	noALPN.NextProtos = nil
+	p.tls.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(name string) bool { return slices.Contains(p.tls.NextProtos, name) }) {
+			return noALPN, nil // crypto/tls would end it, where most origins go on with HTTP/1
+		}
+		return nil, nil
+	}
 	p.pipeline.KeepAcceptEncoding = true // it drops the header by default
 	p.pipeline.Logger = quiet{o.Log}
 	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
 		x := exchangeOf(r)
 		if resp := p.onRequest(x, r); resp != nil {
+			p.drain(x, r)
 			return r, resp
 		}
 		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {

@@ -512,3 +512,62 @@ func TestWebSocket(t *testing.T) {
 		t.Errorf("a disallowed handshake: %s", answer)
 	}
 }
+
+// Transport looks once more at a body that it has sent whole. net/http must not
+// have closed it by then, though the response has begun, or the response is
+// given up in the middle.
+func TestUploadAnsweredAtOnce(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		io.Copy(rw, r.Body)
+	}})
+	body := strings.Repeat("x", 100_000)
+	client := w.client()
+	for range 200 {
+		resp, err := client.Post(w.http+"/", "text/plain", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || len(got) != len(body) {
+			t.Fatalf("got %d bytes, %v, want %d", len(got), err, len(body))
+		}
+		<-w.done
+	}
+}
+
+// Many clients read only when they have sent everything.
+func TestRefusedUploadIsReadable(t *testing.T) {
+	w := newWorld(t, options{})
+	origins(t, w, func(t *testing.T, origin string) {
+		resp, body := w.do(http.MethodPost, origin+"/private/", strings.NewReader(strings.Repeat("x", 3<<20)))
+		wantStatus(t, resp, 403)
+		if !strings.Contains(body, "Disallow: /private/") {
+			t.Errorf("got %q", body)
+		}
+	})
+	conn := w.dial() // it writes all, then reads
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s/private/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", w.http, 3<<20)
+	if _, err := io.WriteString(conn, strings.Repeat("x", 3<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "403" || err != nil {
+		t.Errorf("got %q, %v", answer, err)
+	}
+	wantArrived(t, w)
+}
+
+// A request without a body has none upstream either, over HTTP/2 too.
+func TestNoBodyStaysNone(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(rw, r.ContentLength, r.TransferEncoding)
+	}})
+	origins(t, w, func(t *testing.T, origin string) {
+		for _, method := range []string{"GET", "DELETE", "OPTIONS"} {
+			if _, body := w.do(method, origin+"/", nil); body != "0[]" {
+				t.Errorf("%s: the origin saw %s", method, body)
+			}
+		}
+	})
+}

@@ -153,6 +153,20 @@ func reply(r *http.Request, status int, h http.Header, body []byte) *http.Respon
 	}
 }
 
+// maxDrain bounds what is read of a refused request's body, in bytes.
+const maxDrain = 16 << 20
+
+// drain reads the body of a request that the gate answers itself: many clients
+// send all of it before they read, and would find the connection broken instead
+// of the reason. One that waits to be told to send is not told.
+func (p *Proxy) drain(x *Exchange, r *http.Request) {
+	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
+		return
+	}
+	_ = x.client.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
+	_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
+}
+
 // write answers where goproxy is not involved: in front of tunnels.
 func (p *problem) write(w http.ResponseWriter, r *http.Request, x *Exchange) {
 	resp := p.response(r, x)

@@ -126,6 +126,11 @@ func prepare(r *http.Request) {
 	if _, ok := r.Header["User-Agent"]; !ok {
 		r.Header["User-Agent"] = []string{""} // else net/http adds its own
 	}
+	if r.ContentLength == 0 {
+		// Else Transport takes HTTP/2's body without bytes for one of unknown
+		// length, and does not repeat the request when a kept connection was gone.
+		r.Body = http.NoBody
+	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
 }
 

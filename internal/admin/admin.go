@@ -175,6 +175,7 @@ func (a *admin) refresh(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // nothing here is HTML, and URLs have an &
 	enc.SetIndent("", "  ")
 	_ = enc.Encode(v) // the client left
 }

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -87,11 +88,14 @@ func (l *Log) Write(x *proxy.Exchange) {
 	if l == nil {
 		return
 	}
-	line, err := json.Marshal(l.record(x))
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false) // a URL's & can be searched for
+	err := enc.Encode(l.record(x))
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		_, err = l.out.Write(append(line, '\n'))
+		_, err = l.out.Write(line.Bytes())
 	}
 	if err != nil && time.Since(l.said) >= time.Minute {
 		l.said = time.Now()

@@ -23,8 +23,6 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 	in := bufio.NewReaderSize(s.In, 64<<10)
 	out := bufio.NewWriterSize(s.Out, 64<<10)
 	defer out.Flush()
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
 	failed := false
 	for {
 		line, err := readLine(in)
@@ -42,7 +40,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 			failed = true
 			v = map[string]string{"error": err.Error()}
 		}
-		if err := enc.Encode(v); err != nil {
+		if err := encode(out, v); err != nil {
 			return fmt.Errorf("standard output: %w", err)
 		}
 		if in.Buffered() == 0 { // whoever writes line by line waits for its answer
@@ -58,6 +56,13 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 		return Exit(2)
 	}
 	return nil
+}
+
+// encode writes v as one line of JSON, with a URL's & as it is.
+func encode(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 func readLine(in *bufio.Reader) ([]byte, error) {

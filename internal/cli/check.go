@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -142,7 +141,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 
 func (c *Check) print(w io.Writer, url string, d *policy.Decision) error {
 	if c.JSON {
-		return json.NewEncoder(w).Encode(d.Explain(url))
+		return encode(w, d.Explain(url))
 	}
 	_, err := io.WriteString(w, report(url, d))
 	return err

@@ -22,7 +22,7 @@ import (
 type Run struct {
 	Configured
 	Token   string   `placeholder:"T" help:"Product token that the command's requests obey."`
-	Command []string `arg:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
+	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
 
 // Help is shown by --help.

@@ -36,7 +36,12 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
 	}
+	// Before anything is printed: who waits for that may signal at once.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
 	log := logger(c.Log, io.Err)
+	ignoreHangup(ctx, log)
 	g, err := newGate(c, io.Out, log)
 	if err != nil {
 		return err
@@ -56,9 +61,6 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", vars.line())
 
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	ignoreHangup(ctx, log)
-	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
 	return g.run(ctx)
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +51,7 @@ func (t *Tags) Run(s Streams) error {
 	}
 	a := tagsOf(tags, t.Token)
 	if t.JSON {
-		return json.NewEncoder(s.Out).Encode(a)
+		return encode(s.Out, a)
 	}
 	for _, rule := range a.Rules {
 		fmt.Fprintln(s.Out, rule)

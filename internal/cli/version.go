@@ -9,6 +9,9 @@ import (
 // Version prints what is running.
 type Version struct{}
 
+// Help is shown by --help.
+func (Version) Help() string { return "Example:\n  robotsgate version" }
+
 // Run prints it.
 func (Version) Run(s Streams) error {
 	_, err := fmt.Fprintf(s.Out, "robotsgate %s, commit %s, %s %s/%s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
