@@ -23,7 +23,7 @@ func preferred(accept []string) string {
 // An appetite says how much a client wants a type, and how plainly it said so.
 type appetite struct {
 	q        float64
-	explicit int // 0: nothing said, 1: */*, 2: type/*, 3: the type itself
+	explicit int // 0: nothing said, 1: */*, 2: type/*, 3: the type itself, 4: problem+json, which json stands for too
 }
 
 func (a appetite) beats(b appetite) bool {
@@ -41,12 +41,21 @@ func quality(accept []string, kind, sub string) appetite {
 			if err != nil {
 				continue
 			}
+			q, ok := weight(params)
+			if !ok {
+				continue
+			}
 			explicit := 0
 			switch mediaType {
-			case kind + "/" + sub, "application/json":
-				if mediaType == "application/json" && sub != "problem+json" {
-					continue
+			case "application/problem+json":
+				if sub == "problem+json" {
+					explicit = 4
 				}
+			case "application/json":
+				if sub == "problem+json" {
+					explicit = 3
+				}
+			case kind + "/" + sub:
 				explicit = 3
 			case kind + "/*":
 				explicit = 2
@@ -56,11 +65,19 @@ func quality(accept []string, kind, sub string) appetite {
 			if explicit <= best.explicit {
 				continue
 			}
-			best = appetite{1, explicit}
-			if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
-				best.q = q
-			}
+			best = appetite{q, explicit}
 		}
 	}
 	return best
+}
+
+// weight returns the q of a media range (RFC 9110, 12.4.2). A range with one that
+// is none says nothing.
+func weight(params map[string]string) (q float64, ok bool) {
+	s, given := params["q"]
+	if !given {
+		return 1, true
+	}
+	q, err := strconv.ParseFloat(s, 64)
+	return q, err == nil && q >= 0 && q <= 1
 }
