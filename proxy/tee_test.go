@@ -1,0 +1,239 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"robotsgate/htmlmeta"
+)
+
+var errCut = errors.New("cut off")
+
+// A wireBody delivers a body in chunks, as a network does, and notes whether two
+// read it at once.
+type wireBody struct {
+	rest   []byte
+	chunk  func() int // size of the next one
+	end    error      // with which it ends
+	joined bool       // the end comes with the last bytes, not after them
+	before func()     // called before every chunk; may be nil
+	in     chan bool  // of one: held while it is read
+	closed bool
+}
+
+func (b *wireBody) Read(p []byte) (int, error) {
+	select {
+	case b.in <- true:
+	default:
+		panic("two readers at once")
+	}
+	defer func() { <-b.in }()
+	if b.before != nil {
+		b.before()
+	}
+	if len(b.rest) == 0 {
+		return 0, b.end
+	}
+	n := copy(p, b.rest[:min(b.chunk(), len(b.rest))])
+	b.rest = b.rest[n:]
+	if len(b.rest) == 0 && b.joined {
+		return n, b.end
+	}
+	return n, nil
+}
+
+func (b *wireBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+func newBody(content []byte, end error, chunk func() int) *wireBody {
+	return &wireBody{rest: content, chunk: chunk, end: end, in: make(chan bool, 1)}
+}
+
+// However a body is chunked, wherever the scanner is left behind, and however it
+// ends, the client reads every byte of it once, and then its end.
+func TestTeeKeepsTheBody(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		content := make([]byte, r.IntN(3000))
+		for i := range content {
+			content[i] = byte(r.Uint32())
+		}
+		end := io.EOF
+		if r.IntN(3) == 0 {
+			end = errCut
+		}
+		most := r.IntN(4000) - rawSlack // in all, a few kilobytes
+		largest := 1 + r.IntN(500)
+		body := newBody(bytes.Clone(content), end, func() int { return 1 + r.IntN(largest) })
+		body.joined = r.IntN(2) == 0
+		tee := newTee(body, most)
+		scans, concurrent := r.IntN(30), r.IntN(2) == 0
+		size := 1 + r.IntN(400)
+
+		scanned := make(chan error, 1)
+		read := 0
+		scan := func(reads int) {
+			var err error
+			for range reads {
+				var n int
+				p := make([]byte, size)
+				n, err = scannerSide{tee}.Read(p)
+				if !bytes.Equal(p[:n], content[read:read+n]) {
+					err = fmt.Errorf("the scanner read other bytes at %d", read)
+				}
+				if read += n; err != nil {
+					break
+				}
+			}
+			scanned <- err
+		}
+		if concurrent { // the client begins while the scanner is at work
+			go scan(1000)
+		} else {
+			scan(scans)
+		}
+		tee.leave()
+		var client io.Reader = tee
+		switch seed % 3 {
+		case 1:
+			client = iotest.OneByteReader(tee)
+		case 2:
+			client = iotest.HalfReader(tee)
+		}
+		got, err := io.ReadAll(client)
+		if end == io.EOF && err != nil || end != io.EOF && err != end {
+			t.Errorf("seed %d: the client's end is %v, want %v", seed, err, end)
+		}
+		if !bytes.Equal(got, content) {
+			t.Errorf("seed %d: the client read %d bytes, not the %d of the body", seed, len(got), len(content))
+		}
+		if err := <-scanned; err != nil && err != errLeft && err != errLimit && err != end {
+			t.Errorf("seed %d: the scanner's end is %v", seed, err)
+		}
+		if n, err := (scannerSide{tee}).Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("seed %d: the scanner goes on reading after it was left behind", seed)
+		}
+		if n, err := tee.Read(make([]byte, 1)); n > 0 || err != end {
+			t.Errorf("seed %d: after the end: %d, %v", seed, n, err)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// A scanner that waits for the network when it is left behind holds up nobody:
+// what it was waiting for is the client's.
+func TestTeeLeftInTheMiddle(t *testing.T) {
+	waiting, goOn := make(chan bool, 10), make(chan bool)
+	body := newBody([]byte("onetwo"), io.EOF, func() int { return 3 })
+	body.before = func() { waiting <- true; <-goOn }
+	tee := newTee(body, 100)
+	scanned := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(scannerSide{tee})
+		scanned <- err
+	}()
+	receive(t, waiting, "the scanner's first read")
+	goOn <- true // "one"
+	receive(t, waiting, "its second read")
+	tee.leave()
+	p := make([]byte, 10)
+	if n, err := tee.Read(p); string(p[:n]) != "one" || err != nil {
+		t.Fatalf("what had come: got %q, %v", p[:n], err)
+	}
+	type result struct {
+		rest []byte
+		err  error
+	}
+	rest := make(chan result, 1)
+	go func() {
+		b, err := io.ReadAll(tee)
+		rest <- result{b, err}
+	}()
+	goOn <- true // "two", which the scanner still reads, and may not have
+	if err := receive(t, scanned, "the scanner's end"); err != errLeft {
+		t.Errorf("the scanner's end: %v", err)
+	}
+	goOn <- true // the end
+	if got := receive(t, rest, "the rest"); string(got.rest) != "two" || got.err != nil {
+		t.Errorf("the rest: got %q, %v", got.rest, got.err)
+	}
+}
+
+func TestTeeLimit(t *testing.T) {
+	content := bytes.Repeat([]byte("x"), rawSlack+5000)
+	body := newBody(content, io.EOF, func() int { return 700 })
+	tee := newTee(body, 1000)
+	got, err := io.ReadAll(scannerSide{tee})
+	if err != errLimit || len(got) < rawSlack+1000 || len(got) > rawSlack+1000+700 {
+		t.Errorf("the scanner read %d bytes, %v", len(got), err)
+	}
+	tee.leave()
+	if all, err := io.ReadAll(tee); !bytes.Equal(all, content) || err != nil {
+		t.Errorf("the client read %d bytes, %v", len(all), err)
+	}
+}
+
+func TestTeeClose(t *testing.T) {
+	body := newBody([]byte("x"), io.EOF, func() int { return 1 })
+	tee := newTee(body, 10)
+	tee.leave()
+	if err := tee.Close(); err != nil || !body.closed {
+		t.Errorf("closed: %v, %v", body.closed, err)
+	}
+}
+
+// What has come in time counts, though the head has no end.
+func TestTeeSoFar(t *testing.T) {
+	waiting, goOn := make(chan bool, 10), make(chan bool)
+	page := "<head><meta name=robots content=noindex><title>"
+	body := newBody([]byte(page), io.EOF, func() int { return len(page) })
+	body.before = func() {
+		if len(body.rest) == 0 {
+			waiting <- true
+			<-goOn
+		}
+	}
+	tee := newTee(body, 1000)
+	done := make(chan htmlmeta.Result, 1)
+	go func() { done <- tee.scan(htmlmeta.Options{ContentType: "text/html"}) }()
+	receive(t, waiting, "the read after the last byte")
+	res := tee.soFar(htmlmeta.Options{ContentType: "text/html"})
+	if res.Complete || res.Why != "timeout" || len(res.Metas) != 1 || res.Metas[0].Content != "noindex" {
+		t.Errorf("so far: %+v", res)
+	}
+	close(goOn)
+	if res := receive(t, done, "the scan"); res.Complete {
+		t.Errorf("the scan left behind: %+v", res)
+	}
+	if all, err := io.ReadAll(tee); string(all) != page || err != nil {
+		t.Errorf("the client read %q, %v", all, err)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	for _, c := range []struct {
+		body     io.Reader
+		complete bool
+		why      string
+	}{
+		{strings.NewReader("<title>x</title><body>"), true, ""},
+		{strings.NewReader("<title>x"), true, ""}, // the end of the page is the end of its head
+		{io.MultiReader(strings.NewReader("<title>x"), iotest.ErrReader(errLimit)), false, "limit"},
+		{io.MultiReader(strings.NewReader("<title>x"), iotest.ErrReader(errCut)), false, ""}, // and so does the response
+	} {
+		res := outcome(htmlmeta.Scan(c.body, htmlmeta.Options{ContentType: "text/html"}))
+		if res.Why != c.why || res.Complete != c.complete {
+			t.Errorf("got %+v, want complete: %v, %q", res, c.complete, c.why)
+		}
+	}
+}
