@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"robotsgate/policy"
 )
@@ -212,11 +214,11 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 	var b bytes.Buffer
 	switch preferred(r.Header["Accept"]) {
 	case "text/html":
-		if err := page.Execute(&b, doc); err == nil {
+		if err := page.Execute(&b, doc.printable()); err == nil {
 			return b.Bytes(), "text/html; charset=utf-8"
 		}
 	case "text/plain":
-		doc.text(&b)
+		doc.printable().text(&b)
 		return b.Bytes(), "text/plain; charset=utf-8"
 	}
 	b.Reset()
@@ -229,10 +231,19 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 	return b.Bytes(), "application/problem+json"
 }
 
-func (d *document) text(w io.Writer) {
-	fmt.Fprintf(w, "%d %s\n\n%s\n\nURL: %s\n", d.Status, d.Title, printable(d.Detail), printable(d.URL))
+// printable returns the document for people to look at.
+func (d document) printable() *document {
+	d.Detail, d.URL = printable(d.Detail), printable(d.URL)
 	if d.Rule != nil {
-		fmt.Fprintf(w, "Rule: line %d: %s\n", d.Rule.Line, printable(d.Rule.Text))
+		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: printable(d.Rule.Text)}
+	}
+	return &d
+}
+
+func (d *document) text(w io.Writer) {
+	fmt.Fprintf(w, "%d %s\n\n%s\n\nURL: %s\n", d.Status, d.Title, d.Detail, d.URL)
+	if d.Rule != nil {
+		fmt.Fprintf(w, "Rule: line %d: %s\n", d.Rule.Line, d.Rule.Text)
 	}
 	if d.Group != "" {
 		fmt.Fprintf(w, "Group: %s\n", d.Group)
@@ -249,10 +260,11 @@ func (d *document) text(w io.Writer) {
 	fmt.Fprintf(w, "Id: %s\n", d.ID)
 }
 
-// printable keeps a terminal from obeying what the network said.
+// printable keeps a terminal from obeying what the network said, and a line from
+// running backwards.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\uFFFD' || r < ' ' || r >= 0x7f && r < 0xa0 {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r

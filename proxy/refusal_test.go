@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"robotsgate/policy"
+)
+
+// What a robots.txt says is its author's, who may want to do mischief in a
+// browser, a terminal or a header.
+const hostileRobots = "User-agent: *\n" +
+	"Disallow: /a\"><script>alert(1)</script>&amp;'x\n" +
+	"Disallow: /b\x1b[31m\x9b\u202ered\n" +
+	"Crawl-delay: 1\n"
+
+func TestForms(t *testing.T) {
+	w := newWorld(t, options{robots: hostileRobots})
+	for _, c := range []struct {
+		accept, contentType string
+		want, not           []string
+	}{
+		{"text/html", "text/html; charset=utf-8",
+			[]string{"<h1>403 Refused by robots rules</h1>", "line 2: <code>Disallow: /a&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;&#39;x</code>", "<dt>Product token</dt><dd>ExampleBot</dd>", `<meta name="robots" content="noindex">`},
+			[]string{"<script>"}},
+		{"text/plain", "text/plain; charset=utf-8",
+			[]string{"403 Refused by robots rules\n", "Rule: line 2: Disallow: /a\"><script>alert(1)</script>&amp;'x\n", "Product token: ExampleBot\n", "Group: *\n", "Crawl-delay: 1 s\n", "/robots.txt, fresh, fetched 2"},
+			nil},
+		{"*/*", "application/problem+json", []string{`"status": 403`, `"type": "urn:robotsgate:rule"`}, nil},
+	} {
+		w.ways(t, func(t *testing.T, v way) {
+			path := "/a%22%3E%3Cscript%3Ealert(1)%3C/script%3E&amp;'x"
+			resp, body := v.get(t, path, "Accept", c.accept)
+			wantStatus(t, resp, 403)
+			wantHeader(t, resp, "Content-Type", c.contentType)
+			wantHeader(t, resp, "Content-Length", fmt.Sprint(len(body)))
+			wantHeader(t, resp, "Cache-Control", "no-store")
+			wantHeader(t, resp, "Vary", "Accept")
+			wantHeader(t, resp, headerDecision, "deny;reason=rule")
+			for _, want := range append(c.want, strings.Trim(resp.Header.Get(headerID), `"`), v.origin) {
+				if !strings.Contains(body, want) {
+					t.Errorf("%s: no %q in:\n%s", c.accept, want, body)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(body, not) {
+					t.Errorf("%s: %q in:\n%s", c.accept, not, body)
+				}
+			}
+			length := resp.ContentLength
+			resp, body = send(t, v.client, http.MethodHead, v.origin+path, nil, "Accept", c.accept)
+			wantStatus(t, resp, 403)
+			wantHeader(t, resp, "Content-Type", c.contentType)
+			wantHeader(t, resp, headerDecision, "deny;reason=rule")
+			if resp.ContentLength != length || body != "" {
+				t.Errorf("HEAD: Content-Length %d, want %d; body %q", resp.ContentLength, length, body)
+			}
+		})
+	}
+	// No byte reaches a terminal that it would obey.
+	for _, accept := range []string{"text/plain", "*/*", "text/html"} {
+		resp, body := w.get(w.http+"/b%1b[31m%9b%e2%80%aered", "Accept", accept)
+		wantStatus(t, resp, 403)
+		for _, bad := range []string{"\x1b", "\x9b"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s: %q in %q", accept, bad, body)
+			}
+		}
+		if accept != "*/*" && strings.Contains(body, "\u202e") {
+			t.Errorf("%s: text that runs backwards in %q", accept, body)
+		}
+		for name, values := range resp.Header {
+			for _, v := range values {
+				if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
+					t.Errorf("%s: %q", name, v)
+				}
+			}
+		}
+	}
+	wantArrived(t, w)
+}
+
+// A POST that is denied is answered without its body being waited for.
+func TestDeniedUpload(t *testing.T) {
+	w := newWorld(t, options{})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, _ := send(t, v.client, http.MethodPost, v.origin+"/private/", strings.NewReader(strings.Repeat("x", 100_000)))
+		wantStatus(t, resp, 403)
+		resp, body := v.get(t, "/next")
+		if resp.StatusCode != 200 || body != "hello from /next" {
+			t.Errorf("the next request: %d, %q", resp.StatusCode, body)
+		}
+	})
+	wantArrived(t, w, "GET /next", "GET /next", "GET /next")
+}
+
+func TestDenyStatus(t *testing.T) {
+	w := newWorld(t, options{
+		engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus = 451 },
+		gate:   func(o *Options) { o.UnreachableStatus = 503 },
+	})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, body := v.get(t, "/private/")
+		wantStatus(t, resp, 451)
+		wantHeader(t, resp, headerDecision, "deny;reason=rule")
+		var doc struct{ Status int }
+		if err := json.Unmarshal([]byte(body), &doc); err != nil || doc.Status != 451 {
+			t.Errorf("body: %+v, %v", doc, err)
+		}
+		scheme, _, _ := strings.Cut(v.origin, ":")
+		resp, body = send(t, v.client, http.MethodGet, scheme+"://127.0.0.1:1/", nil)
+		wantStatus(t, resp, 503)
+		wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+		wantHeader(t, resp, proxyStatus, `robotsgate;error=http_request_denied;details="robots.txt unreachable: `)
+		if resp.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		if err := json.Unmarshal([]byte(body), &doc); err != nil || doc.Status != 503 {
+			t.Errorf("body: %+v, %v", doc, err)
+		}
+	})
+}
+
+// A certificate that is not trusted makes robots.txt unreachable, and after a
+// decision costs a 502; either way the answer says what to do.
+func TestUntrustedOrigin(t *testing.T) {
+	w := newWorld(t, options{egress: func(e *Egress) { e.Roots = nil }})
+	resp, body := w.get(w.https + "/")
+	wantStatus(t, resp, 403)
+	wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+	if !strings.Contains(body, "certificate") {
+		t.Errorf("the refusal does not say why: %s", body)
+	}
+	w = newWorld(t, options{egress: func(e *Egress) { e.Roots = nil }, engine: allowHost(t, "127.0.0.1")})
+	resp, body = w.get(w.https + "/")
+	wantStatus(t, resp, 502)
+	wantHeader(t, resp, proxyStatus, "robotsgate;error=tls_certificate_error")
+	if !strings.Contains(body, "egress.ca_file") {
+		t.Errorf("the answer does not say what to do: %s", body)
+	}
+}
