@@ -97,8 +97,8 @@ func tagList(rules []robotstag.Rule, remembered bool) httpsfv.List {
 		i := item(httpsfv.Token(r.Name))
 		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
 			i.Params.Add("v", n)
-		} else if r.Time != 0 {
-			i.Params.Add("v", time.Unix(r.Time, 0))
+		} else if r.Name == "unavailable_after" {
+			i.Params.Add("v", time.Unix(r.Time, 0)) // 0 is a date too
 		} else if r.Value != "" {
 			i.Params.Add("v", httpsfv.Token(r.Value))
 		}

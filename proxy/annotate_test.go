@@ -1,0 +1,246 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dunglas/httpsfv"
+
+	"robotsgate/policy"
+)
+
+// wantFields fails unless all that the gate has added can be read as structured
+// fields.
+func wantFields(t *testing.T, resp *http.Response) {
+	t.Helper()
+	for _, name := range []string{headerDecision, headerSource, headerMeta, headerDelay, headerID} {
+		if lines := resp.Header[name]; len(lines) > 0 {
+			if _, err := httpsfv.UnmarshalItem(lines); err != nil {
+				t.Errorf("%s: %q: %v", name, lines, err)
+			}
+		}
+	}
+	for _, name := range []string{headerTags, proxyStatus} {
+		if lines := resp.Header[name]; len(lines) > 0 {
+			if _, err := httpsfv.UnmarshalList(lines); err != nil {
+				t.Errorf("%s: %q: %v", name, lines, err)
+			}
+		}
+	}
+}
+
+// param returns a parameter of the item in a header.
+func param(t *testing.T, resp *http.Response, header, name string) any {
+	t.Helper()
+	i, err := httpsfv.UnmarshalItem(resp.Header[header])
+	if err != nil {
+		t.Fatalf("%s: %q: %v", header, resp.Header[header], err)
+	}
+	v, _ := i.Params.Get(name)
+	return v
+}
+
+func TestRuleText(t *testing.T) {
+	long := "/long/" + strings.Repeat("x", 400)
+	// The euro sign's three bytes lie across the 256th.
+	cut := "/cut/" + strings.Repeat("x", 256-len("Disallow: /cut/")-1) + "€uro"
+	for _, c := range []struct {
+		robots, path string
+		want         any
+	}{
+		{"Disallow: /plain", "/plain", "Disallow: /plain"},
+		{`Disallow: /"quoted"\`, "/%22quoted%22%5c", `Disallow: /"quoted"\`},
+		{"Disallow: /übung", "/%C3%BCbung", httpsfv.DisplayString("Disallow: /übung")},
+		{"Disallow: /100%25-ü", "/100%25-%C3%BC", httpsfv.DisplayString("Disallow: /100%25-ü")},
+		{"Disallow: /\x1b[0m", "/%1b[0m", httpsfv.DisplayString("Disallow: /\x1b[0m")},
+		{"Disallow: /\xff\xfe", "/%ff%fe", httpsfv.DisplayString("Disallow: /\uFFFD")},
+		{"Disallow: " + long, long, ("Disallow: " + long)[:256]},
+		{"Disallow: " + cut, strings.ReplaceAll(cut, "€", "%e2%82%ac"), "Disallow: " + cut[:256-len("Disallow: ")-1]},
+	} {
+		w := newWorld(t, options{robots: "User-agent: *\n" + c.robots + "\n"})
+		resp, _ := w.get(w.http + c.path)
+		wantStatus(t, resp, 403)
+		wantFields(t, resp)
+		if got := param(t, resp, headerDecision, "rule"); got != c.want {
+			t.Errorf("%q: got %#v, want %#v", c.robots, got, c.want)
+		}
+		if line := param(t, resp, headerDecision, "line"); line != int64(2) {
+			t.Errorf("%q: line %v", c.robots, line)
+		}
+	}
+}
+
+// Whatever the bytes, text makes a value that can be sent and read again, and
+// says no more than the beginning of what it was given.
+func TestText(t *testing.T) {
+	alphabet := []string{"a", " ", `"`, `\`, "%", "\x00", "\n", "\x7f", "\x80", "\xff", "ü", "€", "𝄞", "\u2028", "\uFFFD"}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var b strings.Builder
+		for range r.IntN(400) {
+			b.WriteString(alphabet[r.IntN(len(alphabet))])
+		}
+		s := b.String()
+		field, err := httpsfv.Marshal(item("x", "t", text(s)))
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		i, err := httpsfv.UnmarshalItem([]string{field})
+		if err != nil {
+			t.Fatalf("%q: %q: %v", s, field, err)
+		}
+		v, _ := i.Params.Get("t")
+		got := fmt.Sprint(v)
+		if _, display := v.(httpsfv.DisplayString); display == (strings.Trim(got, printableASCII) == "") {
+			t.Fatalf("%q: became a %T", s, v)
+		}
+		if valid := strings.ToValidUTF8(s, "\uFFFD"); !strings.HasPrefix(valid, got) && !strings.HasPrefix(valid, strings.TrimSuffix(got, "\uFFFD")) {
+			t.Fatalf("%q: became %q", s, got)
+		}
+		if utf8.ValidString(s) && (len(got) > maxRuleText || len(s) > maxRuleText && len(got) <= maxRuleText-utf8.UTFMax) {
+			t.Fatalf("%q: %d bytes of %d", s, len(got), len(s))
+		}
+	}
+}
+
+var printableASCII = func() string {
+	var b strings.Builder
+	for c := ' '; c <= '~'; c++ {
+		b.WriteRune(c)
+	}
+	return b.String()
+}()
+
+func TestTagValues(t *testing.T) {
+	var lines []string
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header()["X-Robots-Tag"] = lines
+	}})
+	for _, c := range []struct {
+		lines []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"all"}, ""},
+		{[]string{"none"}, `noindex;src=x-robots-tag;scope="*", nofollow;src=x-robots-tag;scope="*"`},
+		{[]string{"unavailable_after: 2010-06-25T15:00:00Z"}, `unavailable_after;v=@1277478000;src=x-robots-tag;scope="*"`},
+		{[]string{"unavailable_after: 25 Jun 1960 00:00:00 GMT"}, `unavailable_after;v=@-300412800;src=x-robots-tag;scope="*"`},
+		{[]string{"unavailable_after: 9999-12-31T23:59:59Z"}, `unavailable_after;v=@253402300799;src=x-robots-tag;scope="*"`},
+		{[]string{"unavailable_after: 1970-01-01T00:00:00Z, noindex"}, `unavailable_after;v=@0;src=x-robots-tag;scope="*", noindex;src=x-robots-tag;scope="*"`},
+		{[]string{"max-snippet: 20, max-video-preview: -1, max-image-preview: large"}, `max-snippet;v=20;src=x-robots-tag;scope="*", max-video-preview;v=-1;src=x-robots-tag;scope="*", max-image-preview;v=large;src=x-robots-tag;scope="*"`},
+		{[]string{"max-snippet: 99999999999999999999"}, `max-snippet;v=999999999999999;src=x-robots-tag;scope="*"`},
+		{[]string{"examplebot: noindex", "otherbot: noarchive", "EXAMPLEBOT: nofollow"}, `noindex;src=x-robots-tag;scope="examplebot", nofollow;src=x-robots-tag;scope="EXAMPLEBOT"`},
+	} {
+		lines = c.lines
+		resp, _ := w.get(w.http + "/")
+		wantFields(t, resp)
+		if got := resp.Header.Get(headerTags); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.lines, got, c.want)
+		}
+		if got := resp.Header["X-Robots-Tag"]; !slices.Equal(got, c.lines) {
+			t.Errorf("the origin's own: got %q, want %q", got, c.lines)
+		}
+	}
+}
+
+func TestSourceOfCutRobots(t *testing.T) {
+	w := newWorld(t, options{robots: exampleRobots + "# " + strings.Repeat("x", 1000) + "\nDisallow: /late/\n", engine: func(c *policy.Config) { c.Robots.MaxBytes = 1000 }})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, _ := v.get(t, "/late/")
+		wantStatus(t, resp, 200)
+		wantFields(t, resp)
+		if param(t, resp, headerSource, "truncated") != true {
+			t.Errorf("not marked: %s", resp.Header.Get(headerSource))
+		}
+	})
+}
+
+func TestDelay(t *testing.T) {
+	for delay, want := range map[string]string{"10": "10.0;line=2", "0.5": "0.5;line=2", "1e9": "", "-1": "", "x": "", "0.0001": "0.0;line=2", "999999999999999999": ""} {
+		w := newWorld(t, options{robots: "User-agent: *\nCrawl-delay: " + delay + "\nDisallow: /private/\n"})
+		for path := range strings.FieldsSeq("/ /private/") {
+			resp, _ := w.get(w.http + path)
+			wantFields(t, resp)
+			if got := resp.Header.Get(headerDelay); got != want {
+				t.Errorf("Crawl-delay: %s: got %q, want %q", delay, got, want)
+			}
+		}
+	}
+}
+
+func TestProxyStatusOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		lines []string
+		want  string // what others have said
+		full  string // with what the gate adds
+	}{
+		{nil, "", "robotsgate;error=e"},
+		{[]string{"cdn"}, "cdn", "cdn, robotsgate;error=e"},
+		{[]string{`cdn; error=dns_error; details="a, b"`, `"other hop";received-status=502`}, `cdn;error=dns_error;details="a, b", "other hop";received-status=502`, `cdn;error=dns_error;details="a, b", "other hop";received-status=502, robotsgate;error=e`},
+		{[]string{"robotsgate; error=forged"}, "", "robotsgate;error=e"},
+		{[]string{`"robotsgate"; error=forged, cdn`}, "cdn", "cdn, robotsgate;error=e"},
+		{[]string{"robotsgate, cdn, robotsgate"}, "cdn", "cdn, robotsgate;error=e"},
+		{[]string{"Robotsgate, robotsgate2"}, "Robotsgate, robotsgate2", "Robotsgate, robotsgate2, robotsgate;error=e"},
+		{[]string{"(robotsgate)"}, "(robotsgate)", "(robotsgate), robotsgate;error=e"},
+		{[]string{`cdn; error="`}, "", "robotsgate;error=e"}, // can't be read: says nothing
+		{[]string{"cdn,,"}, "", "robotsgate;error=e"},
+		{[]string{"\xff"}, "", "robotsgate;error=e"},
+	} {
+		h := http.Header{proxyStatus: slices.Clone(c.lines)}
+		dropOwn(h)
+		if got := strings.Join(h[proxyStatus], " | "); got != c.want {
+			t.Errorf("%q: kept %q, want %q", c.lines, got, c.want)
+		}
+		status(h, "e", "")
+		if got := strings.Join(h[proxyStatus], " | "); got != c.full {
+			t.Errorf("%q: sent %q, want %q", c.lines, got, c.full)
+		}
+		if _, err := httpsfv.UnmarshalList(h[proxyStatus]); err != nil {
+			t.Errorf("%q: %v", h[proxyStatus], err)
+		}
+	}
+	h := http.Header{}
+	status(h, "e", "ünprintable\n\x00\"\\"+strings.Repeat("x", 400))
+	if list, err := httpsfv.UnmarshalList(h[proxyStatus]); err != nil || len(h.Get(proxyStatus)) > 320 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// An origin's headers can't be mistaken for the gate's, in any spelling.
+func TestForgedHeaders(t *testing.T) {
+	forged := []string{"Robots-Gate-Decision", "ROBOTS-GATE-TAGS", "robots-gate-meta", "Robots-Gate-Delay", "Robots-Gate-Id", "Robots-Gate-Source", "Robots-Gate-Anything", "Robots-Gate-"}
+	w := newWorld(t, options{robots: "# no rules\n", handler: func(rw http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if strings.Contains(strings.ToLower(name), "robots-gate") {
+				t.Errorf("the origin received %s", name)
+			}
+		}
+		for _, name := range forged {
+			rw.Header()[name] = []string{"forged", "forged"}
+		}
+		rw.Header().Set("Proxy-Status", `cdn; error="`)
+		io.WriteString(rw, "x")
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		var headers []string
+		for _, name := range forged {
+			headers = append(headers, name, "forged")
+		}
+		resp, _ := v.get(t, "/", headers...)
+		wantStatus(t, resp, 200)
+		wantFields(t, resp)
+		for name, values := range resp.Header {
+			if strings.Contains(strings.Join(values, " "), "forged") {
+				t.Errorf("%s: %q", name, values)
+			}
+		}
+		wantHeader(t, resp, proxyStatus, "")
+		wantHeader(t, resp, headerDecision, "allow;reason=no-group")
+	})
+}
