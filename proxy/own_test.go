@@ -1,0 +1,102 @@
+package proxy
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestOwnPages(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, scheme := range []string{"http", "https"} {
+		client := &http.Client{Transport: w.clientVia(scheme, w.addr, false).Transport.(*http.Transport).Clone()}
+		client.Transport.(*http.Transport).Proxy = nil
+		t.Cleanup(client.CloseIdleConnections)
+		for _, c := range []struct {
+			path, contentType string
+			status            int
+			want              string
+		}{
+			{"/", "text/plain; charset=utf-8", 200, "http://" + w.addr + "/ca.pem"},
+			{"/?x=y", "text/plain; charset=utf-8", 200, "robotsgate env"},
+			{"/ca.pem", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
+			{"/ca.pem?", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
+			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, `function FindProxyForURL(url, host) { return "PROXY ` + w.addr + `"; }`},
+			{"/favicon.ico", "text/plain", 404, "absolute URLs"},
+			{"/healthz", "text/plain", 404, "robotsgate:"},
+			{"/../ca.pem", "text/plain", 404, "robotsgate:"},
+			{"//evil.example/", "text/plain", 404, "robotsgate:"},
+		} {
+			url := scheme + "://" + w.addr + c.path
+			resp, body := send(t, client, http.MethodGet, url, nil)
+			wantStatus(t, resp, c.status)
+			wantHeader(t, resp, "Content-Type", c.contentType)
+			wantHeader(t, resp, "X-Content-Type-Options", "nosniff")
+			if !strings.Contains(body, c.want) {
+				t.Errorf("%s: no %q in %s", url, c.want, body)
+			}
+			resp, none := send(t, client, http.MethodHead, url, nil)
+			wantStatus(t, resp, c.status)
+			if none != "" || resp.ContentLength != int64(len(body)) {
+				t.Errorf("HEAD %s: %d bytes, Content-Length %d, want none and %d", url, len(none), resp.ContentLength, len(body))
+			}
+			for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "TRACE"} {
+				resp, _ := send(t, client, method, url, nil)
+				wantStatus(t, resp, 405)
+				wantHeader(t, resp, "Allow", "GET, HEAD")
+			}
+		}
+	}
+	wantArrived(t, w)
+	if n := len(w.exchanges); n > 0 {
+		t.Errorf("%d requests to the gate itself are on the record", n)
+	}
+}
+
+// The certificate is the one that clients must trust, and nothing but it.
+func TestOwnCertificate(t *testing.T) {
+	w := newWorld(t, options{})
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + w.addr + "/ca.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, rest := pem.Decode(data)
+	if block == nil || len(rest) > 0 {
+		t.Fatalf("got %s", data)
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil || !ca.IsCA {
+		t.Fatal(err, ca)
+	}
+	leaf, err := w.gate.Leaf("any.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leaf.Leaf.CheckSignatureFrom(ca); err != nil {
+		t.Error(err)
+	}
+}
+
+// The pages name the address that the client has used, also where the gate
+// listens on all.
+func TestOwnAddressOnPages(t *testing.T) {
+	w := newWorld(t, options{listen: "0.0.0.0:0"})
+	_, port, _ := strings.Cut(w.addr, "]:")
+	if port == "" {
+		_, port, _ = strings.Cut(w.addr, ":")
+	}
+	w.addr = "127.0.0.1:" + port
+	answer := w.raw("GET /proxy.pac HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if want := fmt.Sprintf("PROXY %s", w.addr); !strings.Contains(answer, want) {
+		t.Errorf("no %q in %s", want, answer)
+	}
+}
