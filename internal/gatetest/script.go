@@ -106,7 +106,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 // what configurations may refer to.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "SSL_CERT_FILE", "ORIGIN", "ORIGIN_TLS", "OTHER", "GOCOVERDIR"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "SSL_CERT_FILE", "ORIGIN", "ORIGIN_TLS", "OTHER", "GOCOVERDIR", "GORACE"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
