@@ -66,12 +66,6 @@ type Record struct {
 	Bound map[string]*Snapshot `json:"bound,omitempty"` // by product token in lower case: answers that bind that crawler only
 }
 
-// LastIsGood reports whether the last answer is the good copy itself, as it is
-// for most origins; a store then needs to keep it once.
-func (r *Record) LastIsGood() bool {
-	return r.Good != nil && r.Last != nil && r.Last.Fetched.Equal(r.Good.Fetched) && r.Last.good()
-}
-
 // newest returns the last answer to a crawler, its own or the origin's; nil
 // without any.
 func (r *Record) newest(token string) *Snapshot {

@@ -8,15 +8,17 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"hash/crc32"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -43,7 +45,10 @@ type Disk struct {
 	db     *bbolt.DB
 	bodies *bodies
 	log    *slog.Logger
+	broken atomic.Bool // bbolt may hold its locks for ever
 }
+
+var errBroken = errors.New("the snapshot index can't be read any more; restart the gate, which then sets it aside")
 
 // Open returns the store in dir, and makes it on first use. A corrupt index is
 // set aside and begun anew: snapshots can be fetched again, a gate that does
@@ -54,7 +59,11 @@ func Open(dir string, log *slog.Logger) (*Disk, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, indexFile)
+	info, statErr := os.Stat(path)
 	db, err := openIndex(path)
+	if err == nil && statErr == nil && info.Size() == 0 {
+		log.Warn("the snapshot index was empty; robots.txt files will be fetched again", "index", path)
+	}
 	if err != nil && damaged(err) {
 		aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405Z")
 		if renameErr := os.Rename(path, aside); renameErr != nil {
@@ -70,8 +79,10 @@ func Open(dir string, log *slog.Logger) (*Disk, error) {
 }
 
 // openIndex opens the index and reads enough of it to know that it is sound.
-// bbolt answers some kinds of damage with a panic.
+// bbolt answers some kinds of damage with a panic, the kernel a file that is
+// shorter than it says with a signal.
 func openIndex(path string) (db *bbolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if cause := recover(); cause != nil {
 			if db != nil {
@@ -81,13 +92,11 @@ func openIndex(path string) (db *bbolt.DB, err error) {
 		}
 	}()
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", path, ErrInUse)
-	case errors.As(err, new(*fs.PathError)):
-		return nil, fmt.Errorf("%w; check the permissions of data_dir", err)
-	case err != nil:
-		return nil, &damage{err}
+	}
+	if err != nil {
+		return nil, blame(err)
 	}
 	if err = walk(db); err == nil {
 		err = db.Update(func(tx *bbolt.Tx) error {
@@ -97,15 +106,14 @@ func openIndex(path string) (db *bbolt.DB, err error) {
 	}
 	if err != nil {
 		db.Close()
-		return nil, &damage{err}
+		return nil, blame(err)
 	}
 	return db, nil
 }
 
-// walk reads every record's place, since damage to any page would else show
-// while requests wait: about 10 ms for 100,000 records.
+// walk reads every record, since damage to any page would else show while
+// requests wait: about 50 ms for 100,000 records.
 func walk(db *bbolt.DB) error {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a file cut short
 	return db.View(func(tx *bbolt.Tx) error {
 		if info, err := os.Stat(db.Path()); err != nil || info.Size() < tx.Size() {
 			return errors.Join(err, errors.New("it is shorter than it says"))
@@ -114,61 +122,124 @@ func walk(db *bbolt.DB) error {
 		if b == nil {
 			return nil
 		}
-		return b.ForEach(func(_, v []byte) error {
-			if len(v) == 0 || v[0] != '{' || v[len(v)-1] != '}' {
-				return errors.New("it holds a record that can't be read")
-			}
-			return nil
+		return b.ForEach(func(_, row []byte) error {
+			_, err := unseal(row)
+			return err
 		})
 	})
 }
 
+// damage is an error of what the index holds.
 type damage struct{ error }
+
+// blame tells damage from what the system refuses, such as permissions or a
+// full disk: an index is not set aside for that.
+func blame(err error) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return fmt.Errorf("%w; check the permissions of data_dir, and the space", err)
+	}
+	return &damage{err}
+}
 
 func damaged(err error) bool { return errors.As(err, new(*damage)) }
 
-// Close ends the store. Nothing may be asked of it afterwards.
-func (d *Disk) Close() error { return d.db.Close() }
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal puts a checksum before a record. bbolt has none for its pages, and a
+// flipped bit must not turn a 503 into a 403.
+func seal(record []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(record, castagnoli)), record...)
+}
+
+// unseal returns the record of a row.
+func unseal(row []byte) ([]byte, error) {
+	if len(row) < 4 || binary.BigEndian.Uint32(row) != crc32.Checksum(row[4:], castagnoli) {
+		return nil, errors.New("a record does not match its checksum")
+	}
+	return row[4:], nil
+}
+
+// Close ends the store. What is asked of it afterwards is not found.
+func (d *Disk) Close() error {
+	if d.broken.Load() {
+		return nil // said already, by Save
+	}
+	return d.db.Close()
+}
 
 // Load returns the record of an origin. What can't be read is forgotten.
 func (d *Disk) Load(origin string) (rec policy.Record, ok bool) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			d.log.Error("the snapshot index is damaged; stop the gate and remove it", "index", d.db.Path(), "origin", origin, "panic", cause)
-			rec, ok = policy.Record{}, false
-		}
-	}()
-	var data []byte
-	err := d.db.View(func(tx *bbolt.Tx) error {
-		data = bytes.Clone(tx.Bucket(recordsBucket).Get([]byte(origin)))
-		return nil
-	})
-	if err != nil || data == nil {
+	row, err := d.row(origin)
+	if row == nil && err == nil {
 		return policy.Record{}, false
 	}
-	if err := json.Unmarshal(data, &rec); err != nil {
+	if err == nil {
+		rec, err = d.read(row)
+	}
+	if err != nil {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", origin, "error", err)
 		return policy.Record{}, false
-	}
-	if rec.Good != nil {
-		if rec.Good.Body, err = d.bodies.read(rec.Good.SHA256); err != nil {
-			d.log.Warn("a stored robots.txt can't be read; it will be fetched again", "origin", origin, "error", err)
-			return policy.Record{}, false
-		}
-	}
-	if rec.LastIsGood() {
-		rec.Last = rec.Good
 	}
 	return rec, true
 }
 
+// row returns what the index has for an origin, nil if nothing.
+func (d *Disk) row(origin string) (row []byte, err error) {
+	if d.broken.Load() {
+		return nil, nil
+	}
+	defer d.recovered(&err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	err = d.db.View(func(tx *bbolt.Tx) error {
+		row = bytes.Clone(tx.Bucket(recordsBucket).Get([]byte(origin)))
+		return nil
+	})
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		return nil, nil // a late request, after Close
+	}
+	return row, err
+}
+
+func (d *Disk) read(row []byte) (rec policy.Record, err error) {
+	data, err := unseal(row)
+	if err != nil {
+		return rec, err
+	}
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return rec, err
+	}
+	if rec.Good != nil {
+		if rec.Good.Body, err = d.bodies.read(rec.Good.SHA256); err != nil {
+			return rec, err
+		}
+	}
+	if rec.Last == nil {
+		rec.Last = rec.Good // as for most origins, and so kept once
+	}
+	return rec, nil
+}
+
+// recovered turns a panic into an error. bbolt has them for damage, and lets go
+// of its locks; a fault, where the file has become shorter or the disk fails,
+// may come while it takes them.
+func (d *Disk) recovered(err *error) {
+	switch cause := recover().(type) {
+	case nil:
+	case interface{ Addr() uintptr }:
+		d.broken.Store(true)
+		*err = errBroken
+	default:
+		*err = fmt.Errorf("the snapshot index is damaged (%v); restart the gate, which then sets it aside", cause)
+	}
+}
+
 // Save writes bodies first, so that no record ever names one that is not there.
 func (d *Disk) Save(records map[string]policy.Record) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the index %s is damaged (%v); stop the gate and remove it", d.db.Path(), cause)
-		}
-	}()
+	if d.broken.Load() {
+		return errBroken
+	}
+	defer d.recovered(&err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	rows := make(map[string][]byte, len(records))
 	for origin, rec := range records {
 		if rec.Good != nil {
@@ -176,11 +247,14 @@ func (d *Disk) Save(records map[string]policy.Record) (err error) {
 				return err
 			}
 		}
-		row, err := json.Marshal(rec)
+		if rec.Last == rec.Good {
+			rec.Last = nil
+		}
+		data, err := json.Marshal(rec)
 		if err != nil {
 			return err
 		}
-		rows[origin] = row
+		rows[origin] = seal(data)
 	}
 	return d.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(recordsBucket)
@@ -191,65 +265,4 @@ func (d *Disk) Save(records map[string]policy.Record) (err error) {
 		}
 		return nil
 	})
-}
-
-// bodies are files named by the SHA-256 of what they hold.
-type bodies struct{ dir string }
-
-func newBodies(dir string) (*bodies, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("%w; check the permissions of data_dir", err)
-	}
-	return &bodies{dir}, nil
-}
-
-// path spreads files over folders by the first byte of their digest.
-func (b *bodies) path(digest string) (string, error) {
-	if len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
-		return "", fmt.Errorf("%q is not a SHA-256", digest)
-	}
-	return filepath.Join(b.dir, digest[:2], digest), nil
-}
-
-func (b *bodies) read(digest string) (string, error) {
-	path, err := b.path(digest)
-	if err != nil {
-		return "", err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if policy.Digest(string(data)) != digest {
-		os.Remove(path) // so that it is written anew
-		return "", fmt.Errorf("%s does not hold what its name says", path)
-	}
-	return string(data), nil
-}
-
-// write puts a whole file in place at once, or leaves the one that is there: a
-// reader never sees half of one, and two gates may write the same.
-func (b *bodies) write(digest, body string) error {
-	path, err := b.path(digest)
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(body)) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(body)
-	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"robotsgate/policy"
+)
+
+// bodies are files named by the SHA-256 of what they hold.
+type bodies struct{ dir string }
+
+func newBodies(dir string) (*bodies, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("%w; check the permissions of data_dir", err)
+	}
+	return &bodies{dir}, nil
+}
+
+// path spreads files over folders by the first byte of their digest.
+func (b *bodies) path(digest string) (string, error) {
+	if len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%q is not a SHA-256", digest)
+	}
+	return filepath.Join(b.dir, digest[:2], digest), nil
+}
+
+func (b *bodies) read(digest string) (string, error) {
+	path, err := b.path(digest)
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if policy.Digest(string(data)) != digest {
+		os.Remove(path) // so that it is written anew
+		return "", fmt.Errorf("%s does not hold what its name says", path)
+	}
+	return string(data), nil
+}
+
+// write puts a whole file in place at once, or leaves the one that is there: a
+// reader never sees half of one, and two gates may write the same.
+func (b *bodies) write(digest, body string) error {
+	path, err := b.path(digest)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(body)) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(body)
+	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,331 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// good is a record of an origin with this robots.txt.
+func good(body string) policy.Record {
+	s := &policy.Snapshot{
+		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Body: body, SHA256: policy.Digest(body), ETag: `"1"`, Lifetime: time.Hour,
+	}
+	return policy.Record{Good: s, Last: s}
+}
+
+// failed is a record of an origin that answers one crawler with 503.
+func failed(n int) policy.Record {
+	s := &policy.Snapshot{Status: 503, Error: "the origin answered 503", Failures: n, Fetched: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)}
+	return policy.Record{Bound: map[string]*policy.Snapshot{"bot": s}}
+}
+
+func open(t *testing.T, dir string) (d *Disk, log *bytes.Buffer) {
+	t.Helper()
+	log = new(bytes.Buffer)
+	d, err := Open(dir, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d, log
+}
+
+func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
+	t.Helper()
+	if err := s.Save(records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same reports what differs between a record and the one that was saved.
+func same(got, want policy.Record) error {
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("got %+v, want %+v", got, want)
+	}
+	if (got.Last == got.Good) != (want.Last == want.Good) {
+		return errors.New("Last and Good are not the same as they were")
+	}
+	return nil
+}
+
+// TestRestart finds everything again.
+func TestRestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
+	records := map[string]policy.Record{
+		"https://a.example":      good("User-agent: *\nDisallow: /\n"),
+		"https://b.example":      good("\x00\xff not UTF-8"),
+		"https://empty.example":  good(""),
+		"https://failed.example": failed(3),
+		"https://both.example": {
+			Good: good("# old").Good, Last: &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+			Bound: failed(1).Bound,
+		},
+	}
+	d, _ := open(t, dir)
+	save(t, d, records)
+	for range 2 {
+		for origin, want := range records {
+			got, ok := d.Load(origin)
+			if !ok {
+				t.Fatalf("%s is lost", origin)
+			}
+			if err := same(got, want); err != nil {
+				t.Errorf("%s: %v", origin, err)
+			}
+		}
+		if _, ok := d.Load("https://unknown.example"); ok {
+			t.Error("what was never saved is found")
+		}
+		d.Close()
+		var log *bytes.Buffer
+		if d, log = open(t, dir); log.Len() > 0 {
+			t.Errorf("log: %s", log)
+		}
+	}
+}
+
+// TestClosed store: late requests find nothing, and nothing is said.
+func TestClosed(t *testing.T) {
+	d, log := open(t, t.TempDir())
+	save(t, d, map[string]policy.Record{"https://a.example": good("")})
+	d.Close()
+	if _, ok := d.Load("https://a.example"); ok || log.Len() > 0 {
+		t.Errorf("found %v, log: %s", ok, log)
+	}
+	if err := d.Save(map[string]policy.Record{"https://a.example": good("")}); err == nil {
+		t.Error("saved after Close")
+	}
+}
+
+// bodyFiles returns the files below snapshots, and fails if any is not whole.
+func bodyFiles(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, bodiesDir), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if policy.Digest(string(data)) != filepath.Base(path) {
+			t.Errorf("%s does not hold what its name says", path)
+		}
+		files = append(files, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestBodies are stored once, for their owner only, and can be read while the
+// store is open.
+func TestBodies(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := open(t, dir)
+	for i := range 20 {
+		save(t, d, map[string]policy.Record{
+			fmt.Sprintf("https://%d.example", i):  good("User-agent: *\n"),
+			fmt.Sprintf("https://x%d.example", i): good("Disallow:\n"),
+		})
+	}
+	files := bodyFiles(t, dir)
+	if len(files) != 2 {
+		t.Errorf("%d files for two bodies: %q", len(files), files)
+	}
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	// Nothing but a digest names a file.
+	for _, digest := range []string{"", "x", "../../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
+		if err := d.bodies.write(digest, "x"); err == nil {
+			t.Errorf("%q: written", digest)
+		}
+		if _, err := d.bodies.read(digest); err == nil {
+			t.Errorf("%q: read", digest)
+		}
+	}
+}
+
+// TestDamagedBody is forgotten, and written anew when it has been fetched.
+func TestDamagedBody(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"changed":   func(path string) error { return os.WriteFile(path, []byte("User-agent: *\nAllow: /   \n"), 0o600) },
+		"cut short": func(path string) error { return os.Truncate(path, 5) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"gone":      os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d, log := open(t, dir)
+			rec := good("User-agent: *\nDisallow: /\n")
+			save(t, d, map[string]policy.Record{"https://a.example": rec, "https://b.example": failed(1)})
+			path, _ := d.bodies.path(rec.Good.SHA256)
+			if err := damage(path); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := d.Load("https://a.example"); ok {
+				t.Errorf("got %+v", got)
+			}
+			if !strings.Contains(log.String(), "https://a.example") {
+				t.Errorf("log: %s", log)
+			}
+			if _, ok := d.Load("https://b.example"); !ok {
+				t.Error("another origin's record is gone")
+			}
+			save(t, d, map[string]policy.Record{"https://a.example": rec})
+			if got, ok := d.Load("https://a.example"); !ok || same(got, rec) != nil {
+				t.Errorf("after another fetch: got %+v, %v", got, ok)
+			}
+		})
+	}
+}
+
+// TestSuddenEnd leaves files of either kind without the other.
+func TestSuddenEnd(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := open(t, dir)
+	rec := good("User-agent: *\n")
+	// Between body and index: a body that no record names, and half of one.
+	if err := d.bodies.write(rec.Good.SHA256, rec.Good.Body); err != nil {
+		t.Fatal(err)
+	}
+	path, _ := d.bodies.path(rec.Good.SHA256)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), ".new-123"), []byte("User-a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	d, log := open(t, dir)
+	if _, ok := d.Load("https://a.example"); ok || log.Len() > 0 {
+		t.Errorf("found %v, log: %s", ok, log)
+	}
+	save(t, d, map[string]policy.Record{"https://a.example": rec})
+	if got, ok := d.Load("https://a.example"); !ok || same(got, rec) != nil {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+}
+
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := open(t, dir)
+	save(t, d, map[string]policy.Record{"https://a.example": failed(1)})
+	if _, err := Open(dir, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, want ErrInUse with the path", err)
+	}
+	d.Close()
+	d, _ = open(t, dir)
+	if _, ok := d.Load("https://a.example"); !ok {
+		t.Error("the record is gone")
+	}
+}
+
+// TestUnusable folders are a clear error, and nothing is set aside for them.
+func TestUnusable(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, dir string){
+		"a file in its place": func(t *testing.T, dir string) {
+			if err := os.WriteFile(dir, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a folder in the index's": func(t *testing.T, dir string) {
+			if err := os.MkdirAll(filepath.Join(dir, indexFile), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"read only": func(t *testing.T, dir string) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may write everywhere")
+			}
+			if err := os.Mkdir(dir, 0o500); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"index read only": func(t *testing.T, dir string) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may write everywhere")
+			}
+			d, _ := open(t, dir)
+			d.Close()
+			if err := os.Chmod(filepath.Join(dir, indexFile), 0o400); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			prepare(t, dir)
+			d, err := Open(dir, slog.New(slog.DiscardHandler))
+			if err == nil {
+				d.Close()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "check the permissions of data_dir") {
+				t.Errorf("not clear: %v", err)
+			}
+			if aside, _ := filepath.Glob(filepath.Join(dir, "*corrupt*")); len(aside) > 0 {
+				t.Errorf("set aside: %q", aside)
+			}
+		})
+	}
+}
+
+// TestBlame: a full disk is not damage.
+func TestBlame(t *testing.T) {
+	for _, err := range []error{
+		&fs.PathError{Op: "write", Path: "snapshots.db", Err: syscall.ENOSPC},
+		&fs.PathError{Op: "open", Path: "snapshots.db", Err: syscall.EACCES},
+		fmt.Errorf("mmap error: %w", syscall.ENOMEM),
+		syscall.ENOLCK,
+	} {
+		if damaged(blame(err)) {
+			t.Errorf("%v passes for damage", err)
+		}
+	}
+	if !damaged(blame(errors.New("invalid database"))) {
+		t.Error("damage is not told")
+	}
+}
+
+// TestSaveFails with an error, and what was saved before is still there.
+func TestSaveFails(t *testing.T) {
+	dir := t.TempDir()
+	d, _ := open(t, dir)
+	rec := good("User-agent: *\n")
+	save(t, d, map[string]policy.Record{"https://a.example": failed(1)})
+	path, _ := d.bodies.path(rec.Good.SHA256)
+	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil { // where its folder would be
+		t.Fatal(err)
+	}
+	if err := d.Save(map[string]policy.Record{"https://a.example": rec}); err == nil {
+		t.Error("no error")
+	}
+	if got, ok := d.Load("https://a.example"); !ok || same(got, failed(1)) != nil {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+}
+
+// noise is the same each time.
+func noise(n int) []byte {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
