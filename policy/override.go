@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"robotsgate/internal/glob"
@@ -23,11 +25,22 @@ func PathRules(patterns []string) *robotstxt.File {
 	if len(patterns) == 0 {
 		return nil
 	}
-	text := "User-agent: *\n"
+	var text strings.Builder
+	text.WriteString("User-agent: *\n")
 	for _, p := range patterns {
-		text += "Disallow: " + p + "\n"
+		text.WriteString("Disallow: ")
+		for i := range len(p) {
+			// A comment or the end of the line would make the pattern shorter,
+			// and the override wider, than it reads.
+			if c := p[i]; c <= ' ' || c == '#' {
+				fmt.Fprintf(&text, "%%%02X", c)
+				continue
+			}
+			text.WriteByte(p[i])
+		}
+		text.WriteByte('\n')
 	}
-	return robotstxt.Parse([]byte(text), 0)
+	return robotstxt.Parse([]byte(text.String()), 0)
 }
 
 // applies reports whether the override decides about a target. Expiry is looked

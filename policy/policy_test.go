@@ -102,6 +102,31 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
+// TestPathRules match what they say, and nothing else.
+func TestPathRules(t *testing.T) {
+	if PathRules(nil) != nil {
+		t.Error("no patterns are not all paths")
+	}
+	for _, test := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/api/", "/api/x", true},
+		{"/api/", "/API/x", false},
+		{"*.pdf$", "/a/b.pdf", true},
+		{"/a#b", "/a", false},
+		{"/a#b", "/a%23b", true},
+		{"/a\nAllow: /", "/b", false},
+		{"/a ", "/a", false},
+		{"/a b", "/a%20b", true},
+		{"/é", "/%C3%A9", true},
+	} {
+		if _, got := PathRules([]string{"/other", test.pattern}).Group().Match(test.path); got != test.want {
+			t.Errorf("%q, %q: got %v", test.pattern, test.path, got)
+		}
+	}
+}
+
 func TestReportMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
