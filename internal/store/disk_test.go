@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -217,105 +216,6 @@ func TestSuddenEnd(t *testing.T) {
 	}
 	save(t, d, map[string]policy.Record{"https://a.example": rec})
 	if got, ok := d.Load("https://a.example"); !ok || same(got, rec) != nil {
-		t.Errorf("got %+v, %v", got, ok)
-	}
-}
-
-func TestInUse(t *testing.T) {
-	dir := t.TempDir()
-	d, _ := open(t, dir)
-	save(t, d, map[string]policy.Record{"https://a.example": failed(1)})
-	if _, err := Open(dir, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("got %v, want ErrInUse with the path", err)
-	}
-	d.Close()
-	d, _ = open(t, dir)
-	if _, ok := d.Load("https://a.example"); !ok {
-		t.Error("the record is gone")
-	}
-}
-
-// TestUnusable folders are a clear error, and nothing is set aside for them.
-func TestUnusable(t *testing.T) {
-	for name, prepare := range map[string]func(t *testing.T, dir string){
-		"a file in its place": func(t *testing.T, dir string) {
-			if err := os.WriteFile(dir, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"a folder in the index's": func(t *testing.T, dir string) {
-			if err := os.MkdirAll(filepath.Join(dir, indexFile), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"read only": func(t *testing.T, dir string) {
-			if os.Geteuid() == 0 {
-				t.Skip("root may write everywhere")
-			}
-			if err := os.Mkdir(dir, 0o500); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"index read only": func(t *testing.T, dir string) {
-			if os.Geteuid() == 0 {
-				t.Skip("root may write everywhere")
-			}
-			d, _ := open(t, dir)
-			d.Close()
-			if err := os.Chmod(filepath.Join(dir, indexFile), 0o400); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "data")
-			prepare(t, dir)
-			d, err := Open(dir, slog.New(slog.DiscardHandler))
-			if err == nil {
-				d.Close()
-				t.Fatal("no error")
-			}
-			if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "check the permissions of data_dir") {
-				t.Errorf("not clear: %v", err)
-			}
-			if aside, _ := filepath.Glob(filepath.Join(dir, "*corrupt*")); len(aside) > 0 {
-				t.Errorf("set aside: %q", aside)
-			}
-		})
-	}
-}
-
-// TestBlame: a full disk is not damage.
-func TestBlame(t *testing.T) {
-	for _, err := range []error{
-		&fs.PathError{Op: "write", Path: "snapshots.db", Err: syscall.ENOSPC},
-		&fs.PathError{Op: "open", Path: "snapshots.db", Err: syscall.EACCES},
-		fmt.Errorf("mmap error: %w", syscall.ENOMEM),
-		syscall.ENOLCK,
-	} {
-		if damaged(blame(err)) {
-			t.Errorf("%v passes for damage", err)
-		}
-	}
-	if !damaged(blame(errors.New("invalid database"))) {
-		t.Error("damage is not told")
-	}
-}
-
-// TestSaveFails with an error, and what was saved before is still there.
-func TestSaveFails(t *testing.T) {
-	dir := t.TempDir()
-	d, _ := open(t, dir)
-	rec := good("User-agent: *\n")
-	save(t, d, map[string]policy.Record{"https://a.example": failed(1)})
-	path, _ := d.bodies.path(rec.Good.SHA256)
-	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil { // where its folder would be
-		t.Fatal(err)
-	}
-	if err := d.Save(map[string]policy.Record{"https://a.example": rec}); err == nil {
-		t.Error("no error")
-	}
-	if got, ok := d.Load("https://a.example"); !ok || same(got, failed(1)) != nil {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 }

@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestClose ends flights: who waits for one gets an error, and what was cut
+// short is not taken for the origin's failure.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, s := newOrigins(), newDurable()
+		web.serve(example, slow(5*time.Second, rules("")))
+		web.serve("https://b.example/robots.txt", rules(""))
+		e := engineFor(t, defaults(), web, s, io.Discard)
+		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "error other"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+		synctest.Wait()
+		e.Close()
+		wg.Wait()
+		if _, ok := s.Load("https://example.com"); ok {
+			t.Error("a fetch that was cut short is kept")
+		}
+		if _, ok := s.Load("https://b.example"); !ok {
+			t.Error("what was fetched before is not saved")
+		}
+		// Late requests find nothing, and end nothing.
+		_, err := e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want canceled", err)
+		}
+		e.Refresh(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
+		e.Known("https://b.example")
+		if n := len(web.fetched()); n != 2 {
+			t.Errorf("%d fetches, want 2", n)
+		}
+		e.Close()
+	})
+}
+
+// TestCloseBetweenRequests is for the race detector: a reload closes an engine
+// that requests still use.
+func TestCloseBetweenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, rules("User-agent: *\nDisallow: /\n"))
+		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		r := asks(t, "https://example.com/", "Bot/1.0")
+		e.Decide(t.Context(), r)
+		time.Sleep(time.Second) // saved: from now on it comes from ristretto
+		var wg sync.WaitGroup
+		begun := make(chan struct{})
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 5000 {
+					e.Decide(t.Context(), r)
+					if g == 0 && i == 500 {
+						close(begun)
+					}
+				}
+			})
+		}
+		<-begun
+		e.Close()
+		wg.Wait()
+	})
+}
