@@ -96,9 +96,10 @@ func (e *Engine) Close() { e.robots.close() }
 func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 
 // Decide says whether the request may be sent. It fetches robots.txt if need
-// be, which takes as long as robots.timeout at most. An error means that there
-// is no decision and nothing may be sent: ErrProhibited, ErrNoHost, or the
-// context's own.
+// be, which takes as long as robots.timeout at most, and after those of others
+// where each is answered for itself alone (429, 5xx). An error means that there
+// is no decision and nothing may be sent: ErrProhibited, ErrNoHost, the
+// context's own, or that the engine is closed.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	d, decided := e.byOverride(r)
 	if decided {
