@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -217,7 +218,10 @@ func (f *fetcher) failure(at, reason string) *Snapshot {
 // programmer can read.
 func reason(ctx context.Context, err error) string {
 	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &certificate):
+		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
 	case ctx.Err() != nil:
 		return "no complete answer within robots.timeout"
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +46,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		}
 		client := addrOf(conn)
 		if l.enter(client) {
-			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks}
+			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: clientErrors{l.log}}
 			c.leave = sync.OnceFunc(func() {
 				l.exit(client)
 				l.crowd.leave(c)
@@ -111,9 +113,10 @@ const recordTypeHandshake = 0x16
 // first Read, in the connection's own goroutine and under its deadline.
 type clientConn struct {
 	net.Conn
-	tls   *tls.Config
-	leave func()
-	socks func() // told of a client that speaks another protocol
+	tls    *tls.Config
+	leave  func()
+	socks  func()    // told of a client that speaks another protocol
+	errors io.Writer // told of failed handshakes
 
 	once   sync.Once
 	err    error
@@ -138,6 +141,10 @@ func (c *clientConn) sniff() {
 	if b[0] == recordTypeHandshake {
 		c.secure = tls.Server(&replay{Conn: c.Conn, first: c.first}, c.tls)
 		c.first = nil
+		// Here rather than in Read, where net/http would keep its failure to itself.
+		if c.err = c.secure.Handshake(); c.err != nil {
+			fmt.Fprintf(c.errors, "TLS handshake error from %s: %v", c.RemoteAddr(), c.err)
+		}
 	}
 }
 
@@ -296,12 +303,16 @@ type clientErrors struct{ log *slog.Logger }
 
 func (e clientErrors) Write(p []byte) (int, error) {
 	msg := strings.TrimSpace(string(p))
-	if strings.Contains(msg, "unknown certificate") || strings.Contains(msg, "bad certificate") || strings.Contains(msg, "unknown certificate authority") {
+	if slices.ContainsFunc(mistrust, func(sign string) bool { return strings.Contains(msg, sign) }) {
 		e.log.Warn("a client does not trust the CA; `robotsgate env` prints what to set", "detail", msg)
 		return len(p), nil
 	}
 	e.log.Debug("client connection", "detail", msg)
 	return len(p), nil
 }
+
+// mistrust are the alerts by which a client says so. OpenSSL sends its alert in
+// clear where the server, which has switched keys, finds only a bad record.
+var mistrust = []string{"unknown certificate", "bad certificate", "unknown certificate authority", "bad record MAC"}
 
 var errNoRequest = errors.New("the client sent nothing through its tunnel")
