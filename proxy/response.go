@@ -219,8 +219,8 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	flusher, _ := w.(http.Flusher)
+	n, err := s.first(buf[:])
 	for {
-		n, err := s.Read(buf[:])
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
 			written += int64(m)
@@ -240,5 +240,32 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 		if err != nil {
 			return written, err
 		}
+		n, err = s.Read(buf[:])
 	}
+}
+
+// headPatience is how long a response's head waits for the beginning of its
+// body. To send each in a write of its own costs much where both are at hand; but
+// an event stream may say nothing for an hour.
+const headPatience = 10 * time.Millisecond
+
+// first reads the beginning of the body, and flushes the head meanwhile if it
+// has to wait.
+func (s *stream) first(p []byte) (int, error) {
+	var mu sync.Mutex // only one goroutine may use the response at a time
+	came := false
+	timer := time.AfterFunc(headPatience, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !came {
+			_ = s.x.client.Flush() // a client that has left is noticed elsewhere
+		}
+	})
+	defer func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		came = true
+	}()
+	return s.Read(p)
 }

@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// When a client leaves, its request is given up at the origin too.
+func TestClientLeaves(t *testing.T) {
+	f := newInFlight()
+	w := newWorld(t, options{handler: f.ServeHTTP})
+	w.ways(t, func(t *testing.T, v way) {
+		for _, path := range []string{"/before the response", "/half"} {
+			ctx, leave := context.WithCancel(t.Context())
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, v.origin+strings.ReplaceAll(path, " ", "-"), nil)
+			left := make(chan time.Time, 1)
+			go func() {
+				receive(t, f.arrived, "the request")
+				left <- time.Now()
+				leave()
+			}()
+			if resp, err := v.client.Do(req); err == nil {
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			receive(t, f.gone, "the end at the origin")
+			if took := time.Since(receive(t, left, "the client's leave")); took > time.Second {
+				t.Errorf("%s: the origin was told after %v", path, took)
+			}
+			if x := w.next(t); x.Error == "" {
+				t.Errorf("%s: the record has no error: %+v", path, x)
+			}
+		}
+	})
+}
+
+// The head of a response is passed on though its body has not begun: clients
+// wait for it, as those of event streams do.
+func TestHeadBeforeBody(t *testing.T) {
+	release := make(chan bool)
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		if r.URL.Path == "/known" {
+			rw.Header().Set("Content-Length", "4")
+		}
+		rw.(http.Flusher).Flush()
+		<-release
+		io.WriteString(rw, "late")
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		for _, path := range []string{"/known", "/unknown"} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, v.origin+path, nil)
+			resp, err := v.client.Do(req)
+			release <- true
+			if err != nil {
+				t.Fatalf("%s: no response without its body: %v", path, err)
+			}
+			wantStatus(t, resp, 200)
+			wantHeader(t, resp, headerDecision, "allow")
+			if body, err := io.ReadAll(resp.Body); string(body) != "late" || err != nil {
+				t.Errorf("%s: got %q, %v", path, body, err)
+			}
+			resp.Body.Close()
+			cancel()
+		}
+	})
+}
+
+// A long body passes byte for byte, and is not gathered on the way.
+func TestLongBody(t *testing.T) {
+	const bound = 12 << 20 // windows and buffers of four connections
+	block := bytes.Repeat([]byte("<p>0123456789abc"), 4096)
+	var size int
+	var known bool
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		if known {
+			rw.Header().Set("Content-Length", fmt.Sprint(size))
+		}
+		for range size / len(block) {
+			if _, err := rw.Write(block); err != nil {
+				return
+			}
+		}
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		size, known = 24<<20, !known
+		if v.origin == w.http {
+			size = 50 << 20
+		}
+		resp, err := v.client.Get(v.origin + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if length := resp.ContentLength; known != (length == int64(size)) {
+			t.Errorf("Content-Length %d", length)
+		}
+		before, most := heap(), uint64(0)
+		part := make([]byte, len(block))
+		for i := range size / len(block) {
+			if _, err := io.ReadFull(resp.Body, part); err != nil || !bytes.Equal(part, block) {
+				t.Fatalf("block %d: %v, or other bytes", i, err)
+			}
+			if i%50 == 0 {
+				most = max(most, heap())
+			}
+		}
+		if n, err := resp.Body.Read(part); n > 0 || err != io.EOF {
+			t.Errorf("after the last block: %d, %v", n, err)
+		}
+		if most > before+bound {
+			t.Errorf("memory grew from %d to %d MB", before>>20, most>>20)
+		}
+		if x := w.next(t); x.Bytes != int64(size) {
+			t.Errorf("the record says %d bytes", x.Bytes)
+		}
+	})
+}
+
+// heap returns the memory that is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
