@@ -506,10 +506,3 @@ func wantArrived(t *testing.T, w *world, want ...string) {
 		t.Errorf("reached the origin: %q, want %q", got, want)
 	}
 }
-
-// count returns how many connections are not net/http's to look after.
-func (o *openConns) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.conns)
-}
