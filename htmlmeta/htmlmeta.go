@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"robotsgate/internal/coding"
 )
 
 // A Meta is one <meta name content> of a head.
@@ -71,16 +73,15 @@ func Scan(r io.Reader, o Options) (Result, error) {
 		o.MaxBytes = DefaultMaxBytes
 	}
 	wire := &wire{r: r}
-	body, release, ok := decode(wire, o.ContentEncoding)
-	if !ok {
+	body, err := coding.NewReader(wire, []string{o.ContentEncoding})
+	if err != nil {
 		return Result{Why: "encoding"}, nil
 	}
-	defer release()
+	defer body.Close()
 
 	limited := &limited{r: body, left: o.MaxBytes}
 	page := newPage(limited, o.ContentType)
 	var metas []Meta
-	var err error
 	if mediaType(o.ContentType) == "application/xhtml+xml" {
 		metas, err = scanXHTML(page, o.MaxBytes)
 	} else {

@@ -127,11 +127,6 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	return d, err
 }
 
-// Robots returns what an origin's robots.txt means to a crawler now.
-func (e *Engine) Robots(ctx context.Context, r Request) (Standing, error) {
-	return e.robots.ask(ctx, r.Target.Origin(), boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
-}
-
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
 	return e.robots.refresh(ctx, r.Target.Origin(), boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)

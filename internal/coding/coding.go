@@ -6,17 +6,11 @@
 package coding
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
-
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
-	"github.com/klauspost/compress/zstd"
 )
 
 const (
@@ -62,90 +56,34 @@ func split(contentEncoding []string) ([]string, error) {
 	return names, nil
 }
 
-// reader is the innermost content, with the decoders to close.
+// reader is the innermost content, with the decoders to give back.
 type reader struct {
 	io.Reader
-	closers []func()
+	decoders []*decoder
 }
 
 func (r *reader) push(name string) error {
-	below := bufio.NewReader(r.Reader)
-	var open func() (io.Reader, error)
-	switch name {
-	case "gzip", "x-gzip":
-		open = func() (io.Reader, error) { return gzip.NewReader(below) }
-	case "deflate":
-		open = func() (io.Reader, error) { return inflate(below) }
-	case "br":
-		open = func() (io.Reader, error) { return brotli.NewReader(below), nil }
-	case "zstd":
-		open = func() (io.Reader, error) { return r.unzstd(below) }
-	default:
+	pool := pools[name]
+	if pool == nil {
 		return fmt.Errorf("%w %q", ErrUnknown, name)
 	}
-	r.Reader = &lazy{below: below, open: open}
+	d := pool.Get().(*decoder)
+	d.begin(r.Reader)
+	r.decoders = append(r.decoders, d)
+	r.Reader = d
 	return nil
 }
 
-// unzstd decodes in the caller's goroutine and with little memory: the
-// asynchronous mode reads ahead.
-func (r *reader) unzstd(below io.Reader) (io.Reader, error) {
-	d, err := zstd.NewReader(below, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	if err == nil {
-		r.closers = append(r.closers, d.Close)
-	}
-	return d, err
-}
-
-// Close frees the decoders. It never fails.
+// Close frees the decoders, after which there is nothing more to read. It never
+// fails.
 func (r *reader) Close() error {
-	for _, c := range r.closers {
-		c()
+	for _, d := range r.decoders {
+		d.end()
 	}
+	r.Reader, r.decoders = closed{}, nil
 	return nil
 }
 
-// lazy opens a decoder at the first Read, since some read their header when
-// they are made, and a caller may want to set a deadline first.
-type lazy struct {
-	below *bufio.Reader
-	open  func() (io.Reader, error)
-	r     io.Reader
-	err   error
-}
+type closed struct{}
 
-func (l *lazy) Read(p []byte) (int, error) {
-	if l.r == nil && l.err == nil {
-		l.r, l.err = l.start()
-	}
-	if l.err != nil {
-		return 0, l.err
-	}
-	return l.r.Read(p)
-}
-
-func (l *lazy) start() (io.Reader, error) {
-	// No bytes are no content in every coding: servers name one for an empty
-	// body, too, and for a 204.
-	if _, err := l.below.Peek(1); err != nil {
-		return nil, err
-	}
-	r, err := l.open()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF // not even a whole header
-	}
-	return r, err
-}
-
-// inflate reads "deflate", which is zlib by the standard and raw deflate by a
-// habit of old servers (RFC 9110, 8.4.1.2).
-func inflate(b *bufio.Reader) (io.Reader, error) {
-	head, err := b.Peek(2)
-	if err != nil {
-		return nil, err
-	}
-	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
-	}
-	return flate.NewReader(b), nil
-}
+func (closed) Read([]byte) (int, error) { return 0, fs.ErrClosed }
