@@ -70,8 +70,10 @@ func sameMetas(a, b []Meta) bool {
 // script too early. Other encodings have tests of their own.
 func comparable(page string) bool {
 	lower := strings.ToLower(page)
-	if strings.ContainsAny(page, "\xef\xfe\xff\x1b\x00") {
-		return false
+	for _, b := range []byte("\xef\xfe\xff\x1b\x00") {
+		if strings.IndexByte(page, b) >= 0 {
+			return false
+		}
 	}
 	for s := range strings.SplitSeq(lower, "<script") {
 		if _, text, ok := strings.Cut(s, "<!--"); ok && oddLessThan.MatchString(text) {

@@ -158,9 +158,9 @@ func TestHostile(t *testing.T) {
 		}
 		return b.String()
 	}
-	nested := ""
+	var nested strings.Builder
 	for i := range 900 {
-		nested += "Disallow: " + path[:i+1] + "*b\n"
+		nested.WriteString("Disallow: " + path[:i+1] + "*b\n")
 	}
 	var company strings.Builder
 	for i := range 5000 {
@@ -176,7 +176,7 @@ func TestHostile(t *testing.T) {
 		"one gram":           lines(10000, "Disallow: /*aaaa*%d$"),
 		"grams of the path":  lines(10000, "Disallow: /*aaaa*aaaab"),
 		"query":              lines(10000, "Disallow: /*?*%%2F*a*a*a*%d*b"),
-		"nested":             nested,
+		"nested":             nested.String(),
 		"alike":              lines(500, "Disallow: "+path[:1000]),
 		"many names":         lines(20000, "User-agent: b%d"),
 		"all in company":     "User-agent: a\n" + lines(10000, "User-agent: b%d") + lines(10000, "Disallow: /c%d") + company.String(),

@@ -75,12 +75,12 @@ func (s *scanner) split(start, end int) bool {
 	if i := strings.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
-	i := strings.IndexByte(line, ':')
-	if i < 0 {
+	before, after, ok := strings.Cut(line, ":")
+	if !ok {
 		return s.splitWords(line, start)
 	}
-	s.key = trim(line[:i])
-	rest := trimLeft(line[i+1:])
+	s.key = trim(before)
+	rest := trimLeft(after)
 	s.at = start + len(line) - len(rest)
 	s.value = trimRight(rest)
 	return s.key != ""

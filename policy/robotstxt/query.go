@@ -12,7 +12,7 @@ const queryDelims = ":/?@[]"
 // encodeQuery encodes queryDelims after the first question mark of s.
 func encodeQuery(s string) string {
 	i := strings.IndexByte(s, '?')
-	if i < 0 || strings.IndexAny(s[i+1:], queryDelims) < 0 {
+	if i < 0 || !strings.ContainsAny(s[i+1:], queryDelims) {
 		return s
 	}
 	var buf [256]byte

@@ -48,12 +48,12 @@ func TestTestdata(t *testing.T) {
 						t.Errorf("sitemaps: got %q, want %q", got, text)
 					}
 				case "records":
-					got := ""
+					var got strings.Builder
 					for _, r := range f.Records() {
-						got += fmt.Sprintf("%d %s: %s\n", r.Line, r.Key, r.Value)
+						got.WriteString(fmt.Sprintf("%d %s: %s\n", r.Line, r.Key, r.Value))
 					}
-					if got != text {
-						t.Errorf("records: got %q, want %q", got, text)
+					if got.String() != text {
+						t.Errorf("records: got %q, want %q", got.String(), text)
 					}
 				default:
 					t.Errorf("unknown part %q", part.Name)

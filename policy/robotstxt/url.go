@@ -38,11 +38,11 @@ func PathOf(rawURL string) string {
 func afterUserinfo(url string) string {
 	rest, ok := strings.CutPrefix(url, "//")
 	if !ok {
-		i := strings.Index(url, "://")
-		if i < 0 || strings.IndexAny(url[:i], "/?;") >= 0 {
+		var scheme string
+		scheme, rest, ok = strings.Cut(url, "://")
+		if !ok || strings.ContainsAny(scheme, "/?;") {
 			return url
 		}
-		rest = url[i+len("://"):]
 	}
 	authority := rest
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
