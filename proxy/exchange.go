@@ -61,12 +61,6 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Targ
 		refused.write(out, r, x)
 		return
 	}
-	if r.ContentLength != 0 {
-		// Without it net/http closes the request's body as soon as the response
-		// begins. Transport may just be looking whether there is more of it, and
-		// gives up the response if it can't (ErrBodyReadAfterClose).
-		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
-	}
 	x.target, x.URL, x.client = target, target.String(), http.NewResponseController(w)
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	// From here on nothing reads what the client sent as the URL and the Host.

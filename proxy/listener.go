@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"robotsgate/policy"
@@ -24,6 +25,7 @@ type gateListener struct {
 	limits Limits
 	tls    *tls.Config
 	crowd  *crowd
+	errors clientErrors
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -46,7 +48,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		}
 		client := addrOf(conn)
 		if l.enter(client) {
-			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: clientErrors{l.log}}
+			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: l.errors}
 			c.leave = sync.OnceFunc(func() {
 				l.exit(client)
 				l.crowd.leave(c)
@@ -299,12 +301,23 @@ func (o *openConns) close() {
 
 // clientErrors receives what net/http says about connections: mostly clients
 // that leave or don't trust the CA.
-type clientErrors struct{ log *slog.Logger }
+type clientErrors struct {
+	log  *slog.Logger
+	said *atomic.Int64 // when the last warning was given, in Unix seconds
+}
 
 func (e clientErrors) Write(p []byte) (int, error) {
 	msg := strings.TrimSpace(string(p))
 	if slices.ContainsFunc(mistrust, func(sign string) bool { return strings.Contains(msg, sign) }) {
+		now, last := time.Now().Unix(), e.said.Load()
+		if now-last < 60 || !e.said.CompareAndSwap(last, now) {
+			return len(p), nil // one client can fail many times a second
+		}
 		e.log.Warn("a client does not trust the CA; `robotsgate env` prints what to set", "detail", msg)
+		return len(p), nil
+	}
+	if strings.Contains(msg, "panic serving") {
+		e.log.Error("panic while serving a connection; please report it", "detail", msg)
 		return len(p), nil
 	}
 	e.log.Debug("client connection", "detail", msg)

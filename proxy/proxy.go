@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elazarl/goproxy"
@@ -69,6 +70,7 @@ type Proxy struct {
 	open     openConns    // connections in use that net/http has handed over, for Shutdown
 	silent   openConns    // tunnels whose client has said nothing yet
 	crowd    crowd        // who has how many connections
+	errors   clientErrors // what is wrong with clients' connections
 }
 
 // New returns a proxy. This function is the whole pipeline: every request,
@@ -79,7 +81,7 @@ func New(o Options) *Proxy {
 	if o.Done == nil {
 		o.Done = func(*Exchange) {}
 	}
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed()}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}}
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
@@ -124,7 +126,7 @@ func (p *Proxy) server(h http.Handler) *http.Server {
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
-		ErrorLog:          log.New(clientErrors{p.Log}, "", 0),
+		ErrorLog:          log.New(p.errors, "", 0),
 		// It would answer OPTIONS * in the gate's place.
 		DisableGeneralOptionsHandler: true,
 	}
@@ -133,7 +135,7 @@ func (p *Proxy) server(h http.Handler) *http.Server {
 // Serve accepts clients from l until Shutdown; then it returns nil.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
-	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), crowd: &p.crowd, log: p.Log})
+	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -513,35 +514,61 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// An origin may answer while it still reads. net/http would close the request's
-// body when the response begins, and Transport then give up the response; so it
-// would now and then for every upload, since Transport looks once more at a body
-// that it has sent whole.
-func TestUploadAnsweredEarly(t *testing.T) {
+// Transport looks once more at a body that it has sent whole. net/http may have
+// closed it by then, and the look must not fail for that.
+func TestWholeBodyEndsAfterClose(t *testing.T) {
+	closed := false
+	below := readCloser{
+		read: func(p []byte) (int, error) {
+			return copy(p, "four"), map[bool]error{true: http.ErrBodyReadAfterClose}[closed]
+		},
+		close: func() error { closed = true; return nil },
+	}
+	r := httptest.NewRequest("POST", "http://origin.example/", below)
+	r.ContentLength = 4
+	prepare(r)
+	buf := make([]byte, 100)
+	if n, err := r.Body.Read(buf); n != 4 || err != nil {
+		t.Fatalf("got %d bytes, %v", n, err)
+	}
+	below.Close()
+	if n, err := r.Body.Read(buf); n != 0 || err != io.EOF {
+		t.Errorf("after the end: got %d bytes, %v, want EOF", n, err)
+	}
+}
+
+type readCloser struct {
+	read  func([]byte) (int, error)
+	close func() error
+}
+
+func (r readCloser) Read(p []byte) (int, error) { return r.read(p) }
+func (r readCloser) Close() error               { return r.close() }
+
+// An origin may answer without reading: the client gets the answer, and what it
+// goes on to send is not taken for its next request.
+func TestUploadNotRead(t *testing.T) {
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		rc := http.NewResponseController(rw)
-		rc.EnableFullDuplex()
-		io.WriteString(rw, "early,")
-		rc.Flush()
-		n, err := io.Copy(io.Discard, r.Body)
-		fmt.Fprint(rw, n, err)
+		io.WriteString(rw, "no, thanks")
 	}})
-	conn := w.dial()
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
-	fmt.Fprintf(conn, "POST %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf", w.http)
-	r := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	early := make([]byte, len("early,"))
-	if _, err := io.ReadFull(resp.Body, early); err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(conn, "half")
-	if rest, err := io.ReadAll(resp.Body); string(rest) != "8 <nil>" || err != nil {
-		t.Errorf("got %q, %v", rest, err)
+	origins(t, w, func(t *testing.T, origin string) {
+		client := w.client()
+		for range 20 {
+			resp, err := client.Post(origin+"/", "text/plain", strings.NewReader(strings.Repeat("x", 300_000)))
+			if err != nil {
+				continue // the connection may be closed under the upload
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != 200 || err == nil && string(body) != "no, thanks" {
+				t.Errorf("got %d %q", resp.StatusCode, body)
+			}
+		}
+	})
+	for _, a := range w.arrived() {
+		if a != "POST /" {
+			t.Errorf("reached the origin: %s", a)
+		}
 	}
 }
 

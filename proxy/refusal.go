@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -26,7 +27,7 @@ import (
 // not be served (RFC 9457).
 type problem struct {
 	status int
-	kind   string // last part of the type; empty: of no special kind
+	kind   string // last part of the type; empty: as fault
 	title  string // empty: the status's own text
 	detail string // a sentence that says what happened, and what to do where something can be done
 	fault  string // of Proxy-Status (RFC 9209, 2.3)
@@ -196,8 +197,8 @@ type document struct {
 
 func (p *problem) document(x *Exchange) document {
 	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID}
-	if p.kind != "" {
-		doc.Type = "urn:robotsgate:" + p.kind
+	if kind := cmp.Or(p.kind, p.fault); kind != "" {
+		doc.Type = "urn:robotsgate:" + kind
 	}
 	if doc.Title == "" {
 		doc.Title = http.StatusText(p.status)

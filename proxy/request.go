@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -131,7 +132,29 @@ func prepare(r *http.Request) {
 		// length, and does not repeat the request when a kept connection was gone.
 		r.Body = http.NoBody
 	}
+	if r.ContentLength > 0 {
+		r.Body = &whole{r.Body, r.ContentLength}
+	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
+}
+
+// A whole body of known length ends where it should, even if it has been closed
+// meanwhile: net/http closes a request's body when the response begins, while
+// Transport may just be looking whether there is more of it, and would give up
+// the response if it could not (ErrBodyReadAfterClose). Full duplex is no way
+// out: then rests of bodies are read as requests (golang/go#68560).
+type whole struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *whole) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // rerouting are headers by which some servers replace the path that was asked

@@ -79,7 +79,12 @@ func (a *Authority) sign(name string, now time.Time) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign a certificate for %s: %w", name, err)
 	}
+	// The root too, though who trusts it has it: headless browsers that trust a
+	// CA by the digest of its key look for it in what the server sends.
 	chain := append([][]byte{der}, a.chain...)
+	if len(a.chain) == 0 {
+		chain = append(chain, a.cert.Raw)
+	}
 	return &tls.Certificate{Certificate: chain, PrivateKey: key, Leaf: leaf}, nil
 }
 

@@ -115,8 +115,8 @@ func TestLoadKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(leaf.Certificate) != 1 {
-				t.Errorf("%d certificates, the root among them", len(leaf.Certificate))
+			if len(leaf.Certificate) != 2 || !bytes.Equal(leaf.Certificate[1], a.Certificate().Raw) {
+				t.Errorf("%d certificates, want the leaf and the root", len(leaf.Certificate))
 			}
 			verify(t, leaf, root, "example.com")
 		})

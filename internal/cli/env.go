@@ -95,7 +95,8 @@ func clientVars(proxy string, files trust) variables {
 		v = append(v, variable{name, "localhost,127.0.0.1,::1"})
 	}
 	v = append(v, variable{"NODE_USE_ENV_PROXY", "1"}, variable{"NODE_EXTRA_CA_CERTS", files.ca})
-	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO"} {
+	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
+		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE"} {
 		v = append(v, variable{name, files.bundle})
 	}
 	for _, name := range []string{"SYSTEM_WGETRC", "SYSTEM_WGET2RC"} { // ~/.wgetrc stays in force
