@@ -119,7 +119,8 @@ func (c *realClient) run(t *testing.T, config, url string) string {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", args...)
 	// Nothing of the machine's own settings: not its proxies, nor a ~/.curlrc.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"),
+		"PYTHONDONTWRITEBYTECODE=1"} // nor anything left behind in testdata
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s: %v\n%s", strings.Join(cmd.Args[4:], " "), err, out) // a refusal may be an error to it
 	return string(out)
