@@ -250,8 +250,12 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 const headPatience = 10 * time.Millisecond
 
 // first reads the beginning of the body, and flushes the head meanwhile if it
-// has to wait.
+// has to wait. Not under an upload in HTTP/1.1, whose rest net/http throws away
+// once the response has begun.
 func (s *stream) first(p []byte) (int, error) {
+	if r := s.resp.Request; r.ProtoMajor == 1 && r.ContentLength != 0 {
+		return s.Read(p)
+	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came := false
 	timer := time.AfterFunc(headPatience, func() {

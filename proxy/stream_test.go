@@ -74,6 +74,33 @@ func TestHeadBeforeBody(t *testing.T) {
 	})
 }
 
+// An origin that answers before it has read all of an upload gets the rest of it.
+func TestHeadUnderUpload(t *testing.T) {
+	begun := make(chan bool, 1)
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(rw)
+		rc.EnableFullDuplex()
+		rc.Flush()
+		begun <- true
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(rw, n, err)
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		body, upload := io.Pipe()
+		go func() {
+			io.WriteString(upload, "half")
+			<-begun
+			<-time.After(5 * headPatience) // for the head to be passed on, if it is
+			io.WriteString(upload, "half")
+			upload.Close()
+		}()
+		resp, answer := send(t, v.client, http.MethodPost, v.origin+"/", body)
+		if resp.StatusCode != 200 || answer != "8 <nil>" {
+			t.Errorf("got %d %q", resp.StatusCode, answer)
+		}
+	})
+}
+
 // A long body passes byte for byte, and is not gathered on the way.
 func TestLongBody(t *testing.T) {
 	const bound = 12 << 20 // windows and buffers of four connections
