@@ -273,12 +273,12 @@ func (o *openConns) remove(c net.Conn) {
 	}
 }
 
-// wait returns when no connection is left, or when ctx ends.
-func (o *openConns) wait(ctx context.Context) {
+// wait returns when no connection is left, or the context's error when it ends.
+func (o *openConns) wait(ctx context.Context) error {
 	o.mu.Lock()
 	if len(o.conns) == 0 {
 		o.mu.Unlock()
-		return
+		return nil
 	}
 	if o.empty == nil {
 		o.empty = make(chan struct{})
@@ -287,7 +287,9 @@ func (o *openConns) wait(ctx context.Context) {
 	o.mu.Unlock()
 	select {
 	case <-empty:
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -147,10 +147,10 @@ func (p *Proxy) Serve(l net.Listener) error {
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.silent.close() // no request is in flight there
 	var wg sync.WaitGroup
-	var errs [2]error
+	var errs [3]error
 	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
 	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
-	wg.Go(func() { p.open.wait(ctx) })
+	wg.Go(func() { errs[2] = p.open.wait(ctx) })
 	wg.Wait()
 	p.outer.Close()
 	p.inner.Close()

@@ -108,7 +108,7 @@ func TestShutdownFinishes(t *testing.T) {
 // in TLS, a tunnel or none.
 func TestShutdownClosesIdle(t *testing.T) {
 	f := newInFlight()
-	w := newWorld(t, options{handler: f.ServeHTTP})
+	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) { o.Limits.HeaderTimeout = time.Hour }}) // which must not be what ends them
 	clear := w.dial()
 	fmt.Fprintf(clear, "GET %s/quick HTTP/1.1\r\nHost: x\r\n\r\n", w.http)
 	secure := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
@@ -202,6 +202,18 @@ func TestShutdownWaitsForTunnel(t *testing.T) {
 	if err := receive(t, ended, "the end of Shutdown"); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
+}
+
+// A tunnel that outlasts the grace is cut off like a request, and Shutdown says so.
+func TestShutdownCutsTunnel(t *testing.T) {
+	w, target := rawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
+	conn, resp := w.connectTo(t, target)
+	wantStatus(t, resp, 200)
+	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown: %v, want that its time is over", err)
+	}
+	wantClosed(t, conn)
+	w.next(t)
 }
 
 // ours returns the goroutines that are inside this package's code, but for the
