@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -173,9 +174,7 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 // write answers where goproxy is not involved: in front of tunnels.
 func (p *problem) write(w http.ResponseWriter, r *http.Request, x *Exchange) {
 	resp := p.response(r, x)
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	io.Copy(w, resp.Body)
 }
