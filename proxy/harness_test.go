@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
-	"golang.org/x/net/http2"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
@@ -448,13 +447,13 @@ func (w *world) secure(target, sni, request string) string {
 }
 
 // http2 speaks HTTP/2 over TLS inside a tunnel.
-func (w *world) http2(t *testing.T, target, sni string) *http2.ClientConn {
+func (w *world) http2(t *testing.T, target, sni string) *http.ClientConn {
 	t.Helper()
-	conn := tls.Client(w.tunnel(target), &tls.Config{RootCAs: w.roots, ServerName: sni, NextProtos: []string{"h2"}})
-	if err := conn.HandshakeContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	cc, err := (&http2.Transport{}).NewClientConn(conn)
+	tr := &http.Transport{ForceAttemptHTTP2: true, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn := tls.Client(w.tunnel(target), &tls.Config{RootCAs: w.roots, ServerName: sni, NextProtos: []string{"h2"}})
+		return conn, conn.HandshakeContext(ctx)
+	}}
+	cc, err := tr.NewClientConn(t.Context(), "https", target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -268,6 +268,6 @@ func TestIdleTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		eventually(t, "the connection is closed", func() bool { s := cc.State(); return s.Closed || s.Closing })
+		eventually(t, "the connection is closed", func() bool { return cc.Err() != nil })
 	})
 }
