@@ -141,7 +141,7 @@ func TestShutdownClosesIdle(t *testing.T) {
 			t.Errorf("%s: still open: %q", name, rest)
 		}
 	}
-	eventually(t, "the HTTP/2 connection is closed", func() bool { s := h2.State(); return s.Closed || s.Closing })
+	eventually(t, "the HTTP/2 connection is closed", func() bool { return h2.Err() != nil })
 }
 
 // When the grace is over everything is cut off, and origins are told.
