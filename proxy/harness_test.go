@@ -449,7 +449,9 @@ func (w *world) secure(target, sni, request string) string {
 // http2 speaks HTTP/2 over TLS inside a tunnel.
 func (w *world) http2(t *testing.T, target, sni string) *http.ClientConn {
 	t.Helper()
-	tr := &http.Transport{ForceAttemptHTTP2: true, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	var p http.Protocols
+	p.SetHTTP2(true)
+	tr := &http.Transport{Protocols: &p, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn := tls.Client(w.tunnel(target), &tls.Config{RootCAs: w.roots, ServerName: sni, NextProtos: []string{"h2"}})
 		return conn, conn.HandshakeContext(ctx)
 	}}
