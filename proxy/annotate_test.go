@@ -80,7 +80,7 @@ func TestRuleText(t *testing.T) {
 // says no more than the beginning of what it was given.
 func TestText(t *testing.T) {
 	alphabet := []string{"a", " ", `"`, `\`, "%", "\x00", "\n", "\x7f", "\x80", "\xff", "ü", "€", "𝄞", "\u2028", "\uFFFD"}
-	for seed := range uint64(3000) {
+	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var b strings.Builder
 		for range r.IntN(400) {
