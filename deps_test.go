@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"policy/robotstxt":  {},
 	"policy/robotstag":  {},
 	"htmlmeta":          {"internal/coding"},
-	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/glob"},
+	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "internal/glob"},
 	"internal/store":    {"policy"},
 	"internal/admin":    {"policy"},
 	"internal/audit":    {"policy", "proxy"},
@@ -31,11 +31,12 @@ var imports = map[string][]string{
 	"internal/ca":       {},
 	"internal/glob":     {},
 	"internal/coding":   {},
+	"internal/escape":   {},
 	"internal/gatetest": {}, // it knows the binary by what it does
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/metrics", "internal/config", "internal/ca", "internal/glob"},
+		"internal/admin", "internal/audit", "internal/metrics", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
 }
 
 // libraries says which packages may import what is not ours, by the beginning

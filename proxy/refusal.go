@@ -18,9 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 )
 
@@ -233,9 +232,9 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 
 // printable returns the document for people to look at.
 func (d document) printable() *document {
-	d.Detail, d.URL = printable(d.Detail), printable(d.URL)
+	d.Detail, d.URL = escape.Printable(d.Detail), escape.Printable(d.URL)
 	if d.Rule != nil {
-		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: printable(d.Rule.Text)}
+		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}
 	return &d
 }
@@ -258,17 +257,6 @@ func (d *document) text(w io.Writer) {
 		fmt.Fprintf(w, "Crawl-delay: %v s\n", d.CrawlDelay)
 	}
 	fmt.Fprintf(w, "Id: %s\n", d.ID)
-}
-
-// printable keeps a terminal from obeying what the network said, and a line from
-// running backwards.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
 }
 
 var page = template.Must(template.New("problem").Parse(`<!doctype html>

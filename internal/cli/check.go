@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"strings"
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/store"
@@ -61,7 +60,7 @@ func (c *Check) Run(ctx Context, s Streams) error {
 		if !d.Allow {
 			status = max(status, 1)
 		}
-		if err := c.print(s.Out, url, &d); err != nil {
+		if err := c.print(s.Out, url, t, &d); err != nil {
 			return err
 		}
 	}
@@ -139,67 +138,16 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-func (c *Check) print(w io.Writer, url string, d *policy.Decision) error {
+func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {
 	if c.JSON {
-		return encode(w, d.Explain(url))
+		return encode(w, explained{d.Explain(url), lost(t, d)})
 	}
-	_, err := io.WriteString(w, report(url, d))
+	_, err := io.WriteString(w, report(url, t, d))
 	return err
 }
 
-// report tells a person what was decided, and why.
-func report(url string, d *policy.Decision) string {
-	var b strings.Builder
-	verb := "deny "
-	if d.Allow {
-		verb = "allow"
-	}
-	fmt.Fprintf(&b, "%s %s\n", verb, printable(url))
-	e := d.Evidence(url)
-	switch d.Reason {
-	case policy.ByRule:
-		fmt.Fprintf(&b, "  rule:   line %d: %s\n", e.Rule.Line, printable(e.Rule.Text))
-	case policy.NoMatch:
-		b.WriteString("  rule:   none of the group matches\n")
-	case policy.NoGroup:
-		b.WriteString("  rule:   no group is for this crawler\n")
-	case policy.Implicit:
-		b.WriteString("  rule:   robots.txt itself is always allowed\n")
-	case policy.ByOverride:
-		fmt.Fprintf(&b, "  rule:   the operator's override: %s\n", printable(d.Note))
-	case policy.IsUnavailable:
-		b.WriteString("  rule:   there is no robots.txt, so everything is allowed\n")
-	case policy.IsUnreachable:
-		fmt.Fprintf(&b, "  rule:   robots.txt is unreachable, so nothing is allowed: %s\n", printable(e.Robots.Error))
-	}
-	if e.Group != "" {
-		fmt.Fprintf(&b, "  group:  %s\n", e.Group)
-	}
-	if d.Token != "" {
-		fmt.Fprintf(&b, "  token:  %s\n", d.Token)
-	}
-	if e.CrawlDelay > 0 {
-		fmt.Fprintf(&b, "  delay:  %v s\n", e.CrawlDelay)
-	}
-	if r := e.Robots; r != nil {
-		status := ""
-		if r.Status != 0 && d.URL != "" && strings.Contains(d.URL, "://") {
-			status = fmt.Sprintf(", status %d, %s", r.Status, r.State)
-		}
-		fmt.Fprintf(&b, "  source: %s%s\n", printable(d.URL), status)
-		if r.SHA256 != "" {
-			fmt.Fprintf(&b, "  sha256: %s\n", r.SHA256)
-		}
-	}
-	return b.String()
-}
-
-// printable keeps a terminal from obeying what a file or the network said.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\uFFFD' || r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
+// explained adds to an explanation what only someone who asks wants to know.
+type explained struct {
+	policy.Explanation
+	Lost []policy.RuleEvidence `json:"lost,omitempty"` // rules that matched too, the strongest first
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/escape"
 	"robotsgate/policy/robotstag"
 )
 
@@ -57,10 +58,10 @@ func (t *Tags) Run(s Streams) error {
 		fmt.Fprintln(s.Out, rule)
 	}
 	for _, d := range a.Detail {
-		fmt.Fprintf(s.Out, "  %s from %s, for %s\n", printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, printable(d.Scope))
+		fmt.Fprintf(s.Out, "  %s from %s, for %s\n", escape.Printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, escape.Printable(d.Scope))
 	}
 	for _, u := range a.Unknown {
-		fmt.Fprintf(s.Out, "  %s is unknown and binds nobody\n", printable(u))
+		fmt.Fprintf(s.Out, "  %s is unknown and binds nobody\n", escape.Printable(u))
 	}
 	if len(a.Rules) == 0 {
 		fmt.Fprintln(s.Out, "no rules bind this crawler")

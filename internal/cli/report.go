@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"robotsgate/internal/escape"
+	"robotsgate/policy"
+)
+
+const (
+	around  = 2  // lines of a robots.txt shown before and after a rule
+	maxLost = 10 // rules shown that matched and lost
+)
+
+// report tells a person what was decided, and why.
+func report(url string, t policy.Target, d *policy.Decision) string {
+	var b strings.Builder
+	verb := "deny "
+	if d.Allow {
+		verb = "allow"
+	}
+	fmt.Fprintf(&b, "%s %s\n", verb, escape.Printable(url))
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-7s %s\n", name+":", fmt.Sprintf(format, args...))
+	}
+	e := d.Evidence(url)
+	line("rule", "%s", why(d, &e))
+	if e.Rule != nil {
+		excerpt(&b, d.Robots.File.Body(), e.Rule.Line)
+	}
+	also := lost(t, d)
+	for _, r := range also[:min(len(also), maxLost)] {
+		line("lost", "line %d: %s", r.Line, escape.Printable(r.Text))
+	}
+	if more := len(also) - maxLost; more > 0 {
+		line("lost", "and %d more", more)
+	}
+	if e.Group != "" {
+		line("group", "%s", e.Group)
+	}
+	if d.Token != "" {
+		line("token", "%s", escape.Printable(d.Token))
+	}
+	if e.CrawlDelay > 0 {
+		line("delay", "%v s", e.CrawlDelay)
+	}
+	if e.Robots != nil {
+		line("source", "%s", source(d, e.Robots))
+		if e.Robots.SHA256 != "" {
+			line("sha256", "%s", e.Robots.SHA256)
+		}
+	}
+	return b.String()
+}
+
+// why words the reason.
+func why(d *policy.Decision, e *policy.Evidence) string {
+	switch d.Reason {
+	case policy.ByRule:
+		return fmt.Sprintf("line %d: %s", e.Rule.Line, escape.Printable(e.Rule.Text))
+	case policy.NoMatch:
+		return "none of the group matches"
+	case policy.NoGroup:
+		return "no group is for this crawler"
+	case policy.Implicit:
+		return "robots.txt itself is always allowed"
+	case policy.ByOverride:
+		return "the operator's override: " + escape.Printable(d.Note)
+	case policy.IsUnavailable:
+		return "there is no robots.txt, so everything is allowed"
+	}
+	return "robots.txt is unreachable, so nothing is allowed: " + escape.Printable(e.Robots.Error)
+}
+
+// source says where the rules came from: a file at hand, or the origin.
+func source(d *policy.Decision, r *policy.RobotsEvidence) string {
+	if d.URL == "-" {
+		return "standard input"
+	}
+	if !strings.Contains(d.URL, "://") {
+		return escape.Printable(d.URL)
+	}
+	status := "no answer"
+	if r.Status != 0 {
+		status = fmt.Sprintf("status %d", r.Status)
+	}
+	return fmt.Sprintf("%s, %s, %s", escape.Printable(d.URL), status, r.State)
+}
+
+// excerpt shows a line of a robots.txt with those around it.
+func excerpt(b *strings.Builder, body string, line int) {
+	if strings.ContainsRune(body, 0) {
+		return // UTF-16, or broken
+	}
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n")
+	for n := max(line-around, 1); n <= min(line+around, len(lines)); n++ {
+		if n == len(lines) && lines[n-1] == "" {
+			break // behind the last line's end
+		}
+		mark := " "
+		if n == line {
+			mark = ">"
+		}
+		text := fmt.Sprintf("        %s %4d  %s", mark, n, escape.Printable(lines[n-1]))
+		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+}
+
+// lost returns the rules that matched but did not govern, the strongest first.
+func lost(t policy.Target, d *policy.Decision) []policy.RuleEvidence {
+	if d.Reason != policy.ByRule {
+		return nil
+	}
+	var out []policy.RuleEvidence
+	for _, r := range d.Group.Matching(t.Path) {
+		if r.Line != d.Rule.Line {
+			out = append(out, policy.RuleEvidence{Line: r.Line, Text: r.String()})
+		}
+	}
+	return out
+}

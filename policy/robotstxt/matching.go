@@ -1,0 +1,46 @@
+package robotstxt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Matching returns all rules of the group that match path, a URL's path and query
+// in wire order: first the one that governs it, as Match finds it, then those that
+// lose to it, in the order in which they would take its place. It looks at every
+// rule, so it is for people who ask why.
+func (g Group) Matching(path string) []Rule {
+	path = cmp.Or(Normalize(path), "/")
+	var found []*rule
+	collect := func(rules []rule, path string) {
+		for i := range rules {
+			if g.file.matches(&rules[i], path) {
+				found = append(found, &rules[i])
+			}
+		}
+	}
+	for _, i := range g.sections() {
+		s := &g.file.sections[i]
+		collect(s.rules(g.file), path)
+		collect(s.queryRules(g.file), encodeQuery(path))
+	}
+	slices.SortFunc(found, func(a, b *rule) int { return cmp.Compare(g.file.rank(b), g.file.rank(a)) })
+	// A rule with a second comparison may have matched in both.
+	found = slices.CompactFunc(found, func(a, b *rule) bool { return a.line == b.line })
+	rules := make([]Rule, len(found))
+	for i, r := range found {
+		rules[i] = g.file.ruleAsWritten(r)
+	}
+	return rules
+}
+
+// matches reports whether a rule's pattern matches a path in normal form.
+func (f *File) matches(r *rule, path string) bool {
+	pattern := f.pattern(r)
+	n := f.literalLen(r)
+	if !strings.HasPrefix(path, pattern[:n]) {
+		return false
+	}
+	return r.size&wild == 0 || matchWild(pattern[n:], path[n:])
+}
