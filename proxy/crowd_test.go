@@ -47,14 +47,11 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 		t.Errorf("another crawler: got %s, want 200", got)
 	}
 	first.Close()
-	for { // until the gate has seen it
+	eventually(t, "the gate has seen it close", func() bool {
 		w.gate.crowd.mu.Lock()
-		n := w.gate.crowd.inUse[w.gate.Engine.Crawlers().Known[0]]
-		w.gate.crowd.mu.Unlock()
-		if n == 0 {
-			break
-		}
-	}
+		defer w.gate.crowd.mu.Unlock()
+		return w.gate.crowd.inUse[w.gate.Engine.Crawlers().Known[0]] == 0
+	})
 	if got := statusOf(w.raw("GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\nUser-Agent: small/4\r\nConnection: close\r\n\r\n")); got != "200" {
 		t.Errorf("after the first has closed: got %s, want 200", got)
 	}

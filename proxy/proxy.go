@@ -152,6 +152,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
 	wg.Go(func() { errs[2] = p.open.wait(ctx) })
 	wg.Wait()
+	p.silent.close() // opened since
 	p.outer.Close()
 	p.inner.Close()
 	p.open.close()
