@@ -105,15 +105,32 @@ func (p *parser) date(s string, start int) int {
 		p.unknown(name)
 		return start
 	}
-	end := start + n
-	for end < len(s) && s[end] != ',' && s[end] != ';' {
-		end++
-	}
-	p.unknown(name + "=" + strings.TrimSpace(s[start:end]))
-	for word := range strings.FieldsSeq(s[start:end]) {
-		if e := lookup(word); e.kind == flag || e.kind == both {
-			p.rule(e, "", 0)
+	end := start + n + firstRule(s[start+n:])
+	p.unknown(name + "=" + strings.TrimRight(s[start:end], " \t(\"'"))
+	return end
+}
+
+// firstRule returns where the first word of s is that restricts, or else where
+// the member or s ends.
+func firstRule(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] == ',' || s[i] == ';' {
+			return i
+		}
+		if endsWord(s[i]) {
+			continue
+		}
+		start := i
+		for i+1 < len(s) && !endsWord(s[i+1]) {
+			i++
+		}
+		if kind := lookup(s[start : i+1]).kind; kind != notAWord && kind != permissive {
+			return start
 		}
 	}
-	return end
+	return len(s)
+}
+
+func endsWord(c byte) bool {
+	return isSpace(c) || isDelimiter(c) || c == '"' || c == '\''
 }

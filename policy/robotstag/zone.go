@@ -123,7 +123,8 @@ func (r *dateReader) numericZone() bool {
 }
 
 // comment skips the comment of RFC 2822, +0100 (CET), and what RFC 9557 adds to
-// ISO 8601, +01:00[Europe/Paris]: neither changes the offset.
+// ISO 8601, +01:00[Europe/Paris]: neither changes the offset. What holds a rule
+// is no comment but an inner list.
 func (r *dateReader) comment() {
 	i := skipBlank(r.s, r.i)
 	if i == len(r.s) {
@@ -138,7 +139,8 @@ func (r *dateReader) comment() {
 		return
 	}
 	const longest = 64
-	if n := strings.IndexByte(r.s[i:min(len(r.s), i+longest)], end); n > 0 {
+	n := strings.IndexByte(r.s[i:min(len(r.s), i+longest)], end)
+	if n > 0 && firstRule(r.s[i+1:i+n]) == n-1 {
 		r.i = i + n + 1
 	}
 }
