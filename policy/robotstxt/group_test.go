@@ -51,7 +51,8 @@ func TestZeroGroup(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
+// TestGroupMatch checks that a rule is returned as it was written.
+func TestGroupMatch(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDISSALLOW:  /%7ejoe/$/*  # joe\nallow: /$"), 0).Group()
 	for path, want := range map[string]string{
 		"/~joe/$/": "Disallow: /%7ejoe/$/*",

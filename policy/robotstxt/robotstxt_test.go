@@ -3,6 +3,7 @@ package robotstxt
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,8 +11,62 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestTestdata checks the package against testdata/*.txtar. Each archive begins
-// with a sentence that says what it shows, and has a robots.txt, or, where bytes
+// subjects says which of testdata/*.txtar a test is about, by how their names begin.
+var subjects = map[string][]string{
+	"Bytes":      {"bom-", "file-", "html-", "line-ends-", "line-last-", "line-very-long", "utf16-"},
+	"Lines":      {"colon-", "comment", "control-", "key-", "line-bad-", "line-comment-", "line-next-", "space-"},
+	"Groups":     {"group-"},
+	"WhoIsMeant": {"name-", "token-"},
+	"NormalForm": {"normal-", "query-"},
+	"Match":      {"match-"},
+	"JudgedIsSent": {"url-"},
+	"CrawlDelay": {"delay"},
+	"Documents":  {"draft1996-", "koster-rep-", "rfc9309-"},
+}
+
+// What bytes are text, and where lines end.
+func TestBytes(t *testing.T) { archives(t) }
+
+// What a line says.
+func TestLines(t *testing.T) { archives(t) }
+
+// Which lines make a group.
+func TestGroups(t *testing.T) { archives(t) }
+
+// Which group a crawler obeys.
+func TestWhoIsMeant(t *testing.T) { archives(t) }
+
+// Which spellings of a path are the same.
+func TestNormalForm(t *testing.T) { archives(t) }
+
+// Which rule governs a path.
+func TestMatch(t *testing.T) { archives(t) }
+
+// Which path it is that a URL asks for.
+func TestJudgedIsSent(t *testing.T) { archives(t) }
+
+func TestCrawlDelay(t *testing.T) { archives(t) }
+
+// The examples, tables and sentences of RFC 9309 and its drafts, by section.
+func TestDocuments(t *testing.T) { archives(t) }
+
+// TestSubjects checks that every archive is run, and by one test only.
+func TestSubjects(t *testing.T) {
+	for _, file := range archiveNames() {
+		var of []string
+		for subject, names := range subjects {
+			if begins(file, names) {
+				of = append(of, subject)
+			}
+		}
+		if len(of) != 1 {
+			t.Errorf("%s is about %q, want one subject", file, of)
+		}
+	}
+}
+
+// archives checks the package against the archives of a test. Each begins with a
+// sentence that says what it shows, and has a robots.txt, or, where bytes
 // matter that an editor would not keep, a robots.quoted: one Go string a line,
 // joined without line ends. What is wanted stands in
 //
@@ -20,46 +75,64 @@ import (
 //	delay     lines of product tokens and the Crawl-delay with its line, or none
 //	sitemaps  the sitemaps, one a line
 //	records   the unknown records, as line, key and value
-func TestTestdata(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no testdata")
+func archives(t *testing.T) {
+	names := subjects[strings.TrimPrefix(t.Name(), "Test")]
+	ran := false
+	for _, file := range archiveNames() {
+		if begins(file, names) {
+			ran = true
+			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
+		}
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
+	if !ran {
+		t.Fatalf("no archives begin like %q", names)
+	}
+}
+
+func archiveNames() (files []string) {
+	paths, _ := filepath.Glob("testdata/*.txtar")
+	for _, path := range paths {
+		files = append(files, filepath.Base(path))
+	}
+	return files
+}
+
+func begins(file string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(file, name) })
+}
+
+func archive(t *testing.T, file string) {
+	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f *File
+	for _, part := range ar.Files {
+		text := string(part.Data)
+		switch part.Name {
+		case "robots.txt":
+			f = Parse(part.Data, 0)
+		case "robots.quoted":
+			f = Parse([]byte(unquote(t, text)), 0)
+		case "want":
+			eachLine(text, func(line string) { checkVerdict(t, f, line) })
+		case "delay":
+			eachLine(text, func(line string) { checkDelay(t, f, line) })
+		case "sitemaps":
+			if got := strings.Join(append(f.Sitemaps(), ""), "\n"); got != text {
+				t.Errorf("sitemaps: got %q, want %q", got, text)
 			}
-			var f *File
-			for _, part := range ar.Files {
-				text := string(part.Data)
-				switch part.Name {
-				case "robots.txt":
-					f = Parse(part.Data, 0)
-				case "robots.quoted":
-					f = Parse([]byte(unquote(t, text)), 0)
-				case "want":
-					eachLine(text, func(line string) { checkVerdict(t, f, line) })
-				case "delay":
-					eachLine(text, func(line string) { checkDelay(t, f, line) })
-				case "sitemaps":
-					if got := strings.Join(append(f.Sitemaps(), ""), "\n"); got != text {
-						t.Errorf("sitemaps: got %q, want %q", got, text)
-					}
-				case "records":
-					var got strings.Builder
-					for _, r := range f.Records() {
-						got.WriteString(fmt.Sprintf("%d %s: %s\n", r.Line, r.Key, r.Value))
-					}
-					if got.String() != text {
-						t.Errorf("records: got %q, want %q", got.String(), text)
-					}
-				default:
-					t.Errorf("unknown part %q", part.Name)
-				}
+		case "records":
+			var got strings.Builder
+			for _, r := range f.Records() {
+				fmt.Fprintf(&got, "%d %s: %s\n", r.Line, r.Key, r.Value)
 			}
-		})
+			if got.String() != text {
+				t.Errorf("records: got %q, want %q", got.String(), text)
+			}
+		default:
+			t.Errorf("unknown part %q", part.Name)
+		}
 	}
 }
 
