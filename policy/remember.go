@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
@@ -19,11 +18,11 @@ import (
 type Remembered struct {
 	front *ristretto.Cache[string, *Seen]
 
-	mu       sync.Mutex
+	mu       sync.RWMutex
 	recent   map[string]*Seen // ristretto may not have them yet
 	settling bool
-	closed   bool
-	waiting  atomic.Int64 // len(recent), to be looked at without the lock
+	settled  sync.WaitGroup
+	closed   bool // ristretto panics when used during its Close
 }
 
 // Seen is what one complete answer said. It is immutable.
@@ -51,13 +50,13 @@ func NewRemembered(bytes int64) (*Remembered, error) {
 
 // Get returns what was last seen at a URL.
 func (r *Remembered) Get(url string) (*Seen, bool) {
-	if r.waiting.Load() > 0 {
-		r.mu.Lock()
-		s := r.recent[url]
-		r.mu.Unlock()
-		if s != nil {
-			return s, true
-		}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if s := r.recent[url]; s != nil {
+		return s, true
+	}
+	if r.closed {
+		return nil, false
 	}
 	return r.front.Get(url)
 }
@@ -76,11 +75,10 @@ func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
 		return
 	}
 	r.recent[url] = s
-	r.waiting.Store(int64(len(r.recent)))
 	r.front.Set(url, s, s.cost(url))
 	if !r.settling {
 		r.settling = true
-		go r.settle()
+		r.settled.Go(r.settle)
 	}
 }
 
@@ -110,7 +108,6 @@ func (r *Remembered) settle() {
 				delete(r.recent, url)
 			}
 		}
-		r.waiting.Store(int64(len(r.recent)))
 		r.mu.Unlock()
 	}
 }
@@ -118,9 +115,11 @@ func (r *Remembered) settle() {
 // Close frees the memory. What is put after it is lost.
 func (r *Remembered) Close() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.closed {
-		r.closed = true
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	r.settled.Wait()
+	if !closed {
 		r.front.Close()
 	}
 }

@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy/robotstag"
+)
+
+func TestRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewRemembered(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		noindex := robotstag.ParseMeta("robots", "noindex")
+		for _, test := range []struct {
+			cacheControl string
+			want         time.Duration
+		}{
+			{"", 24 * time.Hour}, // if the answer does not say
+			{"max-age=60", time.Minute},
+			{"no-store", 0},
+		} {
+			h := http.Header{}
+			if test.cacheControl != "" {
+				h.Set("Cache-Control", test.cacheControl)
+			}
+			r.Put("http://a/", noindex, h)
+			for _, when := range []string{"at once", "once settled"} {
+				seen, ok := r.Get("http://a/")
+				if !ok || len(seen.Tags.Rules) != 1 || seen.Until.Sub(seen.At) != test.want {
+					t.Errorf("%q, %s: got %+v, %v, want it for %v", test.cacheControl, when, seen, ok, test.want)
+				}
+				synctest.Wait()
+			}
+		}
+		if _, ok := r.Get("http://a/?"); ok {
+			t.Error("another spelling of the URL was found")
+		}
+	})
+}
+
+// No page that fits is forgotten, however many come at once: ristretto alone
+// drops most of a burst.
+func TestRememberedBurst(t *testing.T) {
+	r, err := NewRemembered(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const pages = 20_000
+	for i := range pages {
+		r.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
+	}
+	r.settled.Wait()
+	lost := 0
+	for i := range pages {
+		if _, ok := r.Get(fmt.Sprint("http://a/", i)); !ok {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d pages were lost", lost, pages)
+	}
+}
+
+// Memory follows the bound that is given, whatever comes.
+func TestRememberedIsBounded(t *testing.T) {
+	const bound = 1 << 20
+	r, err := NewRemembered(bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	long := strings.Repeat("x", 1000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 20_000 {
+		r.Put(fmt.Sprint("http://a/", long, i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
+		if i%100 == 0 {
+			r.settled.Wait()
+		}
+	}
+	r.settled.Wait()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4*bound {
+		t.Errorf("the heap grew by %d bytes, the bound is %d", grown, bound)
+	}
+}
+
+func TestRememberedCloseUnderUse(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 20 {
+				r, err := NewRemembered(1 << 20)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var users sync.WaitGroup
+				users.Go(func() {
+					for i := range 50 {
+						r.Put(fmt.Sprint(i), robotstag.Tags{}, http.Header{})
+						r.Get(fmt.Sprint(i))
+					}
+				})
+				runtime.Gosched()
+				r.Close()
+				r.Close()
+				users.Wait()
+			}
+		})
+	}
+	wg.Wait()
+}
