@@ -9,38 +9,101 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestTestdata checks the parser against testdata/*.txtar. Each archive holds
+// subjects says which of testdata/*.txtar a test is about, by how their names begin.
+var subjects = map[string]string{
+	"LinesAndUnion":       "union-",
+	"VocabularyOrScope":   "scope-",
+	"Syntaxes":            "syntax-",
+	"Values":              "value-",
+	"Binding":             "bind-",
+	"QuotesAndSeparators": "quote-",
+	"Meta":                "meta-",
+	"Documents":           "repext-",
+}
+
+// Each line stands for itself, and all of them add up.
+func TestLinesAndUnion(t *testing.T) { archives(t) }
+
+// What is a rule is never a scope.
+func TestVocabularyOrScope(t *testing.T) { archives(t) }
+
+// Where the scopes of the three syntaxes begin and end.
+func TestSyntaxes(t *testing.T) { archives(t) }
+
+// Which words are rules, and what their values may be.
+func TestValues(t *testing.T) { archives(t) }
+
+// Nothing lifts a rule; the strictest of several binds.
+func TestBinding(t *testing.T) { archives(t) }
+
+func TestQuotesAndSeparators(t *testing.T) { archives(t) }
+
+func TestMeta(t *testing.T) { archives(t) }
+
+// The examples and sentences of draft-illyes-repext-00 and -03, by section.
+func TestDocuments(t *testing.T) { archives(t) }
+
+// TestSubjects checks that every archive is run, and by one test only.
+func TestSubjects(t *testing.T) {
+	for _, file := range archiveNames() {
+		n := 0
+		for _, prefix := range subjects {
+			if strings.HasPrefix(file, prefix) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s is run by %d tests, want one", file, n)
+		}
+	}
+}
+
+func archiveNames() (files []string) {
+	paths, _ := filepath.Glob("testdata/*.txtar")
+	for _, path := range paths {
+		files = append(files, filepath.Base(path))
+	}
+	return files
+}
+
+// archives checks the parser against the archives of a test. Each holds
 // tags, one line each: "X-Robots-Tag: …", "Robots-Tag: …" or "meta NAME: …".
 // Each line of want is a product token and the rules that bind it, or
 // "unknown" and the words that are.
-func TestTestdata(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no testdata")
+func archives(t *testing.T) {
+	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
+	ran := false
+	for _, file := range archiveNames() {
+		if strings.HasPrefix(file, prefix) {
+			ran = true
+			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
+		}
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tags := read(t, string(ar.Files[0].Data))
-			unknown := ""
-			for line := range strings.Lines(string(ar.Files[1].Data)) {
-				token, want, _ := strings.Cut(strings.TrimSpace(line), ":")
-				want = strings.TrimSpace(want)
-				if token == "unknown" {
-					unknown = want
-					continue
-				}
-				if got := strings.Join(Effective(tags.For(token)), " "); got != want {
-					t.Errorf("%s: got %q, want %q", token, got, want)
-				}
-			}
-			if got := strings.Join(tags.Unknown, " | "); got != unknown {
-				t.Errorf("unknown: got %q, want %q", got, unknown)
-			}
-		})
+	if !ran {
+		t.Fatalf("no archive begins with %q", prefix)
+	}
+}
+
+func archive(t *testing.T, file string) {
+	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := read(t, string(ar.Files[0].Data))
+	unknown := ""
+	for line := range strings.Lines(string(ar.Files[1].Data)) {
+		token, want, _ := strings.Cut(strings.TrimSpace(line), ":")
+		want = strings.TrimSpace(want)
+		if token == "unknown" {
+			unknown = want
+			continue
+		}
+		if got := strings.Join(Effective(tags.For(token)), " "); got != want {
+			t.Errorf("%s: got %q, want %q", token, got, want)
+		}
+	}
+	if got := strings.Join(tags.Unknown, " | "); got != unknown {
+		t.Errorf("unknown: got %q, want %q", got, unknown)
 	}
 }
 
