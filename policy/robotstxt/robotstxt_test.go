@@ -13,15 +13,15 @@ import (
 
 // subjects says which of testdata/*.txtar a test is about, by how their names begin.
 var subjects = map[string][]string{
-	"Bytes":      {"bom-", "file-", "html-", "line-ends-", "line-last-", "line-very-long", "utf16-"},
-	"Lines":      {"colon-", "comment", "control-", "key-", "line-bad-", "line-comment-", "line-next-", "space-"},
-	"Groups":     {"group-"},
-	"WhoIsMeant": {"name-", "token-"},
-	"NormalForm": {"normal-", "query-"},
-	"Match":      {"match-"},
+	"Bytes":        {"bom-", "file-", "html-", "line-ends-", "line-last-", "line-very-long", "utf16-"},
+	"Lines":        {"colon-", "comment", "control-", "key-", "line-bad-", "line-comment-", "line-next-", "space-"},
+	"Groups":       {"group-"},
+	"WhoIsMeant":   {"name-", "token-"},
+	"NormalForm":   {"normal-", "query-"},
+	"Match":        {"match-"},
 	"JudgedIsSent": {"url-"},
-	"CrawlDelay": {"delay"},
-	"Documents":  {"draft1996-", "koster-rep-", "rfc9309-"},
+	"CrawlDelay":   {"delay"},
+	"Documents":    {"draft1996-", "koster-rep-", "rfc9309-"},
 }
 
 // What bytes are text, and where lines end.
