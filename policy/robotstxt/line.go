@@ -36,20 +36,25 @@ func (f *File) scan() scanner {
 // next finds the next record, and reports whether there is one.
 func (s *scanner) next() bool {
 	for s.pos < len(s.text) {
-		start := s.pos
-		end := start
-		for end < len(s.text) && !endsLine(s.text[end]) {
-			end++
-		}
-		s.line = s.row
-		s.pos = end
-		s.endLine()
-		if s.split(start, end) {
+		if s.split(s.nextLine()) {
 			s.kind = kindOf(s.key)
 			return true
 		}
 	}
 	return false
+}
+
+// nextLine steps over a line, which is text[start:end], and whatever ends it.
+func (s *scanner) nextLine() (start, end int) {
+	start = s.pos
+	end = start
+	for end < len(s.text) && !endsLine(s.text[end]) {
+		end++
+	}
+	s.line = s.row
+	s.pos = end
+	s.endLine()
+	return start, end
 }
 
 // endLine steps over the end of a line: CR, LF or both (RFC 9309, 2.2). NUL is

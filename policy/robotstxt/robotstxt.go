@@ -19,6 +19,9 @@
 //	sieve.go    the same, where many begin alike
 //	match.go    which of them do
 //
+// What a file's author may not have meant is found in lint.go, which reads the file
+// in its own way, and leaves nothing in memory.
+//
 // Rules and paths are compared in one normal form (normal.go), where need be with
 // parts of the query encoded (query.go). url.go takes the path out of whatever
 // somebody calls a URL.

@@ -1,0 +1,144 @@
+package robotstxt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// A Finding is a line of a robots.txt that does not do what its author probably meant.
+type Finding struct {
+	Line int    // 1-based
+	Text string // a sentence: what is wrong, and what to write instead; printable
+}
+
+const (
+	// leastLimit is what every crawler must read, in bytes (RFC 9309, 2.5).
+	leastLimit = 500 << 10
+
+	maxAlike  = 20 // findings of one kind; the last says how many more there are
+	maxQuoted = 80 // bytes of what the file says, repeated in a finding
+)
+
+// Lint reports every line of a robots.txt that does not do what its author probably
+// meant, in the order of lines. What is correct but useless counts too: a rule that
+// never decides, a wildcard that matches nothing more.
+//
+// It reads limit bytes at most; zero stands for the 500 KiB that every crawler must
+// read. There are never more than a thousand findings, however long the file is.
+func Lint(data []byte, limit int) []Finding {
+	if limit <= 0 {
+		limit = leastLimit
+	}
+	f := decode(data, limit)
+	l := linter{
+		file:   f,
+		alike:  map[string]*alike{},
+		groups: compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}},
+		tokens: map[string]*token{},
+		keys:   map[string]bool{},
+	}
+	if l.whole(data, limit) {
+		s := f.scan()
+		for s.pos < len(s.text) {
+			start, end := s.nextLine()
+			l.line(&s, start, end)
+		}
+		l.cut(&s, data, limit)
+		l.finish()
+	}
+	for _, a := range l.alike {
+		if more := a.n - maxAlike; more > 0 {
+			l.findings[a.last].Text += fmt.Sprintf(" (and %d more like this)", more)
+		}
+	}
+	slices.SortStableFunc(l.findings, func(a, b Finding) int { return a.Line - b.Line })
+	return l.findings
+}
+
+// A linter reads a file as the compiler does, and says what it wonders at.
+//
+//	lint.go          what it says, and how often
+//	lint_file.go     the file as a whole
+//	lint_line.go     a line: its key, its colon, its comment
+//	lint_agent.go    User-agent lines, and the groups they begin
+//	lint_value.go    Sitemap and Crawl-delay
+//	lint_pattern.go  a rule by itself
+//	lint_beaten.go   a rule among the others of its group
+//	lint_group.go    a group among the others
+type linter struct {
+	file     *File
+	findings []Finding
+	alike    map[string]*alike // by format
+
+	wide    binary.ByteOrder // of UTF-16; nil if it is not
+	html    bool             // what is no record is the page's
+	nulLine int              // the last line with a NUL
+	keys    map[string]bool  // other parsers' keys that have been reported, in lower case
+
+	groups   compiler // who is meant by the rules to come; it is given no rules
+	run      []*token // named by the User-agent lines that are open
+	runLine  int      // the first of these lines
+	lastLine int      // and the last
+	apart    bool     // something stands below the last that looks like the group's end
+	delays   []delay  // of the group while it is open
+	sections []lintSection
+	tokens   map[string]*token // in lower case
+	ordered  []*token          // in the order of the file
+	work     int               // see maxLintWork
+}
+
+// A token is one that some User-agent line names, or "*".
+type token struct {
+	name     string // as first written
+	line     int    // where it was first named
+	runLine  int    // where the last group that names it begins
+	sections []uint32
+	ruleless bool // it has been reported to have no rules
+}
+
+// A lintSection is a section while it is linted.
+type lintSection struct {
+	rules   []lintRule
+	open    bool // it has an empty Disallow: whoever wrote that meant to allow
+	shared  bool // one of its crawlers has other sections besides
+	nobodys bool // no User-agent line names anybody, which has been said
+	delay   delay
+}
+
+// alike counts findings that differ in details only.
+type alike struct{ n, last int }
+
+// report adds a finding. Those of one format are alike.
+func (l *linter) report(line int, format string, args ...any) {
+	a := l.alike[format]
+	if a == nil {
+		a = &alike{}
+		l.alike[format] = a
+	}
+	if a.n++; a.n > maxAlike {
+		return
+	}
+	a.last = len(l.findings)
+	l.findings = append(l.findings, Finding{Line: line, Text: fmt.Sprintf(format, args...)})
+}
+
+// full reports whether report would only count.
+func (l *linter) full(format string) bool {
+	a := l.alike[format]
+	return a != nil && a.n >= maxAlike
+}
+
+// quote returns what the file says in a form that no terminal obeys.
+func quote(s string) string {
+	if len(s) <= maxQuoted {
+		return strconv.Quote(s)
+	}
+	end := maxQuoted
+	for end > maxQuoted-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strconv.Quote(s[:end] + "…")
+}

@@ -1,0 +1,141 @@
+package robotstxt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maxLintWork bounds the search for broader rules: about that many octets are
+// compared. It is enough for files that somebody has written; what a program has
+// written with thousands of stars is not looked at to the end.
+const maxLintWork = 16 << 20
+
+// A lintRule is a rule among the others of its section.
+type lintRule struct {
+	allow  bool
+	line   int
+	octets int    // of its normal form, by which rules are ranked
+	text   string // as written
+	core   string // its normal form without what does nothing; "" matches everything
+}
+
+func newLintRule(s *scanner) lintRule {
+	normal := s.value
+	if !patternIsNormal(normal) {
+		normal = string(appendPattern(nil, normal))
+	}
+	r := lintRule{allow: s.kind == allow, line: s.line, octets: len(normal), text: s.value}
+	if r.core = singleStars(withoutTail(normal)); r.core == "/" {
+		r.core = "" // so does "*"
+	}
+	return r
+}
+
+func (r *lintRule) String() string {
+	return Rule{Allow: r.allow, Pattern: r.text}.String()
+}
+
+// beats reports whether r goes before o where both match.
+func (r *lintRule) beats(o *lintRule) bool {
+	return r.octets > o.octets || r.octets == o.octets && r.allow && !o.allow
+}
+
+// wild reports whether r may match all that a rule does which it beats: it has
+// octets that match no more, or stars that match some.
+func (r *lintRule) wild() bool {
+	return r.octets > max(len(r.core), 1) || strings.Contains(r.core, "*")
+}
+
+// beaten reports the rules of a section that never decide: those that repeat
+// another, and those that match only where one that goes before them does as well.
+func (l *linter) beaten(rules []lintRule) {
+	best := bestOf(rules)
+	broad := broadest(rules)
+	for i := range rules {
+		r := &rules[i]
+		b := best[r.core]
+		if b != r && b.allow == r.allow {
+			l.report(r.line, "the rule says the same as the one on line %d; remove this one", b.line)
+			continue
+		}
+		if b == r {
+			if b = l.broader(r, broad); b == nil {
+				continue
+			}
+		}
+		if b.octets == r.octets {
+			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and Allow goes first where both are as long; remove one of them", quote(b.String()), b.line)
+		} else {
+			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and is longer; remove one of them", quote(b.String()), b.line)
+		}
+	}
+}
+
+// bestOf returns, of the rules with the same core, the first of those that go before
+// the others.
+func bestOf(rules []lintRule) map[string]*lintRule {
+	best := make(map[string]*lintRule, len(rules))
+	for i := range rules {
+		r := &rules[i]
+		if b := best[r.core]; b == nil || r.beats(b) {
+			best[r.core] = r
+		}
+	}
+	return best
+}
+
+// broadest returns the rules that may be broader than one they beat, those that go
+// before the others first.
+func broadest(rules []lintRule) (broad []*lintRule) {
+	for i := range rules {
+		if rules[i].wild() {
+			broad = append(broad, &rules[i])
+		}
+	}
+	slices.SortStableFunc(broad, func(a, b *lintRule) int {
+		if c := cmp.Compare(b.octets, a.octets); c != 0 || a.allow == b.allow {
+			return c
+		}
+		if a.allow {
+			return -1
+		}
+		return 1
+	})
+	return broad
+}
+
+// broader returns one of the rules in broad that matches whatever r does and beats
+// it, nil if there is none.
+//
+// It does if it matches the pattern of r as if that were a path, with an octet that
+// no pattern has for every star: what such an octet matches can only be a star, and
+// that matches anything in its place. The end of r, unless it is fixed, stands for
+// anything too.
+func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
+	if len(broad) == 0 || !broad[0].beats(r) || comparesQuery(r.core) {
+		return nil // which of them the second comparison would match is not looked into
+	}
+	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
+	if !anchored {
+		path += "\x00"
+	}
+	if path[0] == 0 && !strings.HasPrefix(path, "\x00/") {
+		path = "/" + path // every path begins with a slash, which then is the star's
+	}
+	for _, b := range broad {
+		if !b.beats(r) || l.work > maxLintWork {
+			return nil
+		}
+		n := literalLen(b.core)
+		l.work += 4 + n
+		if !strings.HasPrefix(path, b.core[:n]) {
+			continue
+		}
+		l.work += len(path) + len(b.core)
+		if b.core != r.core && matchWild(b.core[n:], path[n:]) {
+			return b
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package robotstxt
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// whole looks at the file as a whole, and reports whether its lines are worth
+// looking at.
+func (l *linter) whole(data []byte, limit int) bool {
+	f := l.file
+	text := f.text[f.start:]
+	order, wide := utf16Order(data[:min(len(data), limit)])
+	switch {
+	case wide:
+		l.wide = order
+		l.report(1, "the file is in UTF-16, in which many crawlers find no rules at all; save it as UTF-8")
+	case f.start == 3:
+		l.report(1, "the file begins with a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
+	case f.start > 0:
+		l.report(1, "the file begins with a part of a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
+	case strings.HasPrefix(text, "\xFF\xFE"), strings.HasPrefix(text, "\xFE\xFF"):
+		l.report(1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is not understood; save it as UTF-8 without one")
+	}
+	if !wide && looksWide(text) {
+		l.report(1, "the file looks like UTF-16 without a byte order mark, in which crawlers find no rules; save it as UTF-8")
+		return false
+	}
+	if looksLikeMarkup(text) {
+		l.html = true
+		l.report(1, "this is an HTML page or the like, in which crawlers look for rules in vain; put a plain text file in its place")
+		return l.hasGroup()
+	}
+	return true
+}
+
+// looksWide reports whether so much of text is NUL that it must be UTF-16.
+func looksWide(text string) bool {
+	text = strings.TrimRight(text, "\r\n")
+	return strings.Count(text, "\x00") > len(text)/3
+}
+
+// looksLikeMarkup reports whether text begins with a tag: no robots.txt does.
+func looksLikeMarkup(text string) bool {
+	text = strings.TrimLeft(text, " \t\v\f\r\n\x00")
+	if len(text) < 2 || text[0] != '<' {
+		return false
+	}
+	c := lower(text[1])
+	return 'a' <= c && c <= 'z' || c == '!' || c == '?'
+}
+
+func (l *linter) hasGroup() bool {
+	for s := l.file.scan(); s.next(); {
+		if s.kind == userAgent {
+			return true
+		}
+	}
+	return false
+}
+
+// cut reports where the limit has cut the file, unless only white space is lost.
+// The scanner has come to the end of what is read.
+func (l *linter) cut(s *scanner, data []byte, limit int) {
+	unread := data[len(l.file.body):]
+	if !l.file.truncated || len(bytes.Trim(unread, " \t\v\f\r\n\x00")) == 0 {
+		return
+	}
+	line := s.row
+	if n := len(s.text); n > 0 && !endsLine(s.text[n-1]) && l.endsRow(unread) {
+		line++
+	}
+	size := fmt.Sprintf("%d bytes", limit)
+	if limit%1024 == 0 {
+		size = fmt.Sprintf("%d KiB", limit/1024)
+	}
+	l.report(line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
+}
+
+// endsRow reports whether what is unread begins with the end of a line that counts.
+func (l *linter) endsRow(unread []byte) bool {
+	c := uint16(unread[0])
+	if l.wide != nil && len(unread) >= 2 {
+		c = l.wide.Uint16(unread)
+	}
+	return c == '\r' || c == '\n'
+}

@@ -1,0 +1,273 @@
+package robotstxt
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// spelt is how a key is written.
+var spelt = [...]string{
+	userAgent:  "User-agent",
+	allow:      "Allow",
+	disallow:   "Disallow",
+	sitemap:    "Sitemap",
+	crawlDelay: "Crawl-delay",
+}
+
+// line looks at the line text[start:end] of s.
+func (l *linter) line(s *scanner, start, end int) {
+	line := s.text[start:end]
+	if end < len(s.text) && s.text[end] == 0 && l.nulLine != s.line {
+		l.nulLine = s.line
+		l.report(s.line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; remove it")
+	}
+	content, comment, commented := strings.Cut(line, "#")
+	if trim(content) == "" {
+		// A comment between User-agent lines is common; who leaves a line blank
+		// thinks that a group ends there.
+		l.apart = l.apart || !commented
+		return
+	}
+	isRecord := s.split(start, end)
+	if isRecord {
+		s.kind = kindOf(s.key)
+	}
+	if !isRecord || s.kind == unknown {
+		l.apart = true
+		if !l.html {
+			l.ignored(s, trim(content), isRecord)
+		}
+		return
+	}
+	l.spelling(s, strings.Contains(content, ":"))
+	if commented && s.value != "" && !isSpace(content[len(content)-1]) {
+		l.report(s.line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
+			quote(comment), quote(spelt[s.kind]+": "+s.value))
+	}
+	l.record(s)
+}
+
+// record looks at the value of a record whose key is known.
+func (l *linter) record(s *scanner) {
+	l.apart = l.apart || s.kind != userAgent
+	plain := !l.second(s) && !l.strange(s)
+	switch s.kind {
+	case userAgent:
+		l.userAgent(s, plain)
+	case allow, disallow:
+		l.rule(s, plain)
+	case sitemap:
+		if plain {
+			l.sitemap(s)
+		}
+	case crawlDelay:
+		l.crawlDelay(s, plain)
+	}
+}
+
+// spelling looks at how a known key is written.
+func (l *linter) spelling(s *scanner, colon bool) {
+	right := spelt[s.kind]
+	if !colon {
+		l.report(s.line, "the line has no colon, which not every crawler forgives; write %s", quote(right+": "+s.value))
+		return
+	}
+	if !strings.EqualFold(s.key, right) {
+		l.report(s.line, "%s is read as %s, but not by every crawler; write %s", quote(s.key), right, right)
+	}
+}
+
+// second reports a record that stands behind another on its line.
+func (l *linter) second(s *scanner) bool {
+	for rest := s.value; ; {
+		i := strings.IndexByte(rest, ':')
+		if i < 0 {
+			return false
+		}
+		word := rest[:i]
+		if j := strings.LastIndexAny(word, " \t\v\f"); j >= 0 {
+			word = word[j+1:]
+		} else if len(rest) < len(s.value) {
+			word = "" // a colon within a word
+		}
+		if k := kindOf(word); k != unknown {
+			l.report(s.line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
+			return true
+		}
+		rest = rest[i+1:]
+	}
+}
+
+// strange reports what an editor does not show, but crawlers read.
+func (l *linter) strange(s *scanner) bool {
+	r, ok := invisible(s.value)
+	if !ok {
+		return false
+	}
+	l.report(s.line, "the line holds %U, which can't be seen but is taken for a part of the value; remove it", r)
+	return true
+}
+
+// invisible finds a control character, a white space that robots.txt has not, or a
+// character that has no shape at all.
+func invisible(s string) (rune, bool) {
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			if (r < ' ' || r == 0x7F) && !isSpace(byte(r)) {
+				return r, true
+			}
+		case unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf):
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// foreign says what to do about keys that other specifications have. Each is
+// reported once: whoever has one has many.
+var foreign = map[string]string{
+	"noindex":        noTag,
+	"nofollow":       noTag,
+	"noarchive":      noTag,
+	"nosnippet":      noTag,
+	"x-robots-tag":   noTag,
+	"host":           "was read by Yandex alone, which has given it up; redirect to the site's main host instead",
+	"clean-param":    "is read by Yandex alone; to keep other crawlers out as well, write a Disallow line such as \"Disallow: /*?ref=\"",
+	"request-rate":   "is ignored by nearly all crawlers; write a Crawl-delay, which some more obey",
+	"visit-time":     "is ignored by nearly all crawlers; write a Disallow line for what they shall not fetch",
+	"content-signal": "states a preference and denies nothing; write Disallow lines as well where crawlers shall keep out",
+	"content-usage":  "states a preference and denies nothing; write Disallow lines as well where crawlers shall keep out",
+	"license":        "states terms and denies nothing; write Disallow lines as well where crawlers shall keep out",
+}
+
+const noTag = "is no rule of robots.txt and is ignored; send it in an X-Robots-Tag header, or put it in the page's robots meta element"
+
+// intended says which key somebody means who writes another word for it.
+var intended = map[string]kind{
+	"agent": userAgent, "user": userAgent, "bot": userAgent, "robot": userAgent, "crawler": userAgent,
+	"deny": disallow, "block": disallow, "permit": allow, "delay": crawlDelay,
+}
+
+// ignored looks at a line that is no record, or one with an unknown key.
+func (l *linter) ignored(s *scanner, content string, isRecord bool) {
+	if !strings.Contains(content, ":") {
+		if right := repaired(content); right != "" {
+			l.report(s.line, "the line has no colon and is ignored; write %s", quote(right))
+		} else {
+			l.report(s.line, "the line has no colon and is ignored; begin it with # if it is a comment")
+		}
+		return
+	}
+	if !isRecord {
+		l.report(s.line, "the line has no key before its colon and is ignored; write one such as Disallow, or begin the line with #")
+		return
+	}
+	key := strings.ToLower(s.key)
+	if says, ok := foreign[key]; ok {
+		if !l.keys[key] {
+			l.keys[key] = true
+			l.report(s.line, "%s %s", s.key, says)
+		}
+		return
+	}
+	if clean := visible(key); clean != key && kindOf(clean) != unknown {
+		l.report(s.line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", spelt[kindOf(clean)])
+		return
+	}
+	switch meant := nearest(key); meant {
+	case unknown:
+		l.report(s.line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.key))
+	case userAgent:
+		l.report(s.line, "%s is ignored, so the rules below belong to the group above, if any; write User-agent", quote(s.key))
+	default:
+		l.report(s.line, "%s is ignored; write %s", quote(s.key), spelt[meant])
+	}
+}
+
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if _, ok := invisible(string(r)); ok {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// repaired returns what a line without a colon would be with one, if it seems to
+// begin with a key.
+func repaired(content string) string {
+	low := strings.ToLower(content[:min(len(content), 16)])
+	for _, key := range []string{"user-agent", "useragent", "user agent", "allow", "disallow", "sitemap", "crawl-delay"} {
+		rest, ok := strings.CutPrefix(low, key)
+		if !ok || rest != "" && isTokenByte(rest[0]) {
+			continue
+		}
+		k := kindOf(key)
+		value := strings.TrimLeft(content[len(key):], " \t\v\f=;-：")
+		words := strings.Fields(value)
+		if len(words) > 1 && k != userAgent {
+			if strings.IndexByte("/*", value[0]) < 0 {
+				return "" // a sentence
+			}
+			value = words[0]
+		}
+		return trimRight(spelt[k] + ": " + value)
+	}
+	return ""
+}
+
+// nearest returns the kind of record that an unknown key is probably meant for.
+func nearest(key string) kind {
+	if k, ok := intended[key]; ok {
+		return k
+	}
+	bare := letters(key)
+	if len(bare) > maxKey {
+		return unknown
+	}
+	best, least := unknown, 3
+	for k := userAgent; int(k) < len(spelt); k++ {
+		// A third of the letters at most: else short keys resemble anything.
+		if d := distance(bare, letters(spelt[k])); d < least && 3*d <= len(bare) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// letters leaves out what people don't agree on in keys.
+func letters(key string) string {
+	return strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' {
+			return r
+		}
+		return -1
+	}, key)
+}
+
+// maxKey is more letters than any misspelling has.
+const maxKey = 16
+
+// distance counts the edits (insert, remove, change, swap neighbours) between a and
+// b, which have at most maxKey letters.
+func distance(a, b string) int {
+	var rows [maxKey + 1][maxKey + 1]int
+	for i := range len(a) + 1 {
+		for j := range len(b) + 1 {
+			switch {
+			case i == 0 || j == 0:
+				rows[i][j] = i + j
+			case a[i-1] == b[j-1]:
+				rows[i][j] = rows[i-1][j-1]
+			default:
+				rows[i][j] = 1 + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,274 @@
+package robotstxt
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestLint checks Lint against testdata/lint/*.txtar. Each archive begins with a
+// sentence that says what it shows, and has a robots.txt or a robots.quoted, as in
+// TestTestdata, and want: the findings, as "LINE: TEXT". In limit there may be the
+// limit in bytes.
+func TestLint(t *testing.T) {
+	files, _ := filepath.Glob("testdata/lint/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no testdata")
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var robots []byte
+			var want string
+			limit := 0
+			for _, part := range ar.Files {
+				switch part.Name {
+				case "robots.txt":
+					robots = part.Data
+				case "robots.quoted":
+					robots = []byte(unquote(t, string(part.Data)))
+				case "limit":
+					if _, err := fmt.Sscan(string(part.Data), &limit); err != nil {
+						t.Fatal(err)
+					}
+				case "want":
+					want = string(part.Data)
+				default:
+					t.Errorf("unknown part %q", part.Name)
+				}
+			}
+			if got := findings(Lint(robots, limit)); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func findings(list []Finding) string {
+	var b strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&b, "%d: %s\n", f.Line, f.Text)
+	}
+	return b.String()
+}
+
+// TestLintClean checks that a file in which nothing is wrong is told nothing.
+func TestLintClean(t *testing.T) {
+	for name, robots := range map[string]string{
+		"empty":    "",
+		"comments": "# nothing\n\n   # at all\n",
+		"example of RFC 9309": "User-Agent: *\nDisallow: *.gif$\nDisallow: /example/\nAllow: /publications/\n\n" +
+			"User-Agent: foobot\nDisallow:/\nAllow:/example/page.html\nAllow:/example/allowed.gif\n\n" +
+			"User-Agent: barbot\nUser-Agent: bazbot\nDisallow: /example/page.html\nDisallow: *.gif$\nDisallow: /example/\n\nUser-Agent: quxbot\nDisallow:\n",
+		"allow all":       "User-agent: *\nDisallow:\n",
+		"deny all":        "User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private/\n",
+		"ends of lines":   "User-agent: *\rDisallow: /a\rDisallow: /b",
+		"delay":           "User-agent: *\nCrawl-delay: 2.5\n",
+		"sitemap":         "Sitemap: https://example.com/sitemap.xml\n",
+		"own rules":       "User-agent: *\nDisallow: /search\n\nUser-agent: ExampleBot\nAllow: /search\nDisallow: /x\n",
+		"encoded":         "User-agent: *\nDisallow: /%C3%A4%2F%24%2A?a=b&c=[d]\n",
+		"narrower before": "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /*.css$\n",
+		"spaces":          "  User-agent : *\t# all\n\tDisallow\t:\t/a\t\n",
+	} {
+		if got := Lint([]byte(robots), 0); len(got) > 0 {
+			t.Errorf("%s: got\n%s", name, findings(got))
+		}
+	}
+}
+
+// TestLintHostile checks that no file of 20,000 lines takes long, or gets more
+// findings than anybody reads.
+func TestLintHostile(t *testing.T) {
+	repeat := func(lines ...string) string {
+		var b strings.Builder
+		for i := range 20000 / len(lines) {
+			for _, line := range lines {
+				b.WriteString(strings.ReplaceAll(line, "%d", fmt.Sprint(i)) + "\n")
+			}
+		}
+		return b.String()
+	}
+	for name, robots := range map[string]string{
+		"plain":              repeat("Disallow: /a%d"),
+		"stars":              string(hostileFile(20000)),
+		"stars, other rules": repeat("Disallow: /*a*aa*%d*a*aaa*a*b", "Allow: /a%d*aa*"),
+		"broad and narrow":   repeat("Disallow: /a%d", "Allow: /*a*%d*********b"),
+		"repeated":           repeat("Disallow: /a"),
+		"nested":             repeat("Disallow: /" + strings.Repeat("a", 500) + "*%d"),
+		"no records":         repeat("hello"),
+		"misspelt":           repeat("Usr-agnt: x", "Disal%d: /"),
+		"names":              repeat("User-agent: b%d"),
+		"groups":             repeat("Disallow: /%d") + repeat("User-agent: b%d", "Disallow: /1"),
+		"all in company":     repeat("Disallow: /%d") + repeat("User-agent: a", "User-agent: b%d", "Disallow: /c%d"),
+		"company alternates": repeat("User-agent: a", "Disallow: /", "User-agent: b", "Disallow: /"),
+		"many of a few":      "User-agent: x\n" + repeat("User-agent: b%d") + repeat("Disallow: /%d") + repeat("User-agent: b%d", "Disallow: /x"),
+		"delays":             repeat("Crawl-delay: %d"),
+		"one line":           "Disallow: /" + strings.Repeat("*a b:", 200000),
+		"percent":            "Disallow: /" + strings.Repeat("%%6", 200000),
+		"one long line":      strings.Repeat("User-agent", 100000),
+		"NULs":               strings.Repeat("a\x00b", 200000),
+		"stars in a row":     "Disallow: /" + strings.Repeat("*", 500000) + "b\nAllow: /b\n",
+	} {
+		data := []byte("User-agent: *\n" + robots)
+		start := cpuTime(t)
+		got := Lint(data, len(data))
+		took := cpuTime(t) - start
+		t.Logf("%s: %d bytes, %v, %d findings", name, len(data), took, len(got))
+		if took > time.Second || len(got) > 200 {
+			t.Errorf("%s: %v, %d findings", name, took, len(got))
+		}
+		for _, f := range got {
+			if len(f.Text) > 2000 {
+				t.Errorf("%s: a finding of %d bytes", name, len(f.Text))
+			}
+		}
+	}
+}
+
+// FuzzLint checks what Finding promises, and that a file that nothing is said about
+// has nothing that is ignored.
+func FuzzLint(f *testing.F) {
+	f.Add([]byte("User-agent: *\nDisallow: /a\nAllow: /a*\n\nUser-agent: a\nfoo\nDisalow: b\n"), 0, "/a")
+	f.Add([]byte("User-agent: *\rDisallow: /*a**b$\r\nCrawl-delay: 1\x00Crawl-delay: 2"), 30, "/ab")
+	f.Add([]byte("\xff\xfea\x00:\x00b\x00\n\x00"), 3, "/")
+	f.Add([]byte("User-agent: *\nDisallow: /?a=http://b\nAllow: /*//b\nDisallow: */a\nAllow: /*/*a\n"), 0, "/?a=http%3A%2F%2Fb")
+	f.Fuzz(func(t *testing.T, data []byte, limit int, path string) {
+		got := Lint(data, limit)
+		lines := 1 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
+		last := 1
+		for _, f := range got {
+			if f.Line < last || f.Line > lines {
+				t.Errorf("line %d after line %d, of %d", f.Line, last, lines)
+			}
+			last = f.Line
+			if f.Text == "" || len(f.Text) > 2000 || strings.ContainsFunc(f.Text, func(r rune) bool { return !strconv.IsPrint(r) }) || strings.Contains(f.Text, "%!") {
+				t.Errorf("line %d: %q", f.Line, f.Text)
+			}
+		}
+		if limit <= 0 {
+			limit = leastLimit
+		}
+		if len(got) == 0 {
+			nothingIgnored(t, data, limit)
+		}
+		order, _ := utf16Order(append(bytes.Clone(data), 0))
+		if order == nil { // of UTF-16 it would be half a line end
+			if again := Lint(append(bytes.Clone(data), '\n'), limit); !slices.Equal(got, again) {
+				t.Errorf("got\n%swith one more line end\n%s", findings(got), findings(again))
+			}
+			uselessRules(t, string(data), got, path)
+		}
+	})
+}
+
+// nothingIgnored checks that every line of a file has some meaning.
+func nothingIgnored(t *testing.T, data []byte, limit int) {
+	file := Parse(data, limit)
+	if records := file.Records(); len(records) > 0 {
+		t.Errorf("nothing is said of %+v", records[0])
+	}
+	s := file.scan()
+	began := false
+	for s.pos < len(s.text) {
+		start, end := s.nextLine()
+		content, _, _ := strings.Cut(s.text[start:end], "#")
+		if trim(content) == "" {
+			continue
+		}
+		if !s.split(start, end) {
+			t.Errorf("nothing is said of line %d, which is no record: %q", s.line, content)
+			continue
+		}
+		ignored := false
+		switch kindOf(s.key) {
+		case userAgent:
+			began = true
+			long, _ := namesIn(s.value)
+			ignored = long == "" && !isEveryone(s.value)
+		case allow:
+			ignored = !began || s.value == "" || strings.IndexByte("/*", s.value[0]) < 0
+		case disallow:
+			ignored = !began || s.value != "" && strings.IndexByte("/*", s.value[0]) < 0
+		case crawlDelay:
+			_, ok := parseDelay(s.value)
+			ignored = !began || !ok
+		case sitemap:
+			ignored = s.value == ""
+		}
+		if ignored {
+			t.Errorf("nothing is said of line %d, which does nothing: %q", s.line, content)
+		}
+	}
+}
+
+// uselessRules checks that nothing changes when all rules are emptied of which it is
+// said that they do nothing.
+func uselessRules(t *testing.T, robots string, got []Finding, path string) {
+	if strings.ContainsAny(robots, "\r\x00") || len(robots) > leastLimit {
+		return
+	}
+	lines := strings.Split(robots, "\n")
+	for _, f := range got {
+		for _, says := range []string{"the rule never decides", "the rule says the same", "so the rule never matches", "this one never matches", "the rule does nothing"} {
+			if strings.Contains(f.Text, says) {
+				lines[f.Line-1] = "Disallow:"
+			}
+		}
+	}
+	without := Parse([]byte(strings.Join(lines, "\n")), 0)
+	with := Parse([]byte(robots), 0)
+	if path == "" || path[0] != '/' {
+		path = "/" + path
+	}
+	path = PathOf(path) // without dot segments
+	for _, token := range []string{"a", "b", "nobody"} {
+		if got, want := without.Decide(path, token), with.Decide(path, token); got.Allowed != want.Allowed {
+			t.Errorf("%q for %q: %v by line %d in\n%s\nbut %v by line %d without the useless rules\n%s",
+				path, token, want.Allowed, want.Rule.Line, robots, got.Allowed, got.Rule.Line, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// TestLintUseless does what FuzzLint does for useless rules, with files that have many.
+func TestLintUseless(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2026, 9309))
+	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
+	random := func(n int) (s string) {
+		for range rng.IntN(n) {
+			s += pick("a", "a", "b", "/", "*", "*", "$", "?", ":", "%2F", "%61", ".")
+		}
+		return s
+	}
+	useless := 0
+	for range 1500 {
+		var robots strings.Builder
+		for range 1 + rng.IntN(12) {
+			robots.WriteString(pick("User-agent: *\n", "User-agent: a\n", "User-agent: b\n"))
+			for range rng.IntN(8) {
+				robots.WriteString(pick("Allow: ", "Disallow: ") + pick("/", "/", "/", "*", "") + random(5) + "\n")
+			}
+		}
+		got := Lint([]byte(robots.String()), 0)
+		useless += len(got)
+		for range 20 {
+			uselessRules(t, robots.String(), got, "/"+strings.ReplaceAll(random(8), "*", "ab"))
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if useless < 5000 {
+		t.Errorf("only %d findings", useless)
+	}
+}

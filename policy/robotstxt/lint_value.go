@@ -1,0 +1,57 @@
+package robotstxt
+
+import (
+	"strings"
+)
+
+// sitemap looks at the value of a Sitemap record.
+func (l *linter) sitemap(s *scanner) {
+	scheme, rest, _ := strings.Cut(s.value, "://")
+	switch {
+	case s.value == "":
+		l.report(s.line, "the line names no sitemap; write its URL, such as https://example.com/sitemap.xml")
+	case strings.ContainsAny(s.value, " \t\v\f"):
+		l.report(s.line, "a Sitemap line has one URL and nothing else; write a line for each")
+	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") || rest == "":
+		l.report(s.line, "%s is no absolute URL, so crawlers ignore it; write one such as https://example.com/sitemap.xml", quote(s.value))
+	}
+}
+
+// crawlDelay looks at the value of a Crawl-delay record. If it is not plain, what is
+// wrong with it has been said.
+func (l *linter) crawlDelay(s *scanner, plain bool) {
+	if !l.groups.began {
+		l.report(s.line, "the Crawl-delay stands before the first User-agent line, so it binds nobody; write \"User-agent: *\" above it")
+	}
+	seconds, ok := parseDelay(s.value)
+	switch {
+	case !ok && !plain:
+	case !ok && s.value == "":
+		l.report(s.line, "the Crawl-delay has no value and is ignored; write the seconds to wait between requests")
+	case !ok && s.value[0] == '-':
+		l.report(s.line, "a Crawl-delay can't be negative, so it is ignored; write the seconds to wait between requests")
+	case !ok:
+		l.report(s.line, "%s is no number, so the Crawl-delay is ignored; write the seconds as in \"Crawl-delay: 1.5\"", quote(s.value))
+	}
+	if !ok || !l.groups.began {
+		return
+	}
+	d := delay{seconds, uint32(s.line)}
+	if l.groups.open {
+		l.delays = append(l.delays, d)
+		return
+	}
+	l.begin().addDelay(l, d)
+}
+
+// addDelay reports all delays of a section but the largest, which counts.
+func (s *lintSection) addDelay(l *linter, d delay) {
+	if s.delay.line == 0 {
+		s.delay = d
+		return
+	}
+	if d.seconds > s.delay.seconds {
+		s.delay, d = d, s.delay
+	}
+	l.report(int(d.line), "the Crawl-delay of %v on line %d counts, as the largest of the group; remove this one", s.delay.seconds, s.delay.line)
+}
