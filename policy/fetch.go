@@ -22,6 +22,10 @@ var (
 	// rules forbid a destination. Such a request gets no decision.
 	ErrProhibited = errors.New("destination is prohibited")
 
+	// ErrParent is what a RoundTripper wraps when the parent proxy can't be
+	// reached: that says nothing about any origin.
+	ErrParent = errors.New("the parent proxy can't be reached")
+
 	// ErrNoHost says that the origin's name does not resolve, so that there is
 	// nothing to decide about.
 	ErrNoHost = errors.New("host name does not resolve")
@@ -47,14 +51,30 @@ type fetcher struct {
 // The only errors are ErrProhibited and ErrNoHost, for the origin itself; every
 // other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
+	return f.follow(ctx, origin+"/robots.txt", userAgent, prior)
+}
+
+// Fetch asks for the file at a URL as an Engine asks an origin for its robots.txt,
+// and says what a crawler makes of the answer: Fresh, Unavailable or Unreachable.
+// It is for those who want to look at the file itself.
+func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string) (*Snapshot, State, error) {
+	f := fetcher{transport: transport, robots: r}
+	s, err := f.follow(ctx, url, userAgent, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("fetch %s: %w", url, err)
+	}
+	return s, r.class(s), nil
+}
+
+// follow is fetch for any URL: it follows redirects.
+func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snapshot) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
 	userAgent = sendable(userAgent)
-	at := origin + "/robots.txt"
 	for hop := 0; ; hop++ {
 		s, next, err := f.get(ctx, at, userAgent, prior)
 		switch {
-		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
+		case err != nil && errors.Is(err, ErrParent), err != nil && hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
