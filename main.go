@@ -20,6 +20,7 @@ type commands struct {
 	Run      cli.Run      `cmd:"" help:"Run one command behind a gate of its own."`
 	Check    cli.Check    `cmd:"" help:"Decide about URLs without sending the requests."`
 	Tags     cli.Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
+	Lint     cli.Lint     `cmd:"" help:"Report the lines of a robots.txt that do not do what they seem to."`
 	Env      cli.Env      `cmd:"" help:"Print the variables that lead clients through the gate."`
 	CA       cli.CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate cli.Validate `cmd:"" help:"Check a configuration."`

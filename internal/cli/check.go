@@ -12,6 +12,7 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/proxy"
 )
 
 // Check decides about URLs without sending the requests.
@@ -100,9 +101,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 			return d, nil
 		}, func() {}, nil
 	}
-	// A person's own request: the egress guard does not bind it.
-	cfg.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	upstream, err := newUpstream(cfg, nil)
+	upstream, err := personal(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,6 +121,13 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 			engine.Close()
 			upstream.Close()
 		}, nil
+}
+
+// personal returns the way out for a person's own requests: the egress guard does
+// not bind them.
+func personal(c *config.Config) (*proxy.Upstream, error) {
+	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return newUpstream(c, nil)
 }
 
 // readFile reads a file, or standard input for "-".

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+// Lint looks for lines of a robots.txt that do not do what they seem to.
+type Lint struct {
+	Configured
+	Source string `arg:"" name:"FILE|URL" help:"The robots.txt; - is standard input, and an origin such as https://example.com stands for its robots.txt."`
+}
+
+// Help is shown by --help.
+func (*Lint) Help() string {
+	return "Prints FILE:LINE: MESSAGE for every line that does not do what its author probably meant.\n\n" +
+		"Exit status 0: there is none, 1: there are some, or no file at the URL, 2: an error, or the URL is unreachable.\n\n" +
+		"Example:\n  robotsgate lint robots.txt\n  robotsgate lint https://example.com"
+}
+
+// Run reports the findings, one a line.
+func (l *Lint) Run(ctx Context, s Streams) error {
+	name, data := l.Source, []byte(nil)
+	var err error
+	if isURL(l.Source) {
+		name, data, err = l.fetch(ctx, s)
+	} else {
+		data, err = readFile(l.Source, s.In)
+	}
+	if err != nil {
+		return err
+	}
+	findings := robotstxt.Lint(data, 0)
+	out := bufio.NewWriter(s.Out)
+	for _, f := range findings {
+		fmt.Fprintf(out, "%s:%d: %s\n", escape.Printable(name), f.Line, f.Text)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if len(findings) > 0 {
+		return Exit(1)
+	}
+	return nil
+}
+
+func isURL(source string) bool {
+	scheme, _, ok := strings.Cut(source, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// fetch returns the file and where it was found, which redirects may have changed.
+func (l *Lint) fetch(ctx context.Context, s Streams) (name string, data []byte, err error) {
+	cfg, err := l.load()
+	if err != nil {
+		return "", nil, err
+	}
+	t, err := policy.ParseURL(l.Source)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", l.Source, err)
+	}
+	if t.Path == "/" {
+		t.Path = "/robots.txt"
+	}
+	// What lies beyond the limit of crawlers is a finding, so it has to be read.
+	cfg.Robots.MaxBytes = max(cfg.Robots.MaxBytes, 4*config.MiB)
+	upstream, err := personal(cfg)
+	if err != nil {
+		return "", nil, err
+	}
+	defer upstream.Close()
+	settings := robots(cfg.Robots)
+	f, state, err := settings.Fetch(ctx, upstream, t.String(), cmp.Or(settings.UserAgent, "robotsgate/"+version()))
+	if err != nil {
+		return "", nil, err
+	}
+	switch state {
+	case policy.Fresh:
+		return f.URL, []byte(f.Body), nil
+	case policy.Unavailable:
+		why := fmt.Sprintf("the answer has status %d", f.Status)
+		if f.Looped {
+			why = fmt.Sprintf("it redirects more than %d times", settings.MaxRedirects)
+		}
+		fmt.Fprintf(s.Out, "%s: there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)\n", escape.Printable(t.String()), why)
+		return "", nil, Exit(1)
+	}
+	why := f.Error
+	if why == "" {
+		why = fmt.Sprintf("the answer has status %d", f.Status)
+	}
+	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), escape.Printable(why))
+}
