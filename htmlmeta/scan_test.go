@@ -20,43 +20,102 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// TestTestdata checks Scan against testdata/*.txtar. Each archive holds a page,
+// subjects says which of testdata/*.txtar a test is about, by how their names begin.
+var subjects = map[string]string{
+	"InHead":    "inhead-",
+	"EndOfHead": "end-",
+	"Limit":     "limit",
+	"Codings":   "coding-",
+	"XHTML":     "xhtml",
+	"Charset":   "charset-",
+}
+
+// Only metas that the HTML standard puts into the head count: those in a
+// <noscript> there and after </head> too, those in a <template> not.
+func TestInHead(t *testing.T) { archives(t) }
+
+// What begins the body, so that a meta after it is too late.
+func TestEndOfHead(t *testing.T) { archives(t) }
+
+// Past the limit nothing is read.
+func TestLimit(t *testing.T) { archives(t) }
+
+// Content codings are decoded.
+func TestCodings(t *testing.T) { archives(t) }
+
+// XHTML is read as XML too.
+func TestXHTML(t *testing.T) { archives(t) }
+
+// The charset is that of the byte order mark, of Content-Type, or what the page
+// declares; neither a mark nor UTF-16 hides a head.
+func TestCharset(t *testing.T) { archives(t) }
+
+// TestSubjects checks that every archive is run, and by one test only.
+func TestSubjects(t *testing.T) {
+	for _, file := range archiveNames() {
+		n := 0
+		for _, prefix := range subjects {
+			if strings.HasPrefix(file, prefix) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s is run by %d tests, want one", file, n)
+		}
+	}
+}
+
+func archiveNames() (files []string) {
+	paths, _ := filepath.Glob("testdata/*.txtar")
+	for _, path := range paths {
+		files = append(files, filepath.Base(path))
+	}
+	return files
+}
+
+// archives checks Scan against the archives of a test. Each holds a page,
 // what is wanted of it as "name = content" lines or "partial: why", and
 // perhaps options: the two header fields, the charset and the coding in which
 // the page is to be sent, a byte order mark before it, padding after it, and the limit.
-func TestTestdata(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no testdata")
+func archives(t *testing.T) {
+	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
+	ran := false
+	for _, file := range archiveNames() {
+		if strings.HasPrefix(file, prefix) {
+			ran = true
+			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
+		}
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts := make(map[string]string)
-			for _, f := range ar.Files {
-				parts[f.Name] = string(f.Data)
-			}
-			options := pairs(parts["options"])
-			body := send(t, strings.TrimSuffix(parts["page"], "\n"), options)
-			o := Options{ContentType: options["Content-Type"], ContentEncoding: options["Content-Encoding"]}
-			if o.ContentType == "" {
-				o.ContentType = "text/html"
-			}
-			o.MaxBytes, _ = strconv.Atoi(options["limit"])
-			want := strings.TrimSpace(parts["want"])
-			for _, r := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
-				res, err := Scan(r, o)
-				if err != nil {
-					t.Error(err)
-				}
-				if got := describe(res); got != want {
-					t.Errorf("got:\n%s\nwant:\n%s", got, want)
-				}
-			}
-		})
+	if !ran {
+		t.Fatalf("no archive begins with %q", prefix)
+	}
+}
+
+func archive(t *testing.T, file string) {
+	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make(map[string]string)
+	for _, f := range ar.Files {
+		parts[f.Name] = string(f.Data)
+	}
+	options := pairs(parts["options"])
+	body := send(t, strings.TrimSuffix(parts["page"], "\n"), options)
+	o := Options{ContentType: options["Content-Type"], ContentEncoding: options["Content-Encoding"]}
+	if o.ContentType == "" {
+		o.ContentType = "text/html"
+	}
+	o.MaxBytes, _ = strconv.Atoi(options["limit"])
+	want := strings.TrimSpace(parts["want"])
+	for _, r := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
+		res, err := Scan(r, o)
+		if err != nil {
+			t.Error(err)
+		}
+		if got := describe(res); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
 	}
 }
 
@@ -164,6 +223,25 @@ func TestWanted(t *testing.T) {
 	} {
 		if got := Wanted(contentType); got != want {
 			t.Errorf("Wanted(%q): got %v, want %v", contentType, got, want)
+		}
+	}
+}
+
+// TestNoTree checks that a tree is built only for a head that has a named meta:
+// without the page's encoding, which the tree builder asks for, there is none.
+func TestNoTree(t *testing.T) {
+	for _, page := range []string{
+		"",
+		"<!doctype html><html><head><title>A page</title><link rel=x><script>'<meta name=a content=b>'</script></head><body>" + noindex,
+		"<head><meta charset=utf-8><meta name=viewport><meta content=a><noscript><link></noscript><template>" + noindex + "</template></head><p>",
+		"<title><meta name=a content=b></title><!-- <meta name=a content=b> --><body>",
+	} {
+		h := &head{feed: feed{r: strings.NewReader(page)}}
+		if err := h.scan(DefaultMaxBytes); err != nil || h.named {
+			t.Errorf("%q: a tree would be built, %v", page, err)
+		}
+		if metas := h.metas(nil); metas != nil {
+			t.Errorf("%q: got %q", page, metas)
 		}
 	}
 }
