@@ -80,6 +80,7 @@ type linter struct {
 
 	groups   compiler // who is meant by the rules to come; it is given no rules
 	run      []*token // named by the User-agent lines that are open
+	runs     int      // how many such runs of lines there have been
 	runLine  int      // the first of these lines
 	lastLine int      // and the last
 	apart    bool     // something stands below the last that looks like the group's end
@@ -94,7 +95,8 @@ type linter struct {
 type token struct {
 	name     string // as first written
 	line     int    // where it was first named
-	runLine  int    // where the last group that names it begins
+	last     int    // the number of the last run of lines that names it
+	runLine  int    // where that begins
 	sections []uint32
 	ruleless bool // it has been reported to have no rules
 }

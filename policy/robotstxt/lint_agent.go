@@ -14,6 +14,7 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 func (l *linter) userAgent(s *scanner, plain bool) {
 	opens := !l.groups.open
 	if opens {
+		l.runs++ // not its line: NUL lets one line have several
 		l.run, l.runLine, l.delays = l.run[:0], s.line, l.delays[:0]
 	} else if l.apart {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.line)
@@ -76,13 +77,13 @@ func (l *linter) named(name string, line int) {
 		t = &token{name: name, line: line}
 		l.tokens[key] = t
 		l.ordered = append(l.ordered, t)
-	case t.runLine == l.runLine:
+	case t.last == l.runs:
 		l.report(line, "%s is named for this group already; remove one of the lines", quote(name))
 		return
 	default:
 		l.report(line, "%s has a group on line %d already, and crawlers read the two as one; put all of its rules there", quote(name), t.runLine)
 	}
-	t.runLine = l.runLine
+	t.last, t.runLine = l.runs, l.runLine
 	l.run = append(l.run, t)
 }
 
