@@ -23,7 +23,7 @@ var (
 	ErrProhibited = errors.New("destination is prohibited")
 
 	// ErrParent is what a RoundTripper wraps when the parent proxy can't be
-	// reached: that says nothing about any origin.
+	// reached, so that nobody looks for the fault at the origin.
 	ErrParent = errors.New("the parent proxy can't be reached")
 
 	// ErrNoHost says that the origin's name does not resolve, so that there is
@@ -74,7 +74,7 @@ func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snaps
 	for hop := 0; ; hop++ {
 		s, next, err := f.get(ctx, at, userAgent, prior)
 		switch {
-		case err != nil && errors.Is(err, ErrParent), err != nil && hop == 0 && errors.Is(err, ErrProhibited):
+		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
@@ -240,6 +240,8 @@ func reason(ctx context.Context, err error) string {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.Is(err, ErrParent):
+		return err.Error() + "; check egress.proxy"
 	case errors.As(err, &certificate):
 		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
 	case ctx.Err() != nil:
@@ -257,5 +259,5 @@ func reason(ctx context.Context, err error) string {
 // unresolved reports whether an error is the resolver's.
 func unresolved(err error) bool {
 	var dns *net.DNSError
-	return errors.As(err, &dns)
+	return errors.As(err, &dns) && !errors.Is(err, ErrParent)
 }

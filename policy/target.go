@@ -95,7 +95,7 @@ func (t Target) Hostname() string { return (&url.URL{Host: t.Host}).Hostname() }
 
 // Address returns host and port in the form that a dialer takes.
 func (t Target) Address() string {
-	if _, port := splitPort(t.Host); port != "" {
+	if _, port := SplitPort(t.Host); port != "" {
 		return t.Host
 	}
 	return t.Host + ":" + defaultPort(t.Scheme)
@@ -117,8 +117,8 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// splitPort cuts an authority at its port's colon.
-func splitPort(authority string) (host, port string) {
+// SplitPort cuts an authority at its port's colon.
+func SplitPort(authority string) (host, port string) {
 	i := strings.LastIndexByte(authority, ':')
 	if i < 0 || strings.HasSuffix(authority, "]") || strings.Contains(authority[i:], "]") {
 		return authority, ""
@@ -130,7 +130,7 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.ContainsRune(authority, '@') {
 		return "", errors.New("the URL carries a user name or password; send them as an Authorization header")
 	}
-	name, port := splitPort(authority)
+	name, port := SplitPort(authority)
 	host, err := canonicalHost(name)
 	if err != nil {
 		return "", err

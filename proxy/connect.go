@@ -63,6 +63,10 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.Passthrough(target.Hostname()) {
+		if strings.HasSuffix(target.Address(), ":80") {
+			// Some clients open a tunnel for http as well; the origin in it is another.
+			target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
+		}
 		p.passThrough(w, r, target)
 		return
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"robotsgate/policy"
@@ -42,7 +44,8 @@ type Exchange struct {
 	Decided    time.Duration // until the decision
 
 	target  policy.Target
-	client  *http.ResponseController
+	out     *recorder
+	control *http.ResponseController
 	aborted bool // the response broke off: so must the connection
 }
 
@@ -57,11 +60,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Targ
 	out := &recorder{ResponseWriter: w, open: &p.open}
 	defer p.finish(x, r, out)
 	if refused != nil {
-		x.URL = r.RequestURI
+		x.URL = asked(r)
 		refused.write(out, r, x)
 		return
 	}
-	x.target, x.URL, x.client = target, target.String(), http.NewResponseController(w)
+	x.target, x.URL, x.out, x.control = target, target.String(), out, http.NewResponseController(w)
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	// From here on nothing reads what the client sent as the URL and the Host.
 	r.URL, r.Host = target.URL(), target.Host
@@ -69,6 +72,28 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Targ
 	if x.aborted {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// asked is what a request that can't be served wanted, for the answer and the
+// log: without a password.
+func asked(r *http.Request) string {
+	url := r.RequestURI
+	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok && strings.HasPrefix(url, "/") {
+		scheme := "http://"
+		if r.TLS != nil {
+			scheme = "https://"
+		}
+		return scheme + cmp.Or(r.Host, t.authority) + url
+	}
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
 func (p *Proxy) newExchange(r *http.Request) *Exchange {

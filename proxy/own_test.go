@@ -3,7 +3,6 @@ package proxy
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -95,8 +94,29 @@ func TestOwnAddressOnPages(t *testing.T) {
 		_, port, _ = strings.Cut(w.addr, ":")
 	}
 	w.addr = "127.0.0.1:" + port
-	answer := w.raw("GET /proxy.pac HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if want := fmt.Sprintf("PROXY %s", w.addr); !strings.Contains(answer, want) {
-		t.Errorf("no %q in %s", want, answer)
+	for host, want := range map[string]string{
+		"x":                 w.addr, // without a port it is not where the gate was found
+		"gate.example:9309": "gate.example:9309",
+		"[::1]:9309":        "[::1]:9309",
+		"\"};evil(\":1":     "",
+	} {
+		answer := w.raw("GET /proxy.pac HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+		if want == "" {
+			if strings.Contains(answer, "evil") {
+				t.Errorf("%s: %s", host, answer)
+			}
+		} else if !strings.Contains(answer, "PROXY "+want+"\"") {
+			t.Errorf("%s: no %q in %s", host, want, answer)
+		}
+	}
+}
+
+func TestOwnPageForms(t *testing.T) {
+	w := newWorld(t, options{})
+	for accept, want := range map[string]string{"text/html": "<h1>robotsgate</h1>", "*/*": "This is robotsgate, a forward proxy"} {
+		answer := w.raw("GET / HTTP/1.1\r\nHost: " + w.addr + "\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
+		if !strings.Contains(answer, want) || !strings.Contains(answer, "curl -x http://"+w.addr+" --cacert ca.pem") {
+			t.Errorf("%s: got %s", accept, answer)
+		}
 	}
 }

@@ -70,6 +70,9 @@ func failure(x *Exchange, err error) *problem {
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why,
 			detail: "This gate does not connect there: " + why + "."}
+	case errors.Is(err, policy.ErrParent):
+		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
+		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, context.Canceled):
@@ -166,7 +169,7 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
 		return
 	}
-	_ = x.client.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
+	_ = x.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 }
 
@@ -232,7 +235,7 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 
 // printable returns the document for people to look at.
 func (d document) printable() *document {
-	d.Detail, d.URL = escape.Printable(d.Detail), escape.Printable(d.URL)
+	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}
@@ -244,6 +247,12 @@ func (d *document) text(w io.Writer) {
 	if d.Rule != nil {
 		fmt.Fprintf(w, "Rule: line %d: %s\n", d.Rule.Line, d.Rule.Text)
 	}
+	if d.Reason != "" {
+		fmt.Fprintf(w, "Reason: %s\n", d.Reason)
+	}
+	if d.Note != "" {
+		fmt.Fprintf(w, "Note: %s\n", d.Note)
+	}
 	if d.Group != "" {
 		fmt.Fprintf(w, "Group: %s\n", d.Group)
 	}
@@ -251,7 +260,14 @@ func (d *document) text(w io.Writer) {
 		fmt.Fprintf(w, "Product token: %s\n", d.ProductToken)
 	}
 	if d.Robots != nil {
-		fmt.Fprintf(w, "robots.txt: %s, %s, fetched %s\n", d.Robots.URL, d.Robots.State, d.Robots.Fetched.Format(time.RFC3339))
+		r := d.Robots
+		fmt.Fprintf(w, "robots.txt: %s, %s, fetched %s, %d s old\n", r.URL, r.State, r.Fetched.Format(time.RFC3339), r.Age)
+		if r.Status != 0 {
+			fmt.Fprintf(w, "Its status: %d\n", r.Status)
+		}
+		if r.SHA256 != "" {
+			fmt.Fprintf(w, "Its SHA-256: %s\n", r.SHA256)
+		}
 	}
 	if d.CrawlDelay > 0 {
 		fmt.Fprintf(w, "Crawl-delay: %v s\n", d.CrawlDelay)
@@ -266,9 +282,11 @@ var page = template.Must(template.New("problem").Parse(`<!doctype html>
 </head><body><h1>{{.Status}} {{.Title}}</h1><p>{{.Detail}}</p><dl>
 <dt>URL</dt><dd>{{.URL}}</dd>
 {{with .Rule}}<dt>Rule</dt><dd>line {{.Line}}: <code>{{.Text}}</code></dd>{{end}}
+{{with .Reason}}<dt>Reason</dt><dd>{{.}}</dd>{{end}}
+{{with .Note}}<dt>Note</dt><dd>{{.}}</dd>{{end}}
 {{with .Group}}<dt>Group</dt><dd>{{.}}</dd>{{end}}
 {{with .ProductToken}}<dt>Product token</dt><dd>{{.}}</dd>{{end}}
-{{with .Robots}}<dt>robots.txt</dt><dd>{{.URL}} ({{.State}}, {{.Age}} s old{{with .SHA256}}, SHA-256 {{.}}{{end}})</dd>{{end}}
+{{with .Robots}}<dt>robots.txt</dt><dd>{{.URL}} ({{.State}}, fetched {{.Fetched}}, {{.Age}} s old{{with .Status}}, status {{.}}{{end}}{{with .SHA256}}, SHA-256 {{.}}{{end}})</dd>{{end}}
 {{with .CrawlDelay}}<dt>Crawl-delay</dt><dd>{{.}} s</dd>{{end}}
 <dt>Id</dt><dd>{{.ID}}</dd></dl><p>Answered by robotsgate, the proxy between the crawler and the web.</p></body></html>
 `))

@@ -93,11 +93,11 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 
 // decide asks policy and takes the decision down. It returns what to answer if
 // the request must not be sent.
-func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, policy func(context.Context, policy.Request) (policy.Decision, error)) *problem {
+func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
 	host, port, _ := net.SplitHostPort(ask.Target.Address())
 	err := p.Upstream.Check(ctx, host, port)
 	if err == nil {
-		d, decideErr := policy(ctx, ask)
+		d, decideErr := engine(ctx, ask)
 		if err = decideErr; err == nil {
 			x.Decision = &d
 		}

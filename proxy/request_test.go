@@ -158,3 +158,16 @@ func TestRequestFraming(t *testing.T) {
 		}
 	}
 }
+
+// The answer and the log name what was asked for, but no password.
+func TestAskedURL(t *testing.T) {
+	w := newWorld(t, options{})
+	answer := w.raw("GET http://user:secret@origin.example/a?b=@c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if statusOf(answer) != "400" || strings.Contains(answer, "secret") || !strings.Contains(answer, `"url": "http://origin.example/a?b=@c"`) {
+		t.Errorf("got %s", answer)
+	}
+	answer = w.secure(host(w.https), "127.0.0.1", "GET /a HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n")
+	if statusOf(answer) != "421" || !strings.Contains(answer, `"url": "https://other.example/a"`) {
+		t.Errorf("got %s", answer)
+	}
+}

@@ -19,7 +19,9 @@ import (
 // as goproxy's RoundTripper, since a body replaced later loses its
 // Content-Length. It never fails: a failure is a response too.
 func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
-	resp, err := p.Upstream.RoundTrip(r)
+	out, answered := inform(x.out, r)
+	resp, err := p.Upstream.RoundTrip(out)
+	answered()
 	x.Upstream = time.Since(x.Start)
 	if err != nil {
 		return failure(x, err).response(r, x)
@@ -157,7 +159,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
 	switch st.State {
 	case policy.Fresh, policy.Stale:
 		body = st.File.Body()
-		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("Content-Type", "text/plain; charset="+charset(body))
 		setIf(h, "Last-Modified", st.Snapshot.Modified)
 		h.Set("Age", strconv.FormatInt(int64(st.Age/time.Second), 10))
 	case policy.Unavailable:
@@ -172,6 +174,14 @@ func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	annotate(h, x)
 	return reply(r, code, h, []byte(body))
+}
+
+// charset names that of a robots.txt, whose bytes are passed on as they came.
+func charset(body string) string {
+	if strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") {
+		return "utf-16"
+	}
+	return "utf-8"
 }
 
 func isRobots(r *http.Request, t policy.Target) bool {
@@ -262,7 +272,7 @@ func (s *stream) first(p []byte) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
-			_ = s.x.client.Flush() // a client that has left is noticed elsewhere
+			_ = s.x.control.Flush() // a client that has left is noticed elsewhere
 		}
 	})
 	defer func() {

@@ -18,6 +18,7 @@ import (
 	socks "golang.org/x/net/proxy"
 
 	"robotsgate/internal/glob"
+	"robotsgate/policy"
 )
 
 // Egress says what the gate may connect to, and how: the section of that name
@@ -62,7 +63,7 @@ func NewUpstream(e Egress) *Upstream {
 		u.direct.ControlContext = u.guard.control
 	}
 	u.transport = &http.Transport{
-		DialContext:            u.direct.DialContext,
+		DialContext:            u.dial,
 		TLSClientConfig:        u.tls,
 		TLSHandshakeTimeout:    e.DialTimeout,
 		ForceAttemptHTTP2:      true,
@@ -113,12 +114,32 @@ func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error
 	}
 	address := net.JoinHostPort(host, port)
 	if u.parent == nil {
-		return u.direct.DialContext(ctx, "tcp", address)
+		return u.dial(ctx, "tcp", address)
 	}
 	if u.parent.Scheme == "socks5" {
 		return u.dialSocks(ctx, address)
 	}
 	return u.dialConnect(ctx, address)
+}
+
+// dial opens a connection to an origin, or to the parent if there is one.
+func (u *Upstream) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := u.direct.DialContext(ctx, network, address)
+	if err != nil && u.parent != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
+	}
+	return conn, err
+}
+
+// A dialer is what package socks wants of one.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func (d dialer) Dial(network, address string) (net.Conn, error) {
+	return d(context.Background(), network, address)
+}
+
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
 }
 
 func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, error) {
@@ -127,7 +148,7 @@ func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, err
 		password, _ := p.Password()
 		auth = &socks.Auth{User: p.Username(), Password: password}
 	}
-	d, err := socks.SOCKS5("tcp", parentAddress(u.parent), auth, &u.direct)
+	d, err := socks.SOCKS5("tcp", parentAddress(u.parent), auth, dialer(u.dial))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +156,7 @@ func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, err
 }
 
 func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := u.direct.DialContext(ctx, "tcp", parentAddress(u.parent))
+	conn, err := u.dial(ctx, "tcp", parentAddress(u.parent))
 	if err != nil {
 		return nil, err
 	}

@@ -281,9 +281,12 @@ func TestParentIsDown(t *testing.T) {
 			wantStatus(t, resp, 502)
 			wantHeader(t, resp, headerDecision, "allow;reason=no-match")
 			for _, url := range []string{"http://new.example.com/", "https://new.example.com/"} {
-				resp, _ := w.get(url)
+				resp, body := w.get(url)
 				wantStatus(t, resp, 403)
 				wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+				if !strings.Contains(body, "parent proxy") {
+					t.Errorf("the refusal blames the origin: %s", body)
+				}
 			}
 			answer := w.raw("CONNECT unseen.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 			if statusOf(answer) != "502" || !strings.Contains(answer, headerDecision+": allow;reason=override") {

@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+)
+
+// maxInformational bounds the 1xx responses that an origin may send before its
+// answer.
+const maxInformational = 16
+
+// An informer passes 1xx responses on, as RFC 9110, 15.2 asks of proxies. They
+// come from Transport's own goroutine: once the answer is there, none may go out.
+type informer struct {
+	w http.ResponseWriter
+
+	mu    sync.Mutex
+	count int
+	done  bool
+}
+
+// inform lets a request's 1xx responses go to the client. It returns the request
+// to send, and what to call when the answer has come.
+func inform(w http.ResponseWriter, r *http.Request) (*http.Request, func()) {
+	if !r.ProtoAtLeast(1, 1) {
+		return r, func() {} // HTTP/1.0 knows none
+	}
+	i := &informer{w: w}
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: i.pass})
+	return r.WithContext(ctx), i.end
+}
+
+func (i *informer) end() {
+	i.mu.Lock()
+	i.done = true
+	i.mu.Unlock()
+}
+
+func (i *informer) pass(code int, header textproto.MIMEHeader) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.count++; i.count > maxInformational {
+		return errors.New("the origin sends informational responses without end")
+	}
+	// net/http says 100 itself, when the request's body is asked for.
+	if i.done || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
+		return nil
+	}
+	h := http.Header(maps.Clone(header))
+	dropHopByHop(h)
+	dropOwn(h)
+	delete(h, "Alt-Svc")
+	out := i.w.Header()
+	maps.Copy(out, h)
+	i.w.WriteHeader(code)
+	clear(out)
+	return nil
+}
