@@ -86,6 +86,10 @@ func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
 		c := s[i]
 		switch table[c] {
 		case keep:
+			if completes(dst[stray:], c) {
+				dst = appendEscaped(dst, c)
+				continue
+			}
 			dst = append(dst, c)
 		case encode:
 			dst = appendEscaped(dst, c)
@@ -107,14 +111,11 @@ func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
 	return dst
 }
 
-// completes reports whether c could become a hex digit of the stray percent sign
-// that tail begins with. %%37E is such a sign, a 7 and an E: with the 7 decoded,
-// the three would read as a ~.
+// completes reports whether c would become the second hex digit of the stray percent
+// sign that tail begins with, and so the three what they are not: %%37E is such a
+// sign, a 7 and an E, but no ~. The last of them is written as %45 then.
 func completes(tail []byte, c byte) bool {
-	if len(tail) == 0 || tail[0] != '%' || !isHex(c) {
-		return false
-	}
-	return len(tail) == 1 || len(tail) == 2 && isHex(tail[1])
+	return len(tail) == 2 && tail[0] == '%' && isHex(tail[1]) && isHex(c)
 }
 
 func appendEscaped(dst []byte, c byte) []byte {
