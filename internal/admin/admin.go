@@ -106,7 +106,9 @@ func (a *admin) decision(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "url: "+err.Error())
 		return
 	}
-	ask := a.request(target, q.Get("agent"), q["token"])
+	// token= names nobody: the agent's own token stays in force.
+	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
+	ask := a.request(target, q.Get("agent"), tokens)
 	d, err := a.Engine.Decide(r.Context(), ask)
 	if err != nil {
 		fail(w, http.StatusBadGateway, err.Error())
