@@ -132,11 +132,12 @@ func checkLine(line []byte) (any, error) {
 			return nil, fmt.Errorf(`"status" is %d, not a status`, status)
 		}
 	}
-	body := q.RobotsB64
+	body := q.RobotsB64 // it goes first: text beside it is for people to read
 	switch {
+	case body != nil:
 	case q.Robots != nil:
 		body = []byte(*q.Robots)
-	case body == nil && q.Status == nil:
+	case q.Status == nil:
 		return nil, errors.New(`"robots" or "robots_b64" is missing`)
 	}
 	var tokens []string

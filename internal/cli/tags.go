@@ -123,8 +123,8 @@ func tagsLine(line []byte) (any, error) {
 	if err := question(line, &q); err != nil {
 		return nil, err
 	}
-	page := string(q.HTMLB64)
-	if q.HTML != nil {
+	page := string(q.HTMLB64) // it goes first: text beside it is for people to read
+	if q.HTMLB64 == nil && q.HTML != nil {
 		page = *q.HTML
 	}
 	var tags robotstag.Tags
