@@ -127,6 +127,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 // not bind them.
 func personal(c *config.Config) (*proxy.Upstream, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
 	return newUpstream(c, nil)
 }
 
