@@ -65,13 +65,19 @@ type Log struct {
 	said time.Time
 }
 
-// New returns a log that appends to a file, which is rotated at 100 MiB with so
-// many old ones kept, or writes to stdout if the file is "-".
-func New(file string, keep int, redact bool, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: redact, log: log, out: stdout}
-	if file != "-" {
+// Options say where records go, and what of them.
+type Options struct {
+	File        string // is rotated at 100 MiB; "-" is standard output
+	Keep        int    // rotated files
+	RedactQuery bool   // query values become *
+}
+
+// New returns a log that appends to a file, or writes to stdout.
+func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
+	l := &Log{redact: o.RedactQuery, log: log, out: stdout}
+	if o.File != "-" {
 		// MaxBackups 0 means all to lumberjack.
-		l.out = &lumberjack.Logger{Filename: file, MaxSize: maxFile, MaxBackups: max(keep, 1)}
+		l.out = &lumberjack.Logger{Filename: o.File, MaxSize: maxFile, MaxBackups: max(o.Keep, 1)}
 	}
 	return l
 }

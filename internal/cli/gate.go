@@ -47,91 +47,105 @@ type gate struct {
 // known before anything is served.
 func newGate(c *config.Config, out io.Writer, log *slog.Logger) (*gate, error) {
 	g := &gate{config: c, log: log, metrics: metrics.New()}
-	if err := g.build(c, out, log); err != nil {
+	if err := g.build(out); err != nil {
 		g.close()
 		return nil, err
 	}
 	return g, nil
 }
 
-func (g *gate) build(c *config.Config, out io.Writer, log *slog.Logger) error {
-	dir, err := config.DataDir(c)
+func (g *gate) build(out io.Writer) error {
+	dir, err := config.DataDir(g.config)
 	if err != nil {
 		return err
 	}
 	// The ports first: a second gate started by mistake should hear of nothing else.
+	if err := g.listen(); err != nil {
+		return err
+	}
+	if err := g.openTrust(dir); err != nil {
+		return err
+	}
+	if err := g.openRecords(dir, out); err != nil {
+		return err
+	}
+	return g.wire()
+}
+
+func (g *gate) listen() (err error) {
+	c := g.config
 	if g.listener, err = listen("listen", c.Listen); err != nil {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
-			return err
-		}
+		g.adminListener, err = listen("admin.listen", c.Admin.Listen)
 	}
-	if g.authority, err = openCA(c, dir); err != nil {
+	return err
+}
+
+// openTrust opens the CA, and keeps up to date what clients trust it by.
+func (g *gate) openTrust(dir string) (err error) {
+	if g.authority, err = openCA(g.config, dir); err != nil {
 		return err
 	}
 	for _, w := range g.authority.Warnings() {
-		log.Warn(w)
+		g.log.Warn(w)
 	}
-	if g.clients, err = clientFiles(g.authority, dir); err != nil && !errors.Is(err, ca.ErrNoRoots) {
+	if g.clients, err = clientFiles(g.authority, dir); errors.Is(err, ca.ErrNoRoots) {
+		return nil
+	}
+	return err
+}
+
+// openRecords opens the snapshots and the audit log.
+func (g *gate) openRecords(dir string, out io.Writer) (err error) {
+	c := g.config
+	if g.store, err = openStore(c, dir, g.log); err != nil || c.Log.Audit == "" {
 		return err
 	}
-	if g.store, err = openStore(c, dir, log); err != nil {
-		return err
+	g.audit = audit.New(auditing(c.Log), out, g.log)
+	if err := g.audit.Check(); err != nil {
+		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
-	if c.Log.Audit != "" {
-		g.audit = audit.New(c.Log.Audit, c.Log.AuditKeep, c.Log.RedactQuery, out, log)
-		if err := g.audit.Check(); err != nil {
-			return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
-		}
-	}
+	return nil
+}
+
+// wire makes the parts that work on requests, and puts them together.
+func (g *gate) wire() (err error) {
+	c := g.config
 	if g.upstream, err = newUpstream(c, g.addresses); err != nil {
 		return err
 	}
-	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, log, g.metrics.Fetch)); err != nil {
+	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, g.log, g.metrics.Fetch)); err != nil {
 		return err
 	}
 	if g.remembered, err = policy.NewRemembered(int64(c.Tags.CacheBytes)); err != nil {
 		return err
 	}
-	g.proxy = proxy.New(proxy.Options{
-		Engine:            g.engine,
-		Upstream:          g.upstream,
-		Leaf:              g.authority.Leaf,
-		CA:                g.authority.PEM(),
-		Passthrough:       passthrough(c.HTTPS),
-		UnreachableStatus: c.Robots.UnreachableStatus,
-		Tags: proxy.Tags{
-			HTML:         c.Tags.HTML,
-			MaxHeadBytes: int(c.Tags.MaxHeadBytes),
-			HeadTimeout:  c.Tags.HeadTimeout,
-		},
-		Remembered: g.remembered,
-		Limits: proxy.Limits{
-			MaxHeaderBytes:          int(c.Limits.MaxHeaderBytes),
-			HeaderTimeout:           c.Limits.HeaderTimeout,
-			IdleTimeout:             c.Limits.IdleTimeout,
-			MaxConnections:          c.Limits.MaxConnections,
-			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
-		},
-		Log: log,
-		Done: func(x *proxy.Exchange) {
-			g.metrics.Request(x)
-			g.audit.Write(x)
-		},
-	})
+	o := serving(c)
+	o.Engine, o.Upstream, o.Remembered, o.Log = g.engine, g.upstream, g.remembered, g.log
+	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM()
+	o.Done = func(x *proxy.Exchange) {
+		g.metrics.Request(x)
+		g.audit.Write(x)
+	}
+	g.proxy = proxy.New(o)
 	if g.adminListener != nil {
-		g.admin = &http.Server{
-			Handler: admin.New(admin.Options{Engine: g.engine, Metrics: g.metrics.Handler(), Ready: g.ready.Load,
-				Hosts: c.Admin.Hosts, Version: version()}),
-			ReadHeaderTimeout: 5 * time.Second,
-			IdleTimeout:       time.Minute,
-			MaxHeaderBytes:    16 << 10,
-			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		}
+		a := administration(c.Admin)
+		a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
+		g.admin = adminServer(admin.New(a), g.log)
 	}
 	return nil
+}
+
+func adminServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // run serves until ctx ends, then lets requests in flight finish.

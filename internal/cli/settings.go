@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 
+	"robotsgate/internal/admin"
+	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/glob"
@@ -18,29 +20,64 @@ import (
 )
 
 // What follows translates the configuration into the parts' own settings: a
-// part knows nothing of YAML, and a key is used in one place.
+// part knows nothing of YAML, and a key is used in one place. TestSettings
+// looks for every key.
+
+// serving is what the proxy goes by; its parts come to it in [gate.wire].
+func serving(c *config.Config) proxy.Options {
+	return proxy.Options{
+		Passthrough:       passthrough(c.HTTPS),
+		UnreachableStatus: c.Robots.UnreachableStatus,
+		Tags:              tags(c.Tags),
+		Limits:            limits(c.Limits),
+	}
+}
+
+func passthrough(h config.HTTPS) func(host string) bool {
+	return func(host string) bool {
+		return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
+	}
+}
+
+func tags(t config.Tags) proxy.Tags {
+	return proxy.Tags{HTML: t.HTML, MaxHeadBytes: int(t.MaxHeadBytes), HeadTimeout: t.HeadTimeout}
+}
+
+func limits(l config.Limits) proxy.Limits {
+	return proxy.Limits{
+		MaxHeaderBytes:          int(l.MaxHeaderBytes),
+		HeaderTimeout:           l.HeaderTimeout,
+		IdleTimeout:             l.IdleTimeout,
+		MaxConnections:          l.MaxConnections,
+		MaxConnectionsPerClient: l.MaxConnectionsPerClient,
+	}
+}
 
 func newUpstream(c *config.Config, own func() []netip.AddrPort) (*proxy.Upstream, error) {
 	roots, err := roots(c.Egress.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	ports := make([]uint16, len(c.Egress.Ports))
-	for i, p := range c.Egress.Ports {
-		ports[i] = uint16(p)
+	e := egress(c.Egress)
+	e.Roots, e.Own = roots, own
+	return proxy.NewUpstream(e), nil
+}
+
+func egress(e config.Egress) proxy.Egress {
+	var ports []uint16
+	for _, p := range e.Ports {
+		ports = append(ports, uint16(p))
 	}
-	return proxy.NewUpstream(proxy.Egress{
-		AllowPrivate:          c.Egress.AllowPrivate,
-		DenyHosts:             c.Egress.DenyHosts,
+	return proxy.Egress{
+		AllowPrivate:          e.AllowPrivate,
+		DenyHosts:             e.DenyHosts,
 		Ports:                 ports,
-		Parent:                c.Egress.Proxy,
-		Roots:                 roots,
-		DialTimeout:           c.Egress.DialTimeout,
-		ResponseHeaderTimeout: c.Egress.ResponseHeaderTimeout,
-		IdleTimeout:           c.Egress.IdleTimeout,
-		MaxConnsPerHost:       c.Egress.MaxConnsPerHost,
-		Own:                   own,
-	}), nil
+		Parent:                e.Proxy,
+		DialTimeout:           e.DialTimeout,
+		ResponseHeaderTimeout: e.ResponseHeaderTimeout,
+		IdleTimeout:           e.IdleTimeout,
+		MaxConnsPerHost:       e.MaxConnsPerHost,
+	}
 }
 
 // roots returns what origins' certificates are checked against: the system's
@@ -74,16 +111,20 @@ func roots(file string) (*x509.CertPool, error) {
 }
 
 func engineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
-	out := policy.Config{
+	return policy.Config{
 		Crawlers:  crawlers(c),
+		Overrides: overrides(c.Overrides),
 		Robots:    robots(c.Robots),
 		Transport: transport,
 		Store:     s,
 		Log:       log,
 		OnFetch:   onFetch,
 	}
-	for _, o := range c.Overrides {
-		out.Overrides = append(out.Overrides, policy.Override{
+}
+
+func overrides(all []config.Override) (out []policy.Override) {
+	for _, o := range all {
+		out = append(out, policy.Override{
 			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Crawlers: o.Crawlers,
 			Allow: o.Action == config.Allow, Reason: o.Reason, Expires: o.Expires,
 		})
@@ -119,10 +160,12 @@ func robots(r config.Robots) policy.Robots {
 	}
 }
 
-func passthrough(h config.HTTPS) func(host string) bool {
-	return func(host string) bool {
-		return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
-	}
+func auditing(l config.Log) audit.Options {
+	return audit.Options{File: l.Audit, Keep: l.AuditKeep, RedactQuery: l.RedactQuery}
+}
+
+func administration(a config.Admin) admin.Options {
+	return admin.Options{Hosts: a.Hosts, Version: version()}
 }
 
 // logger writes for people or, as JSON, for programs.

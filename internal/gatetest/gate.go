@@ -104,20 +104,26 @@ func (b *banner) take(line string) {
 }
 
 // Terminate sends SIGTERM and returns how the process ended.
-func (g *Gate) Terminate() error { return g.end(syscall.SIGTERM) }
+func (g *Gate) Terminate() error { return errors.Join(g.Signal(syscall.SIGTERM), g.Ended()) }
 
 // Kill ends the process with no warning, as a power cut would.
-func (g *Gate) Kill() error { return g.end(syscall.SIGKILL) }
+func (g *Gate) Kill() error { return errors.Join(g.Signal(syscall.SIGKILL), g.Ended()) }
 
-func (g *Gate) end(s syscall.Signal) error {
-	if err := g.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+// Signal sends a signal and does not wait for what comes of it.
+func (g *Gate) Signal(s syscall.Signal) error {
+	if err := g.cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	return nil
+}
+
+// Ended waits for the end of the process and returns how it ended.
+func (g *Gate) Ended() error {
 	select {
 	case <-g.exited:
 		return g.err
 	case <-time.After(patience):
 		g.cmd.Process.Kill()
-		return fmt.Errorf("the gate does not end after %v", s)
+		return errors.New("the gate does not end")
 	}
 }

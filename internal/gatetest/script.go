@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,6 +27,7 @@ import (
 //	                     at $NAME, or in TLS at $NAME_TLS, with its admin listener at
 //	                     $NAME_ADMIN. What it prints is in NAME.out and NAME.err.
 //	terminate NAME       end it as service managers do; it must end well
+//	signal NAME          tell it so, and go on; ended NAME waits for its good end
 //	kill9 NAME           end it as a power cut does
 //	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
 //	                     none); print status, headers and body. TLS is trusted if the CA in
@@ -50,6 +52,8 @@ func Params(dir string) testscript.Params {
 			"origin":    cmdOrigin,
 			"serve":     cmdServe,
 			"terminate": cmdTerminate,
+			"signal":    cmdSignal,
+			"ended":     cmdEnded,
 			"kill9":     cmdKill9,
 			"get":       cmdGet,
 			"flood":     cmdFlood,
@@ -125,6 +129,18 @@ func gateOf(ts *testscript.TestScript, name string) *Gate {
 func cmdTerminate(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 1, "terminate NAME")
 	if err := gateOf(ts, args[0]).Terminate(); err != nil {
+		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
+	}
+}
+
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "signal NAME")
+	ts.Check(gateOf(ts, args[0]).Signal(syscall.SIGTERM))
+}
+
+func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "ended NAME")
+	if err := gateOf(ts, args[0]).Ended(); err != nil {
 		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
 	}
 }

@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/admin"
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/internal/glob"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/proxy"
+)
+
+// parts is all that the parts receive from a configuration.
+type parts struct {
+	Proxy     proxy.Options
+	Egress    proxy.Egress
+	Crawlers  policy.Crawlers
+	Overrides []policy.Override
+	Robots    policy.Robots
+	Audit     audit.Options
+	Admin     admin.Options
+}
+
+func partsOf(c *config.Config) parts {
+	e := engineConfig(c, nil, nil, nil, nil)
+	return parts{serving(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, auditing(c.Log), administration(c.Admin)}
+}
+
+// arrives says where each key of the configuration must arrive, and nowhere else.
+var arrives = map[string]string{
+	"mode": "Crawlers.Default.Mode Crawlers.Known.0.Mode",
+
+	"crawlers.name":            "Crawlers.Known.0.Name",
+	"crawlers.sources":         "Crawlers.Known.0.Sources",
+	"crawlers.user_agents":     "Crawlers.Known.0.UserAgents",
+	"crawlers.product_tokens":  "Crawlers.Known.0.Tokens",
+	"crawlers.mode":            "Crawlers.Known.0.Mode",
+	"crawlers.deny_status":     "Crawlers.Known.0.DenyStatus",
+	"crawlers.max_connections": "Crawlers.Known.0.MaxConnections",
+
+	"overrides.hosts":    "Overrides.0.Hosts",
+	"overrides.paths":    "Overrides.0.Paths",
+	"overrides.crawlers": "Overrides.0.Crawlers",
+	"overrides.action":   "Overrides.0.Allow",
+	"overrides.reason":   "Overrides.0.Reason",
+	"overrides.expires":  "Overrides.0.Expires",
+
+	"robots.max_age":            "Robots.MaxAge",
+	"robots.min_age":            "Robots.MinAge",
+	"robots.stale_for":          "Robots.StaleFor",
+	"robots.after_stale":        "Robots.AfterStale",
+	"robots.timeout":            "Robots.Timeout",
+	"robots.max_bytes":          "Robots.MaxBytes",
+	"robots.max_redirects":      "Robots.MaxRedirects",
+	"robots.too_many_requests":  "Robots.TooManyRequests",
+	"robots.unavailable":        "Robots.Unavailable",
+	"robots.unreachable_status": "Proxy.UnreachableStatus",
+	"robots.user_agent":         "Robots.UserAgent",
+	"robots.cache_bytes":        "Robots.CacheBytes",
+
+	"tags.html":           "Proxy.Tags.HTML",
+	"tags.max_head_bytes": "Proxy.Tags.MaxHeadBytes",
+	"tags.head_timeout":   "Proxy.Tags.HeadTimeout",
+
+	"https.intercept":   "Proxy.Passthrough",
+	"https.passthrough": "Proxy.Passthrough",
+
+	"egress.allow_private":           "Egress.AllowPrivate",
+	"egress.deny_hosts":              "Egress.DenyHosts",
+	"egress.ports":                   "Egress.Ports",
+	"egress.proxy":                   "Egress.Parent",
+	"egress.dial_timeout":            "Egress.DialTimeout",
+	"egress.response_header_timeout": "Egress.ResponseHeaderTimeout",
+	"egress.idle_timeout":            "Egress.IdleTimeout",
+	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
+
+	"limits.max_header_bytes":           "Proxy.Limits.MaxHeaderBytes",
+	"limits.header_timeout":             "Proxy.Limits.HeaderTimeout",
+	"limits.idle_timeout":               "Proxy.Limits.IdleTimeout",
+	"limits.max_connections":            "Proxy.Limits.MaxConnections",
+	"limits.max_connections_per_client": "Proxy.Limits.MaxConnectionsPerClient",
+
+	"admin.hosts":      "Admin.Hosts",
+	"log.audit":        "Audit.File",
+	"log.audit_keep":   "Audit.Keep",
+	"log.redact_query": "Audit.RedactQuery",
+}
+
+// notAPart says why a key is no setting of a part.
+var notAPart = map[string]string{
+	"listen":                         "newGate listens there: every script",
+	"admin.listen":                   "newGate listens there: admin.txtar",
+	"data_dir":                       "newGate and the commands open it: two_gates.txtar",
+	"https.ca_cert":                  "openCA reads it: ca_mismatch.txtar",
+	"https.ca_key":                   "openCA reads it: ca_mismatch.txtar",
+	"egress.ca_file":                 "roots reads it: intercept.txtar",
+	"tags.cache_bytes":               "newGate hands it to policy.NewRemembered as it is",
+	"limits.shutdown_delay":          "gate.run waits: shutdown.txtar",
+	"limits.shutdown_grace":          "gate.run waits: shutdown.txtar",
+	"log.level":                      "logger goes by it: log.txtar",
+	"log.format":                     "logger goes by it: log.txtar",
+	"unknown_clients":                "only its default is supported",
+	"crawlers.login.user":            "logins are not supported",
+	"crawlers.login.password_bcrypt": "logins are not supported",
+	"robots.keep":                    "only its default is supported",
+	"robots.disk_bytes":              "only its default is supported",
+	"log.audit_required":             "only its default is supported",
+}
+
+// TestSettings sets each key off its default, and compares what the parts
+// receive then with what they receive by default.
+func TestSettings(t *testing.T) {
+	byDefault := flat(partsOf(base()))
+	seen := map[string]bool{}
+	for _, key := range keysOf("", reflect.TypeFor[config.Config]()) {
+		seen[key] = true
+		c := base()
+		field := fieldOf(reflect.ValueOf(c).Elem(), key)
+		offDefault(t, key, field)
+		got := flat(partsOf(c))
+		var changed []string
+		for _, at := range slices.Sorted(maps.Keys(got)) {
+			if got[at] != byDefault[at] {
+				changed = append(changed, at)
+			}
+		}
+		want, part := arrives[key]
+		if _, not := notAPart[key]; !part && !not {
+			t.Errorf("%s is a key that the tables don't know: where does it arrive?", key)
+			continue
+		}
+		if strings.Join(changed, " ") != want {
+			t.Errorf("%s: it changes %q, want %q", key, changed, want)
+			continue
+		}
+		for _, at := range changed {
+			if value := text(field); got[at] != value && key != "overrides.action" && at != "Proxy.Passthrough" {
+				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
+			}
+		}
+	}
+	for key := range maps.Keys(arrives) {
+		if !seen[key] {
+			t.Errorf("there is no key %s", key)
+		}
+	}
+	for key := range maps.Keys(notAPart) {
+		if !seen[key] {
+			t.Errorf("there is no key %s", key)
+		}
+	}
+}
+
+// base has one item in each list of structs, so that there is one to change.
+func base() *config.Config {
+	c := config.Default()
+	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
+	c.Overrides = make([]config.Override, 1)
+	return c
+}
+
+// keysOf returns the names of all values in a section of the configuration.
+func keysOf(prefix string, section reflect.Type) (keys []string) {
+	for f := range section.Fields() {
+		name := prefix + f.Tag.Get("yaml")
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		switch {
+		case !f.IsExported():
+		case inner.Kind() == reflect.Struct && strings.HasSuffix(inner.PkgPath(), "internal/config"):
+			keys = append(keys, keysOf(name+".", inner)...)
+		default:
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
+// fieldOf finds a key's value; of a list of structs, in its first item.
+func fieldOf(section reflect.Value, key string) reflect.Value {
+	name, rest, more := strings.Cut(key, ".")
+	for f, v := range section.Fields() {
+		if f.Tag.Get("yaml") != name {
+			continue
+		}
+		if !more {
+			return v
+		}
+		if v.Kind() == reflect.Slice {
+			v = v.Index(0)
+		}
+		return fieldOf(v, rest)
+	}
+	panic("no key " + key)
+}
+
+// offDefault gives a value another than it has.
+func offDefault(t *testing.T, key string, v reflect.Value) {
+	t.Helper()
+	if v.Type() == reflect.TypeFor[config.Action]() {
+		v.SetString(string(config.Allow))
+		return
+	}
+	switch v.Interface().(type) {
+	case []string:
+		v.Set(reflect.ValueOf([]string{"/off", "/too"}))
+	case []int:
+		v.Set(reflect.ValueOf([]int{8443, 65535}))
+	case []netip.Prefix:
+		v.Set(reflect.ValueOf([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}))
+	case []glob.Glob:
+		v.Set(reflect.ValueOf([]glob.Glob{glob.Text("off.example")}))
+	case *url.URL:
+		v.Set(reflect.ValueOf(&url.URL{Scheme: "http", Host: "off.example"}))
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)))
+	default:
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("off")
+		case reflect.Bool:
+			v.SetBool(!v.Bool())
+		case reflect.Int, reflect.Int64:
+			v.SetInt(v.Int() + 7)
+		default:
+			t.Fatalf("%s: what other value can a %s have?", key, v.Type())
+		}
+	}
+}
+
+// flat returns the values in a struct by where they are.
+func flat(v any) map[string]string {
+	out := map[string]string{}
+	flatten("", reflect.ValueOf(v), out)
+	return out
+}
+
+func flatten(at string, v reflect.Value, out map[string]string) {
+	if v.Kind() == reflect.Pointer && !v.IsNil() && strings.HasSuffix(v.Type().Elem().PkgPath(), "/policy") {
+		v = v.Elem()
+	}
+	switch kind := v.Kind(); {
+	case kind == reflect.Struct && !isValue(v):
+		for f, inner := range v.Fields() {
+			flatten(strings.TrimPrefix(at+"."+f.Name, "."), inner, out)
+		}
+	case kind == reflect.Slice && strings.HasSuffix(strings.TrimPrefix(v.Type().Elem().String(), "*"), "policy.Crawler"),
+		kind == reflect.Slice && v.Type().Elem() == reflect.TypeFor[policy.Override]():
+		for i := range v.Len() {
+			flatten(fmt.Sprintf("%s.%d", at, i), v.Index(i), out)
+		}
+	default:
+		out[at] = text(v)
+	}
+}
+
+// isValue reports whether a struct is one value, not several.
+func isValue(v reflect.Value) bool {
+	_, is := v.Interface().(fmt.Stringer)
+	return is
+}
+
+// text prints a value so that those of different types can be compared.
+func text(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case func(host string) bool:
+		if x == nil {
+			return "none"
+		}
+		return fmt.Sprint(x("off.example"), x("other.example"))
+	case *robotstxt.File:
+		var paths []string
+		if x != nil {
+			for line := range strings.Lines(x.Body()) {
+				if path, ok := strings.CutPrefix(line, "Disallow: "); ok {
+					paths = append(paths, strings.TrimSpace(path))
+				}
+			}
+		}
+		return fmt.Sprint(paths)
+	}
+	if v.CanInt() {
+		return strconv.FormatInt(v.Int(), 10)
+	}
+	return fmt.Sprint(v.Interface())
+}
