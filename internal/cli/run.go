@@ -48,7 +48,9 @@ func (r *Run) Run(ctx Context, s Streams) error {
 		return err
 	}
 	t := tally{hosts: map[string]struct{}{}}
-	g, err := newGate(c, s.Err, logger(c.Log, s.Err))
+	log := logger(c.Log, s.Err)
+	adopt(log)
+	g, err := newGate(c, s.Err, log)
 	if err != nil {
 		return err
 	}

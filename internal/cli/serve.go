@@ -41,6 +41,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
 	log := logger(c.Log, io.Err)
+	adopt(log)
 	ignoreHangup(ctx, log)
 	g, err := newGate(c, io.Out, log)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -166,6 +167,15 @@ func auditing(l config.Log) audit.Options {
 
 func administration(a config.Admin) admin.Options {
 	return admin.Options{Hosts: a.Hosts, Version: version()}
+}
+
+// adopt makes log what package log writes to, at debug level. net/http's
+// Transport logs there whatever an origin does, and has no setting for it: else
+// its lines would go past log.level and log.format. It changes the process, so
+// it is for the commands that are a gate for as long as they run.
+func adopt(log *slog.Logger) {
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer())
 }
 
 // logger writes for people or, as JSON, for programs.
