@@ -11,7 +11,7 @@ import (
 
 // SetProductToken makes every crawler obey one product token.
 func (c *Config) SetProductToken(token string) error {
-	if token == "" || strings.Trim(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+	if !productToken.MatchString(token) {
 		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
 	}
 	if len(c.Crawlers) == 0 {

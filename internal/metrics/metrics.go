@@ -4,7 +4,6 @@ package metrics
 
 import (
 	"net/http"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -25,8 +24,6 @@ type Metrics struct {
 	decided  prometheus.Histogram
 	upstream prometheus.Histogram
 	bytes    prometheus.Counter
-
-	total, denied atomic.Int64
 }
 
 // New returns metrics that have counted nothing.
@@ -65,7 +62,6 @@ func (m *Metrics) Handler() http.Handler {
 
 // Request counts one that is over.
 func (m *Metrics) Request(x *proxy.Exchange) {
-	m.total.Add(1)
 	decision, reason := "none", "none"
 	if d := x.Decision; d != nil {
 		reason = string(d.Reason)
@@ -74,7 +70,6 @@ func (m *Metrics) Request(x *proxy.Exchange) {
 			decision = "allow"
 		case d.Enforced:
 			decision = "deny"
-			m.denied.Add(1)
 		default:
 			decision = "reported"
 		}
@@ -97,7 +92,3 @@ func (m *Metrics) Fetch(f policy.Fetch) {
 	m.fetches.WithLabelValues(f.Outcome).Inc()
 	m.fetched.Observe(f.Took.Seconds())
 }
-
-// Totals returns how many requests there were, and how many were refused by a
-// decision.
-func (m *Metrics) Totals() (requests, denied int64) { return m.total.Load(), m.denied.Load() }
