@@ -159,6 +159,9 @@ func canonicalHost(host string) (string, error) {
 		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
 			return "", fmt.Errorf("host %q is not an IPv6 address", host)
 		}
+		if addr.Is4In6() {
+			return addr.Unmap().String(), nil // one address, one name
+		}
 		return "[" + addr.String() + "]", nil
 	}
 	ascii, err := asciiHost(host)

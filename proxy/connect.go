@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"robotsgate/policy"
@@ -194,28 +193,6 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	out.status = http.StatusOK
 	p.open.add(origin)
 	defer p.open.remove(origin)
-	out.bytes = relay(client, origin)
-}
-
-// relay copies both ways until both have ended. It returns the bytes sent to the
-// client.
-func relay(client, origin net.Conn) (down int64) {
-	var wg sync.WaitGroup
-	wg.Go(func() { carry(origin, client) })
-	down = carry(client, origin)
-	wg.Wait()
-	return down
-}
-
-// carry copies one way. The end of that leaves the other way open; when it breaks
-// off both connections are closed, since the side that is left may never speak.
-func carry(to, from net.Conn) int64 {
-	n, err := io.Copy(to, from)
-	if err != nil {
-		to.Close()
-		from.Close()
-		return n
-	}
-	closeWrite(to)
-	return n
+	tunnel := relay{idle: p.Limits.IdleTimeout}
+	out.bytes = tunnel.between(client, origin)
 }

@@ -46,6 +46,7 @@ type Exchange struct {
 	target  policy.Target
 	out     *recorder
 	control *http.ResponseController
+	upgrade bool // it asks for a WebSocket
 	aborted bool // the response broke off: so must the connection
 }
 

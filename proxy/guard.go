@@ -27,6 +27,9 @@ func prohibit(format string, args ...any) error {
 	return &prohibited{fmt.Sprintf(format, args...)}
 }
 
+// lookupTimeout bounds the lookup of a name that a parent proxy will dial.
+const lookupTimeout = 5 * time.Second
+
 // A guard keeps requests from special-purpose addresses (RFC 6890): the gate
 // stands where loopback, private networks and cloud metadata are in reach, and
 // its clients choose where it connects to.
@@ -74,6 +77,9 @@ func (g *guard) address(to netip.AddrPort) error {
 		return prohibit("address %s has a zone", addr)
 	}
 	addr = addr.Unmap() // ::ffff:127.0.0.1 is 127.0.0.1
+	if addr.IsUnspecified() {
+		return prohibit("address %s means this machine", addr)
+	}
 	if g.isOwn(netip.AddrPortFrom(addr, to.Port())) {
 		return prohibit("address %s is the gate's own", to)
 	}
@@ -130,9 +136,12 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 }
 
 // resolved judges where a name leads when a parent proxy will do the dialling.
-// A name that only the parent can resolve passes: nothing is known of it here.
-func (g *guard) resolved(ctx context.Context, host, port string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+// A name that does not resolve here passes: only the parent knows it. So whoever
+// controls a name's servers can answer the two differently; what the parent then
+// reaches is the parent's to guard.
+func (g *guard) resolved(host, port string) error {
+	// Not under the client's context: its leaving says nothing about the name.
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

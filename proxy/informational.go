@@ -26,8 +26,11 @@ type informer struct {
 // inform lets a request's 1xx responses go to the client. It returns the request
 // to send, and what to call when the answer has come.
 func inform(w http.ResponseWriter, r *http.Request) (*http.Request, func()) {
-	if !r.ProtoAtLeast(1, 1) {
-		return r, func() {} // HTTP/1.0 knows none
+	// HTTP/1.0 knows none. Over HTTP/2 net/http may still be reading the header
+	// map when WriteHeader has returned, if the client has left; to change the map
+	// then, for the answer, could end the process.
+	if r.ProtoMajor != 1 || r.ProtoMinor < 1 {
+		return r, func() {}
 	}
 	i := &informer{w: w}
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: i.pass})

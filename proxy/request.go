@@ -64,7 +64,7 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 func unreadable(r *http.Request, err error) *problem {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
-	case r.Method == http.MethodConnect, r.Method == http.MethodTrace, r.RequestURI == "*":
+	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), r.RequestURI == "*":
 		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied"}
 	case err != nil:
 		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
@@ -87,7 +87,7 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 	if d := x.Decision; d.Reason != policy.ByOverride && isRobots(r, x.target) {
 		return p.robotsTxt(r, x)
 	}
-	prepare(r)
+	x.upgrade = prepare(r)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 // the request must not be sent.
 func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
 	host, port, _ := net.SplitHostPort(ask.Target.Address())
-	err := p.Upstream.Check(ctx, host, port)
+	err := p.Upstream.Check(host, port)
 	if err == nil {
 		d, decideErr := engine(ctx, ask)
 		if err = decideErr; err == nil {
@@ -112,14 +112,18 @@ func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, eng
 	return nil
 }
 
-// prepare leaves in a request only what is meant for the origin.
-func prepare(r *http.Request) {
-	upgrade := isWebSocket(r)
+// prepare leaves in a request only what is meant for the origin. It reports
+// whether the request asks for a WebSocket.
+func prepare(r *http.Request) (upgrade bool) {
+	upgrade = isWebSocket(r)
+	agent := r.Header["User-Agent"] // what was decided by is what is sent, whatever Connection names
 	dropHopByHop(r.Header)
 	dropOwn(r.Header)
-	for _, name := range rerouting {
-		delete(r.Header, name)
+	dropRerouting(r.Header)
+	if agent != nil {
+		r.Header["User-Agent"] = agent
 	}
+	r.Trailer = nil // they could carry what the header may not
 	if upgrade {
 		// The one upgrade that is passed on; goproxy carries the tunnel that follows.
 		r.Header["Connection"], r.Header["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
@@ -136,6 +140,7 @@ func prepare(r *http.Request) {
 		r.Body = &whole{r.Body, r.ContentLength}
 	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
+	return upgrade
 }
 
 // A whole body of known length ends where it should, even if it has been closed
@@ -157,9 +162,29 @@ func (b *whole) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rerouting are headers by which some servers replace the path that was asked
-// for, and so escape what was decided about it.
-var rerouting = []string{"X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Original-Uri", "X-Override-Url", "X-Http-Destinationurl"}
+// rerouting are headers by which some servers replace the path or the host that
+// was asked for, and so escape what was decided about it.
+var rerouting = map[string]bool{
+	"x-original-url": true, "x-original-uri": true, "x-original-path": true, "x-original-host": true,
+	"x-rewrite-url": true, "x-rewrite-uri": true, "x-request-uri": true,
+	"x-override-url": true, "x-override-uri": true, "x-http-path-override": true, "x-http-host-override": true,
+	"x-forwarded-uri": true, "x-forwarded-url": true, "x-forwarded-path": true, "x-forwarded-prefix": true, "x-forwarded-host": true,
+	"x-envoy-original-path": true, "x-ms-original-url": true, "x-waws-unencoded-url": true,
+	"x-http-destinationurl": true, "x-proxy-url": true, "x-script-name": true, "x-host": true,
+	"request-uri": true, "base-url": true, "http-url": true,
+}
+
+// dropRerouting removes those. An underscore is read as a hyphen, as servers do
+// that hand headers on as variables (RFC 3875, 4.1.18); so is it in the gate's own
+// names, and in the client's login.
+func dropRerouting(h http.Header) {
+	for name := range h {
+		plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+		if rerouting[plain] || plain == "proxy-authorization" || strings.HasPrefix(plain, strings.ToLower(ownPrefix)) {
+			delete(h, name)
+		}
+	}
+}
 
 // hopByHop are meant for the next hop only (RFC 9110, 7.6.1).
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",

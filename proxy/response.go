@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -26,7 +27,13 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	if err != nil {
 		return failure(x, err).response(r, x)
 	}
-	// Read what binds before anything is removed: Connection may name a tag.
+	if strange(x, resp) {
+		resp.Body.Close()
+		return failure(x, errStrange).response(r, x)
+	}
+	// Read what binds before anything is removed: Connection may name a tag, or
+	// what says how to read the page.
+	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
 	tags := robotstag.ParseHeader(resp.Header["Robots-Tag"], resp.Header["X-Robots-Tag"])
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		p.switchProtocols(x, resp, tags)
@@ -34,14 +41,14 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	}
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
-	dropOwn(resp.Trailer)
+	dropTrailer(resp.Trailer)
 	delete(resp.Header, "Alt-Svc") // it leads around the gate
 
 	body := &stream{body: resp.Body, x: x, resp: resp}
-	if x.Head.Why = p.unread(r, resp); x.Head.Why != "" {
+	if x.Head.Why = p.unread(r, resp, contentType); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {
-		tags = robotstag.Union(tags, p.readHead(x, r.Context(), resp, body))
+		tags = robotstag.Union(tags, p.readHead(x, r.Context(), body, contentType, contentEncoding))
 	}
 	resp.Body = body
 	x.Tags = tags.For(x.Decision.Tokens...)
@@ -80,6 +87,20 @@ func (x *Exchange) recall(seen *policy.Seen) {
 	}
 }
 
+var errStrange = errors.New("the origin's answer has a status that it must not have")
+
+// strange reports answers that are none: a status out of all bounds, and a switch
+// of protocols that was not asked for, after which the client's next requests
+// would run to the origin unseen.
+func strange(x *Exchange, resp *http.Response) bool {
+	switch code := resp.StatusCode; {
+	case code == http.StatusSwitchingProtocols:
+		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket")
+	default:
+		return code < 200 || code > 999
+	}
+}
+
 // switchProtocols annotates a WebSocket's handshake. Its body is the
 // connection itself, which goproxy relays.
 func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag.Tags) {
@@ -92,7 +113,7 @@ func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag
 }
 
 // unread says why a response has no head to read, "" if it has one.
-func (p *Proxy) unread(r *http.Request, resp *http.Response) string {
+func (p *Proxy) unread(r *http.Request, resp *http.Response, contentType string) string {
 	switch {
 	case !p.Tags.HTML:
 		return "off"
@@ -100,7 +121,7 @@ func (p *Proxy) unread(r *http.Request, resp *http.Response) string {
 		return "method"
 	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusNotModified:
 		return "status"
-	case !htmlmeta.Wanted(resp.Header.Get("Content-Type")):
+	case !htmlmeta.Wanted(contentType):
 		return "type"
 	}
 	return ""
@@ -108,10 +129,10 @@ func (p *Proxy) unread(r *http.Request, resp *http.Response) string {
 
 // readHead reads a page's head for its robots rules while the body waits, and
 // notes in x how far it came.
-func (p *Proxy) readHead(x *Exchange, ctx context.Context, resp *http.Response, body *stream) robotstag.Tags {
+func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, contentType, contentEncoding string) robotstag.Tags {
 	options := htmlmeta.Options{
-		ContentType:     resp.Header.Get("Content-Type"),
-		ContentEncoding: strings.Join(resp.Header["Content-Encoding"], ", "),
+		ContentType:     contentType,
+		ContentEncoding: contentEncoding,
 		MaxBytes:        p.Tags.MaxHeadBytes,
 	}
 	tee := newTee(body.body, p.Tags.MaxHeadBytes)
@@ -214,10 +235,20 @@ func (s *stream) Close() error { return s.body.Close() }
 func (s *stream) ended(err error) {
 	switch {
 	case err == io.EOF:
-		dropOwn(s.resp.Trailer) // known only now
+		dropTrailer(s.resp.Trailer) // known only now
 	case err != nil:
 		s.x.aborted = true
 		s.x.Error = "the response broke off: " + err.Error()
+	}
+}
+
+// dropTrailer removes what a trailer must not say: what frames or routes a
+// message (RFC 9110, 6.5.1), and what only the gate may say.
+func dropTrailer(h http.Header) {
+	dropHopByHop(h)
+	dropOwn(h)
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Alt-Svc"} {
+		delete(h, name)
 	}
 }
 

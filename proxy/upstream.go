@@ -36,6 +36,13 @@ type Egress struct {
 	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
 }
 
+// streamBuffer bounds what is held of one body over HTTP/2, in bytes, in either
+// direction; maxStreams bounds how many a client may have open on a connection.
+const (
+	streamBuffer = 512 << 10
+	maxStreams   = 100
+)
+
 // maxResponseHeader bounds the head of an origin's response, in bytes.
 const maxResponseHeader = 1 << 20
 
@@ -75,6 +82,9 @@ func NewUpstream(e Egress) *Upstream {
 		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxResponseHeader,
+		// What an origin may send ahead of a client that doesn't read: net/http
+		// would hold 4 MiB for each of them.
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 	}
 	if e.Parent != nil {
 		u.transport.Proxy = http.ProxyURL(e.Parent)
@@ -90,18 +100,18 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[req.URL.Scheme]
 	}
-	if err := u.Check(req.Context(), req.URL.Hostname(), port); err != nil {
+	if err := u.Check(req.URL.Hostname(), port); err != nil {
 		return nil, err
 	}
 	return u.transport.RoundTrip(req)
 }
 
 // Check judges a destination as far as it is known before it is dialled.
-func (u *Upstream) Check(ctx context.Context, host, port string) error {
+func (u *Upstream) Check(host, port string) error {
 	if err := u.guard.name(host, port); err != nil || u.parent == nil {
 		return err
 	}
-	return u.names.get(net.JoinHostPort(host, port), func() error { return u.guard.resolved(ctx, host, port) })
+	return u.names.get(net.JoinHostPort(host, port), func() error { return u.guard.resolved(host, port) })
 }
 
 // Close drops idle connections.
@@ -109,7 +119,7 @@ func (u *Upstream) Close() { u.transport.CloseIdleConnections() }
 
 // Dial opens a tunnel to host and port, past the guard or through the parent.
 func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error) {
-	if err := u.Check(ctx, host, port); err != nil {
+	if err := u.Check(host, port); err != nil {
 		return nil, err
 	}
 	address := net.JoinHostPort(host, port)

@@ -1,0 +1,53 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A tunnel in which nobody speaks ends; one way's silence does not end it while
+// the other is busy.
+func TestRelayIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, gateClient := net.Pipe()
+		gateOrigin, origin := net.Pipe()
+		r := relay{idle: time.Minute}
+		done := make(chan int64)
+		go func() { done <- r.between(gateClient, gateOrigin) }()
+		start := time.Now()
+		go io.Copy(io.Discard, client)
+		for range 10 { // the client is silent for five minutes
+			origin.Write([]byte("still here"))
+			time.Sleep(30 * time.Second)
+		}
+		if down := <-done; down != 100 {
+			t.Errorf("%d bytes were carried, want 100", down)
+		}
+		if took := time.Since(start); took < 5*time.Minute || took > 7*time.Minute {
+			t.Errorf("it ended after %v", took)
+		}
+		if _, err := origin.Write([]byte("x")); err == nil {
+			t.Error("the origin's connection is still open")
+		}
+	})
+}
+
+// When one side has ended, the other is waited for no longer than it takes.
+func TestRelayHalfClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, gateClient := net.Pipe()
+		gateOrigin, origin := net.Pipe()
+		defer origin.Close()
+		r := relay{idle: time.Hour}
+		start := time.Now()
+		client.Close()
+		// A pipe has no half: closing one is the whole end, as for clients that leave.
+		r.between(gateClient, gateOrigin)
+		if took := time.Since(start); took > 2*afterHalf {
+			t.Errorf("it ended after %v", took)
+		}
+	})
+}
