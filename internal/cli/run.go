@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +45,9 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	}
 	if err := r.adapt(c, os.Getenv); err != nil {
 		return err
+	}
+	for _, w := range c.Warnings() {
+		s.warn("%s", w)
 	}
 	t := tally{hosts: map[string]struct{}{}}
 	log := logger(c.Log, s.Err)
@@ -106,10 +108,21 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 		}
 		c.Egress.Proxy = parent
-		// It may sign for origins itself, as a gate does; then this names its CA.
-		c.Egress.CAFile = cmp.Or(c.Egress.CAFile, getenv("SSL_CERT_FILE"))
+		return trustParent(c, getenv("SSL_CERT_FILE"))
+	}
+	return nil
+}
+
+// trustParent trusts a parent proxy's CA too, which file names: it may sign for
+// origins itself, as a gate does.
+func trustParent(c *config.Config, file string) error {
+	if file == "" || c.Egress.CAFile != "" {
 		return nil
 	}
+	if _, err := roots(file); err != nil {
+		return fmt.Errorf("the environment variable SSL_CERT_FILE: %w; unset it, or name a PEM file", err)
+	}
+	c.Egress.CAFile = file
 	return nil
 }
 

@@ -57,7 +57,7 @@ func limits(l config.Limits) proxy.Limits {
 func newUpstream(c *config.Config, own func() []netip.AddrPort) (*proxy.Upstream, error) {
 	roots, err := roots(c.Egress.CAFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("egress.ca_file: %w", err)
 	}
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, own
@@ -103,10 +103,10 @@ func roots(file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("egress.ca_file: %w", err)
+		return nil, err
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("egress.ca_file: %s holds no PEM certificate", file)
+		return nil, fmt.Errorf("%s holds no PEM certificate", file)
 	}
 	return pool, nil
 }

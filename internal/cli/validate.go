@@ -32,7 +32,7 @@ func (v *Validate) Run(s Streams) error {
 		s.warn("%s", w)
 	}
 	if _, err := roots(c.Egress.CAFile); err != nil {
-		return err
+		return fmt.Errorf("egress.ca_file: %w", err)
 	}
 	if c.HTTPS.CACert != "" {
 		if _, err := openCA(c, ""); err != nil {
