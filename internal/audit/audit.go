@@ -5,8 +5,10 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +59,9 @@ type Robots struct {
 
 // A Log writes records. A nil Log writes nothing.
 type Log struct {
-	redact bool
-	log    *slog.Logger
+	redact   bool
+	keepNone bool // of the files that are full
+	log      *slog.Logger
 
 	mu   sync.Mutex
 	out  io.Writer
@@ -76,16 +79,33 @@ type Options struct {
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 	l := &Log{redact: o.RedactQuery, log: log, out: stdout}
 	if o.File != "-" {
-		// MaxBackups 0 means all to lumberjack.
-		l.out = &lumberjack.Logger{Filename: o.File, MaxSize: maxFile, MaxBackups: max(o.Keep, 1)}
+		l.out = &lumberjack.Logger{Filename: o.File, MaxSize: maxFile, MaxBackups: o.Keep}
+		l.keepNone = o.Keep == 0
 	}
 	return l
 }
 
 // Check reports whether the log can be written.
 func (l *Log) Check() error {
+	if err := l.makeRoom(0); err != nil {
+		return err
+	}
 	_, err := l.out.Write(nil)
 	return err
+}
+
+// makeRoom removes a file that is full where no old one is kept. Lumberjack
+// can't be told so: 0 means all of them to it.
+func (l *Log) makeRoom(n int) error {
+	file, ok := l.out.(*lumberjack.Logger)
+	if !ok || !l.keepNone {
+		return nil
+	}
+	info, err := os.Stat(file.Filename)
+	if err != nil || info.Size()+int64(n) < maxFile<<20 {
+		return nil // lumberjack makes what is missing
+	}
+	return errors.Join(file.Close(), os.Remove(file.Filename))
 }
 
 // Write writes down one request. A log that can't be written is reported once a
@@ -100,6 +120,9 @@ func (l *Log) Write(x *proxy.Exchange) {
 	err := enc.Encode(l.record(x))
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err == nil {
+		err = l.makeRoom(line.Len())
+	}
 	if err == nil {
 		_, err = l.out.Write(line.Bytes())
 	}

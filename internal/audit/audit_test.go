@@ -1,0 +1,202 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/proxy"
+)
+
+// decided is what an exchange is decided by: a robots.txt of these rules.
+func decided(rules string, tokens ...string) *policy.Decision {
+	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
+	d := r.Judge(200, []byte(rules), policy.Target{Path: "/private/x"}, tokens)
+	d.URL = "http://a.example/robots.txt"
+	return &d
+}
+
+func TestRecord(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("CET", 3600))
+	denied := decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot")
+	reported := *denied
+	reported.Enforced = false
+	tags := robotstag.ParseHeader(nil, []string{"noindex, max-snippet: 20"}).For()
+	for _, test := range []struct {
+		name string
+		x    proxy.Exchange
+		want string // less robots, whose digest and age are looked at elsewhere
+	}{
+		{"denied", proxy.Exchange{
+			ID: "ID", Start: start, Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
+			Crawler: "news", Decision: denied, Status: 403, Bytes: 7, Duration: 1500 * time.Millisecond,
+		}, `{"time":"2026-01-02T02:04:05Z","id":"ID","crawler":"news","client":"192.0.2.1","method":"GET",` +
+			`"url":"http://a.example/private/x?a=1&b","decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,` +
+			`"group":"examplebot","token":"ExampleBot","status":403,"bytes":7,"duration":1.5}`},
+		{"let through", proxy.Exchange{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
+			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","url":"http://a.example/","decision":"deny","enforced":false,` +
+				`"reason":"rule","rule":"Disallow: /private/","line":2,"group":"examplebot","token":"ExampleBot",` +
+				`"tags":["noindex","max-snippet=20"],"status":200,"bytes":0,"duration":0}`},
+		{"not decided", proxy.Exchange{Start: start, Method: "GET", URL: "/x", Error: "no host", Status: 400},
+			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","url":"/x","status":400,"bytes":0,"duration":0,"error":"no host"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler)).Write(&test.x)
+			var r Record
+			if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != policy.Fresh) {
+				t.Errorf("robots: got %+v", r.Robots)
+			}
+			r.Robots = nil
+			var got bytes.Buffer
+			enc := json.NewEncoder(&got)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(r); err != nil {
+				t.Fatal(err)
+			}
+			if strings.TrimSpace(got.String()) != test.want {
+				t.Errorf("got  %swant %s", got.String(), test.want)
+			}
+		})
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://a.example/x":             "http://a.example/x",
+		"http://a.example/x?":            "http://a.example/x?",
+		"http://a.example/x?k=v":         "http://a.example/x?k=*",
+		"http://a.example/x?k=v&word&&=": "http://a.example/x?k=*&*&&=*",
+		"http://a.example/x?k=a=b?c":     "http://a.example/x?k=*",
+	} {
+		if got := Redact(url); got != want {
+			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+}
+
+// TestWholeLines writes from many goroutines at once, as requests do.
+func TestWholeLines(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := New(Options{File: file, Keep: 1, RedactQuery: true}, nil, slog.New(slog.DiscardHandler))
+	const writers, each = 16, 50
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				l.Write(&proxy.Exchange{Method: "GET", URL: "http://a.example/?secret=" + strings.Repeat("x", 5000)})
+			}
+		})
+	}
+	all.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		var r Record
+		if err := json.Unmarshal(line, &r); err != nil || r.URL != "http://a.example/?secret=*" {
+			t.Fatalf("line %d: %v, URL %q", n, err, r.URL)
+		}
+	}
+	if n != writers*each {
+		t.Errorf("got %d lines, want %d", n, writers*each)
+	}
+}
+
+// A fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestUnwritable says so once a minute, and lets requests go on.
+func TestUnwritable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		l := New(Options{File: "-"}, fullDisk{}, slog.New(slog.NewTextHandler(&said, nil)))
+		for _, step := range []struct {
+			wait time.Duration
+			want int // reports up to now
+		}{
+			{0, 1},
+			{59 * time.Second, 1},
+			{2 * time.Second, 2},
+			{time.Second, 2},
+			{time.Minute, 3},
+		} {
+			time.Sleep(step.wait)
+			l.Write(&proxy.Exchange{})
+			if got := strings.Count(said.String(), "no space left on device"); got != step.want {
+				t.Errorf("%d reports, want %d:\n%s", got, step.want, said.String())
+			}
+		}
+		if err := l.Check(); err == nil {
+			t.Error("Check finds nothing wrong")
+		}
+	})
+}
+
+// TestRotation starts with a file that is as good as full.
+func TestRotation(t *testing.T) {
+	for keep, want := range map[int]int{0: 1, 1: 2} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "audit.jsonl")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, maxFile<<20-10); err != nil {
+			t.Fatal(err)
+		}
+		l := New(Options{File: file, Keep: keep}, nil, slog.New(slog.DiscardHandler))
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+		l.Write(&proxy.Exchange{ID: "first"})
+		l.Write(&proxy.Exchange{ID: "second"})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(entries) != want {
+			t.Errorf("keep %d: %d files, want %d", keep, len(entries), want)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(data, []byte("\n")); n != 2 || len(data) > 1000 {
+			t.Errorf("keep %d: %d records in %d bytes, want 2", keep, n, len(data))
+		}
+	}
+}
+
+// TestNoLog is a gate without an audit log.
+func TestNoLog(t *testing.T) {
+	var l *Log
+	l.Write(&proxy.Exchange{})
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
