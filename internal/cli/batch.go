@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"robotsgate/internal/config"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -118,7 +117,30 @@ type checkAnswer struct {
 	Sitemaps   []string      `json:"sitemaps,omitempty"`
 }
 
-func checkLine(line []byte) (any, error) {
+// batch decides line by line, by the settings for robots.txt of a configuration.
+func (c *Check) batch(s Streams) error {
+	for _, option := range []struct {
+		name  string
+		given bool
+	}{
+		{"URLs", len(c.URL) > 0},
+		{"--robots", c.Robots != ""},
+		{"--agent", c.Agent != ""},
+		{"--token", len(c.Token) > 0},
+	} {
+		if option.given {
+			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input says it all", option.name)
+		}
+	}
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	rules := robots(cfg.Robots)
+	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, line) })
+}
+
+func checkLine(rules *policy.Robots, line []byte) (any, error) {
 	var q checkQuestion
 	if err := question(line, &q); err != nil {
 		return nil, err
@@ -150,7 +172,6 @@ func checkLine(line []byte) (any, error) {
 		}
 	}
 	t := policy.Target{Path: robotstxt.PathOf(*q.URL)}
-	rules := robots(config.Default().Robots)
 	d := rules.Judge(status, body, t, tokens)
 	a := checkAnswer{Allowed: d.Allow, Reason: d.Reason, Group: d.Group.Name(), Token: d.Token}
 	if d.Reason == policy.ByRule {

@@ -36,7 +36,7 @@ func (*Check) Help() string {
 // Run decides and prints.
 func (c *Check) Run(ctx Context, s Streams) error {
 	if c.Batch {
-		return batch(s, checkLine)
+		return c.batch(s)
 	}
 	if len(c.URL) == 0 {
 		return fmt.Errorf("which URL? robotsgate check https://example.com/")

@@ -30,6 +30,9 @@ func (*Tags) Help() string {
 // Run prints the rules, one a line.
 func (t *Tags) Run(s Streams) error {
 	if t.Batch {
+		if len(t.Header) > 0 || t.HTML != "" || len(t.Token) > 0 {
+			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input says it all")
+		}
 		return batch(s, tagsLine)
 	}
 	if len(t.Header) == 0 && t.HTML == "" {
@@ -123,6 +126,15 @@ func tagsLine(line []byte) (any, error) {
 	if err := question(line, &q); err != nil {
 		return nil, err
 	}
+	hasPage := q.HTML != nil || q.HTMLB64 != nil
+	switch {
+	case q.Field != "" && hasPage:
+		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
+	case q.Field != "" && q.Lines == nil:
+		return nil, errors.New(`"lines" is missing`)
+	case q.Field == "" && !hasPage:
+		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
+	}
 	page := string(q.HTMLB64) // it goes first: text beside it is for people to read
 	if q.HTMLB64 == nil && q.HTML != nil {
 		page = *q.HTML
@@ -135,8 +147,6 @@ func tagsLine(line []byte) (any, error) {
 		tags = robotstag.ParseHeader(nil, q.Lines)
 	case q.Field != "":
 		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
-	case q.HTML == nil && q.HTMLB64 == nil:
-		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
 	default:
 		var err error
 		if tags, err = pageTags(strings.NewReader(page), q.ContentType); err != nil {
