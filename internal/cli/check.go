@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/store"
@@ -52,6 +55,9 @@ func (c *Check) Run(ctx Context, s Streams) error {
 		var d policy.Decision
 		if err == nil {
 			d, err = decide(t)
+		}
+		if errors.Is(err, policy.ErrNoHost) {
+			err = fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
 		}
 		if err != nil {
 			s.Status(fmt.Errorf("%s: %w", url, err))
@@ -139,10 +145,27 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(name, err)
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	return data, nil
+}
+
+// unreadable says what to do about a file that can't be read.
+func unreadable(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file: check the path; - is standard input", name)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: this user may not read it: change its owner or permissions", name)
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("%s is a folder: name a file in it", name)
+	}
+	return err
 }
 
 func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {

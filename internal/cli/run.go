@@ -137,12 +137,7 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			s.Status(fmt.Errorf("%s: command not found", command[0]))
-			return 0, Exit(127)
-		}
-		s.Status(fmt.Errorf("%s: %w", command[0], err))
-		return 0, Exit(126)
+		return 0, s.notStarted(command[0], err)
 	}
 	exited := make(chan struct{})
 	var wg sync.WaitGroup
@@ -172,6 +167,23 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 		return 128 + int(w.Signal()), nil
 	}
 	return exit.ExitCode(), nil
+}
+
+// notStarted says what to do about a command that can't be run.
+func (s Streams) notStarted(name string, err error) Exit {
+	info, statErr := os.Stat(name)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		s.Status(fmt.Errorf("%s: command not found", name))
+		return 127
+	case statErr == nil && info.IsDir():
+		s.Status(fmt.Errorf("%s is a folder, not a command", name))
+	case errors.Is(err, fs.ErrPermission):
+		s.Status(fmt.Errorf("%s: this user may not execute it: chmod +x it, or name the program that reads it", name))
+	default:
+		s.Status(fmt.Errorf("%s: %w", name, err))
+	}
+	return 126
 }
 
 // A tally is what the one-line summary says.

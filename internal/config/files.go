@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // resolvePaths makes relative paths start at the folder of the file, so that
@@ -86,14 +87,19 @@ func checkCertificates(data []byte) error {
 // DataDir returns the folder for the CA and the snapshots: data_dir, or
 // robotsgate/ in the user's data directory.
 func DataDir(c *Config) (string, error) {
-	if c.DataDir != "" {
-		return c.DataDir, nil
+	dir := c.DataDir
+	if dir == "" {
+		base, err := userDataDir(runtime.GOOS, os.Getenv)
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(base, "robotsgate")
 	}
-	base, err := userDataDir(runtime.GOOS, os.Getenv)
-	if err != nil {
-		return "", err
+	info, err := os.Stat(dir) // it is made when it is needed
+	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		return "", fmt.Errorf("data_dir: %s is a file or below one: name a folder", dir)
 	}
-	return filepath.Join(base, "robotsgate"), nil
+	return dir, nil
 }
 
 // userDataDir knows each system's custom; package os has it for caches and
