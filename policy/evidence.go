@@ -38,6 +38,7 @@ type Explanation struct {
 	Allowed  bool  `json:"allowed"`
 	Enforced *bool `json:"enforced,omitempty"` // false: denied, but let through
 	Evidence
+	Lost []RuleEvidence `json:"lost,omitempty"` // see [Decision.Lost]; Explain leaves it to who asks for it
 }
 
 // Evidence returns what d was decided by.
@@ -55,6 +56,20 @@ func (d *Decision) Evidence(url string) Evidence {
 	}
 	e.CrawlDelay, _, _ = d.Group.CrawlDelay()
 	return e
+}
+
+// Lost returns the rules that match a target too but did not govern, the
+// strongest first.
+func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
+	if d.Reason != ByRule {
+		return nil
+	}
+	for _, r := range d.Group.Matching(t.Path) {
+		if r.Line != d.Rule.Line {
+			lost = append(lost, RuleEvidence{r.Line, r.String()})
+		}
+	}
+	return lost
 }
 
 // Explain returns d for programs.

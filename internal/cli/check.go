@@ -170,14 +170,10 @@ func unreadable(name string, err error) error {
 
 func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {
 	if c.JSON {
-		return encode(w, explained{d.Explain(url), lost(t, d)})
+		e := d.Explain(url)
+		e.Lost = d.Lost(t)
+		return encode(w, e)
 	}
 	_, err := io.WriteString(w, report(url, t, d))
 	return err
-}
-
-// explained adds to an explanation what only someone who asks wants to know.
-type explained struct {
-	policy.Explanation
-	Lost []policy.RuleEvidence `json:"lost,omitempty"` // rules that matched too, the strongest first
 }

@@ -29,7 +29,7 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 	if e.Rule != nil {
 		excerpt(&b, d.Robots.File.Body(), e.Rule.Line)
 	}
-	also := lost(t, d)
+	also := d.Lost(t)
 	for _, r := range also[:min(len(also), maxLost)] {
 		line("lost", "line %d: %s", r.Line, escape.Printable(r.Text))
 	}
@@ -105,18 +105,4 @@ func excerpt(b *strings.Builder, body string, line int) {
 		text := fmt.Sprintf("        %s %4d  %s", mark, n, escape.Printable(lines[n-1]))
 		b.WriteString(strings.TrimRight(text, " ") + "\n")
 	}
-}
-
-// lost returns the rules that matched but did not govern, the strongest first.
-func lost(t policy.Target, d *policy.Decision) []policy.RuleEvidence {
-	if d.Reason != policy.ByRule {
-		return nil
-	}
-	var out []policy.RuleEvidence
-	for _, r := range d.Group.Matching(t.Path) {
-		if r.Line != d.Rule.Line {
-			out = append(out, policy.RuleEvidence{Line: r.Line, Text: r.String()})
-		}
-	}
-	return out
 }
