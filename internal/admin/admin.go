@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/policy"
 )
@@ -55,7 +54,7 @@ func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 // guarded admits requests that name the listener as it is known.
 func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !a.known(r) {
+		if !a.ours(r) {
 			fail(w, http.StatusForbidden, "this page is not served under the name "+r.Host+"; add it to admin.hosts if it is yours")
 			return
 		}
@@ -65,7 +64,8 @@ func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (a *admin) known(r *http.Request) bool {
+// ours reports whether a request names the listener.
+func (a *admin) ours(r *http.Request) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -114,7 +114,9 @@ func (a *admin) decision(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadGateway, err.Error())
 		return
 	}
-	answer(w, d.Explain(target.String()))
+	e := d.Explain(target.String())
+	e.Lost = d.Lost(target)
+	answer(w, e)
 }
 
 // request is what a crawler with this User-Agent would ask, or with these
@@ -127,51 +129,6 @@ func (a *admin) request(t policy.Target, agent string, tokens []string) policy.R
 		crawler = &as
 	}
 	return policy.Request{Target: t, Crawler: crawler, UserAgent: agent}
-}
-
-// known is what is kept of an origin.
-type known struct {
-	Origin string         `json:"origin"`
-	Robots *policy.Record `json:"robots"`
-	Body   string         `json:"body,omitempty"`
-}
-
-func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
-	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
-	if err != nil {
-		fail(w, http.StatusBadRequest, "origin: "+err.Error())
-		return
-	}
-	rec, ok := a.Engine.Known(target.Origin())
-	if !ok {
-		fail(w, http.StatusNotFound, "nothing is known of "+target.Origin()+" yet")
-		return
-	}
-	k := known{Origin: target.Origin(), Robots: &rec}
-	if rec.Good != nil {
-		k.Body = rec.Good.Body
-	}
-	answer(w, k)
-}
-
-func (a *admin) refresh(w http.ResponseWriter, r *http.Request) {
-	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
-	if err != nil {
-		fail(w, http.StatusBadRequest, "origin: "+err.Error())
-		return
-	}
-	st, err := a.Engine.Refresh(r.Context(), a.request(target, r.URL.Query().Get("agent"), nil))
-	if err != nil {
-		fail(w, http.StatusBadGateway, err.Error())
-		return
-	}
-	answer(w, struct {
-		Origin  string       `json:"origin"`
-		State   policy.State `json:"state"`
-		Status  int          `json:"status,omitempty"`
-		Fetched time.Time    `json:"fetched"`
-		SHA256  string       `json:"sha256,omitempty"`
-	}{target.Origin(), st.State, st.Snapshot.Status, st.Snapshot.Fetched.UTC(), st.Snapshot.SHA256})
 }
 
 func answer(w http.ResponseWriter, v any) {

@@ -1,0 +1,200 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+)
+
+// An origin answers for every host, and counts.
+type origin struct {
+	status  int
+	body    string
+	fetches int
+}
+
+func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.fetches++
+	return &http.Response{StatusCode: o.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(o.body)), Request: r}, nil
+}
+
+const rules = "User-agent: *\nDisallow: /private/\nDisallow: /p\n\nUser-agent: foobot\nDisallow: /foo\n"
+
+// listener returns the handler of a gate that knows this origin.
+func listener(t *testing.T, o *origin) http.Handler {
+	t.Helper()
+	engine, err := policy.New(policy.Config{
+		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}},
+		Robots:    policy.Robots{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20},
+		Transport: o,
+		Store:     store.NewMemory(1 << 20),
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "metrics") })
+	return New(Options{Engine: engine, Metrics: metrics, Ready: func() bool { return o.status != 0 }, Hosts: []string{"ops.example"}, Version: "v1"})
+}
+
+// ask sends a request as it arrives at 192.0.2.1:9310.
+func ask(h http.Handler, method, host, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://192.0.2.1:9310"+path, nil)
+	r.Host = host
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	local := net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 9310}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &local)))
+	return w
+}
+
+// answers asks, and reads the JSON.
+func answers(t *testing.T, h http.Handler, method, path string) map[string]any {
+	t.Helper()
+	w := ask(h, method, "192.0.2.1:9310", path)
+	var got map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
+	}
+	return got
+}
+
+func TestHosts(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: rules})
+	for host, own := range map[string]bool{
+		"192.0.2.1:9310":          true,
+		"192.0.2.1":               true,
+		"[::ffff:192.0.2.1]:9310": true,
+		"localhost:9310":          true,
+		"LOCALHOST.":              true,
+		"ops.example":             true,
+		"Ops.Example:80":          true,
+		"192.0.2.2:9310":          false,
+		"evil.example":            false,
+		"192.0.2.1.evil.example":  false,
+		"ops.example.evil":        false,
+		"":                        false,
+	} {
+		for _, path := range []string{"/", "/api/decision?url=http://a.example/", "/healthz", "/readyz", "/metrics"} {
+			want := http.StatusOK
+			if !own && (path == "/" || strings.HasPrefix(path, "/api/")) {
+				want = http.StatusForbidden
+			}
+			if w := ask(h, "GET", host, path); w.Code != want {
+				t.Errorf("Host: %s, %s: got %d, want %d", host, path, w.Code, want)
+			}
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: rules})
+	const of = "?origin=http://a.example"
+	for _, test := range []struct {
+		method, path string
+		want         int
+		header       []string
+	}{
+		{"GET", "/api/refresh" + of, http.StatusMethodNotAllowed, nil},
+		{"POST", "/api/refresh" + of, http.StatusOK, nil},
+		{"POST", "/api/robots" + of, http.StatusMethodNotAllowed, nil},
+		{"POST", "/api/decision?url=http://a.example/", http.StatusMethodNotAllowed, nil},
+		{"DELETE", "/healthz", http.StatusMethodNotAllowed, nil},
+		{"HEAD", "/healthz", http.StatusOK, nil},
+		{"GET", "/nothing", http.StatusNotFound, nil},
+		{"GET", "/api/robots", http.StatusBadRequest, nil},
+		{"POST", "/api/refresh?origin=nonsense", http.StatusBadRequest, nil},
+		{"GET", "/api/decision?url=nonsense", http.StatusBadRequest, nil},
+		{"GET", "/api/robots?origin=http://unknown.example", http.StatusNotFound, nil},
+		// Another site's page may send a POST, but a browser says whose it is.
+		{"POST", "/api/refresh" + of, http.StatusForbidden, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"POST", "/api/refresh" + of, http.StatusForbidden, []string{"Origin", "http://evil.example"}},
+		{"POST", "/api/refresh" + of, http.StatusOK, []string{"Sec-Fetch-Site", "same-origin"}},
+	} {
+		if w := ask(h, test.method, "192.0.2.1:9310", test.path, test.header...); w.Code != test.want {
+			t.Errorf("%s %s %v: got %d, want %d", test.method, test.path, test.header, w.Code, test.want)
+		}
+	}
+}
+
+func TestReady(t *testing.T) {
+	if w := ask(listener(t, &origin{}), "GET", "lb.example", "/readyz"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("got %d", w.Code)
+	}
+}
+
+func TestDecision(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: rules})
+	for query, want := range map[string]string{
+		"url=http://a.example/private/x":                  "false line 2: [map[line:3 text:Disallow: /p]]",
+		"url=http://a.example/foo":                        "true line <nil>: <nil>",
+		"url=http://a.example/foo&agent=FooBot/1.0":       "false line 6: <nil>",
+		"url=http://a.example/foo&agent=FooBot/1&token=":  "false line 6: <nil>",
+		"url=http://a.example/foo&agent=FooBot/1&token=x": "true line <nil>: <nil>",
+		"url=http://a.example/foo&token=x&token=foobot":   "false line 6: <nil>",
+	} {
+		got := answers(t, h, "GET", "/api/decision?"+query)
+		rule, _ := got["rule"].(map[string]any)
+		if s := fmt.Sprintf("%v line %v: %v", got["allowed"], rule["line"], got["lost"]); s != want {
+			t.Errorf("%s: got %s, want %s", query, s, want)
+		}
+	}
+}
+
+// TestRobots looks at one origin as it changes.
+func TestRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{status: 200, body: rules}
+		h := listener(t, o)
+		sum := policy.Digest(rules)
+		const path = "?origin=http://a.example"
+		for _, step := range []struct {
+			name   string
+			wait   time.Duration
+			status int // of a refresh; 0: none
+			want   map[string]any
+		}{
+			{"fetched", 0, 200, map[string]any{"state": "fresh", "age": 0., "status": 200., "sha256": sum, "fetched": "2000-01-01T00:00:00Z", "body": rules}},
+			{"older", 90*time.Minute + time.Millisecond, 0, map[string]any{"state": "fresh", "age": 5400., "fetched": "2000-01-01T00:00:00Z", "body": rules}},
+			{"to be fetched", 23 * time.Hour, 0, map[string]any{"age": 88200., "due": true}},
+			{"down", 0, 503, map[string]any{"state": "stale", "age": 88200., "status": 200., "sha256": sum, "fetched": "2000-01-01T00:00:00Z", "body": rules, "due": nil}},
+			{"gone", 0, 404, map[string]any{"state": "unavailable", "age": 0., "status": 404., "sha256": nil, "body": nil, "fetched": "2000-01-02T00:30:00Z"}},
+		} {
+			time.Sleep(step.wait)
+			if step.status != 0 {
+				o.status = step.status
+				answers(t, h, "POST", "/api/refresh"+path)
+			}
+			before := o.fetches
+			got := answers(t, h, "GET", "/api/robots"+path)
+			for name, want := range step.want {
+				if !reflect.DeepEqual(got[name], want) {
+					t.Errorf("%s: %s is %v, want %v", step.name, name, got[name], want)
+				}
+			}
+			if o.fetches != before {
+				t.Errorf("%s: to ask what is known has made a fetch", step.name)
+			}
+			good := got["robots"].(map[string]any)["good"].(map[string]any)
+			if good["fetched"] != "2000-01-01T00:00:00Z" || good["sha256"] != sum || good["lifetime"] != nil {
+				t.Errorf("%s: robots.good is %v", step.name, good)
+			}
+		}
+	})
+}

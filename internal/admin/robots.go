@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// known is what is kept of an origin: in front the snapshot in force, as it
+// binds a crawler without a product token, then its history.
+type known struct {
+	Origin string `json:"origin"`
+	*inForce
+	Robots history `json:"robots"`
+	Body   string  `json:"body,omitempty"`
+}
+
+type inForce struct {
+	State   policy.State `json:"state"`
+	Status  int          `json:"status,omitempty"` // left out where there was no answer
+	Fetched time.Time    `json:"fetched"`
+	Age     int64        `json:"age"` // seconds
+	SHA256  string       `json:"sha256,omitempty"`
+	Error   string       `json:"error,omitempty"`
+	Due     bool         `json:"due,omitempty"` // the next request fetches it anew
+}
+
+func standing(st policy.Standing, due bool) *inForce {
+	s := st.Snapshot
+	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
+}
+
+// history is a policy.Record for people to read.
+type history struct {
+	Good  *snapshot           `json:"good,omitempty"`  // the last that held rules
+	Last  *snapshot           `json:"last,omitempty"`  // the last that speaks for the origin
+	Bound map[string]snapshot `json:"bound,omitempty"` // by product token: answers to that crawler only
+}
+
+type snapshot struct {
+	URL        string    `json:"url"`
+	Status     int       `json:"status,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	Fetched    time.Time `json:"fetched"`
+	SHA256     string    `json:"sha256,omitempty"`
+	Truncated  bool      `json:"truncated,omitempty"`
+	Looped     bool      `json:"looped,omitempty"`
+	ETag       string    `json:"etag,omitempty"`
+	Modified   string    `json:"last_modified,omitempty"`
+	Lifetime   *int64    `json:"lifetime,omitempty"`    // seconds; left out where the origin does not say
+	RetryAfter int64     `json:"retry_after,omitempty"` // seconds
+	Failures   int       `json:"failures,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+}
+
+func historyOf(r policy.Record) history {
+	h := history{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last)}
+	for token, s := range r.Bound {
+		if h.Bound == nil {
+			h.Bound = map[string]snapshot{}
+		}
+		h.Bound[token] = *snapshotOf(s)
+	}
+	return h
+}
+
+func snapshotOf(s *policy.Snapshot) *snapshot {
+	if s == nil {
+		return nil
+	}
+	out := &snapshot{
+		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped,
+		ETag: s.ETag, Modified: s.Modified, RetryAfter: int64(s.Retry / time.Second), Failures: s.Failures, Since: second(s.Since),
+	}
+	if s.Lifetime >= 0 {
+		out.Lifetime = new(int64(s.Lifetime / time.Second))
+	}
+	return out
+}
+
+// second leaves out what nobody reads.
+func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
+	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
+	if err != nil {
+		fail(w, http.StatusBadRequest, "origin: "+err.Error())
+		return
+	}
+	origin := target.Origin()
+	rec, ok := a.Engine.Known(origin)
+	if !ok {
+		fail(w, http.StatusNotFound, "nothing is known of "+origin+" yet")
+		return
+	}
+	k := known{Origin: origin, Robots: historyOf(rec)}
+	if st, due, ok := a.Engine.Standing(origin); ok {
+		k.inForce = standing(st, due)
+		if st.File != nil {
+			k.Body = st.File.Body()
+		}
+	}
+	answer(w, k)
+}
+
+func (a *admin) refresh(w http.ResponseWriter, r *http.Request) {
+	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
+	if err != nil {
+		fail(w, http.StatusBadRequest, "origin: "+err.Error())
+		return
+	}
+	st, err := a.Engine.Refresh(r.Context(), a.request(target, r.URL.Query().Get("agent"), nil))
+	if err != nil {
+		fail(w, http.StatusBadGateway, err.Error())
+		return
+	}
+	answer(w, struct {
+		Origin string `json:"origin"`
+		*inForce
+	}{target.Origin(), standing(st, false)})
+}

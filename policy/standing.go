@@ -1,0 +1,26 @@
+package policy
+
+import "time"
+
+// Standing returns what an origin's robots.txt, as far as it is known, means now
+// to a crawler without a product token. It asks nobody: due says that the next
+// request would. If nothing is known that speaks for the origin, ok is false.
+func (e *Engine) Standing(origin string) (st Standing, due, ok bool) {
+	l := e.robots
+	known := l.cache.quick(origin)
+	if known == nil {
+		known = l.cache.stored(origin)
+	}
+	if known == nil {
+		return Standing{}, false, false
+	}
+	now, token := time.Now(), boundTo(nil)
+	s := l.robots.current(&known.Record, token, now, now)
+	if s == nil {
+		s, due = known.newest(token), true
+	}
+	if s == nil {
+		return Standing{}, false, false
+	}
+	return l.judge(known, s, now), due, true
+}
