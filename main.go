@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -51,6 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Exit(func(code int) { panic(exitStatus(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(streams),
+		kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {
@@ -64,6 +68,26 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return streams.Status(err)
 	}
 	return streams.Status(command.Run())
+}
+
+// help prints what kong does, with the options where run must have them: what
+// follows its command is the command's.
+func help(options kong.HelpOptions, ctx *kong.Context) error {
+	out := ctx.Stdout
+	defer func() { ctx.Stdout = out }()
+	var text bytes.Buffer
+	ctx.Stdout = &text
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	usage, rest, _ := strings.Cut(text.String(), "\n")
+	if before, ok := strings.CutSuffix(usage, " [flags]"); ok {
+		if words := strings.SplitN(before, " ", 4); len(words) == 4 { // Usage: robotsgate COMMAND ARGUMENTS
+			usage = strings.Join(slices.Insert(words, 3, "[flags]"), " ")
+		}
+	}
+	_, err := fmt.Fprintf(out, "%s\n%s", usage, rest)
+	return err
 }
 
 // exitStatus is what kong wants to end the process with.

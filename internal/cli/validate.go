@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"robotsgate/internal/config"
@@ -8,8 +9,8 @@ import (
 
 // Validate checks a configuration.
 type Validate struct {
-	Configured
-	File string `arg:"" optional:"" help:"The configuration to check."`
+	Config string `short:"c" placeholder:"FILE" help:"The same as FILE, as other commands take it."`
+	File   string `arg:"" optional:"" name:"FILE" help:"The configuration to check."`
 }
 
 // Help is shown by --help.
@@ -17,10 +18,7 @@ func (*Validate) Help() string { return "Example:\n  robotsgate validate config.
 
 // Run reports every mistake with its line. It fails if there is any.
 func (v *Validate) Run(s Streams) error {
-	file := v.File
-	if file == "" {
-		file = v.Config
-	}
+	file := cmp.Or(v.File, v.Config)
 	if file == "" {
 		return fmt.Errorf("which file? robotsgate validate config.yaml")
 	}
