@@ -240,6 +240,8 @@ func reason(ctx context.Context, err error) string {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case unresolved(err):
+		return "a redirect leads to a name that does not resolve" // the resolver's address is nobody's business
 	case errors.Is(err, ErrParent):
 		return err.Error() + "; check egress.proxy"
 	case errors.As(err, &certificate):

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"robotsgate/policy/robotstxt"
@@ -78,6 +80,8 @@ type Engine struct {
 	crawlers  Crawlers
 	overrides []Override
 	robots    *library
+	log       *slog.Logger
+	met       sync.Map // names of crawlers that have been looked at, see meet
 }
 
 // New returns an engine that works until Close.
@@ -86,7 +90,7 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib}, nil
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib, log: c.Log}, nil
 }
 
 // Close ends background work and saves what is not yet saved.
@@ -101,6 +105,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // is no decision and nothing may be sent: ErrProhibited, ErrNoHost, the
 // context's own, or that the engine is closed.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
+	e.meet(r)
 	d, decided := e.byOverride(r)
 	if decided {
 		return d, nil
@@ -113,6 +118,23 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	d.Robots, d.URL = &st, origin+"/robots.txt"
 	d.judge(r.Target)
 	return d, nil
+}
+
+// meet looks at a crawler's first request: sites that name its product token, and
+// then find another name in their logs, are misled (RFC 9309, 2.2.1).
+func (e *Engine) meet(r Request) {
+	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" {
+		return
+	}
+	if _, met := e.met.Load(r.Crawler.Name); met {
+		return
+	}
+	e.met.Store(r.Crawler.Name, true)
+	agent := strings.ToLower(r.UserAgent)
+	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
+		e.log.Warn("the crawler's User-Agent does not have the product token that it obeys: sites can't tell that they mean it",
+			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
+	}
 }
 
 // DecideHost decides about all of an origin at once, for tunnels whose requests

@@ -117,6 +117,7 @@ type Head struct {
 	State string        // complete, partial, skipped or remembered; empty: not an origin's answer
 	Why   string        // of partial and skipped
 	Bytes int64         // read, decoded
+	Cut   bool          // the tags' header fields were too long to be read whole
 	Age   time.Duration // of remembered: since the rules were seen
 }
 
@@ -130,6 +131,9 @@ func (h Head) item() httpsfv.Item {
 		i.Params.Add("bytes", h.Bytes)
 	case "remembered":
 		i.Params.Add("age", int64(h.Age/time.Second))
+	}
+	if h.Cut {
+		i.Params.Add("truncated", true)
 	}
 	return i
 }

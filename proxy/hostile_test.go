@@ -172,3 +172,14 @@ func TestUnspecifiedAddress(t *testing.T) {
 	}
 	wantArrived(t, w)
 }
+
+// Of a field that is too long only the beginning counts, and the answer says so.
+func TestTruncatedField(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("X-Robots-Tag", "noindex, "+strings.Repeat("unknown, ", 2000)+"nosnippet")
+		rw.Header().Set("Content-Type", "text/html")
+	}})
+	resp, _ := w.get(w.http + "/")
+	wantHeader(t, resp, headerMeta, "complete;bytes=0;truncated")
+	wantHeader(t, resp, headerTags, `noindex;src=x-robots-tag;scope="*"`)
+}

@@ -51,7 +51,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 		tags = robotstag.Union(tags, p.readHead(x, r.Context(), body, contentType, contentEncoding))
 	}
 	resp.Body = body
-	x.Tags = tags.For(x.Decision.Tokens...)
+	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
 	p.remember(x, r, resp, tags)
 	annotate(resp.Header, x)
 	return resp
@@ -79,7 +79,7 @@ func (p *Proxy) remember(x *Exchange, r *http.Request, resp *http.Response, tags
 
 // recall adds the remembered rules that the answer itself does not repeat.
 func (x *Exchange) recall(seen *policy.Seen) {
-	x.Head = Head{State: "remembered", Age: time.Since(seen.At)}
+	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
 		if !slices.Contains(x.Tags, rule) {
 			x.Remembered = append(x.Remembered, rule)

@@ -112,6 +112,8 @@ type tagsAnswer struct {
 	Rules   []string    `json:"rules"`
 	Detail  []tagDetail `json:"detail"`
 	Unknown []string    `json:"unknown"`
+	// Truncated says that a field was longer than is read.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 type tagDetail struct {
@@ -164,7 +166,7 @@ func tagsLine(line []byte) (any, error) {
 // having looked.
 func tagsOf(tags robotstag.Tags, tokens []string) tagsAnswer {
 	rules := tags.For(tokens...)
-	a := tagsAnswer{Rules: robotstag.Effective(rules), Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...)}
+	a := tagsAnswer{Rules: robotstag.Effective(rules), Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...), Truncated: tags.Truncated}
 	for _, r := range rules {
 		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
 	}

@@ -47,7 +47,11 @@ func TestConformance(t *testing.T) {
 		lines.Buffer(nil, 64<<20)
 		for n := 1; lines.Scan(); n++ {
 			var r row
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Rules == nil {
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+				t.Errorf("%s:%d: %v", filepath.Base(file), n, err)
+				continue
+			}
+			if r.Rules == nil {
 				continue
 			}
 			tags, ok := r.read(t)
@@ -63,6 +67,9 @@ func TestConformance(t *testing.T) {
 		if err := lines.Err(); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
+	}
+	if total == 0 {
+		t.Errorf("%s has no row about tags", dir)
 	}
 	t.Logf("%d rows", total)
 }
