@@ -196,3 +196,5 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	tunnel := relay{idle: p.Limits.IdleTimeout}
 	out.bytes = tunnel.between(client, origin)
 }
+
+var errNoRequest = errors.New("the client sent nothing through its tunnel")

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -141,23 +140,6 @@ func (p *Proxy) Serve(l net.Listener) error {
 		return nil
 	}
 	return err
-}
-
-// Shutdown stops accepting, lets requests in flight finish until ctx ends, then
-// closes everything.
-func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.silent.close() // no request is in flight there
-	var wg sync.WaitGroup
-	var errs [3]error
-	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
-	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
-	wg.Go(func() { errs[2] = p.open.wait(ctx) })
-	wg.Wait()
-	p.silent.close() // opened since
-	p.outer.Close()
-	p.inner.Close()
-	p.open.close()
-	return errors.Join(errs[:]...)
 }
 
 // quiet is goproxy's logger. What it has to say concerns one request, and is in

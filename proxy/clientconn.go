@@ -1,0 +1,118 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"robotsgate/policy"
+)
+
+// recordTypeHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no
+// HTTP request begins with it.
+const recordTypeHandshake = 0x16
+
+// A clientConn speaks TLS if the client begins with it. That is found out at the
+// first Read, in the connection's own goroutine and under its deadline.
+type clientConn struct {
+	net.Conn
+	tls    *tls.Config
+	leave  func()
+	socks  func()    // told of a client that speaks another protocol
+	errors io.Writer // told of failed handshakes
+
+	once   sync.Once
+	err    error
+	secure *tls.Conn // nil: in clear
+	first  []byte    // read to look at, and not yet handed on
+
+	crawlers []*policy.Crawler // the crowd's: who is counted for it
+	closed   bool              // the crowd's
+}
+
+func (c *clientConn) sniff() {
+	var b [1]byte
+	if _, c.err = io.ReadFull(c.Conn, b[:]); c.err != nil {
+		return
+	}
+	if b[0] == 4 || b[0] == 5 { // the versions of SOCKS; RFC 1928, 3
+		c.socks()
+		c.err = errors.New("the client speaks SOCKS")
+		return
+	}
+	c.first = b[:]
+	if b[0] == recordTypeHandshake {
+		c.secure = tls.Server(&replay{Conn: c.Conn, first: c.first}, c.tls)
+		c.first = nil
+		// Here rather than in Read, where net/http would keep its failure to itself.
+		if c.err = c.secure.Handshake(); c.err != nil {
+			fmt.Fprintf(c.errors, "TLS handshake error from %s: %v", c.RemoteAddr(), c.err)
+		}
+	}
+}
+
+func (c *clientConn) Read(p []byte) (int, error) {
+	c.once.Do(c.sniff)
+	switch {
+	case c.err != nil:
+		return 0, c.err
+	case c.secure != nil:
+		return c.secure.Read(p)
+	case len(c.first) > 0 && len(p) > 0:
+		n := copy(p, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *clientConn) Write(p []byte) (int, error) {
+	// Nothing is written before something was read, so that once has been done;
+	// asking again keeps the race detector and a careless change honest.
+	c.once.Do(func() {})
+	if c.secure != nil {
+		return c.secure.Write(p)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *clientConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends our half of the connection, which tells a tunnel's client
+// that the other end has nothing more to say.
+func (c *clientConn) CloseWrite() error {
+	if c.secure != nil {
+		return c.secure.CloseWrite()
+	}
+	return closeWrite(c.Conn)
+}
+
+func closeWrite(c net.Conn) error {
+	if w, ok := c.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return c.Close()
+}
+
+// replay is a connection whose first bytes have been read already.
+type replay struct {
+	net.Conn
+	first []byte
+}
+
+func (r *replay) Read(p []byte) (int, error) {
+	if len(r.first) > 0 {
+		n := copy(p, r.first)
+		r.first = r.first[n:]
+		return n, nil
+	}
+	return r.Conn.Read(p)
+}
+
+func (r *replay) CloseWrite() error { return closeWrite(r.Conn) }

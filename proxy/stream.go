@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A stream is a response's body on its way to the client.
+type stream struct {
+	body io.ReadCloser
+	x    *Exchange
+	resp *http.Response
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	s.ended(err)
+	return n, err
+}
+
+func (s *stream) Close() error { return s.body.Close() }
+
+// ended notes how a body ends. One that breaks off must not look complete to
+// the client, whose connection is therefore broken off too.
+func (s *stream) ended(err error) {
+	switch {
+	case err == io.EOF:
+		dropTrailer(s.resp.Trailer) // known only now
+	case err != nil:
+		s.x.aborted = true
+		s.x.Error = "the response broke off: " + err.Error()
+	}
+}
+
+// dropTrailer removes what a trailer must not say: what frames or routes a
+// message (RFC 9110, 6.5.1), and what only the gate may say.
+func dropTrailer(h http.Header) {
+	dropHopByHop(h)
+	dropOwn(h)
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Alt-Svc"} {
+		delete(h, name)
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// WriteTo copies the body as it comes: whatever more may be waited for, what is
+// there is sent. It is what io.Copy calls.
+func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
+	flusher, _ := w.(http.Flusher)
+	n, err := s.first(buf[:])
+	for {
+		if n > 0 {
+			m, werr := w.Write(buf[:n])
+			written += int64(m)
+			if werr != nil {
+				s.x.Error = "the client left"
+				return written, werr
+			}
+			// The end of the response flushes too; and of a full buffer net/http
+			// keeps nothing back, since it is larger than its own.
+			if flusher != nil && err == nil && n < len(buf) {
+				flusher.Flush()
+			}
+		}
+		if err == io.EOF {
+			return written, nil
+		}
+		if err != nil {
+			return written, err
+		}
+		n, err = s.Read(buf[:])
+	}
+}
+
+// headPatience is how long a response's head waits for the beginning of its
+// body. To send each in a write of its own costs much where both are at hand; but
+// an event stream may say nothing for an hour.
+const headPatience = 10 * time.Millisecond
+
+// first reads the beginning of the body, and flushes the head meanwhile if it
+// has to wait. Not under an upload in HTTP/1.1, whose rest net/http throws away
+// once the response has begun.
+func (s *stream) first(p []byte) (int, error) {
+	if r := s.resp.Request; r.ProtoMajor == 1 && r.ContentLength != 0 {
+		return s.Read(p)
+	}
+	var mu sync.Mutex // only one goroutine may use the response at a time
+	came := false
+	timer := time.AfterFunc(headPatience, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !came {
+			_ = s.x.control.Flush() // a client that has left is noticed elsewhere
+		}
+	})
+	defer func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		came = true
+	}()
+	return s.Read(p)
+}
