@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type gateListener struct {
 	clients map[netip.Addr]int
 	said    time.Time
 	socks   sync.Once
+	turning atomic.Int64 // clients being turned away
 }
 
 // full is what a client reads when there is no room for it.
@@ -48,9 +50,37 @@ func (l *gateListener) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		l.report(client)
-		conn.SetWriteDeadline(time.Now().Add(time.Second)) // a fresh socket's buffer takes it at once
-		io.WriteString(conn, full)
-		conn.Close()
+		if l.turning.Add(1) > maxTurning {
+			l.turning.Add(-1)
+			conn.Close()
+			continue
+		}
+		go func() {
+			defer l.turning.Add(-1)
+			turnAway(conn)
+		}()
+	}
+}
+
+// maxTurning bounds the clients that are being told that there is no room.
+const maxTurning = 100
+
+// turnAway answers a client that there is no room for. It waits a moment for the
+// request, since closing a connection with something unread in it takes the answer
+// back (RFC 9112, 9.6), and many clients are puzzled by one that comes unasked.
+func turnAway(conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	buf := make([]byte, 4<<10)
+	_, _ = conn.Read(buf)
+	if _, err := io.WriteString(conn, full); err != nil {
+		return
+	}
+	_ = closeWrite(conn)
+	for range 16 { // what more of the request comes, within the second
+		if _, err := conn.Read(buf); err != nil {
+			return
+		}
 	}
 }
 
