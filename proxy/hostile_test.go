@@ -183,3 +183,19 @@ func TestTruncatedField(t *testing.T) {
 	wantHeader(t, resp, headerMeta, "complete;bytes=0;truncated")
 	wantHeader(t, resp, headerTags, `noindex;src=x-robots-tag;scope="*"`)
 }
+
+func TestLongURL(t *testing.T) {
+	w := newWorld(t, options{})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, _ := v.get(t, "/"+strings.Repeat("a", 15<<10))
+		wantStatus(t, resp, 200)
+		resp, _ = v.get(t, "/private/"+strings.Repeat("a", 16<<10))
+		wantStatus(t, resp, 414)
+		wantHeader(t, resp, proxyStatus, "robotsgate;error=http_request_error")
+	})
+	for _, a := range w.arrived() {
+		if strings.Contains(a, "private") {
+			t.Error("it reached the origin")
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -59,6 +60,10 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	p.serve(w, r, target, refused)
 }
 
+// maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least,
+// and rules without number take their time with each of them.
+const maxURL = 16 << 10
+
 // unreadable returns what to answer when a request's target can't be read or
 // must not be asked for, nil if it is in order.
 func unreadable(r *http.Request, err error) *problem {
@@ -66,6 +71,9 @@ func unreadable(r *http.Request, err error) *problem {
 	// goproxy would open a tunnel of its own for CONNECT.
 	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), r.RequestURI == "*":
 		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied"}
+	case len(r.RequestURI) > maxURL:
+		return &problem{status: http.StatusRequestURITooLong, fault: "http_request_error",
+			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
 	case err != nil:
 		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
 	}
