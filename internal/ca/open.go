@@ -68,7 +68,8 @@ const (
 // passing reports whether err may be about files that are being replaced.
 func passing(err error) bool {
 	_, mismatch := errors.AsType[*mismatchError](err)
-	return mismatch || errors.Is(err, errNoPEM)
+	// The certificate may be gone between a look and a read: Renew removes it first.
+	return mismatch || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
 }
 
 // openOnce loads the authority; if a file is missing it makes that one and
