@@ -2,8 +2,11 @@ package policy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -203,6 +206,29 @@ func TestReason(t *testing.T) {
 	} {
 		if got := reason(test.ctx, test.err); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.err, got, test.want)
+		}
+	}
+}
+
+// What a refusal says of a failure helps whoever reads it, and tells nothing of
+// the network that the gate is in.
+func TestReasonOfNetwork(t *testing.T) {
+	dns := &net.DNSError{Err: "no such host", Name: "x.example", Server: "10.0.0.53:53", IsNotFound: true}
+	certificate := &tls.CertificateVerificationError{Err: errors.New("x509: signed by nobody")}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&net.OpError{Op: "dial", Err: dns}, "a redirect leads to a name that does not resolve"},
+		{fmt.Errorf("%w: %w", ErrParent, dns), "check egress.proxy"},
+		{fmt.Errorf("tls: %w", certificate), "egress.ca_file"},
+	} {
+		got := reason(t.Context(), test.err)
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%v: got %q, want %q in it", test.err, got, test.want)
+		}
+		if !errors.Is(test.err, ErrParent) && strings.Contains(got, "10.0.0.53") {
+			t.Errorf("%q names the resolver", got)
 		}
 	}
 }

@@ -44,11 +44,6 @@ func ProductToken(userAgent string) string {
 	return versioned
 }
 
-// ValidToken reports whether s may be configured as a product token.
-func ValidToken(s string) bool {
-	return s != "" && tokenLen(s) == len(s)
-}
-
 // commentLen returns the length of the comment that s begins with. Comments nest,
 // a backslash quotes (RFC 9110, 5.6.5), and one that is not closed goes on to the end.
 func commentLen(s string) int {

@@ -199,3 +199,28 @@ func TestLongURL(t *testing.T) {
 		}
 	}
 }
+
+// A method's case makes it another one to net/http, but not to every server.
+func TestMethodsInLowerCase(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, method := range []string{"trace", "Trace", "connect"} {
+		if got := statusOf(w.raw(method + " " + w.http + "/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")); got != "405" {
+			t.Errorf("%s: got %s, want 405", method, got)
+		}
+	}
+	wantArrived(t, w)
+}
+
+// An origin can't keep its page from being read by calling its type a matter of
+// the next hop.
+func TestConnectionNamesContentType(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Connection", "Content-Type, X-Robots-Tag")
+		rw.Header().Set("Content-Type", "text/html")
+		rw.Header().Set("X-Robots-Tag", "nofollow")
+		io.WriteString(rw, taggedPage)
+	}})
+	resp, _ := w.get(w.http + "/")
+	wantHeader(t, resp, headerMeta, "complete;bytes=")
+	wantHeader(t, resp, headerTags, wantTags)
+}
