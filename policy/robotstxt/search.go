@@ -17,7 +17,9 @@ func (c *candidate) search(rules []rule, path string) {
 	lo, hi := 0, len(rules)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if f.literal(&rules[mid]) <= path {
+		r := &rules[mid]
+		// Most patterns are told apart from path before their first wildcard.
+		if p := f.pattern(r); p <= path || r.size&wild != 0 && p[:literalLen(p)] <= path {
 			lo = mid + 1
 		} else {
 			hi = mid
