@@ -15,20 +15,22 @@ type candidate struct {
 func (c *candidate) search(rules []rule, path string) {
 	f := c.file
 	lo, hi := 0, len(rules)
+	before, after := 0, 0 // octets that path shares with rules[lo-1] and rules[hi]
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		r := &rules[mid]
-		// Most patterns are told apart from path before their first wildcard.
-		if p := f.pattern(r); p <= path || r.size&wild != 0 && p[:literalLen(p)] <= path {
-			lo = mid + 1
+		pattern := f.pattern(&rules[mid])
+		n := min(before, after)
+		for n < len(pattern) && n < len(path) && pattern[n] == path[n] {
+			n++
+		}
+		// A wildcard ends the literal beginning: in normal form the path has none.
+		if n == len(pattern) || pattern[n] == '*' || pattern[n] == '$' || n < len(path) && pattern[n] < path[n] {
+			lo, before = mid+1, n
 		} else {
-			hi = mid
+			hi, after = mid, n
 		}
 	}
-	if lo == 0 {
-		return
-	}
-	common := commonPrefix(f.literal(&rules[lo-1]), path)
+	common := before
 	for end := lo; end > 0; {
 		last := &rules[end-1]
 		literal := f.literalLen(last)
@@ -69,14 +71,4 @@ func (c *candidate) consider(r *rule, literal int, path string) bool {
 	}
 	c.rule, c.rank = r, rank
 	return true
-}
-
-func commonPrefix(a, b string) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }

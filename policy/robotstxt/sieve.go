@@ -1,7 +1,6 @@
 package robotstxt
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 	"strings"
@@ -37,18 +36,13 @@ const (
 // gramSeed is random so that no site can choose grams that fall into one slot.
 var gramSeed = rand.Uint32() | 1
 
-func hashGram(gram string) uint32 {
-	var b [maxGram]byte
-	copy(b[:], gram)
-	return (binary.LittleEndian.Uint32(b[:]) + uint32(len(gram))) * gramSeed
-}
-
-func hashGram4(gram string) uint32 {
-	return (uint32(gram[0]) | uint32(gram[1])<<8 | uint32(gram[2])<<16 | uint32(gram[3])<<24 + maxGram) * gramSeed
+// hashGram hashes the last size of four octets, the first of which are the lowest.
+func hashGram(octets uint32, size int) uint32 {
+	return (octets>>(32-8*size) + uint32(size)) * gramSeed
 }
 
 // slot and tag are the two parts of a hash.
-func (v *sieve) slot(hash uint32) uint32 { return v.table + hash>>(32-v.bits) }
+func (v *sieve) slot(hash uint32) uint32 { return hash >> (32 - v.bits) }
 func (v *sieve) tag(hash uint32) uint32  { return hash << v.bits >> linkBits }
 
 // sift makes a sieve of rules[start:end], which have the same literal beginning and
@@ -69,8 +63,8 @@ func (x *indexer) sift(rules []rule, start, end int) {
 		tag := uint32(0)
 		if hash, size, ok := v.lightest(f.pattern(r)[f.literalLen(r):], x.loads); ok {
 			v.sizes |= 1 << size
-			x.loads[v.slot(hash)-v.table]++
-			chain = &f.sifted[v.slot(hash)]
+			x.loads[v.slot(hash)]++
+			chain = &f.sifted[v.table+v.slot(hash)]
 			tag = v.tag(hash)
 		}
 		r.up = *chain // which so descends by rank
@@ -93,9 +87,14 @@ func (v *sieve) lightest(rest string, loads []uint8) (hash uint32, size int, ok 
 	}
 	least := uint8(maxChain)
 	for segment := range strings.SplitSeq(rest, "*") {
-		for i := size; i <= len(segment); i++ {
-			h := hashGram(segment[i-size : i])
-			if load := loads[v.slot(h)-v.table]; load < least {
+		octets := uint32(0)
+		for i := range len(segment) {
+			octets = octets>>8 | uint32(segment[i])<<24
+			if i+1 < size {
+				continue
+			}
+			h := hashGram(octets, size)
+			if load := loads[v.slot(h)]; load < least {
 				hash, least, ok = h, load, true
 			}
 		}
@@ -113,40 +112,39 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 		link = r.up
 	}
 	tail := path[literal:]
-	if v.sizes&(1<<maxGram) != 0 {
-		for i := maxGram; i <= len(tail); i++ {
-			gram := tail[i-maxGram : i]
-			hash := hashGram4(gram)
-			if link := c.file.sifted[v.slot(hash)]; link != 0 {
-				c.follow(link, v.tag(hash), gram, i, rules, literal, path)
-			}
-		}
-	}
-	for size := 2; size < maxGram; size++ {
+	table := c.file.sifted[v.table:][:1<<v.bits]
+	for size := 2; size <= maxGram; size++ {
 		if v.sizes&(1<<size) == 0 {
 			continue
 		}
-		for i := size; i <= len(tail); i++ {
-			gram := tail[i-size : i]
-			hash := hashGram(gram)
-			if link := c.file.sifted[v.slot(hash)]; link != 0 {
-				c.follow(link, v.tag(hash), gram, i, rules, literal, path)
+		octets := uint32(0)
+		for i := range len(tail) {
+			octets = octets>>8 | uint32(tail[i])<<24
+			if i+1 < size {
+				continue
+			}
+			hash := hashGram(octets, size)
+			for link := table[v.slot(hash)]; link != 0; link = rules[link&linkMask-1].up {
+				if link>>linkBits == v.tag(hash) {
+					c.follow(link, v.tag(hash), i+1-size, size, rules, literal, path)
+					break
+				}
 			}
 		}
 	}
 }
 
-// follow looks at the rules of a chain that were put under gram, which in path
-// ends end octets after the literal beginning. Rules that the same gram has led to
-// before are not looked at again.
-func (c *candidate) follow(link, tag uint32, gram string, end int, rules []rule, literal int, path string) {
-	for known := false; link != 0; {
+// follow looks at the rules of a chain that were put under the gram at path[at:],
+// after the literal beginning. Rules that the same gram has led to before are not
+// looked at again.
+func (c *candidate) follow(link, tag uint32, at, size int, rules []rule, literal int, path string) {
+	tail := path[literal:]
+	if strings.Index(tail, tail[at:][:size]) != at {
+		return
+	}
+	for link != 0 {
 		r := &rules[link&linkMask-1]
 		if link>>linkBits == tag {
-			if !known && strings.Index(path[literal:], gram) != end-len(gram) {
-				return
-			}
-			known = true
 			c.consider(r, literal, path)
 		}
 		link = r.up
