@@ -84,6 +84,14 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
+// reset breaks the connection off: the other end reads an error, not an end.
+func (c *clientConn) reset() {
+	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
 // CloseWrite ends our half of the connection, which tells a tunnel's client
 // that the other end has nothing more to say.
 func (c *clientConn) CloseWrite() error {
@@ -93,7 +101,7 @@ func (c *clientConn) CloseWrite() error {
 	return closeWrite(c.Conn)
 }
 
-func closeWrite(c net.Conn) error {
+func closeWrite(c io.Closer) error {
 	if w, ok := c.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}

@@ -164,37 +164,37 @@ func (p *Proxy) ownConfig() *tls.Config {
 func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target policy.Target) {
 	x := p.newExchange(r)
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
-	out := &recorder{ResponseWriter: w, open: &p.open}
-	defer p.finish(x, r, out)
+	x.out = p.newRecorder(w)
+	defer p.finish(x, r)
 
 	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
 	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name
 	if pr := p.admit(r, ask.Crawler); pr != nil {
-		pr.write(out, r, x)
+		pr.write(x.out, r, x)
 		return
 	}
 	if pr := p.decide(x, r.Context(), ask, p.Engine.DecideHost); pr != nil {
-		pr.write(out, r, x)
+		pr.write(x.out, r, x)
 		return
 	}
 	host, port, _ := net.SplitHostPort(target.Address())
 	origin, err := p.Upstream.Dial(r.Context(), host, port)
 	if err != nil {
-		failure(x, err).write(out, r, x)
+		failure(x, err).write(x.out, r, x)
 		return
 	}
 	defer origin.Close()
-	client, err := accept(out)
+	client, err := accept(x.out)
 	if err != nil {
 		x.Error = err.Error()
 		return
 	}
-	out.status = http.StatusOK
+	x.out.status = http.StatusOK
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := relay{idle: p.Limits.IdleTimeout}
-	out.bytes = tunnel.between(client, origin)
+	x.out.bytes = tunnel.between(client, origin)
 }
 
 var errNoRequest = errors.New("the client sent nothing through its tunnel")

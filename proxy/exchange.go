@@ -1,13 +1,10 @@
 package proxy
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -45,7 +42,6 @@ type Exchange struct {
 
 	target  policy.Target
 	out     *recorder
-	control *http.ResponseController
 	upgrade bool // it asks for a WebSocket
 	aborted bool // the response broke off: so must the connection
 }
@@ -58,19 +54,20 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 // target is where the request goes, unless refused says why that can't be told.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Target, refused *problem) {
 	x := p.newExchange(r)
-	out := &recorder{ResponseWriter: w, open: &p.open}
-	defer p.finish(x, r, out)
+	x.out = p.newRecorder(w)
+	defer p.finish(x, r)
 	if refused != nil {
 		x.URL = asked(r)
-		refused.write(out, r, x)
+		refused.write(x.out, r, x)
 		return
 	}
-	x.target, x.URL, x.out, x.control = target, target.String(), out, http.NewResponseController(w)
+	x.target, x.URL = target, target.String()
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	// From here on nothing reads what the client sent as the URL and the Host.
 	r.URL, r.Host = target.URL(), target.Host
-	p.pipeline.ServeHTTP(out, r)
+	p.pipeline.ServeHTTP(x.out, r)
 	if x.aborted {
+		breakOff(r)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -108,8 +105,8 @@ func (p *Proxy) newExchange(r *http.Request) *Exchange {
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or
 // its connection where the answer has begun, but never the process.
-func (p *Proxy) finish(x *Exchange, r *http.Request, w *recorder) {
-	cause := recover()
+func (p *Proxy) finish(x *Exchange, r *http.Request) {
+	w, cause := x.out, recover()
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
 		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
@@ -119,6 +116,9 @@ func (p *Proxy) finish(x *Exchange, r *http.Request, w *recorder) {
 		}
 	}
 	w.closeHijacked()
+	if w.upload != nil {
+		w.upload.patience.stop()
+	}
 	x.Status, x.Bytes = w.status, w.bytes
 	x.Duration = time.Since(x.Start)
 	p.Done(x)
@@ -127,63 +127,17 @@ func (p *Proxy) finish(x *Exchange, r *http.Request, w *recorder) {
 	}
 }
 
+// breakOff ends a client's connection in a way that HTTP/1.0 understands: where the
+// end of the connection is that of the response, an orderly end would make it look
+// complete. In TLS it is the connection underneath that has to go, before crypto/tls
+// says goodbye in order.
+func breakOff(r *http.Request) {
+	if c := clientOf(r); c != nil && r.ProtoMajor == 1 && !r.ProtoAtLeast(1, 1) {
+		c.reset()
+	}
+}
+
 func isAbort(cause any) bool {
 	err, ok := cause.(error)
 	return ok && errors.Is(err, http.ErrAbortHandler)
-}
-
-// A recorder passes a response on to the client and takes down what it was. It
-// has no ReadFrom on purpose: io.Copy would use it, at the cost of one more
-// write for every small body.
-type recorder struct {
-	http.ResponseWriter
-	open     *openConns
-	hijacked net.Conn
-	wrote    bool
-	status   int
-	bytes    int64
-}
-
-// Unwrap is for http.ResponseController.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *recorder) WriteHeader(status int) {
-	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		w.wrote, w.status = true, status
-		if h := w.Header(); len(h["Content-Type"]) == 0 {
-			h["Content-Type"] = nil // keeps net/http from guessing one
-		}
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
-	if !w.wrote {
-		w.WriteHeader(http.StatusOK)
-	}
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Flush sends what is buffered.
-func (w *recorder) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
-
-// Hijack hands out the connection, which is closed when the exchange ends:
-// goproxy leaves it open.
-func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
-	}
-	w.hijacked = conn
-	w.open.add(conn)
-	return conn, rw, nil
-}
-
-func (w *recorder) closeHijacked() {
-	if w.hijacked != nil {
-		w.hijacked.Close()
-		w.open.remove(w.hijacked)
-	}
 }

@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -38,8 +39,11 @@ type Options struct {
 	Tags       Tags
 	Remembered *policy.Remembered // tags of pages seen before
 	Limits     Limits
-	Log        *slog.Logger
-	Done       func(*Exchange) // told of every request when it is over; may be nil
+	// OriginSilence is how long an origin may send nothing in the middle of a
+	// response; 0 is 15 minutes, after which Squid gives up too.
+	OriginSilence time.Duration
+	Log           *slog.Logger
+	Done          func(*Exchange) // told of every request when it is over; may be nil
 }
 
 // Tags says how far pages are read for their robots rules.
@@ -80,6 +84,7 @@ func New(o Options) *Proxy {
 	if o.Done == nil {
 		o.Done = func(*Exchange) {}
 	}
+	o.OriginSilence = cmp.Or(o.OriginSilence, 15*time.Minute)
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}}
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,

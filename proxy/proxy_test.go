@@ -526,13 +526,13 @@ func TestWholeBodyEndsAfterClose(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "http://origin.example/", below)
 	r.ContentLength = 4
-	prepare(r)
+	body := newUpload(r, http.NewResponseController(httptest.NewRecorder()), time.Minute)
 	buf := make([]byte, 100)
-	if n, err := r.Body.Read(buf); n != 4 || err != nil {
+	if n, err := body.Read(buf); n != 4 || err != nil {
 		t.Fatalf("got %d bytes, %v", n, err)
 	}
 	below.Close()
-	if n, err := r.Body.Read(buf); n != 0 || err != io.EOF {
+	if n, err := body.Read(buf); n != 0 || err != io.EOF {
 		t.Errorf("after the end: got %d bytes, %v, want EOF", n, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,7 +65,14 @@ func failure(x *Exchange, err error) *problem {
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
+	broke := x.out.upload.broke()
 	switch {
+	case errors.Is(broke, os.ErrDeadlineExceeded):
+		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", true
+		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
+	case broke != nil:
+		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", true
+		p.detail = "The request's body was not understood: " + innermost(broke) + "."
 	case errors.Is(err, policy.ErrProhibited):
 		x.Decision = nil // there is nothing to decide about what may not be asked
 		why := innermost(err)
@@ -171,7 +179,7 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
 		return
 	}
-	_ = x.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
+	_ = x.out.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 }
 

@@ -1,12 +1,8 @@
 package proxy
 
 import (
-	"errors"
 	"io"
-	"net"
-	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -15,17 +11,26 @@ import (
 const afterHalf = time.Minute
 
 // A relay carries the bytes of a tunnel both ways. It ends when both sides have,
-// when one breaks off, or when neither has said anything for as long as idle: a
-// client that vanishes without a word would else hold its tunnel for ever.
+// when one breaks off, or when neither has taken or said anything for as long as
+// idle: a client that vanishes without a word would else hold its tunnel for ever.
 type relay struct {
-	idle time.Duration
-	last atomic.Int64 // when a byte was last carried, in Unix nanoseconds
-	half atomic.Bool  // one side has ended
+	idle     time.Duration
+	together bool // the end of one side is that of both
+
+	vigil *vigil
+	end   func()
 }
 
-// between carries until the end. It returns the bytes sent to the client.
-func (r *relay) between(client, origin net.Conn) (down int64) {
-	r.last.Store(time.Now().UnixNano())
+// between carries until the end, and closes both. It returns the bytes sent to the
+// client.
+func (r *relay) between(client, origin io.ReadWriteCloser) (down int64) {
+	r.end = func() {
+		client.Close()
+		origin.Close()
+	}
+	defer r.end()
+	r.vigil = keepVigil(r.idle, r.end)
+	defer r.vigil.stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { r.carry(origin, client) })
 	down = r.carry(client, origin)
@@ -35,50 +40,36 @@ func (r *relay) between(client, origin net.Conn) (down int64) {
 
 // carry copies one way. The end of that leaves the other way open; when it breaks
 // off both connections are closed, since the side that is left may never speak.
-func (r *relay) carry(to, from net.Conn) int64 {
+func (r *relay) carry(to, from io.ReadWriteCloser) int64 {
 	n, err := r.copy(to, from)
-	if err != nil {
-		to.Close()
-		from.Close()
+	if err != nil || r.together {
+		r.end()
 		return n
 	}
-	r.half.Store(true)
-	// Who waits for the other side now waits with less patience.
-	_ = to.SetReadDeadline(time.Now().Add(r.patience()))
+	r.vigil.shorten(afterHalf)
 	closeWrite(to)
 	return n
 }
 
-func (r *relay) copy(to, from net.Conn) (n int64, err error) {
+func (r *relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	for {
-		patience := r.patience()
-		_ = from.SetReadDeadline(time.Now().Add(patience))
 		got, err := from.Read(buf[:])
 		if got > 0 {
-			r.last.Store(time.Now().UnixNano())
-			_ = to.SetWriteDeadline(time.Now().Add(patience))
+			r.vigil.heard()
 			written, werr := to.Write(buf[:got])
 			n += int64(written)
 			if werr != nil {
 				return n, werr
 			}
+			r.vigil.heard()
 		}
 		switch {
 		case err == io.EOF:
 			return n, nil
-		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, r.last.Load())) < patience:
-			// The other way is busy.
 		case err != nil:
 			return n, err
 		}
 	}
-}
-
-func (r *relay) patience() time.Duration {
-	if r.half.Load() {
-		return min(r.idle, afterHalf)
-	}
-	return r.idle
 }

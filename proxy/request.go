@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -18,6 +17,7 @@ import (
 
 // serveOuter receives what clients send to the gate's own address.
 func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
+	p.boundBody(w, r)
 	switch {
 	case r.Method == http.MethodConnect:
 		p.connect(w, r)
@@ -33,6 +33,7 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 // serveInner receives what clients send through their tunnels. CONNECT, SNI and
 // Host must name one origin: else a client could have one judged and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
+	p.boundBody(w, r)
 	t := r.Context().Value(tunnelKey{}).(*tunnel)
 	scheme := "http"
 	if r.TLS != nil {
@@ -58,6 +59,14 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 			detail: "CONNECT, the TLS server name and Host do not name the same host."}
 	}
 	p.serve(w, r, target, refused)
+}
+
+// boundBody sees to it that a body which nobody reads holds nothing for ever:
+// net/http looks for its end before it sends an answer.
+func (p *Proxy) boundBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(p.Limits.IdleTimeout))
+	}
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least,
@@ -96,6 +105,10 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 		return p.robotsTxt(r, x)
 	}
 	x.upgrade = prepare(r)
+	if r.ContentLength != 0 {
+		x.out.upload = newUpload(r, x.out.control, p.Limits.IdleTimeout)
+		r.Body = x.out.upload
+	}
 	return nil
 }
 
@@ -144,30 +157,8 @@ func prepare(r *http.Request) (upgrade bool) {
 		// length, and does not repeat the request when a kept connection was gone.
 		r.Body = http.NoBody
 	}
-	if r.ContentLength > 0 {
-		r.Body = &whole{r.Body, r.ContentLength}
-	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
 	return upgrade
-}
-
-// A whole body of known length ends where it should, even if it has been closed
-// meanwhile: net/http closes a request's body when the response begins, while
-// Transport may just be looking whether there is more of it, and would give up
-// the response if it could not (ErrBodyReadAfterClose). Full duplex is no way
-// out: then rests of bodies are read as requests (golang/go#68560).
-type whole struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *whole) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
 }
 
 // rerouting are headers by which some servers replace the path or the host that

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	dropTrailer(resp.Trailer)
 	delete(resp.Header, "Alt-Svc") // it leads around the gate
 
-	body := &stream{body: resp.Body, x: x, resp: resp}
+	body := &stream{body: resp.Body, x: x, resp: resp, silence: p.OriginSilence}
 	if x.Head.Why = p.unread(r, resp, contentType); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {
@@ -99,15 +100,40 @@ func strange(x *Exchange, resp *http.Response) bool {
 	}
 }
 
-// switchProtocols annotates a WebSocket's handshake. Its body is the
-// connection itself, which goproxy relays.
+// switchProtocols annotates a WebSocket's handshake. Connection and Upgrade are
+// not among the headers that goproxy sees, since it would carry the tunnel with no
+// limit to its silence; the recorder adds them.
 func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag.Tags) {
-	upgrade := resp.Header["Upgrade"]
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
-	resp.Header["Connection"], resp.Header["Upgrade"] = []string{"Upgrade"}, upgrade
+	delete(resp.Header, "Alt-Svc")
 	x.Tags, x.Head = tags.For(x.Decision.Tokens...), Head{State: "skipped", Why: "status"}
 	annotate(resp.Header, x)
+	resp.Body = &switched{ReadCloser: resp.Body, x: x, idle: p.Limits.IdleTimeout}
+}
+
+// A switched body is the connection to the origin after a handshake.
+type switched struct {
+	io.ReadCloser
+	x    *Exchange
+	idle time.Duration
+}
+
+// WriteTo carries what the two say until either closes its side. It is what io.Copy
+// calls when the handshake has been answered.
+func (s *switched) WriteTo(io.Writer) (int64, error) {
+	origin, ok := s.ReadCloser.(io.ReadWriteCloser)
+	if !ok {
+		return 0, errors.New("the origin's connection can't be written to")
+	}
+	conn, rw, err := s.x.out.Hijack()
+	if err != nil {
+		return 0, err
+	}
+	tunnel := relay{idle: s.idle, together: true}
+	n := tunnel.between(buffered(conn, rw.Reader), origin)
+	s.x.out.bytes = n
+	return n, nil
 }
 
 // unread says why a response has no head to read, "" if it has one.

@@ -1,22 +1,30 @@
 package proxy
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
 
 // A stream is a response's body on its way to the client.
 type stream struct {
-	body io.ReadCloser
-	x    *Exchange
-	resp *http.Response
+	body    io.ReadCloser
+	x       *Exchange
+	resp    *http.Response
+	silence time.Duration // how long the origin may be silent
+	vigil   *vigil        // over that; nil until there is something to wait for
 }
 
 func (s *stream) Read(p []byte) (int, error) {
+	s.vigil.heard() // what counts is how long it is waited for
 	n, err := s.body.Read(p)
-	s.ended(err)
+	if err != nil {
+		s.ended(err)
+	}
 	return n, err
 }
 
@@ -25,13 +33,17 @@ func (s *stream) Close() error { return s.body.Close() }
 // ended notes how a body ends. One that breaks off must not look complete to
 // the client, whose connection is therefore broken off too.
 func (s *stream) ended(err error) {
+	silent := s.vigil.stop()
 	switch {
 	case err == io.EOF:
 		dropTrailer(s.resp.Trailer) // known only now
-	case err != nil:
-		s.x.aborted = true
+		return
+	case silent:
+		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.silence)
+	default:
 		s.x.Error = "the response broke off: " + err.Error()
 	}
+	s.x.aborted = true
 }
 
 // dropTrailer removes what a trailer must not say: what frames or routes a
@@ -51,6 +63,7 @@ var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
+	defer func() { s.vigil.stop() }()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf[:])
 	for {
@@ -59,6 +72,9 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 			written += int64(m)
 			if werr != nil {
 				s.x.Error = "the client left"
+				if errors.Is(werr, os.ErrDeadlineExceeded) {
+					s.x.Error = "the client does not read its response"
+				}
 				return written, werr
 			}
 			// The end of the response flushes too; and of a full buffer net/http
@@ -85,8 +101,9 @@ const headPatience = 10 * time.Millisecond
 // first reads the beginning of the body, and flushes the head meanwhile if it
 // has to wait. Not under an upload in HTTP/1.1, whose rest net/http throws away
 // once the response has begun.
-func (s *stream) first(p []byte) (int, error) {
+func (s *stream) first(p []byte) (n int, err error) {
 	if r := s.resp.Request; r.ProtoMajor == 1 && r.ContentLength != 0 {
+		s.watch()
 		return s.Read(p)
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
@@ -95,14 +112,26 @@ func (s *stream) first(p []byte) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
-			_ = s.x.control.Flush() // a client that has left is noticed elsewhere
+			_ = s.x.out.control.Flush() // a client that has left is noticed elsewhere
+			s.watch()
 		}
 	})
-	defer func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		came = true
-	}()
-	return s.Read(p)
+	n, err = s.body.Read(p)
+	timer.Stop()
+	mu.Lock()
+	defer mu.Unlock()
+	came = true
+	if err != nil {
+		s.ended(err)
+	} else {
+		s.watch() // more is to come
+	}
+	return n, err
+}
+
+// watch begins to count the origin's silence.
+func (s *stream) watch() {
+	if s.vigil == nil {
+		s.vigil = keepVigil(s.silence, func() { s.body.Close() })
+	}
 }

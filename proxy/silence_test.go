@@ -1,0 +1,291 @@
+package proxy
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const short = 200 * time.Millisecond
+
+func idleAfter(d time.Duration) func(*Options) {
+	return func(o *Options) { o.Limits.IdleTimeout, o.OriginSilence = d, d }
+}
+
+// A client that stops in the middle of its body is answered, and holds neither the
+// gate nor the origin.
+func TestUploadStalls(t *testing.T) {
+	ended := make(chan error, 10)
+	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		ended <- err
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		body, rest := io.Pipe()
+		defer rest.Close()
+		go rest.Write([]byte("the beginning"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/up", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("User-Agent", "ExampleBot/1.0")
+		resp, err := v.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		wantStatus(t, resp, 408)
+		wantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_request_error")
+		if receive(t, ended, "the end of the upload") == nil {
+			t.Error("the origin took it for complete")
+		}
+	})
+}
+
+// The same where nobody reads the body: net/http wants its end before it answers.
+func TestUnreadBodyStalls(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) {
+		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = short, short
+	}})
+	for target, want := range map[string]string{
+		w.http + "/private/": "403",
+		w.http + "/%":        "400",
+		"/":                  "405", // the gate's own page
+	} {
+		answer := w.raw("POST " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\nContent-Length: 100\r\n\r\nthe beginning")
+		if got := statusOf(answer); got != want {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+}
+
+// A client that does not read its response is cut off.
+func TestResponseNotRead(t *testing.T) {
+	ended := make(chan struct{}, 10)
+	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
+		defer func() { ended <- struct{}{} }()
+		for buf := make([]byte, 64<<10); ; {
+			if _, err := rw.Write(buf); err != nil {
+				return
+			}
+		}
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.origin+"/endless", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := v.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		receive(t, ended, "the end of the response")
+		if x := w.next(t); x.Error != "the client does not read its response" && x.Error != "the client left" {
+			t.Errorf("recorded as %q", x.Error)
+		}
+	})
+}
+
+// An origin that stops in the middle of its response is cut off, and the response
+// does not look complete.
+func TestOriginFallsSilent(t *testing.T) {
+	for _, length := range []string{"", "100"} {
+		ended := make(chan struct{}, 10)
+		w := newWorld(t, options{gate: func(o *Options) { o.OriginSilence = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+			if length != "" {
+				rw.Header().Set("Content-Length", length)
+			}
+			io.WriteString(rw, "the beginning")
+			http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			ended <- struct{}{}
+		}})
+		w.ways(t, func(t *testing.T, v way) {
+			resp, err := v.client.Get(v.origin + "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); err == nil || string(body) != "the beginning" {
+				t.Errorf("the client read %q, %v", body, err)
+			}
+			receive(t, ended, "the end at the origin")
+			if x := w.next(t); !strings.HasPrefix(x.Error, "the origin was silent for") {
+				t.Errorf("recorded as %q", x.Error)
+			}
+		})
+	}
+}
+
+// What the client's patience has been spent on is forgotten when its body has been
+// read, and when the origin has answered before: net/http goes on reading under the
+// same deadline, and would take silence for a client that has left.
+func TestPatienceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(http.MethodPost, "http://origin.example/", strings.NewReader("four"))
+		u := newUpload(r, http.NewResponseController(d), time.Minute)
+		buf := make([]byte, 2)
+		u.Read(buf)
+		if got := time.Until(d.read); got != time.Minute {
+			t.Errorf("in the middle: the deadline is in %v", got)
+		}
+		time.Sleep(50 * time.Second)
+		u.Read(buf)
+		if !d.read.IsZero() {
+			t.Errorf("after the end: the deadline is in %v", time.Until(d.read))
+		}
+
+		r = httptest.NewRequest(http.MethodPost, "http://origin.example/", strings.NewReader("four"))
+		u = newUpload(r, http.NewResponseController(d), time.Minute)
+		u.Read(buf)
+		out := &recorder{ResponseWriter: d, control: http.NewResponseController(d), idle: time.Minute, upload: u}
+		out.Write(make([]byte, headBuffer))
+		if d.read.IsZero() {
+			t.Error("before the head is sent, nothing bounds the rest of the body")
+		}
+		out.Write(make([]byte, 1))
+		if !d.read.IsZero() {
+			t.Error("the head has been sent, and the deadline is still there")
+		}
+		if got := time.Until(d.write); got != time.Minute {
+			t.Errorf("the client has %v to read", got)
+		}
+		u.patience.stop()
+		d.read = time.Unix(1, 0)
+		u.Read(buf)
+		if d.read != time.Unix(1, 0) {
+			t.Error("Transport has moved the deadline of a connection that is net/http's again")
+		}
+	})
+}
+
+// deadlines takes down what is set.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
+
+// A body whose framing goes wrong is the client's fault, not the origin's.
+func TestMalformedChunk(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }})
+	head := "Host: " + host(w.https) + "\r\nUser-Agent: ExampleBot\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\nxyz\r\n"
+	for name, answer := range map[string]string{
+		"http":  w.raw("POST " + w.http + "/up HTTP/1.1\r\n" + head),
+		"https": w.secure(host(w.https), "127.0.0.1", "POST /up HTTP/1.1\r\n"+head),
+	} {
+		if statusOf(answer) != "400" || !strings.Contains(answer, "\r\nConnection: close\r\n") {
+			t.Errorf("%s: got %s", name, answer)
+		}
+	}
+}
+
+// The end of the connection is the end of a response in HTTP/1.0: one that breaks
+// off must not end in order.
+func TestTruncatedForHTTP10(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		io.WriteString(rw, "the beginning")
+		http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	}})
+	request := " HTTP/1.0\r\nHost: " + host(w.https) + "\r\nUser-Agent: ExampleBot\r\n\r\n"
+	for name, dial := range map[string]func() net.Conn{
+		"http": func() net.Conn {
+			conn := w.dial()
+			io.WriteString(conn, "GET "+w.http+"/"+request)
+			return conn
+		},
+		"https": func() net.Conn {
+			conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			io.WriteString(conn, "GET /"+request)
+			return conn
+		},
+	} {
+		conn := dial()
+		conn.SetDeadline(time.Now().Add(patience))
+		answer, err := io.ReadAll(conn)
+		if conn.Close(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: the connection ended with %v after %q", name, err, answer)
+		}
+	}
+}
+
+// A WebSocket in which neither side speaks ends; one that breaks off ends at once.
+func TestSilentWebSocket(t *testing.T) {
+	ended := make(chan error, 1)
+	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
+		conn, buf, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\nAlt-Svc: h3=\":443\"\r\nContent-Type: text/event-stream\r\n\r\n")
+		_, err = io.Copy(io.Discard, buf)
+		ended <- cmp.Or(err, io.EOF)
+	}})
+	conn := w.dial()
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUser-Agent: ExampleBot\r\n\r\nhello", w.http)
+	conn.SetDeadline(time.Now().Add(patience))
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, resp, 101)
+	wantHeader(t, resp, "Upgrade", "websocket")
+	wantHeader(t, resp, "Connection", "Upgrade")
+	wantHeader(t, resp, "Alt-Svc", "")
+	receive(t, ended, "the end at the origin")
+	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the client read %q, %v", rest, err)
+	}
+}
+
+func TestVigil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at time.Duration
+		start := time.Now()
+		v := keepVigil(time.Minute, func() { at = time.Since(start) })
+		time.Sleep(50 * time.Second)
+		v.heard()
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		if at != 0 {
+			t.Errorf("ended after %v", at)
+		}
+		v.shorten(55 * time.Second)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if at != 105*time.Second || !v.stop() {
+			t.Errorf("ended after %v", at)
+		}
+
+		at = 0
+		v = keepVigil(time.Minute, func() { at = 1 })
+		if v.stop() {
+			t.Error("ended before its time")
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if at != 0 {
+			t.Error("ended after stop")
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A vigil ends what has been silent for too long. It can be held over anything
+// that can be closed, deadlines or not.
+type vigil struct {
+	end   func()
+	start time.Time
+	last  atomic.Int64 // when something was heard, after start
+
+	mu       sync.Mutex
+	patience time.Duration
+	timer    *time.Timer
+	over     bool // nobody is to be ended any more
+	ended    bool
+}
+
+// keepVigil calls end, once, when nothing has been heard for as long as patience.
+func keepVigil(patience time.Duration, end func()) *vigil {
+	v := &vigil{end: end, start: time.Now(), patience: patience}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.timer = time.AfterFunc(patience, v.look)
+	return v
+}
+
+// heard tells of a sign of life. A nil vigil hears nothing.
+func (v *vigil) heard() {
+	if v != nil {
+		v.last.Store(int64(time.Since(v.start)))
+	}
+}
+
+// shorten makes it less patient.
+func (v *vigil) shorten(patience time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.over && patience < v.patience {
+		v.patience = patience
+		v.timer.Reset(v.left())
+	}
+}
+
+func (v *vigil) left() time.Duration {
+	return v.patience - (time.Since(v.start) - time.Duration(v.last.Load()))
+}
+
+func (v *vigil) look() {
+	v.mu.Lock()
+	if v.over {
+		v.mu.Unlock()
+		return
+	}
+	if left := v.left(); left > 0 {
+		v.timer.Reset(left)
+		v.mu.Unlock()
+		return
+	}
+	v.over, v.ended = true, true
+	v.mu.Unlock()
+	v.end()
+}
+
+// stop ends the vigil, and reports whether it was it that ended the other.
+func (v *vigil) stop() (ended bool) {
+	if v == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.over = true
+	v.timer.Stop()
+	return v.ended
+}
