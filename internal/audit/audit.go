@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -63,9 +62,9 @@ type Log struct {
 	keepNone bool // of the files that are full
 	log      *slog.Logger
 
-	mu   sync.Mutex
-	out  io.Writer
-	said time.Time
+	out   io.Writer
+	queue *queue
+	said  time.Time // the queue's
 }
 
 // Options say where records go, and what of them.
@@ -82,6 +81,7 @@ func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 		l.out = &lumberjack.Logger{Filename: o.File, MaxSize: maxFile, MaxBackups: o.Keep}
 		l.keepNone = o.Keep == 0
 	}
+	l.queue = newQueue(l.write)
 	return l
 }
 
@@ -108,8 +108,7 @@ func (l *Log) makeRoom(n int) error {
 	return errors.Join(file.Close(), os.Remove(file.Filename))
 }
 
-// Write writes down one request. A log that can't be written is reported once a
-// minute, and requests go on.
+// Write writes down one request, soon. It never waits.
 func (l *Log) Write(x *proxy.Exchange) {
 	if l == nil {
 		return
@@ -117,14 +116,22 @@ func (l *Log) Write(x *proxy.Exchange) {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false) // a URL's & can be searched for
-	err := enc.Encode(l.record(x))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil {
-		err = l.makeRoom(line.Len())
+	if err := enc.Encode(l.record(x)); err != nil {
+		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
+		return
 	}
+	l.queue.add(line.Bytes())
+}
+
+// write is the queue's. A log that can't be written is reported once a minute, and
+// requests go on.
+func (l *Log) write(lines []byte, lost int) {
+	err := l.makeRoom(len(lines))
 	if err == nil {
-		_, err = l.out.Write(line.Bytes())
+		_, err = l.out.Write(lines)
+	}
+	if lost > 0 {
+		l.log.Error("the audit log was too slow: records are lost; check log.audit, its disk, or who reads the pipe", "lost", lost)
 	}
 	if err != nil && time.Since(l.said) >= time.Minute {
 		l.said = time.Now()
@@ -132,10 +139,13 @@ func (l *Log) Write(x *proxy.Exchange) {
 	}
 }
 
-// Close closes the file.
+// Close writes what is left, and closes the file.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
+	}
+	if err := l.queue.close(); err != nil {
+		return err // whose file is in use
 	}
 	if c, ok := l.out.(*lumberjack.Logger); ok {
 		return c.Close()

@@ -53,7 +53,11 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler)).Write(&test.x)
+			l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+			l.Write(&test.x)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
 			var r Record
 			if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 				t.Fatal(err)
@@ -145,6 +149,7 @@ func TestUnwritable(t *testing.T) {
 		} {
 			time.Sleep(step.wait)
 			l.Write(&proxy.Exchange{})
+			synctest.Wait()
 			if got := strings.Count(said.String(), "no space left on device"); got != step.want {
 				t.Errorf("%d reports, want %d:\n%s", got, step.want, said.String())
 			}
@@ -152,6 +157,7 @@ func TestUnwritable(t *testing.T) {
 		if err := l.Check(); err == nil {
 			t.Error("Check finds nothing wrong")
 		}
+		l.Close()
 	})
 }
 
@@ -190,6 +196,41 @@ func TestRotation(t *testing.T) {
 			t.Errorf("keep %d: %d records in %d bytes, want 2", keep, n, len(data))
 		}
 	}
+}
+
+// A pipe takes nothing until it is read.
+type pipe struct {
+	reader chan struct{}
+	got    bytes.Buffer
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	<-p.reader
+	return p.got.Write(b)
+}
+
+// TestJam writes to a pipe that nobody reads: requests go on, what waits is bounded,
+// and what is lost is counted.
+func TestJam(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		out := &pipe{reader: make(chan struct{})}
+		l := New(Options{File: "-"}, out, slog.New(slog.NewTextHandler(&said, nil)))
+		long := &proxy.Exchange{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
+		for range 40 {
+			l.Write(long)
+			synctest.Wait()
+		}
+		if err := l.Close(); err == nil {
+			t.Error("Close says that all was written")
+		}
+		close(out.reader)
+		synctest.Wait()
+		// One is being written, and as many wait as there is room for.
+		if n := bytes.Count(out.got.Bytes(), []byte("\n")); n != 16 || !strings.Contains(said.String(), "lost=24") {
+			t.Errorf("%d records were written: %s", n, said.String())
+		}
+	})
 }
 
 // TestNoLog is a gate without an audit log.

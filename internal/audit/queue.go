@@ -1,0 +1,90 @@
+package audit
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// maxPending bounds the lines that wait for a disk or a pipe, in bytes.
+	maxPending = 16 << 20
+	// closeWait is how long Close waits for them to be written.
+	closeWait = 5 * time.Second
+)
+
+// A queue writes lines in the order in which they came, in a goroutine of its own:
+// a disk that hangs, or a pipe that nobody reads, must not hold up requests. What
+// comes while it is full is lost, and counted.
+type queue struct {
+	write func(lines []byte, lost int)
+	wake  chan struct{} // holds one
+	done  chan struct{} // closed when all is written
+
+	mu      sync.Mutex
+	pending []byte
+	lost    int
+	closed  bool
+}
+
+// newQueue passes on lines, at most maxPending bytes at a time, with the number of
+// those lost before them.
+func newQueue(write func(lines []byte, lost int)) *queue {
+	q := &queue{write: write, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go q.run()
+	return q
+}
+
+func (q *queue) add(line []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.pending)+len(line) > maxPending {
+		q.lost++
+		return
+	}
+	q.pending = append(q.pending, line...)
+	q.call()
+}
+
+func (q *queue) call() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it has been called
+	}
+}
+
+func (q *queue) run() {
+	defer close(q.done)
+	var spare []byte // two buffers take turns
+	for range q.wake {
+		q.mu.Lock()
+		lines, lost, closed := q.pending, q.lost, q.closed
+		q.pending, q.lost = spare[:0], 0
+		q.mu.Unlock()
+		if len(lines) > 0 || lost > 0 {
+			q.write(lines, lost)
+		}
+		if closed {
+			return
+		}
+		if spare = lines; cap(spare) > 1<<20 {
+			spare = nil // after a jam
+		}
+	}
+}
+
+var errJammed = errors.New("it takes nothing: the last records are lost")
+
+// close writes what is left.
+func (q *queue) close() error {
+	q.mu.Lock()
+	q.closed = true
+	q.call()
+	q.mu.Unlock()
+	select {
+	case <-q.done:
+		return nil
+	case <-time.After(closeWait):
+		return errJammed
+	}
+}
