@@ -72,7 +72,9 @@ func turnAway(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	buf := make([]byte, 4<<10)
-	_, _ = conn.Read(buf)
+	if n, _ := conn.Read(buf); n > 0 && buf[0] == recordTypeHandshake {
+		return // it would take words in clear for a broken TLS
+	}
 	if _, err := io.WriteString(conn, full); err != nil {
 		return
 	}

@@ -146,6 +146,10 @@ func TestMaxConnections(t *testing.T) {
 				if _, in := occupy(t, w); in {
 					t.Error("a fourth connection was let in")
 				}
+				// In TLS it is just closed: words in clear would look like a broken one.
+				if err := tls.Client(w.dial(), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"}).Handshake(); err == nil || strings.Contains(err.Error(), "does not look like a TLS") {
+					t.Errorf("the handshake of a fourth ended with %v", err)
+				}
 				for _, c := range held {
 					c.Close()
 				}
