@@ -228,7 +228,7 @@ func openCA(c *config.Config, dir string) (*ca.Authority, error) {
 // openStore returns the snapshots on disk, or in memory where another gate has
 // the disk's.
 func openStore(c *config.Config, dir string, log *slog.Logger) (policy.Store, error) {
-	d, err := store.Open(dir, log)
+	d, err := store.Open(dir, keeping(c.Robots), log)
 	if errors.Is(err, store.ErrInUse) {
 		log.Warn("another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
 		return store.NewMemory(int64(c.Robots.CacheBytes)), nil

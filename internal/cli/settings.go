@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/glob"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -159,6 +160,10 @@ func robots(r config.Robots) policy.Robots {
 		TooManyRequests: r.TooManyRequests, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
 		CacheBytes: int64(r.CacheBytes),
 	}
+}
+
+func keeping(r config.Robots) store.Limits {
+	return store.Limits{Keep: r.Keep, Bytes: int64(r.DiskBytes)}
 }
 
 func auditing(l config.Log) audit.Options {

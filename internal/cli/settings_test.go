@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/glob"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
@@ -28,13 +29,14 @@ type parts struct {
 	Crawlers  policy.Crawlers
 	Overrides []policy.Override
 	Robots    policy.Robots
+	Store     store.Limits
 	Audit     audit.Options
 	Admin     admin.Options
 }
 
 func partsOf(c *config.Config) parts {
 	e := engineConfig(c, nil, nil, nil, nil)
-	return parts{serving(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, auditing(c.Log), administration(c.Admin)}
+	return parts{serving(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, keeping(c.Robots), auditing(c.Log), administration(c.Admin)}
 }
 
 // arrives says where each key of the configuration must arrive, and nowhere else.
@@ -68,6 +70,8 @@ var arrives = map[string]string{
 	"robots.unreachable_status": "Proxy.UnreachableStatus",
 	"robots.user_agent":         "Robots.UserAgent",
 	"robots.cache_bytes":        "Robots.CacheBytes",
+	"robots.keep":               "Store.Keep",
+	"robots.disk_bytes":         "Store.Bytes",
 
 	"tags.html":           "Proxy.Tags.HTML",
 	"tags.max_head_bytes": "Proxy.Tags.MaxHeadBytes",
@@ -113,8 +117,6 @@ var notAPart = map[string]string{
 	"unknown_clients":                "only its default is supported",
 	"crawlers.login.user":            "logins are not supported",
 	"crawlers.login.password_bcrypt": "logins are not supported",
-	"robots.keep":                    "only its default is supported",
-	"robots.disk_bytes":              "only its default is supported",
 	"log.audit_required":             "only its default is supported",
 }
 

@@ -138,6 +138,12 @@ func (c *Config) checkRobots() {
 	if r.MaxRedirects < 0 || r.MaxRedirects > 20 {
 		s.mistake("robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
 	}
+	// The longest robots.txt must find room, or it is fetched again and again.
+	if room := r.DiskBytes / 8; r.MaxBytes > room && s.has("robots.disk_bytes") {
+		s.mistake("robots.disk_bytes", "%v is too little: at least eight times robots.max_bytes, %v", r.DiskBytes, r.MaxBytes)
+	} else if r.MaxBytes > room {
+		s.mistake("robots.max_bytes", "%v is too much: at most an eighth of robots.disk_bytes, %v", r.MaxBytes, r.DiskBytes)
+	}
 }
 
 func (c *Config) checkEgress() {

@@ -15,8 +15,6 @@ func (c *Config) checkSupported() {
 		value, only string
 	}{
 		{"unknown_clients", string(c.UnknownClients), string(d.UnknownClients)},
-		{"robots.keep", short(c.Robots.Keep), short(d.Robots.Keep)},
-		{"robots.disk_bytes", c.Robots.DiskBytes.String(), d.Robots.DiskBytes.String()},
 		{"log.audit_required", strconv.FormatBool(c.Log.AuditRequired), "false"},
 	} {
 		if k.value != k.only {

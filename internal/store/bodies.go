@@ -3,12 +3,16 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"robotsgate/policy"
 )
+
+// tempPrefix begins the names of files that are being written.
+const tempPrefix = ".new-"
 
 // bodies are files named by the SHA-256 of what they hold.
 type bodies struct{ dir string }
@@ -22,10 +26,14 @@ func newBodies(dir string) (*bodies, error) {
 
 // path spreads files over folders by the first byte of their digest.
 func (b *bodies) path(digest string) (string, error) {
-	if len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
+	if !isDigest(digest) {
 		return "", fmt.Errorf("%q is not a SHA-256", digest)
 	}
 	return filepath.Join(b.dir, digest[:2], digest), nil
+}
+
+func isDigest(name string) bool {
+	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 func (b *bodies) read(digest string) (string, error) {
@@ -57,7 +65,7 @@ func (b *bodies) write(digest, body string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -69,4 +77,15 @@ func (b *bodies) write(digest, body string) error {
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+func (b *bodies) remove(digest string) error {
+	path, err := b.path(digest)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -39,7 +39,7 @@ func filled(t *testing.T, dir string) (index []byte, records map[string]policy.R
 func usable(t *testing.T, dir string, records map[string]policy.Record) (left int, log string) {
 	t.Helper()
 	var b bytes.Buffer
-	d, err := Open(dir, slog.New(slog.NewTextHandler(&b, nil)))
+	d, err := Open(dir, ample, slog.New(slog.NewTextHandler(&b, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

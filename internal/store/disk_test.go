@@ -17,6 +17,9 @@ import (
 	"robotsgate/policy"
 )
 
+// ample limits are those of the default configuration.
+var ample = Limits{Keep: 8760 * time.Hour, Bytes: 10 << 30}
+
 // good is a record of an origin with this robots.txt.
 func good(body string) policy.Record {
 	s := &policy.Snapshot{
@@ -35,7 +38,7 @@ func failed(n int) policy.Record {
 func open(t *testing.T, dir string) (d *Disk, log *bytes.Buffer) {
 	t.Helper()
 	log = new(bytes.Buffer)
-	d, err := Open(dir, slog.New(slog.NewTextHandler(log, nil)))
+	d, err := Open(dir, ample, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,4 +231,9 @@ func noise(n int) []byte {
 		b[i] = byte(r.Uint32())
 	}
 	return b
+}
+
+// testLog shows what is said in a test that fails.
+func testLog(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }

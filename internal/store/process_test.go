@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // otherProcess saves without end, and says how far it has come.
 func otherProcess(dir string) {
-	d, err := Open(dir, slog.New(slog.DiscardHandler))
+	d, err := Open(dir, ample, slog.New(slog.DiscardHandler))
 	if errors.Is(err, ErrInUse) {
 		fmt.Println("in use")
 		return

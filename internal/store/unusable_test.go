@@ -18,7 +18,7 @@ func TestInUse(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := open(t, dir)
 	save(t, d, map[string]policy.Record{"https://a.example": failed(1)})
-	if _, err := Open(dir, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+	if _, err := Open(dir, ample, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want ErrInUse with the path", err)
 	}
 	d.Close()
@@ -63,7 +63,7 @@ func TestUnusable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			prepare(t, dir)
-			d, err := Open(dir, slog.New(slog.DiscardHandler))
+			d, err := Open(dir, ample, slog.New(slog.DiscardHandler))
 			if err == nil {
 				d.Close()
 				t.Fatal("no error")

@@ -1,0 +1,432 @@
+package store
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"robotsgate/policy"
+)
+
+// openFor returns a store with these limits; it is closed at the end of the test.
+func openFor(t *testing.T, dir string, limits Limits) *Disk {
+	t.Helper()
+	d, err := Open(dir, limits, testLog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// answered is a record of an origin that has just answered with a body.
+func answered(body string) policy.Record {
+	s := &policy.Snapshot{Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body)}
+	return policy.Record{Good: s, Last: s}
+}
+
+// down is rec after its origin has just failed.
+func down(rec policy.Record, status int) policy.Record {
+	rec.Last = &policy.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now()}
+	return rec
+}
+
+// robots is a body of so many bytes that no other n has.
+func robots(n, size int) string {
+	b := fmt.Sprintf("User-agent: *\nDisallow: /%d\n", n)
+	return b + strings.Repeat("#", size-len(b))
+}
+
+// onDisk returns what a folder takes: the blocks that its files and folders have,
+// and the bytes that they say they have.
+func onDisk(t *testing.T, dir string) (blocks, bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		blocks += info.Sys().(*syscall.Stat_t).Blocks * 512
+		bytes += info.Size()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blocks, bytes
+}
+
+// kept reports whether the bytes of a body are on disk.
+func (d *Disk) kept(body string) bool {
+	_, err := d.bodies.read(policy.Digest(body))
+	return err == nil
+}
+
+// sound compares everything that follows from records and history with them.
+func sound(t *testing.T, d *Disk) {
+	t.Helper()
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	names := map[string]uint32{}
+	seen, ended := map[string]bool{}, map[string]bool{}
+	used, err := walk(d.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used != d.used {
+		t.Errorf("the index holds %+v, and is thought to hold %+v", used, d.used)
+	}
+	d.db.View(func(tx *bbolt.Tx) error {
+		tx.Bucket(recordsBucket).ForEach(func(key, sealed []byte) error {
+			r, err := openRow(key, sealed)
+			if err != nil {
+				t.Error(err)
+			}
+			names[r.digest()]++
+			seen[string(stamped(r.newest(), key))] = true
+			return nil
+		})
+		tx.Bucket(historyBucket).ForEach(func(key, sealed []byte) error {
+			a, err := openAnswer(key, sealed)
+			if err != nil {
+				t.Error(err)
+			}
+			names[a.Snapshot.SHA256]++
+			ended[string(stamped(a.To, key))] = true
+			return nil
+		})
+		delete(names, "")
+		got := map[string]uint32{}
+		tx.Bucket(bodiesBucket).ForEach(func(key, sealed []byte) error {
+			n, err := openNaming(key, sealed)
+			digest := fmt.Sprintf("%x", key)
+			got[digest] = n.rows
+			path, _ := d.bodies.path(digest)
+			if info, statErr := os.Stat(path); err != nil || statErr != nil || info.Size() != n.size {
+				t.Errorf("%s: %d bytes, %v, %v", path, n.size, err, statErr)
+			}
+			return nil
+		})
+		if !maps.Equal(got, names) {
+			t.Errorf("counted names of bodies: got %v, want %v", got, names)
+		}
+		for bucket, want := range map[*bbolt.Bucket]map[string]bool{tx.Bucket(seenBucket): seen, tx.Bucket(endedBucket): ended} {
+			n := 0
+			bucket.ForEach(func(key, _ []byte) error {
+				n++
+				if !want[string(key)] {
+					t.Errorf("%q follows from nothing", key)
+				}
+				return nil
+			})
+			if n != len(want) {
+				t.Errorf("%d times for %d rows", n, len(want))
+			}
+		}
+		return nil
+	})
+	if files := bodyFiles(t, filepath.Dir(d.bodies.dir)); len(files) != len(names) {
+		t.Errorf("%d files for %d bodies", len(files), len(names))
+	}
+}
+
+// TestFlood of random hosts stays within bounds at any time, and what is left is
+// what came last.
+func TestFlood(t *testing.T) {
+	const most = 4 << 20
+	for name, record := range map[string]func(i int) policy.Record{
+		"of rules":    func(i int) policy.Record { return answered(robots(i, 1500)) },
+		"of failures": func(int) policy.Record { return down(policy.Record{}, 503) },
+		"of both": func(i int) policy.Record {
+			if i%2 == 0 {
+				return down(policy.Record{}, 404)
+			}
+			return answered(robots(i, 100))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				d := openFor(t, dir, Limits{Keep: time.Hour, Bytes: most})
+				defer d.Close()
+				const hosts, atOnce = 20_000, 2000
+				var blocks, bytes int64
+				for i := 0; i < hosts; {
+					records := map[string]policy.Record{}
+					for range atOnce {
+						time.Sleep(time.Millisecond)
+						records[origin(i)] = record(i)
+						i++
+					}
+					save(t, d, records)
+					b, n := onDisk(t, dir)
+					blocks, bytes = max(blocks, b), max(bytes, n)
+				}
+				t.Logf("at most %d KiB on disk, %d KiB by size", blocks>>10, bytes>>10)
+				if slack := int64(2 << 20); blocks > most+slack || bytes > most+slack {
+					t.Errorf("%d bytes on disk, %d by size, want %d and at most %d more", blocks, bytes, most, slack)
+				}
+				left := 0
+				for i := range hosts {
+					_, ok := d.Load(origin(i))
+					if ok {
+						left++
+					} else if left > 0 {
+						t.Errorf("%d is gone, and one before is not", i)
+					}
+				}
+				t.Logf("%d records are left", left)
+				if left < 400 {
+					t.Errorf("%d records are left", left)
+				}
+				sound(t, d)
+			})
+		})
+	}
+}
+
+// TestSupersededGoFirst, the oldest before, and only then what is in force.
+func TestSupersededGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Keep: 10000 * time.Hour, Bytes: 4 << 20})
+		defer d.Close()
+		const size = 100_000
+		for i := range 100 {
+			time.Sleep(time.Hour)
+			save(t, d, map[string]policy.Record{"https://old.example": answered(robots(0, 100)), "https://changes.example": answered(robots(i, size))})
+			if i == 0 {
+				continue
+			}
+			if !d.kept(robots(i-1, size)) {
+				t.Fatalf("%d: what has just been superseded is gone", i)
+			}
+		}
+		first := -1
+		for i := range 100 {
+			if kept := d.kept(robots(i, size)); kept && first < 0 {
+				first = i
+			} else if !kept && first >= 0 {
+				t.Errorf("%d is gone, and %d is not", i, first)
+			}
+		}
+		if first < 50 || first > 90 {
+			t.Errorf("the first that is kept is %d", first)
+		}
+		// An origin that was fetched long ago stays as long as there is something superseded.
+		save(t, d, map[string]policy.Record{"https://first.example": answered("first")})
+		for i := 1; i <= 15; i++ {
+			time.Sleep(time.Hour)
+			save(t, d, map[string]policy.Record{origin(i): answered(robots(1000+i, size))})
+		}
+		if _, ok := d.Load("https://first.example"); !ok {
+			t.Error("a record went before what is superseded")
+		}
+		for i := 16; i <= 40; i++ {
+			time.Sleep(time.Hour)
+			save(t, d, map[string]policy.Record{origin(i): answered(robots(1000+i, size))})
+		}
+		if history, err := d.History("https://changes.example"); err != nil || len(history) > 0 {
+			t.Errorf("left: %v, %v", history, err)
+		}
+		if _, ok := d.Load("https://first.example"); ok {
+			t.Error("the record fetched longest ago is still there")
+		}
+		if _, ok := d.Load(origin(40)); !ok {
+			t.Error("the newest record is gone")
+		}
+		sound(t, d)
+	})
+}
+
+// TestKeep ends while nothing happens.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Keep: 48 * time.Hour, Bytes: 1 << 30})
+		defer d.Close()
+		const n = 3 * sweepRows
+		for i := range 2 {
+			records := map[string]policy.Record{}
+			for o := range n {
+				records[origin(o)] = answered(robots(n*i+o, 100))
+			}
+			save(t, d, records)
+			time.Sleep(time.Hour)
+		}
+		superseded := func() (left int) {
+			for o := range n {
+				if d.kept(robots(o, 100)) {
+					left++
+				}
+			}
+			return left
+		}
+		time.Sleep(46 * time.Hour)
+		if left := superseded(); left != n {
+			t.Errorf("before keep ends, %d of %d are left", left, n)
+		}
+		time.Sleep(4 * time.Hour)
+		if left := superseded(); left != 0 {
+			t.Errorf("after keep, %d are left", left)
+		}
+		time.Sleep(1000 * time.Hour)
+		for o := range n {
+			if _, ok := d.Load(origin(o)); !ok {
+				t.Fatalf("what is in force has gone, too: %d", o)
+			}
+		}
+		sound(t, d)
+	})
+}
+
+// TestKeepNothing lets go of what is superseded at once.
+func TestKeepNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 30})
+		defer d.Close()
+		save(t, d, map[string]policy.Record{"https://a.example": answered("1")})
+		save(t, d, map[string]policy.Record{"https://a.example": answered("2")})
+		if d.kept("1") || !d.kept("2") {
+			t.Errorf("kept the first: %v, the second: %v", d.kept("1"), d.kept("2"))
+		}
+	})
+}
+
+// TestSharedBodies stay as long as anything names them.
+func TestSharedBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Keep: 24 * time.Hour, Bytes: 1 << 30})
+		defer d.Close()
+		a, b := "https://a.example", "https://b.example"
+		save(t, d, map[string]policy.Record{a: answered("shared"), b: answered("shared")})
+		time.Sleep(time.Hour)
+		save(t, d, map[string]policy.Record{a: answered("another")})
+		time.Sleep(26 * time.Hour) // a's has had its time
+		if !d.kept("shared") {
+			t.Error("gone although b's record names it")
+		}
+		save(t, d, map[string]policy.Record{b: answered("another")})
+		time.Sleep(time.Hour)
+		if !d.kept("shared") {
+			t.Error("gone although b's history names it")
+		}
+		save(t, d, map[string]policy.Record{a: answered("shared")})
+		time.Sleep(26 * time.Hour)
+		if !d.kept("shared") {
+			t.Error("gone although a's record names it again")
+		}
+		save(t, d, map[string]policy.Record{a: answered("another")})
+		time.Sleep(26 * time.Hour)
+		if d.kept("shared") {
+			t.Error("still there although nothing names it")
+		}
+		sound(t, d)
+	})
+}
+
+// TestFlapping origins have so much history and no more, and their failures
+// don't push out their rules.
+func TestFlapping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Keep: 100_000 * time.Hour, Bytes: 1 << 30})
+		defer d.Close()
+		const o = "https://a.example"
+		good := answered("first")
+		save(t, d, map[string]policy.Record{o: good})
+		for i := range 2 * maxAnswers {
+			time.Sleep(time.Minute)
+			save(t, d, map[string]policy.Record{o: down(good, 500+i%2)})
+		}
+		for i := range maxAnswers {
+			if i == maxAnswers-1 && !d.kept("first") {
+				t.Error("pushed out too early")
+			}
+			time.Sleep(time.Minute)
+			save(t, d, map[string]policy.Record{o: answered(robots(i, 100))})
+		}
+		time.Sleep(time.Minute)
+		save(t, d, map[string]policy.Record{o: answered("last"), "https://b.example": answered(robots(1, 100))})
+		history, err := d.History(o)
+		if err != nil || len(history) != 2*maxAnswers+1 {
+			t.Errorf("%d answers, %v, want %d of each kind and the one in force", len(history), err, maxAnswers)
+		}
+		if d.kept("first") || d.kept(robots(0, 100)) == false {
+			t.Error("it is not the oldest that is gone")
+		}
+		sound(t, d)
+	})
+}
+
+// TestLowered limits are met in the background, in small steps.
+func TestLowered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, ample)
+		records := map[string]policy.Record{}
+		for i := range 4000 {
+			records[origin(i)] = answered(robots(i, 2000))
+		}
+		save(t, d, records)
+		d.Close()
+		d = openFor(t, dir, Limits{Keep: time.Hour, Bytes: 8 << 20})
+		defer d.Close()
+		start := time.Now()
+		for d.due() {
+			before := len(bodyFiles(t, dir))
+			time.Sleep(sweepPause)
+			synctest.Wait()
+			if gone := before - len(bodyFiles(t, dir)); gone > sweepRows {
+				t.Fatalf("%d in one step", gone)
+			}
+			if time.Since(start) > time.Minute {
+				t.Fatal("it is not met")
+			}
+		}
+		if n := len(bodyFiles(t, dir)); n < 800 || n > 2000 {
+			t.Errorf("%d bodies of 4 KiB are left for 8 MiB", n)
+		}
+		sound(t, d)
+	})
+}
+
+// TestClose ends the sweep between two steps.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, ample)
+		records := map[string]policy.Record{}
+		for i := range 4 * sweepRows {
+			records[origin(i)] = down(policy.Record{}, 503)
+		}
+		save(t, d, records)
+		d.Close()
+		d = openFor(t, dir, Limits{Bytes: 1})
+		synctest.Wait() // the first step
+		start := time.Now()
+		if err := d.Close(); err != nil || time.Since(start) > 0 {
+			t.Errorf("%v, after %v", err, time.Since(start))
+		}
+		d = openFor(t, dir, ample)
+		defer d.Close()
+		left := 0
+		for i := range records {
+			if _, ok := d.Load(i); ok {
+				left++
+			}
+		}
+		if left != 3*sweepRows {
+			t.Errorf("%d left of %d", left, len(records))
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// TestHistory has every answer with the time it was in force, and for whom.
+func TestHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, ample)
+		const o = "https://a.example"
+		start := time.Now()
+		bound := func(rec policy.Record, status int) policy.Record {
+			rec.Bound = nil
+			if status > 0 {
+				rec.Bound = map[string]*policy.Snapshot{"bot": {Status: status, Fetched: time.Now()}}
+			}
+			return rec
+		}
+		confirmed := func(rec policy.Record) policy.Record {
+			again := *rec.Good
+			again.Fetched = time.Now()
+			return policy.Record{Good: &again, Last: &again}
+		}
+		var rec policy.Record
+		for _, step := range []func(){
+			func() { rec = answered("one") },        // 0
+			func() { rec = confirmed(rec) },         // 1
+			func() { rec = bound(rec, 403) },        // 2
+			func() { rec = bound(rec, 401) },        // 3
+			func() { rec = down(rec, 503) },         // 4
+			func() { rec = down(rec, 503) },         // 5
+			func() { rec = down(rec, 404) },         // 6
+			func() { rec = confirmed(rec) },         // 7
+			func() { rec = bound(rec, 403) },        // 8
+			func() { rec = down(bound(rec, 0), 0) }, // 9
+			func() { rec = answered("two") },        // 10
+			func() {
+				d.Close()
+				d = openFor(t, dir, ample)
+				rec = answered("one")
+			}, // 11
+		} {
+			step()
+			save(t, d, map[string]policy.Record{
+				o: rec, "https://a.example.com": answered("x"), "https://a": answered("y"),
+				"https://new.example" + fmt.Sprint(len(rec.Bound)): answered("z"),
+			})
+			time.Sleep(time.Hour)
+		}
+		defer d.Close()
+		hour := func(at time.Time) int {
+			if at.IsZero() {
+				return -1
+			}
+			return int(at.Sub(start) / time.Hour)
+		}
+		var got []string
+		history, err := d.History(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range history {
+			what := fmt.Sprint(a.Snapshot.Status)
+			for _, body := range []string{"one", "two"} {
+				if a.Snapshot.SHA256 == policy.Digest(body) {
+					what = body
+				}
+			}
+			got = append(got, fmt.Sprintf("%d-%d %s%s, last at %d", hour(a.From), hour(a.To), what, a.Token, hour(a.Snapshot.Fetched)))
+		}
+		want := []string{
+			"0-10 one, last at 7",
+			"2-3 403bot, last at 2",
+			"3-7 401bot, last at 3",
+			"4-6 503, last at 5",
+			"6-7 404, last at 6",
+			"8-9 403bot, last at 8",
+			"9-10 0, last at 9",
+			"10-11 two, last at 10",
+			"11--1 one, last at 11",
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		if got, ok := d.Load(o); !ok || same(got, rec) == nil == false && got.Good.Body != "one" {
+			t.Errorf("got %+v, %v", got, ok)
+		}
+		if none, err := d.History("https://unknown.example"); err != nil || len(none) > 0 {
+			t.Errorf("got %v, %v", none, err)
+		}
+		sound(t, d)
+	})
+}
+
+// TestHistoryClockSetBack has no answer that ends before it begins, and none
+// that replaces another.
+func TestHistoryClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), ample)
+		defer d.Close()
+		const o = "https://a.example"
+		for i := range 5 {
+			rec := answered(robots(i, 100))
+			if i == 1 {
+				rec.Good.Fetched = time.Now().Add(-time.Hour)
+			}
+			save(t, d, map[string]policy.Record{o: rec}) // the fake clock stands still
+		}
+		history, err := d.History(o)
+		if err != nil || len(history) != 5 {
+			t.Errorf("got %v, %v", history, err)
+		}
+		for _, a := range history {
+			if !a.To.IsZero() && a.To.Before(a.From) {
+				t.Errorf("from %v to %v", a.From, a.To)
+			}
+		}
+		sound(t, d)
+	})
+}

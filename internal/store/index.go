@@ -1,0 +1,138 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// The index's buckets. The rows of the first two are what is known, those of
+// the others follow from them.
+var (
+	recordsBucket = []byte("records") // origin → row
+	historyBucket = []byte("history") // [historyKey] → Answer
+	seenBucket    = []byte("seen")    // when last fetched, origin → nothing
+	endedBucket   = []byte("ended")   // when superseded, key in history → nothing
+	bodiesBucket  = []byte("bodies")  // digest → how many rows name it, and its size
+
+	buckets = [][]byte{recordsBucket, historyBucket, seenBucket, endedBucket, bodiesBucket}
+)
+
+// openIndex opens the index, and sets a corrupt one aside.
+func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
+	info, statErr := os.Stat(path)
+	db, used, err := openSound(path)
+	if err == nil && statErr == nil && info.Size() == 0 {
+		log.Warn("the snapshot index was empty; robots.txt files will be fetched again", "index", path)
+	}
+	if err == nil || !damaged(err) {
+		return db, used, err
+	}
+	aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405Z")
+	if renameErr := os.Rename(path, aside); renameErr != nil {
+		return nil, used, fmt.Errorf("%s is corrupt (%w) and can't be set aside: %w", path, err, renameErr)
+	}
+	log.Warn("the snapshot index was corrupt; it is set aside and begun anew, robots.txt files will be fetched again", "index", path, "kept_as", aside, "error", err)
+	return openSound(path)
+}
+
+// openSound opens the index and reads enough of it to know that it is sound.
+// bbolt answers some kinds of damage with a panic, the kernel a file that is
+// shorter than it says with a signal.
+func openSound(path string) (db *bbolt.DB, used usage, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if cause := recover(); cause != nil {
+			if db != nil {
+				db.Close()
+			}
+			db, err = nil, &damage{fmt.Errorf("%v", cause)}
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, used, fmt.Errorf("%s: %w", path, ErrInUse)
+	}
+	if err != nil {
+		return nil, used, blame(err)
+	}
+	if used, err = walk(db); err == nil {
+		err = db.Update(func(tx *bbolt.Tx) error {
+			for _, name := range buckets {
+				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		db.Close()
+		return nil, used, blame(err)
+	}
+	return db, used, nil
+}
+
+// walk reads every row, since damage to any page would else show while requests
+// wait: about 100 ms for 100,000 records. It sums up what they come to.
+func walk(db *bbolt.DB) (used usage, err error) {
+	err = db.View(func(tx *bbolt.Tx) error {
+		if info, err := os.Stat(db.Path()); err != nil || info.Size() < tx.Size() {
+			return errors.Join(err, errors.New("it is shorter than it says"))
+		}
+		for _, name := range buckets {
+			b := tx.Bucket(name)
+			if b == nil {
+				continue
+			}
+			if err := b.ForEach(func(key, row []byte) error { return used.count(name, key, row) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return used, err
+}
+
+// damage is an error of what the index holds.
+type damage struct{ error }
+
+// blame tells damage from what the system refuses, such as permissions or a
+// full disk: an index is not set aside for that.
+func blame(err error) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return fmt.Errorf("%w; check the permissions of data_dir, and the space", err)
+	}
+	return &damage{err}
+}
+
+func damaged(err error) bool { return errors.As(err, new(*damage)) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+}
+
+// seal puts a checksum before a value. bbolt has none for its pages, and a
+// flipped bit must not turn a 503 into a 403, nor one origin into another.
+func seal(key, value []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(value)), checksum(key, value)), value...)
+}
+
+// unseal returns the value of a row.
+func unseal(key, row []byte) ([]byte, error) {
+	if len(row) < 4 || binary.BigEndian.Uint32(row) != checksum(key, row[4:]) {
+		return nil, errors.New("a record does not match its checksum")
+	}
+	return row[4:], nil
+}

@@ -1,0 +1,158 @@
+package store
+
+import (
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Limits bounds what a Disk keeps.
+type Limits struct {
+	Keep time.Duration // of snapshots that others have taken the place of
+	// Bytes bounds all that there is on disk, give or take a few MiB: first the
+	// oldest superseded snapshots go, then the origins fetched longest ago.
+	Bytes int64
+}
+
+// The index's rows may come to an eighth of the bytes. Its pages are half empty
+// at times, and bbolt writes a page anew before it frees the old one, so that
+// the file may be several times as large. It never shrinks, but what is freed
+// is used again; what it does not take is for bodies, half of the bytes at least.
+func (l Limits) rows() int64 { return l.Bytes / 8 }
+
+func (l Limits) bodies(index int64) int64 {
+	const folders = 256 * block
+	return max(l.Bytes-index-folders, l.Bytes/2)
+}
+
+// over reports whether something has to go.
+func (l Limits) over(u usage, index int64) bool {
+	return u.rows > l.rows() || u.bodies > l.bodies(index)
+}
+
+const (
+	sweepEvery = time.Hour
+	// sweepRows bounds a transaction of the sweep, sweepPause is between two.
+	sweepRows  = 256
+	sweepPause = 50 * time.Millisecond
+)
+
+// evict lets go of what is over the limits, most rows at once. more says that
+// it has not come to an end.
+func (d *Disk) evict(c *change, most int) (more bool, err error) {
+	now := time.Now()
+	for range most {
+		over := d.limits.over(c.used, c.tx.Size())
+		stamp, _ := c.ended.Cursor().First()
+		switch {
+		case stamp != nil && (over || d.expired(stamp, now)):
+			err = c.dropEnded(stamp)
+		case over:
+			if stamp, _ = c.seen.Cursor().First(); stamp == nil {
+				return false, nil
+			}
+			err = c.dropSeen(stamp)
+		default:
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// expired reports whether a row of ended has had its time.
+func (d *Disk) expired(stamp []byte, now time.Time) bool {
+	to, _ := parted(stamp)
+	return now.Sub(to) >= d.limits.Keep
+}
+
+func (c *change) dropEnded(stamp []byte) error {
+	stamp = append([]byte(nil), stamp...)
+	_, key := parted(stamp)
+	if err := c.dropAnswer(key); err != nil {
+		return err
+	}
+	return c.delete(c.ended, stamp) // even if no answer goes with it
+}
+
+func (c *change) dropSeen(stamp []byte) error {
+	stamp = append([]byte(nil), stamp...)
+	_, key := parted(stamp)
+	if err := c.dropRecord(key); err != nil {
+		return err
+	}
+	return c.delete(c.seen, stamp)
+}
+
+// tend keeps the store within its limits, in small steps.
+func (d *Disk) tend() {
+	defer close(d.tended)
+	var looked time.Time
+	for {
+		d.sweep()
+		if time.Since(looked) >= lookEvery && d.look() {
+			looked = time.Now()
+			d.sweep()
+		}
+		select {
+		case <-d.wake:
+		case <-time.After(sweepEvery):
+		case <-d.stop:
+			return
+		}
+	}
+}
+
+// nudge asks for a sweep.
+func (d *Disk) nudge() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+func (d *Disk) sweep() {
+	for d.due() {
+		more, err := d.step()
+		if err != nil {
+			d.log.Warn("old snapshots can't be removed", "error", err)
+		}
+		if err != nil || !more || !d.pause(sweepPause) {
+			return
+		}
+	}
+}
+
+// due spares the disk a transaction that changes nothing.
+func (d *Disk) due() (due bool) {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	err := d.view(func(tx *bbolt.Tx) error {
+		stamp, _ := tx.Bucket(endedBucket).Cursor().First()
+		due = d.limits.over(d.used, tx.Size()) || stamp != nil && d.expired(stamp, time.Now())
+		return nil
+	})
+	return due && err == nil
+}
+
+func (d *Disk) step() (more bool, err error) {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	err = d.change(func(c *change) (err error) {
+		more, err = d.evict(c, sweepRows)
+		return err
+	})
+	return more, err
+}
+
+// pause reports whether the store is still open afterwards.
+func (d *Disk) pause(t time.Duration) bool {
+	select {
+	case <-time.After(t):
+		return true
+	case <-d.stop:
+		return false
+	}
+}
