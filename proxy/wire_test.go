@@ -1,0 +1,279 @@
+package proxy
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/ca"
+)
+
+// A wireRow is one thing that a client or an origin may put on the wire, and
+// what must come of it. It is run over each transport: in clear, in HTTP/1.1
+// inside a tunnel's TLS, and in HTTP/2 there. The tables are the other files
+// wire_*_test.go.
+//
+// Behind every request comes an innocuous one, for /next: sent together with it
+// in HTTP/1, on the next stream in HTTP/2. It must be answered as what it is,
+// unless the connection is closed, and must never reach an origin as anything else.
+//
+// ORIGIN stands for the row's own host, which nobody else asks for.
+type wireRow struct {
+	name string
+
+	// The request, from which the three transports make theirs.
+	method    string // default: GET
+	authority string // of the URL, Host and :authority; default: ORIGIN
+	path      string // default: /ok
+	version   string // default: HTTP/1.1
+	fields    string // lines, each with its CRLF
+	body      string // with a Content-Length, unless fields frame it
+	waits     bool   // the body is not sent before a 100
+
+	connect string // target of the CONNECT; default: ORIGIN:443
+	sni     string // default: ORIGIN; "-" is none
+
+	// raw is a request that the template can't make, for HTTP/1. TARGET is
+	// http://ORIGIN in clear and nothing inside a tunnel.
+	raw string
+	// h2 are the lines of a request that the template can't make, for HTTP/2.
+	h2 string
+
+	noClear, noTunnel, noHTTP2 string // why there is no such thing
+
+	reply wireReply // the origin's; default: 200 with a short text
+
+	expect
+	inClear, inTunnel, inHTTP2 *expect // where it differs
+
+	todo   string // what is wrong with the gate; the row is skipped
+	todoOn string // only over these transports
+}
+
+// An expect says what comes of a row.
+type expect struct {
+	want    int  // status; broken: none, the connection or the stream ends
+	orReset bool // HTTP/2's own parser may end the stream before the gate can answer
+	// arrives is what the origin receives, from the request line, without
+	// version and Host, to the body, without its chunks: "GET /", or
+	// "POST /\r\nContent-Length: 1\r\n\r\nx". Nothing arrives where it is empty.
+	arrives string
+	host    string // that the origin reads; default: ORIGIN
+	half    bool   // the origin may see the beginning of a request, which breaks off
+
+	closes bool // the client's connection ends behind the answer; HTTP/2's goes on
+	either bool // it may end or not
+	next   int  // status of what comes behind; default: 200
+
+	content string // of the answer, if not empty
+	cut     bool   // the answer breaks off, visibly
+	has     string // lines of the answer's head or trailer, without spaces at the ends
+	lacks   string // names of fields that are in neither, separated by spaces
+	informs []int  // the 1xx before it
+}
+
+// broken is the want of a row without an answer; reset that of an HTTP/2 stream
+// that is malformed (RFC 9113, 8.1.1).
+const broken = 0
+
+var reset = &expect{want: broken}
+
+const (
+	noChunks  = "HTTP/2 has no chunked coding"
+	noLines   = "HTTP/2 has no lines"
+	noVersion = "HTTP/2 has no version in its requests"
+	noTunnel  = "there is no tunnel to disagree with"
+)
+
+// wire is the gate between clients and origins that all speak bytes.
+type wire struct {
+	*world
+	origins *wireOrigins
+}
+
+func newWire(t *testing.T, gate func(*Options)) *wire {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(authority.Certificate())
+	origins := startWireOrigins(t, authority.Leaf)
+	w := newWorld(t, options{
+		egress: func(e *Egress) {
+			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: origins.listener.Addr().String()}
+		},
+		gate: func(o *Options) {
+			o.Done = func(*Exchange) {}
+			if gate != nil {
+				gate(o)
+			}
+		},
+	})
+	return &wire{w, origins}
+}
+
+// runWire runs a table. The rows share a gate, but no origin.
+func runWire(t *testing.T, rows []wireRow, gate func(*Options)) {
+	w := newWire(t, gate)
+	t.Run("rows", func(t *testing.T) { // ends when all of them have
+		for i, row := range rows {
+			t.Run(row.name, func(t *testing.T) {
+				t.Parallel()
+				w.run(t, row, fmt.Sprintf("row%d.example", i))
+			})
+		}
+	})
+	if late := w.origins.rest(); len(late) > 0 {
+		t.Errorf("reached an origin that nobody asked for, or late: %q", late)
+	}
+}
+
+func (w *wire) run(t *testing.T, row wireRow, origin string) {
+	for _, v := range []struct {
+		name, none string
+		differs    *expect
+		send       func(*testing.T, wireRow, *strings.Replacer) (first, second answer)
+	}{
+		{"clear", row.noClear, row.inClear, w.inClear},
+		{"tunnel", row.noTunnel, row.inTunnel, w.inTunnel},
+		{"HTTP/2", row.noHTTP2, row.inHTTP2, w.inHTTP2},
+	} {
+		if v.none != "" {
+			continue
+		}
+		t.Run(v.name, func(t *testing.T) {
+			if row.todo != "" && (row.todoOn == "" || strings.Contains(row.todoOn, v.name)) {
+				t.Skip("to do: " + row.todo)
+			}
+			e := row.expect
+			if v.differs != nil {
+				e = *v.differs
+			}
+			w.origins.answer(origin, row.reply, e.half)
+			target := ""
+			if v.name == "clear" {
+				target = "http://" + origin
+			}
+			names := strings.NewReplacer("ORIGIN", origin, "SHOUTED", strings.ToUpper(origin), "TARGET", target)
+			first, second := v.send(t, row, names)
+			if v.name == "HTTP/2" && v.differs == nil {
+				e.closes, e.either = false, false // a stream's end is not its connection's
+			}
+			e.check(t, first, second, w.origins.take(origin), strings.TrimSuffix(strings.ToLower(names.Replace(row.next())), "."), names)
+		})
+	}
+}
+
+// check holds the answers, and what reached the origin, against what is expected.
+func (e *expect) check(t *testing.T, first, second answer, arrived []string, next string, names *strings.Replacer) {
+	t.Helper()
+	if first.status != e.want && !(e.orReset && first.status == broken) {
+		t.Errorf("answered %v, want %d", first, e.want)
+	}
+	if (first.cut != nil) != e.cut && first.status != broken {
+		t.Errorf("the answer breaks off with %v, want that: %v", first.cut, e.cut)
+	}
+	if e.content != "" && first.body != e.content {
+		t.Errorf("the answer is %.300q, want %q", first.body, e.content)
+	}
+	for line := range strings.Lines(e.has) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if got := strings.Join(append(first.header.Values(name), first.trailer.Values(name)...), " | "); !strings.HasPrefix(got, names.Replace(value)) || got == "" {
+			t.Errorf("%s: got %q, want %q", name, got, value)
+		}
+	}
+	for name := range strings.FieldsSeq(e.lacks) {
+		if got := append(first.header.Values(name), first.trailer.Values(name)...); len(got) > 0 {
+			t.Errorf("%s: got %q, want none", name, got)
+		}
+	}
+	if !slices.Equal(first.informed, e.informs) {
+		t.Errorf("informed with %d, want %d", first.informed, e.informs)
+	}
+
+	if status := cmp.Or(e.next, 200); second.status != broken && (second.status != status || status == 200 && second.body != "next") {
+		t.Errorf("the request behind it was answered %v", second)
+	}
+	if ends := second.status == broken; ends != e.closes && !e.either {
+		t.Errorf("the connection is closed: %v, want %v", ends, e.closes)
+	}
+
+	want := []string{}
+	if e.arrives != "" {
+		host := names.Replace(e.host)
+		if host == "" {
+			host = names.Replace("ORIGIN")
+		}
+		line, rest, ok := strings.Cut(names.Replace(e.arrives), "\r\n")
+		if !ok {
+			rest = "\r\n"
+		}
+		want = append(want, line+" HTTP/1.1\r\nHost: "+host+"\r\n"+rest)
+	}
+	if second.status == 200 {
+		want = append(want, "GET /next HTTP/1.1\r\nHost: "+next+"\r\n\r\n")
+	}
+	slices.Sort(want) // over HTTP/2 either may come first
+	slices.Sort(arrived)
+	if !slices.Equal(arrived, want) {
+		t.Errorf("the origin received\n%q, want\n%q", arrived, want)
+	}
+}
+
+// An answer is what a client reads in return for a request.
+type answer struct {
+	status          int // broken: none
+	informed        []int
+	header, trailer http.Header
+	body            string
+	cut             error // why it is not complete
+}
+
+func (a answer) String() string {
+	return fmt.Sprintf("%d %v %.200q %v", a.status, a.header, a.body, a.cut)
+}
+
+func (w *wire) inClear(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+	conn := w.dial()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	return speakHTTP1(t, conn, row, names, "http://")
+}
+
+func (w *wire) inTunnel(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+	conn := w.handshake(t, row, names, "http/1.1")
+	defer conn.Close()
+	return speakHTTP1(t, conn, row, names, "")
+}
+
+func (w *wire) inHTTP2(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+	conn := w.handshake(t, row, names, "h2")
+	defer conn.Close()
+	return speakHTTP2(t, conn, row, names)
+}
+
+// handshake opens a tunnel, and TLS in it.
+func (w *wire) handshake(t *testing.T, row wireRow, names *strings.Replacer, protocol string) net.Conn {
+	t.Helper()
+	connect, sni := cmp.Or(row.connect, "ORIGIN:443"), cmp.Or(row.sni, "ORIGIN")
+	tunnel := w.tunnel(names.Replace(connect))
+	tunnel.SetDeadline(time.Now().Add(patience))
+	config := &tls.Config{RootCAs: w.roots, ServerName: names.Replace(sni), NextProtos: []string{protocol}}
+	if sni == "-" {
+		config.ServerName, config.InsecureSkipVerify = "", true // else Go sends one
+	}
+	conn := tls.Client(tunnel, config)
+	if err := conn.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
