@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(streams),
 		kong.Help(help),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {
@@ -68,6 +70,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return streams.Status(err)
 	}
 	return streams.Status(command.Run())
+}
+
+// asGiven takes an argument's bytes as they are. Kong sends them through JSON, which
+// puts another character where they are not UTF-8: in a URL that is to be judged, or
+// a command's own arguments.
+func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	target.SetString(token.String())
+	return nil
 }
 
 // help prints what kong does, with the options where run must have them: what

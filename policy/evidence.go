@@ -12,7 +12,7 @@ type Evidence struct {
 	Group        string          `json:"group,omitempty"`
 	Note         string          `json:"note,omitempty"` // an override's reason
 	Robots       *RobotsEvidence `json:"robots,omitempty"`
-	CrawlDelay   float64         `json:"crawl_delay,omitempty"` // seconds
+	CrawlDelay   *float64        `json:"crawl_delay,omitempty"` // seconds
 }
 
 // RuleEvidence is the rule that decided.
@@ -54,8 +54,16 @@ func (d *Decision) Evidence(url string) Evidence {
 			Fetched: s.Fetched.UTC().Truncate(time.Second), Age: int64(st.Age / time.Second),
 		}
 	}
-	e.CrawlDelay, _, _ = d.Group.CrawlDelay()
+	e.CrawlDelay = d.CrawlDelay()
 	return e
+}
+
+// CrawlDelay returns that of the group obeyed, in seconds; nil if it has none.
+func (d *Decision) CrawlDelay() *float64 {
+	if delay, _, ok := d.Group.CrawlDelay(); ok {
+		return &delay
+	}
+	return nil
 }
 
 // Lost returns the rules that match a target too but did not govern, the

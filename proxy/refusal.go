@@ -279,8 +279,8 @@ func (d *document) text(w io.Writer) {
 			fmt.Fprintf(w, "Its SHA-256: %s\n", r.SHA256)
 		}
 	}
-	if d.CrawlDelay > 0 {
-		fmt.Fprintf(w, "Crawl-delay: %v s\n", d.CrawlDelay)
+	if d.CrawlDelay != nil {
+		fmt.Fprintf(w, "Crawl-delay: %v s\n", *d.CrawlDelay)
 	}
 	fmt.Fprintf(w, "Id: %s\n", d.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -84,6 +85,9 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // question reads a line of a batch into q.
 func question(line []byte, q any) error {
+	if !utf8.Valid(line) { // RFC 8259, 8.1; encoding/json would put another character there
+		return errors.New("not UTF-8; a robots.txt of any other bytes can be given as robots_b64, a page as html_b64")
+	}
 	err := json.Unmarshal(line, q)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, wrong.Value)
@@ -113,7 +117,7 @@ type checkAnswer struct {
 	Rule       string        `json:"rule,omitempty"`
 	Group      string        `json:"group,omitempty"`
 	Token      string        `json:"product_token,omitempty"`
-	CrawlDelay float64       `json:"crawl_delay,omitempty"`
+	CrawlDelay *float64      `json:"crawl_delay,omitempty"`
 	Sitemaps   []string      `json:"sitemaps,omitempty"`
 }
 
@@ -177,7 +181,7 @@ func checkLine(rules *policy.Robots, line []byte) (any, error) {
 	if d.Reason == policy.ByRule {
 		a.Line, a.Rule = d.Rule.Line, d.Rule.String()
 	}
-	a.CrawlDelay, _, _ = d.Group.CrawlDelay()
+	a.CrawlDelay = d.CrawlDelay()
 	if d.Robots.File != nil {
 		a.Sitemaps = d.Robots.File.Sitemaps()
 	}

@@ -42,8 +42,8 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 	if d.Token != "" {
 		line("token", "%s", escape.Printable(d.Token))
 	}
-	if e.CrawlDelay > 0 {
-		line("delay", "%v s", e.CrawlDelay)
+	if e.CrawlDelay != nil {
+		line("delay", "%v s", *e.CrawlDelay)
 	}
 	if e.Robots != nil {
 		line("source", "%s", source(d, e.Robots))
