@@ -135,18 +135,20 @@ func (c *compiler) rule(s *scanner) {
 		r.size |= allows
 		c.file.sections[c.here].hasAllow = true
 	}
-	pattern := s.value
+	pattern, octets := s.value, len(s.value)
 	if patternIsNormal(pattern) {
 		r.at = uint32(s.at)
 		r.size |= uint32(len(pattern)) << flagBits
 	} else {
 		pattern = string(appendPattern(nil, pattern))
-		r.at = c.odd(s, pattern, len(pattern))
+		// A $ is encoded as it is in paths, but counts as the one octet that it is.
+		octets = len(pattern) - 2*strings.Count(strings.TrimSuffix(s.value, "$"), "$")
+		r.at = c.odd(s, pattern, octets)
 		r.size |= odd
 	}
 	c.add(r, pattern, 2*c.here)
 	if comparesQuery(pattern) {
-		r.at = c.odd(s, encodeQuery(pattern), len(pattern))
+		r.at = c.odd(s, encodeQuery(pattern), octets)
 		r.size = r.size&allows | odd
 		c.add(r, encodeQuery(pattern), 2*c.here+1)
 	}

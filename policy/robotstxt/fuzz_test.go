@@ -21,13 +21,20 @@ func slowDecide(f *File, token, path string) (line int, allowed bool) {
 		if !slowMatches(pattern, path) && !(comparesQuery(pattern) && slowMatches(encodeQuery(pattern), encodeQuery(path))) {
 			continue
 		}
-		longer := len(pattern) > bestOctets
-		tie := len(pattern) == bestOctets
+		octets := slowOctets(r.Pattern)
+		longer := octets > bestOctets
+		tie := octets == bestOctets
 		if line == 0 || longer || tie && r.Allow && !allowed {
-			line, allowed, bestOctets = r.Line, r.Allow, len(pattern)
+			line, allowed, bestOctets = r.Line, r.Allow, octets
 		}
 	}
 	return line, allowed
+}
+
+// slowOctets counts those of a pattern in normal form, in which a $ is one wherever
+// it stands, as any character that need not be encoded.
+func slowOctets(pattern string) int {
+	return len(appendPattern(nil, strings.ReplaceAll(pattern, "$", "a")))
 }
 
 // slowRules returns the rules that a crawler must obey, in the order of the file.

@@ -10,7 +10,8 @@ import (
 // "http://example.com;x" are understood. The fragment is dropped, dot segments are
 // removed; nothing else is rewritten. The result begins with a slash.
 func PathOf(rawURL string) string {
-	url := strings.Trim(rawURL, " \t\r\n\v\f")
+	// A space at the end is one of the URL; the end of a line is not.
+	url := strings.TrimRight(strings.TrimLeft(rawURL, " \t\r\n\v\f"), "\t\r\n\v\f")
 	url, _, _ = strings.Cut(url, "#")
 	url = afterUserinfo(url)
 	i := strings.IndexAny(url, "/?;")

@@ -43,7 +43,7 @@ func TestPathOf(t *testing.T) {
 		{"example.com/a;b#c", "/a;b"},
 		{"http://user:pass;word@example.com/a@b", "/a@b"},
 		{"http://user@example.com:80/path;params?query#fragment", "/path;params?query"},
-		{" http://example.com/a \n", "/a"},
+		{" http://example.com/a \r\n", "/a "},
 		{"http://example.com/a b/ä", "/a b/ä"},
 		{"http://[2001:db8::1]:80/a", "/a"},
 		{"/a#b#c", "/a"},
