@@ -30,6 +30,14 @@ type entry struct {
 	renewing atomic.Bool     // a background fetch has been started for it
 }
 
+// record returns what is known, which is nothing without an entry.
+func (e *entry) record() *Record {
+	if e == nil {
+		return &Record{}
+	}
+	return &e.Record
+}
+
 func newEntry(rec Record, maxBytes int) *entry {
 	e := &entry{Record: rec}
 	if rec.Good != nil {
@@ -135,8 +143,8 @@ func (c *cache) stored(origin string) *entry {
 	return newEntry(rec, c.maxBytes)
 }
 
-// load is stored, and keeps the entry in memory. Only the flight for an origin
-// may call it, lest it replaces what that has just put.
+// load is stored, and keeps the entry in memory. It must not be called between
+// the flights to an origin, lest it replaces what one has just put.
 func (c *cache) load(origin string) *entry {
 	e := c.stored(origin)
 	if e != nil {

@@ -63,6 +63,8 @@ func (r *Robots) class(s *Snapshot) State {
 	switch {
 	case s.good():
 		return Fresh
+	case s.Others:
+		return Unreachable
 	case s.Looped:
 		return Unavailable // RFC 9309, 2.3.1.2
 	case s.Status == http.StatusTooManyRequests && r.TooManyRequests != "allow":
@@ -95,7 +97,8 @@ func backoff(failures int) time.Duration {
 }
 
 // current returns the answer that holds for a crawler now, nil if it has to be
-// asked for. A crawler's own answer goes before the origin's.
+// asked for. A crawler's own answer goes before the origin's, and that before
+// what is for those who can't have an answer of their own.
 func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
 	if own := rec.Bound[token]; r.holds(own, now, asked) {
 		return own
@@ -107,6 +110,9 @@ func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snaps
 	// origin has taken it back.
 	if rec.Last != nil && r.class(rec.Last) == Unreachable && r.holds(rec.Good, now, asked) {
 		return rec.Good
+	}
+	if s := rec.Bound[others]; r.holds(s, now, asked) && !r.seated(rec, nil, token, now) {
+		return s
 	}
 	return nil
 }
@@ -125,10 +131,12 @@ func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
 
 // due reports whether a copy that still holds should be renewed in the
 // background, so that no request of a busy origin ever waits for it: when it is
-// asked for in the last tenth of its life.
-func (r *Robots) due(s *Snapshot, now time.Time) bool {
+// asked for in the last tenth of its life. Not while what many crawlers share
+// holds: each of them would try again.
+func (r *Robots) due(rec *Record, s *Snapshot, now time.Time) bool {
 	until := r.until(s)
-	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10))
+	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
+		!r.holds(rec.Bound[others], now, now.Add(1))
 }
 
 // standing judges what current has returned.
@@ -154,7 +162,7 @@ func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
 	return Standing{
 		State:    Unreachable,
 		Snapshot: s,
-		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)),
+		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)) && !s.Others,
 		Age:      age(s, now),
 		Retry:    max(r.until(s).Sub(now), 0),
 	}

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 )
 
 // A library knows the robots.txt of every origin: what is in memory, else in
@@ -20,13 +18,13 @@ type library struct {
 	log     *slog.Logger
 	onFetch func(Fetch)
 
-	flights singleflight.Group // by origin
-	ctx     context.Context    // of fetches: they serve everybody, not just who asked first
-	cancel  context.CancelFunc
+	ctx    context.Context // of fetches: they serve everybody, not just who asked first
+	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool           // no flight starts any more
-	flying sync.WaitGroup // those that have
+	mu       sync.Mutex
+	traffics map[string]*traffic // by origin
+	closed   bool                // nothing is begun any more
+	flying   sync.WaitGroup      // what has been
 }
 
 func newLibrary(c Config) (*library, error) {
@@ -41,6 +39,8 @@ func newLibrary(c Config) (*library, error) {
 		cache:   cached,
 		log:     c.Log,
 		onFetch: c.OnFetch,
+
+		traffics: map[string]*traffic{},
 	}
 	if l.onFetch == nil {
 		l.onFetch = func(Fetch) {}
@@ -63,48 +63,109 @@ func (l *library) close() {
 // ask returns what an origin's robots.txt means to the crawler with this
 // token. It waits for a fetch only if nothing that is known still holds.
 func (l *library) ask(ctx context.Context, origin, token, userAgent string) (Standing, error) {
-	e := l.cache.quick(origin)
-	asked := time.Now()
-	for now := asked; ; now = time.Now() {
-		if e != nil {
-			if s := l.robots.current(&e.Record, token, now, asked); s != nil {
-				if l.robots.due(s, now) && e.renewing.CompareAndSwap(false, true) {
-					l.join(origin, token, userAgent, renew)
-				}
-				return l.judge(e, s, now), nil
-			}
+	now := time.Now()
+	if e := l.cache.quick(origin); e != nil {
+		if s := l.robots.current(&e.Record, token, now, now); s != nil {
+			l.renew(e, s, origin, token, userAgent, now)
+			return l.judge(e, s, now), nil
 		}
-		// Whoever flies serves all who wait for this origin. What comes back may
-		// be an answer that binds another crawler only: then this one asks again.
+	}
+	return l.wait(ctx, origin, token, userAgent, need)
+}
+
+// refresh fetches although what is known may still hold.
+func (l *library) refresh(ctx context.Context, origin, token, userAgent string) (Standing, error) {
+	return l.wait(ctx, origin, token, userAgent, force)
+}
+
+// renew fetches in the background if what holds is about to end.
+func (l *library) renew(e *entry, s *Snapshot, origin, token, userAgent string, now time.Time) {
+	if !l.robots.due(&e.Record, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
+		return
+	}
+	go func() {
+		defer l.flying.Done()
+		t := l.enter(origin)
+		defer l.leave(t)
+		if l.load(t) == nil {
+			l.join(t, token, userAgent, ahead)
+		}
+	}()
+}
+
+// patience is how much longer a request waits than two fetches may take: that
+// of somebody else, which may serve all, and its own.
+const patience = time.Second
+
+// wait takes part in flights to an origin until one has brought an answer for
+// this token. The first may bring one that binds another crawler only, or that
+// is from before a refresh was asked for: then there has to be another.
+func (l *library) wait(ctx context.Context, origin, token, userAgent string, u urgency) (Standing, error) {
+	asked := time.Now()
+	late := time.NewTimer(2*l.robots.Timeout + patience)
+	defer late.Stop()
+	t := l.enter(origin)
+	defer l.leave(t)
+	if err := l.load(t); err != nil {
+		return Standing{}, err
+	}
+	for {
+		f, own := l.join(t, token, userAgent, u)
 		select {
-		case res := <-l.join(origin, token, userAgent, need):
-			if res.Err != nil {
-				return Standing{}, res.Err
+		case <-f.done:
+			if f.err != nil {
+				return Standing{}, f.err
 			}
-			e = res.Val.(*entry)
+			now := time.Now()
+			if s := l.answer(f, own, token, u, now, asked); s != nil {
+				if u == need {
+					l.renew(f.entry, s, origin, token, userAgent, now)
+				}
+				return l.judge(f.entry, s, now), nil
+			}
+		case <-late.C:
+			return l.tooLate(t), nil
 		case <-ctx.Done():
 			return Standing{}, context.Cause(ctx)
 		}
 	}
 }
 
-// refresh fetches although what is known may still hold. A flight under way
-// may end without asking the origin, or have asked it before: then another one.
-func (l *library) refresh(ctx context.Context, origin, token, userAgent string) (Standing, error) {
-	for asked := time.Now(); ; {
-		select {
-		case res := <-l.join(origin, token, userAgent, force):
-			if res.Err != nil {
-				return Standing{}, res.Err
-			}
-			e := res.Val.(*entry)
-			if s := e.newest(token); s != nil && !s.Fetched.Before(asked) {
-				return l.judge(e, s, time.Now()), nil
-			}
-		case <-ctx.Done():
-			return Standing{}, context.Cause(ctx)
+// answer returns what a flight has brought for a crawler, nil if nothing. Own
+// says that it was a flight for that crawler.
+func (l *library) answer(f *flight, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
+	if u != force {
+		s := l.robots.current(&f.entry.Record, token, now, asked)
+		if s == nil && own {
+			s = f.answer
 		}
+		return s
 	}
+	s := f.entry.newest(token)
+	if own {
+		s = f.answer
+	}
+	if s == nil || s.Fetched.Before(asked) {
+		return nil
+	}
+	return s
+}
+
+// tooLate is the standing for who can't wait any longer: nobody knows what the
+// origin answers to it, so it is unreachable.
+func (l *library) tooLate(t *traffic) Standing {
+	l.mu.Lock()
+	e := t.entry
+	l.mu.Unlock()
+	if e == nil {
+		e = &entry{}
+	}
+	now := time.Now()
+	s := &Snapshot{
+		URL: t.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
+		Fetched: now, Failures: 1, Since: now, Others: true,
+	}
+	return l.judge(e, s, now)
 }
 
 func (l *library) known(origin string) (Record, bool) {
@@ -127,35 +188,8 @@ func (l *library) judge(e *entry, s *Snapshot, now time.Time) Standing {
 	return st
 }
 
-// urgency says when a flight may end without asking the origin.
-type urgency int
-
-const (
-	need  urgency = iota // something that holds is known by now
-	renew                // something that holds, and is not due, is known by now
-	force                // never
-)
-
-// join takes part in the one flight for an origin, and starts it if there is none.
-func (l *library) join(origin, token, userAgent string, u urgency) <-chan singleflight.Result {
-	return l.flights.DoChan(origin, func() (val any, err error) {
-		// singleflight would end the process.
-		defer func() {
-			if p := recover(); p != nil {
-				l.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
-				err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
-			}
-		}()
-		if !l.takeOff() {
-			return nil, shutDown(origin)
-		}
-		defer l.flying.Done()
-		return l.fly(origin, token, userAgent, u)
-	})
-}
-
-// takeOff counts a flight, unless close has begun.
-func (l *library) takeOff() bool {
+// begin counts something that close waits for, unless close has begun.
+func (l *library) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -165,57 +199,14 @@ func (l *library) takeOff() bool {
 	return true
 }
 
+// recovered makes an error of a panic, which would end the process. It is for defer.
+func (l *library) recovered(origin string, err *error) {
+	if p := recover(); p != nil {
+		l.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
+	}
+}
+
 func shutDown(origin string) error {
 	return fmt.Errorf("fetch %s/robots.txt: the gate is shutting down: %w", origin, context.Canceled)
-}
-
-func (l *library) fly(origin, token, userAgent string, u urgency) (*entry, error) {
-	now := time.Now()
-	e := l.cache.load(origin)
-	if e != nil && u != force {
-		if s := l.robots.current(&e.Record, token, now, now.Add(1)); s != nil && (u == need || !l.robots.due(s, now)) {
-			return e, nil
-		}
-	}
-	var rec Record
-	if e != nil {
-		rec = e.Record
-		e.renewing.Store(true) // it may just have come from the store
-	}
-	if l.robots.UserAgent != "" {
-		userAgent = l.robots.UserAgent
-	}
-	s, err := l.fetcher.fetch(l.ctx, origin, userAgent, rec.Good)
-	if l.ctx.Err() != nil {
-		return nil, shutDown(origin) // what is cut short says nothing about the origin
-	}
-	if err != nil {
-		l.onFetch(Fetch{Origin: origin, Outcome: "error", Took: time.Since(now)})
-		return nil, fmt.Errorf("fetch %s/robots.txt: %w", origin, err)
-	}
-	l.count(s, &rec, token)
-	l.onFetch(Fetch{Origin: origin, Outcome: string(l.robots.class(s)), Took: time.Since(now)})
-	l.log.Debug("robots.txt fetched", "origin", origin, "status", s.Status, "error", s.Error, "bytes", len(s.Body), "took", time.Since(now))
-
-	e = newEntry(rec.with(token, s), l.robots.MaxBytes)
-	l.cache.put(origin, e)
-	return e, nil
-}
-
-// count carries over from the answer before how long, and how often in a row,
-// the origin has been answering like this.
-func (l *library) count(s *Snapshot, rec *Record, token string) {
-	class := l.robots.class(s)
-	if class == Fresh {
-		return
-	}
-	s.Since = s.Fetched
-	before := rec.newest(token)
-	if before != nil && !before.good() && l.robots.class(before) == class {
-		s.Since = before.Since
-		s.Failures = before.Failures
-	}
-	if class == Unreachable {
-		s.Failures++
-	}
 }

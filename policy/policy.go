@@ -100,10 +100,11 @@ func (e *Engine) Close() { e.robots.close() }
 func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 
 // Decide says whether the request may be sent. It fetches robots.txt if need
-// be, which takes as long as robots.timeout at most, and after those of others
-// where each is answered for itself alone (429, 5xx). An error means that there
-// is no decision and nothing may be sent: ErrProhibited, ErrNoHost, the
-// context's own, or that the engine is closed.
+// be, which takes as long as robots.timeout at most, and as long again where
+// what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
+// after that the origin counts as unreachable. An error means that there is no
+// decision and nothing may be sent: ErrProhibited, ErrNoHost, the context's own,
+// or that the engine is closed.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.meet(r)
 	d, decided := e.byOverride(r)

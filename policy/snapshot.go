@@ -3,6 +3,7 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"time"
 	"unsafe"
@@ -21,6 +22,7 @@ type Snapshot struct {
 	SHA256   string    `json:"sha256,omitempty"`
 	Cut      bool      `json:"cut,omitempty"`    // the body was longer than robots.max_bytes
 	Looped   bool      `json:"looped,omitempty"` // more redirects than robots.max_redirects
+	Others   bool      `json:"others,omitempty"` // it stands in for the answers to many crawlers, and denies whatever it is
 	ETag     string    `json:"etag,omitempty"`
 	Modified string    `json:"last_modified,omitempty"`
 
@@ -63,7 +65,7 @@ func Digest(body string) string {
 type Record struct {
 	Good  *Snapshot            `json:"good,omitempty"`  // the last that held rules
 	Last  *Snapshot            `json:"last,omitempty"`  // the last that speaks for the origin; may be Good
-	Bound map[string]*Snapshot `json:"bound,omitempty"` // by product token in lower case: answers that bind that crawler only
+	Bound map[string]*Snapshot `json:"bound,omitempty"` // by product token in lower case, or others: answers that bind that crawler only
 }
 
 // newest returns the last answer to a crawler, its own or the origin's; nil
@@ -94,39 +96,21 @@ func (s *Snapshot) size() int {
 	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
 }
 
-// maxBound is how many crawlers' own answers are kept for an origin; the
-// oldest goes first. A client can invent product tokens without end.
-const maxBound = 16
-
-// with returns the record after one more fetch. Records are immutable: the
-// caches hand them to many requests at once.
-func (r Record) with(token string, s *Snapshot) Record {
+// with returns the record after one more fetch, for a product token or for
+// others. Records are immutable: the caches hand them to many requests at once.
+func (r Record) with(seat string, s *Snapshot) Record {
 	bound := make(map[string]*Snapshot, len(r.Bound)+1)
-	for t, b := range r.Bound {
-		if t != token {
-			bound[t] = b
-		}
-	}
+	maps.Copy(bound, r.Bound)
+	delete(bound, seat)
 	r.Bound = bound
 	if !s.shared() {
-		for len(bound) >= maxBound {
-			delete(bound, oldest(bound))
-		}
-		bound[token] = s
+		bound[seat] = s
 		return r
 	}
+	delete(bound, others) // they have an answer now
 	r.Last = s
 	if s.good() {
 		r.Good = s
 	}
 	return r
-}
-
-func oldest(bound map[string]*Snapshot) (token string) {
-	for t, s := range bound {
-		if token == "" || s.Fetched.Before(bound[token].Fetched) {
-			token = t
-		}
-	}
-	return token
 }

@@ -1,0 +1,237 @@
+package policy
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// traffic is what goes on between the gate and one origin about its robots.txt,
+// from the first request that has to wait to the last. Where nothing says that
+// answers are for one crawler only, all wait for the flight that is under way;
+// from then on each asks for itself.
+type traffic struct {
+	origin string
+	loaded sync.Once // entry, for the first time
+
+	// The library's mutex guards the rest.
+	visitors int                // requests and flights: the last takes it away
+	entry    *entry             // what is known by now; nil: nothing
+	apart    bool               // the last answer was for one crawler only
+	lead     *flight            // the newest that has not landed, nil if it has
+	flights  map[string]*flight // that have not landed, by seat
+	queue    []*flight          // those of them that wait for a lane
+	flying   int                // those that don't
+}
+
+// A flight is one fetch, for all who wait for it.
+type flight struct {
+	seat      string // for whom
+	token     string // who asked first
+	userAgent string
+	urgency   urgency
+	asked     time.Time
+
+	done   chan struct{} // closed when it has landed, and the rest is set
+	answer *Snapshot     // what it has brought, or made it needless
+	entry  *entry        // with all that is known of the origin since
+	err    error
+}
+
+// urgency says when a flight may end without asking the origin.
+type urgency int
+
+const (
+	need  urgency = iota // something that holds is known by now
+	ahead                // something that holds, and is not due, is known by now
+	force                // never
+)
+
+// lanes is how many fetches from one origin may be under way at once.
+const lanes = 4
+
+// enter returns the traffic with an origin; leave has to follow.
+func (l *library) enter(origin string) *traffic {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.traffics[origin]
+	if t == nil {
+		t = &traffic{origin: origin, flights: map[string]*flight{}}
+		l.traffics[origin] = t
+	}
+	t.visitors++
+	return t
+}
+
+func (l *library) leave(t *traffic) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left(t)
+}
+
+// left is leave for those who hold the lock.
+func (l *library) left(t *traffic) {
+	if t.visitors--; t.visitors == 0 {
+		delete(l.traffics, t.origin)
+	}
+}
+
+// load looks up what is known. It comes before join.
+func (l *library) load(t *traffic) (err error) {
+	defer l.recovered(t.origin, &err)
+	t.loaded.Do(func() { t.entry = l.cache.load(t.origin) })
+	return nil
+}
+
+// join takes part in a flight, and starts it if need be. Own says that it is
+// for this crawler: what it brings is its answer, even if it binds only one.
+func (l *library) join(t *traffic, token, userAgent string, u urgency) (f *flight, own bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	seat := token
+	if !l.robots.seated(t.entry.record(), t.flights, token, now) {
+		seat = others
+	}
+	if f = t.flights[seat]; f != nil {
+		return f, true
+	}
+	if t.lead != nil && !t.apart {
+		return t.lead, false
+	}
+	f = &flight{seat: seat, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
+	if l.robots.UserAgent != "" {
+		f.userAgent = l.robots.UserAgent
+	}
+	t.visitors++
+	t.flights[seat], t.lead = f, f
+	l.depart(t, f)
+	return f, true
+}
+
+// depart sends a flight on its way, unless it is needless by now or there is no
+// lane for it yet. The caller holds the lock.
+func (l *library) depart(t *traffic, f *flight) {
+	switch s := l.needless(t, f); {
+	case l.closed:
+		l.land(t, f, shutDown(t.origin))
+	case s != nil:
+		f.answer = s
+		l.land(t, f, nil)
+	case t.flying == lanes:
+		t.queue = append(t.queue, f)
+	default:
+		if t.entry != nil {
+			t.entry.renewing.Store(true)
+		}
+		t.flying++
+		l.flying.Add(1)
+		go l.fly(t, f, t.entry.record().Good)
+	}
+}
+
+// needless returns an answer that makes a flight needless, nil if there is none.
+func (l *library) needless(t *traffic, f *flight) *Snapshot {
+	if f.urgency == force {
+		return nil
+	}
+	now, rec := time.Now(), t.entry.record()
+	s := l.robots.current(rec, f.token, now, f.asked)
+	if s == nil && f.seat == others && l.robots.holds(rec.Bound[others], now, f.asked) {
+		s = rec.Bound[others]
+	}
+	if s != nil && f.urgency == ahead && l.robots.due(rec, s, now) {
+		return nil
+	}
+	return s
+}
+
+// fly asks the origin. What it brings may make needless what waits for a lane.
+func (l *library) fly(t *traffic, f *flight, prior *Snapshot) {
+	defer l.flying.Done()
+	s, file, err := l.fetch(t.origin, f.userAgent, prior)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.flying--
+	if err == nil {
+		l.keep(t, f, s, file)
+	}
+	l.land(t, f, err)
+	queue := t.queue
+	t.queue = nil
+	for _, f := range queue {
+		l.depart(t, f)
+	}
+}
+
+// land ends a flight. The caller holds the lock.
+func (l *library) land(t *traffic, f *flight, err error) {
+	delete(t.flights, f.seat)
+	if t.lead == f {
+		t.lead = nil
+	}
+	f.entry, f.err = t.entry, err
+	close(f.done)
+	l.left(t)
+}
+
+// fetch returns what an origin answers, with its rules compiled if it has any.
+func (l *library) fetch(origin, userAgent string, prior *Snapshot) (s *Snapshot, file *robotstxt.File, err error) {
+	defer l.recovered(origin, &err)
+	begun := time.Now()
+	s, err = l.fetcher.fetch(l.ctx, origin, userAgent, prior)
+	if l.ctx.Err() != nil {
+		return nil, nil, shutDown(origin) // what is cut short says nothing about the origin
+	}
+	if err != nil {
+		l.onFetch(Fetch{Origin: origin, Outcome: "error", Took: time.Since(begun)})
+		return nil, nil, fmt.Errorf("fetch %s/robots.txt: %w", origin, err)
+	}
+	l.onFetch(Fetch{Origin: origin, Outcome: string(l.robots.class(s)), Took: time.Since(begun)})
+	l.log.Debug("robots.txt fetched", "origin", origin, "status", s.Status, "error", s.Error, "bytes", len(s.Body), "took", time.Since(begun))
+	if s.good() {
+		e := newEntry(Record{Good: s, Last: s}, l.robots.MaxBytes)
+		s, file = e.Good, e.file
+	}
+	return s, file, nil
+}
+
+// keep makes what a flight has brought part of what is known. Others may have
+// landed since it departed. The caller holds the lock.
+func (l *library) keep(t *traffic, f *flight, s *Snapshot, file *robotstxt.File) {
+	rec := t.entry.record()
+	if !s.good() && t.entry != nil {
+		file = t.entry.file
+	}
+	t.apart = !s.shared()
+	if t.apart && f.seat == others {
+		s.Others = true
+		s.Error = fmt.Sprintf("the origin answered %d to one of many crawlers that have to share an answer", s.Status)
+	}
+	l.count(s, rec, f.seat)
+	next := rec.with(f.seat, s)
+	l.robots.vacate(next.Bound, t.flights, time.Now())
+	t.entry = &entry{Record: next, file: file}
+	l.cache.put(t.origin, t.entry)
+	f.answer = s
+}
+
+// count carries over from the answer before how long, and how often in a row,
+// the origin has been answering like this.
+func (l *library) count(s *Snapshot, rec *Record, key string) {
+	class := l.robots.class(s)
+	if class == Fresh {
+		return
+	}
+	s.Since = s.Fetched
+	before := rec.newest(key)
+	if before != nil && !before.good() && l.robots.class(before) == class {
+		s.Since = before.Since
+		s.Failures = before.Failures
+	}
+	if class == Unreachable {
+		s.Failures++
+	}
+}
