@@ -218,10 +218,12 @@ func (c *frames) flush() {
 	c.out.Reset()
 }
 
-// request writes the head of a request. A name may begin with a colon.
+// request writes the head of a request from lines of fields, whose names may
+// begin with a colon. An LF inside a field is written as its picture.
 func (c *frames) request(stream uint32, lines string, end bool) {
 	c.block.Reset()
 	for line := range strings.SplitSeq(strings.Trim(lines, "\n"), "\n") {
+		line = strings.ReplaceAll(line, "\u240a", "\n")
 		if i := strings.Index(line[min(1, len(line)):], ": "); i >= 0 {
 			c.hpack.WriteField(hpack.HeaderField{Name: line[:i+1], Value: line[i+3:]})
 		}

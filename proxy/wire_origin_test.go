@@ -23,6 +23,7 @@ type wireReply struct {
 	bytes string
 	flood string // comes after bytes, again and again
 	close bool   // and then the connection ends
+	early bool   // nothing is read of the request's body, nor asked for
 }
 
 // maxFlood is what a gate may take in of a flood: its own bound, and what the
@@ -173,33 +174,30 @@ func (o *wireOrigins) speak(conn net.Conn, host, authority string) {
 		if _, err := r.Peek(1); err != nil {
 			return
 		}
-		request, err := readStrictly(conn, r, authority)
+		o.mu.Lock()
+		out := o.replies[host]
+		half := o.half[host]
+		o.mu.Unlock()
+		request, err := readStrictly(conn, r, authority, out.early)
 		if err != nil {
-			o.mu.Lock()
-			half := o.half[host] && errors.Is(err, io.ErrUnexpectedEOF)
-			o.mu.Unlock()
-			if !half {
+			if !half || !errors.Is(err, io.ErrUnexpectedEOF) {
 				o.note(host, fmt.Sprintf("%q, which is malformed: %v", request, err))
 			}
 			return
 		}
 		line, _, _ := strings.Cut(request, "\r\n")
 		method, target, _ := strings.Cut(strings.TrimSuffix(line, " HTTP/1.1"), " ")
-		content, out := "", wireReply{}
+		content := "hello"
 		switch target {
 		case "/robots.txt":
-			content = exampleRobots
+			content, out = exampleRobots, wireReply{}
 		case "/next":
-			o.note(host, request)
-			content = "next"
+			content, out = "next", wireReply{}
+			fallthrough
 		default:
 			o.note(host, request)
-			content = "hello"
-			o.mu.Lock()
-			out = o.replies[host]
-			o.mu.Unlock()
 		}
-		if out.bytes == "" {
+		if out == (wireReply{}) {
 			out.bytes = fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(content))
 			if method != "HEAD" {
 				out.bytes += content
@@ -243,8 +241,9 @@ var (
 )
 
 // readStrictly reads a request that is framed in the one way that nobody can
-// misread, and returns it without the chunks of its body.
-func readStrictly(w io.Writer, r *bufio.Reader, authority string) (request string, err error) {
+// misread, and returns it without the chunks of its body. To w it says that it
+// wants the body, if asked.
+func readStrictly(w io.Writer, r *bufio.Reader, authority string, headOnly bool) (request string, err error) {
 	readLine := func() string {
 		line, rerr := r.ReadString('\n')
 		if !strings.HasSuffix(line, "\r\n") && err == nil {
@@ -277,14 +276,16 @@ func readStrictly(w io.Writer, r *bufio.Reader, authority string) (request strin
 		case "content-length", "transfer-encoding":
 			framing = append(framing, m[2])
 		case "expect":
-			io.WriteString(w, "HTTP/1.1 100 Continue\r\n\r\n")
+			if !headOnly {
+				io.WriteString(w, "HTTP/1.1 100 Continue\r\n\r\n")
+			}
 		}
 	}
 	switch {
 	case err != nil:
 	case len(hosts) != 1 || hosts[0] != authority:
 		err = fmt.Errorf("Host %q, at %s", hosts, authority)
-	case len(framing) == 0:
+	case len(framing) == 0, headOnly:
 	case len(framing) == 1 && plainNumber.MatchString(framing[0]):
 		n, _ := strconv.Atoi(framing[0])
 		body := make([]byte, n)

@@ -25,7 +25,7 @@ import (
 // in HTTP/1, on the next stream in HTTP/2. It must be answered as what it is,
 // unless the connection is closed, and must never reach an origin as anything else.
 //
-// ORIGIN stands for the row's own host, which nobody else asks for.
+// ORIGIN stands for the row's own host, which nobody else asks for meanwhile.
 type wireRow struct {
 	name string
 
@@ -60,8 +60,8 @@ type wireRow struct {
 
 // An expect says what comes of a row.
 type expect struct {
-	want    int  // status; broken: none, the connection or the stream ends
-	orReset bool // HTTP/2's own parser may end the stream before the gate can answer
+	want   int  // status; broken: none, the connection or the stream ends
+	orNone bool // or the connection or the stream may end before the answer
 	// arrives is what the origin receives, from the request line, without
 	// version and Host, to the body, without its chunks: "GET /", or
 	// "POST /\r\nContent-Length: 1\r\n\r\nx". Nothing arrives where it is empty.
@@ -96,7 +96,8 @@ const (
 // wire is the gate between clients and origins that all speak bytes.
 type wire struct {
 	*world
-	origins *wireOrigins
+	origins  *wireOrigins
+	sessions tls.ClientSessionCache // of clients: most handshakes are short
 }
 
 func newWire(t *testing.T, gate func(*Options)) *wire {
@@ -118,17 +119,37 @@ func newWire(t *testing.T, gate func(*Options)) *wire {
 			}
 		},
 	})
-	return &wire{w, origins}
+	return &wire{w, origins, tls.NewLRUClientSessionCache(100)}
 }
 
-// runWire runs a table. The rows share a gate, but no origin.
+// tame reports whether a row leaves its origin as it was, for the next row: what
+// is known of it, and connections to it, save half the time.
+func (row wireRow) tame() bool {
+	for _, e := range []*expect{&row.expect, row.inClear, row.inTunnel, row.inHTTP2} {
+		if e != nil && e.half {
+			return false
+		}
+	}
+	return row.reply == wireReply{}
+}
+
+// runWire runs a table. The rows share a gate, but no origin at the same time.
 func runWire(t *testing.T, rows []wireRow, gate func(*Options)) {
 	w := newWire(t, gate)
+	usual := make(chan string, 8) // origins, each for one row at a time
+	for i := range cap(usual) {
+		usual <- fmt.Sprintf("usual%d.example", i)
+	}
 	t.Run("rows", func(t *testing.T) { // ends when all of them have
 		for i, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
 				t.Parallel()
-				w.run(t, row, fmt.Sprintf("row%d.example", i))
+				origin := fmt.Sprintf("row%d.example", i)
+				if row.tame() {
+					origin = <-usual
+					defer func() { usual <- origin }()
+				}
+				w.run(t, row, origin)
 			})
 		}
 	})
@@ -176,7 +197,7 @@ func (w *wire) run(t *testing.T, row wireRow, origin string) {
 // check holds the answers, and what reached the origin, against what is expected.
 func (e *expect) check(t *testing.T, first, second answer, arrived []string, next string, names *strings.Replacer) {
 	t.Helper()
-	if first.status != e.want && !(e.orReset && first.status == broken) {
+	if first.status != e.want && !(e.orNone && first.status == broken) {
 		t.Errorf("answered %v, want %d", first, e.want)
 	}
 	if (first.cut != nil) != e.cut && first.status != broken {
@@ -267,7 +288,7 @@ func (w *wire) handshake(t *testing.T, row wireRow, names *strings.Replacer, pro
 	connect, sni := cmp.Or(row.connect, "ORIGIN:443"), cmp.Or(row.sni, "ORIGIN")
 	tunnel := w.tunnel(names.Replace(connect))
 	tunnel.SetDeadline(time.Now().Add(patience))
-	config := &tls.Config{RootCAs: w.roots, ServerName: names.Replace(sni), NextProtos: []string{protocol}}
+	config := &tls.Config{RootCAs: w.roots, ServerName: names.Replace(sni), NextProtos: []string{protocol}, ClientSessionCache: w.sessions}
 	if sni == "-" {
 		config.ServerName, config.InsecureSkipVerify = "", true // else Go sends one
 	}
