@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"robotsgate/policy"
 )
@@ -106,6 +108,28 @@ func TestCorruptIndex(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCorruptAgain keeps the last that was set aside.
+func TestCorruptAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, indexFile)
+		for i := range 5 {
+			if err := os.WriteFile(path, []byte(fmt.Sprint("rubbish ", i)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			usable(t, dir, nil)
+			time.Sleep(time.Minute)
+		}
+		aside, _ := filepath.Glob(path + ".corrupt-*")
+		if len(aside) != 1 {
+			t.Fatalf("set aside: %q", aside)
+		}
+		if kept, err := os.ReadFile(aside[0]); err != nil || string(kept) != "rubbish 4" {
+			t.Errorf("kept %q, %v", kept, err)
+		}
+	})
 }
 
 // TestEmptyIndex has nothing to set aside; it is said all the same.

@@ -37,10 +37,6 @@ const (
 
 	// lockWait is how long another process's hold on the index is waited for.
 	lockWait = 300 * time.Millisecond
-	// batchRows and batchBytes are when a transaction is full: they bound what
-	// is on disk before anything makes room for it.
-	batchRows  = 256
-	batchBytes = 1 << 20
 )
 
 // ErrInUse says that another process owns the index.
@@ -178,16 +174,15 @@ func (d *Disk) recovered(err *error) {
 // Save writes records in batches, each with its bodies first, so that none ever
 // names one that is not there. A batch also makes room for itself.
 func (d *Disk) Save(records map[string]policy.Record) error {
+	rows, length := d.limits.batch()
 	var batch []string
-	size := 0
+	var size int64
 	// In the order of the index's keys, so that a batch changes few pages.
 	origins := slices.Sorted(maps.Keys(records))
 	for i, origin := range origins {
 		batch = append(batch, origin)
-		if good := records[origin].Good; good != nil {
-			size += len(good.Body)
-		}
-		if len(batch) < batchRows && size < batchBytes && i < len(origins)-1 {
+		size += bodySize(records[origin].Good)
+		if len(batch) < rows && size < length && i < len(origins)-1 {
 			continue
 		}
 		if err := d.save(batch, records); err != nil {
@@ -214,7 +209,7 @@ func (d *Disk) save(origins []string, records map[string]policy.Record) error {
 				return err
 			}
 		}
-		more, err := d.evict(c, 8*batchRows)
+		more, err := d.evict(c, max(8*len(origins), sweepRows))
 		if more {
 			d.nudge()
 		}

@@ -21,7 +21,7 @@ const maxAnswers = 400
 // again. Of two at one time that hold for a crawler, the later From is in force;
 // a robots.txt may serve as stale all through failures.
 type Answer struct {
-	Token    string           `json:"token,omitempty"` // in lower case: it bound that crawler only
+	Token    string           `json:"token,omitempty"` // it bound that crawler only, as in [policy.Record.Bound]
 	From     time.Time        `json:"from"`
 	To       time.Time        `json:"to,omitzero"` // when another took its place; zero: none has
 	Snapshot *policy.Snapshot `json:"snapshot"`    // as it was fetched last; without its body

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -27,6 +28,8 @@ var (
 	buckets = [][]byte{recordsBucket, historyBucket, seenBucket, endedBucket, bodiesBucket}
 )
 
+var indexOptions = bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType}
+
 // openIndex opens the index, and sets a corrupt one aside.
 func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 	info, statErr := os.Stat(path)
@@ -34,14 +37,24 @@ func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 	if err == nil && statErr == nil && info.Size() == 0 {
 		log.Warn("the snapshot index was empty; robots.txt files will be fetched again", "index", path)
 	}
-	if err == nil || !damaged(err) {
-		return db, used, err
+	if err == nil {
+		return packed(db, path, log), used, nil
 	}
+	if !damaged(err) {
+		return nil, used, err
+	}
+	// One is enough to look at; a failing disk must not fill up with them.
+	earlier, _ := filepath.Glob(path + ".corrupt-*")
 	aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405Z")
 	if renameErr := os.Rename(path, aside); renameErr != nil {
 		return nil, used, fmt.Errorf("%s is corrupt (%w) and can't be set aside: %w", path, err, renameErr)
 	}
 	log.Warn("the snapshot index was corrupt; it is set aside and begun anew, robots.txt files will be fetched again", "index", path, "kept_as", aside, "error", err)
+	for _, file := range earlier {
+		if file != aside {
+			os.Remove(file)
+		}
+	}
 	return openSound(path)
 }
 
@@ -58,14 +71,20 @@ func openSound(path string) (db *bbolt.DB, used usage, err error) {
 			db, err = nil, &damage{fmt.Errorf("%v", cause)}
 		}
 	}()
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+	before, _ := os.Stat(path)
+	options := indexOptions
+	db, err = bbolt.Open(path, 0o600, &options)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, used, fmt.Errorf("%s: %w", path, ErrInUse)
 	}
 	if err != nil {
 		return nil, used, blame(err)
 	}
-	if used, err = walk(db); err == nil {
+	if err := replaced(path, before); err != nil {
+		db.Close()
+		return nil, used, err
+	}
+	if used, err = walk(db, path); err == nil {
 		err = db.Update(func(tx *bbolt.Tx) error {
 			for _, name := range buckets {
 				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -83,10 +102,10 @@ func openSound(path string) (db *bbolt.DB, used usage, err error) {
 }
 
 // walk reads every row, since damage to any page would else show while requests
-// wait: about 100 ms for 100,000 records. It sums up what they come to.
-func walk(db *bbolt.DB) (used usage, err error) {
+// wait: about 50 ms for 100,000 records. It sums up what they come to.
+func walk(db *bbolt.DB, path string) (used usage, err error) {
 	err = db.View(func(tx *bbolt.Tx) error {
-		if info, err := os.Stat(db.Path()); err != nil || info.Size() < tx.Size() {
+		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
 			return errors.Join(err, errors.New("it is shorter than it says"))
 		}
 		for _, name := range buckets {

@@ -32,7 +32,7 @@ const (
 // It returns false if the store was closed before the end.
 func (d *Disk) look() bool {
 	for i := range 256 {
-		if !d.pause(lookPause) {
+		if d.stopped() {
 			return false
 		}
 		if err := d.lookInto(filepath.Join(d.bodies.dir, fmt.Sprintf("%02x", i))); err != nil {
@@ -52,7 +52,7 @@ func (d *Disk) lookInto(dir string) error {
 		return err
 	}
 	defer f.Close()
-	for d.pause(lookPause) {
+	for {
 		names, err := f.Readdirnames(lookFiles)
 		if err == io.EOF {
 			return nil
@@ -60,11 +60,10 @@ func (d *Disk) lookInto(dir string) error {
 		if err == nil {
 			err = d.adopt(dir, names)
 		}
-		if err != nil {
+		if err != nil || !d.pause(lookPause) {
 			return err
 		}
 	}
-	return nil
 }
 
 func (d *Disk) adopt(dir string, names []string) error {

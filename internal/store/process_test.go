@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"robotsgate/policy"
@@ -17,6 +19,13 @@ import (
 
 // asProcess makes this test binary another process that uses the folder.
 const asProcess = "STORE_TEST_DIR"
+
+// asFlood makes that process save records of many hosts at once, and some that
+// change, within floodBytes.
+const (
+	asFlood    = "STORE_TEST_FLOOD"
+	floodBytes = 1 << 20
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(asProcess); dir != "" {
@@ -28,7 +37,11 @@ func TestMain(m *testing.M) {
 
 // otherProcess saves without end, and says how far it has come.
 func otherProcess(dir string) {
-	d, err := Open(dir, ample, slog.New(slog.DiscardHandler))
+	limits := ample
+	if os.Getenv(asFlood) != "" {
+		limits.Bytes = floodBytes
+	}
+	d, err := Open(dir, limits, slog.New(slog.DiscardHandler))
 	if errors.Is(err, ErrInUse) {
 		fmt.Println("in use")
 		return
@@ -38,6 +51,14 @@ func otherProcess(dir string) {
 		return
 	}
 	for i := 0; ; i++ {
+		if os.Getenv(asFlood) != "" {
+			records := map[string]policy.Record{"https://changes.example": answered(body(i)), "https://stays.example": answered("stays")}
+			for n := range 100 {
+				records[origin(100*i+n)] = answered(body(100*i + n/2))
+			}
+			fmt.Println("saved", i, d.Save(records))
+			continue
+		}
 		err := d.Save(map[string]policy.Record{origin(i): good(body(i))})
 		fmt.Println("saved", i, err)
 	}
@@ -93,6 +114,46 @@ func TestKilled(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("log: %s", log)
+	}
+}
+
+// TestKilledInFlood leaves no record that names a missing body, and nothing that
+// stays for ever.
+func TestKilledInFlood(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(asFlood, "1")
+	last := -1
+	for run := range 5 {
+		cmd, lines := other(t, dir)
+		for range 5 + run {
+			if !lines.Scan() || !strings.HasSuffix(lines.Text(), " <nil>") {
+				t.Fatalf("got %q", lines.Text())
+			}
+		}
+		cmd.Process.Kill() // somewhere in the next
+		for lines.Scan() {
+		}
+		cmd.Wait()
+		last = max(last, 5+run+2)
+
+		synctest.Test(t, func(t *testing.T) {
+			d, log := open(t, dir)
+			defer d.Close()
+			left := 0
+			for i := range 100 * last {
+				if _, ok := d.Load(origin(i)); ok {
+					left++
+				}
+			}
+			if got, ok := d.Load("https://stays.example"); !ok || got.Good.Body != "stays" {
+				t.Errorf("got %+v, %v", got, ok)
+			}
+			if left < 50 || log.Len() > 0 {
+				t.Errorf("%d records are left, log: %s", left, log)
+			}
+			time.Sleep(time.Hour)
+			sound(t, d)
+		})
 	}
 }
 

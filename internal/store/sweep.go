@@ -9,7 +9,7 @@ import (
 // Limits bounds what a Disk keeps.
 type Limits struct {
 	Keep time.Duration // of snapshots that others have taken the place of
-	// Bytes bounds all that there is on disk, give or take a few MiB: first the
+	// Bytes bounds all that there is on disk, give or take a batch of [Disk.Save]: first the
 	// oldest superseded snapshots go, then the origins fetched longest ago.
 	Bytes int64
 }
@@ -23,6 +23,12 @@ func (l Limits) rows() int64 { return l.Bytes / 8 }
 func (l Limits) bodies(index int64) int64 {
 	const folders = 256 * block
 	return max(l.Bytes-index-folders, l.Bytes/2)
+}
+
+// batch is when a transaction of Save is full. Large ones are fast, since each
+// waits for the disk, but what they hold is there before it has made room.
+func (l Limits) batch() (rows int, bytes int64) {
+	return int(min(max(l.Bytes>>15, 64), 2048)), min(max(l.Bytes>>4, 64<<10), 8<<20)
 }
 
 // over reports whether something has to go.
@@ -145,6 +151,15 @@ func (d *Disk) step() (more bool, err error) {
 		return err
 	})
 	return more, err
+}
+
+func (d *Disk) stopped() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // pause reports whether the store is still open afterwards.

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// leastPacked is the size from which an index is worth packing.
+const leastPacked = 4 << 20
+
+// packed returns the index, written anew if three quarters of its file are
+// free: bbolt never gives anything back. Without room for it, or leave, the
+// old file does as well.
+func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
+	var size int64
+	if err := db.View(func(tx *bbolt.Tx) error { size = tx.Size(); return nil }); err != nil {
+		return db
+	}
+	free := int64(db.Stats().FreePageN+db.Stats().PendingPageN) * int64(db.Info().PageSize)
+	if size < leastPacked || free < size/4*3 {
+		return db
+	}
+	small, err := pack(db, path)
+	if err != nil {
+		log.Warn("the snapshot index is mostly free space, and can't be packed; it goes on as it is", "index", path, "error", err)
+		return db
+	}
+	db.Close()
+	return small
+}
+
+// pack puts a copy in the place of an index. Both are locked until the end, so
+// that no other process can come between.
+func pack(db *bbolt.DB, path string) (small *bbolt.DB, err error) {
+	temp := path + ".new"
+	if err := os.RemoveAll(temp); err != nil { // of a sudden end
+		return nil, err
+	}
+	options := indexOptions
+	options.NoSync = true // until it is whole
+	if small, err = bbolt.Open(temp, 0o600, &options); err != nil {
+		return nil, err
+	}
+	err = bbolt.Compact(small, db, 1<<20)
+	if err == nil {
+		err = small.Sync()
+	}
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, small.Close(), os.Remove(temp))
+	}
+	small.NoSync = false
+	return small, syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// replaced is an error if path has become another file since it was before, as
+// when another process has packed it while this one waited for its lock.
+func replaced(path string, before os.FileInfo) error {
+	if before == nil {
+		return nil
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		return fmt.Errorf("%s: %w", path, ErrInUse)
+	}
+	return nil
+}
