@@ -1,12 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -101,64 +99,4 @@ func TestHeadUnderUpload(t *testing.T) {
 			t.Errorf("got %d %q", resp.StatusCode, answer)
 		}
 	})
-}
-
-// A long body passes byte for byte, and is not gathered on the way.
-func TestLongBody(t *testing.T) {
-	const bound = 12 << 20 // windows and buffers of four connections
-	block := bytes.Repeat([]byte("<p>0123456789abc"), 4096)
-	var size int
-	var known bool
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Content-Type", "text/html")
-		if known {
-			rw.Header().Set("Content-Length", fmt.Sprint(size))
-		}
-		for range size / len(block) {
-			if _, err := rw.Write(block); err != nil {
-				return
-			}
-		}
-	}})
-	w.ways(t, func(t *testing.T, v way) {
-		size, known = 16<<20, !known
-		if v.origin == w.http {
-			size = 50 << 20
-		}
-		resp, err := v.client.Get(v.origin + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if length := resp.ContentLength; known != (length == int64(size)) {
-			t.Errorf("Content-Length %d", length)
-		}
-		before, most := heap(), uint64(0)
-		part := make([]byte, len(block))
-		for i := range size / len(block) {
-			if _, err := io.ReadFull(resp.Body, part); err != nil || !bytes.Equal(part, block) {
-				t.Fatalf("block %d: %v, or other bytes", i, err)
-			}
-			if i%100 == 99 {
-				most = max(most, heap())
-			}
-		}
-		if n, err := resp.Body.Read(part); n > 0 || err != io.EOF {
-			t.Errorf("after the last block: %d, %v", n, err)
-		}
-		if most > before+bound {
-			t.Errorf("memory grew from %d to %d MB", before>>20, most>>20)
-		}
-		if x := w.next(t); x.Bytes != int64(size) {
-			t.Errorf("the record says %d bytes", x.Bytes)
-		}
-	})
-}
-
-// heap returns the memory that is in use.
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
