@@ -109,8 +109,14 @@ func skipValue(s string, i int) int {
 			return end + 1
 		}
 	case s[i] == ':':
-		if n := strings.IndexByte(s[i+1:], ':'); n >= 0 {
-			return i + 1 + n + 1
+		// What isn't base64 is no Byte Sequence (RFC 9651, section 3.3.5), and
+		// the next colon is a scope's.
+		end := i + 1
+		for end < len(s) && isBase64(s[end]) {
+			end++
+		}
+		if end < len(s) && s[end] == ':' {
+			return end + 1
 		}
 	}
 	// An inner list can't be a parameter's value, so nothing tells what its
@@ -119,6 +125,11 @@ func skipValue(s string, i int) int {
 		i++
 	}
 	return i
+}
+
+func isBase64(c byte) bool {
+	letter := c | 0x20
+	return 'a' <= letter && letter <= 'z' || isDigit(c) || c == '+' || c == '/' || c == '='
 }
 
 func skipBlank(s string, i int) int {
