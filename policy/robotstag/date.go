@@ -34,6 +34,27 @@ func readDate(s string) (t time.Time, n int, ok bool) {
 	return t, r.i, ok
 }
 
+// dateGoesOn reports whether a comma before s may belong to a date: one that
+// stands between the day of the week and the rest, or before the year.
+func dateGoesOn(s string) bool {
+	r := dateReader{s: s}
+	r.blank()
+	_, digits := r.number()
+	if digits == 0 {
+		return r.monthName() && r.atEnd()
+	}
+	r.ordinal()
+	switch r.peek() {
+	case '-', '/', '.', ':':
+		r.i++
+		return isDigit(r.peek()) || r.letters() != "" || r.atEnd()
+	case 'T', 't':
+		r.i++
+		return isDigit(r.peek())
+	}
+	return r.atEnd()
+}
+
 type dateReader struct {
 	s string
 	i int

@@ -98,37 +98,59 @@ func (p *parser) date(s string, start int) int {
 	case ok:
 		return start + n
 	}
-	// Not a date. Its colons must not be mistaken for a scope's, nor may a rule
-	// that merely lacks its comma be lost: up to the next comma only words of
-	// the vocabulary count.
 	if word, end, _ := p.word(s, start); n == 0 && p.speaks(word, s, end) {
 		p.unknown(name)
 		return start
 	}
-	end := start + n + firstRule(s[start+n:])
+	end := p.invalidDate(s, start)
 	p.unknown(name + "=" + strings.TrimRight(s[start:end], " \t(\"'"))
 	return end
 }
 
-// firstRule returns where the first word of s is that restricts, or else where
-// the member or s ends.
-func firstRule(s string) int {
-	for i := 0; i < len(s); i++ {
-		if s[i] == ',' || s[i] == ';' {
+// invalidDate returns where what is no date ends: at its comma or semicolon,
+// or before a rule or a scope that merely lacks its comma. Its own colons must
+// not be mistaken for a scope's.
+func (p *parser) invalidDate(s string, i int) int {
+	for i < len(s) {
+		switch {
+		case s[i] == ';', s[i] == ',' && !dateGoesOn(s[i+1:]):
 			return i
-		}
-		if endsWord(s[i]) {
+		case endsWord(s[i]):
+			i++
 			continue
 		}
-		start := i
-		for i+1 < len(s) && !endsWord(s[i+1]) {
-			i++
+		end := i
+		for end < len(s) && !endsWord(s[end]) {
+			end++
 		}
-		if kind := lookup(s[start : i+1]).kind; kind != notAWord && kind != permissive {
-			return start
+		kind := lookup(s[i:end]).kind
+		if kind != notAWord && kind != permissive || p.announces(s, i, end) {
+			return i
+		}
+		i = end
+	}
+	return i
+}
+
+// announces reports whether the word s[i:end] is the scope of a rule that
+// follows it: "ExampleBot: noindex", but not the hour of "15:00".
+func (p *parser) announces(s string, i, end int) bool {
+	next := skipSpace(s, end)
+	if next == len(s) || s[next] != ':' && s[next] != '=' || !isName(s[i:end]) {
+		return false
+	}
+	word, _, _ := p.word(s, skipSpace(s, next+1))
+	return holdsRule(word)
+}
+
+// holdsRule reports whether a word of the vocabulary is in s.
+func holdsRule(s string) bool {
+	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return r < 0x80 && endsWord(byte(r)) }) {
+		if lookup(w).kind != notAWord {
+			return true
 		}
 	}
-	return len(s)
+	return false
 }
 
 func endsWord(c byte) bool {

@@ -140,7 +140,7 @@ func (r *dateReader) comment() {
 	}
 	const longest = 64
 	n := strings.IndexByte(r.s[i:min(len(r.s), i+longest)], end)
-	if n > 0 && firstRule(r.s[i+1:i+n]) == n-1 {
+	if n > 0 && !holdsRule(r.s[i+1:i+n]) {
 		r.i = i + n + 1
 	}
 }
