@@ -124,7 +124,9 @@ func (p *parser) setScope(word string, quoted, first bool, s string, next int) (
 		return 0, false
 	}
 	name := product(word)
-	named := isName(name) && !(quoted && strings.ContainsAny(name, ",;:="))
+	// A String (RFC 9651, section 3.3.3) may hold anything, but with a rule in
+	// it it is more likely a list in quotes.
+	named := isName(name) && !(quoted && holdsRule(word))
 	switch s[next] {
 	case ':':
 		if named {
