@@ -51,6 +51,10 @@ const (
 	prefix          // "name:": to the end of the line (X-Robots-Tag)
 	group           // "name=": over commas, up to ";" (repext-00)
 	member          // "name;": up to "," (repext-03)
+
+	// A member that ends a group. Its name may have been meant as the group's
+	// last rule, so unlike in other members "name=" is the next group.
+	groupMember
 )
 
 // A parser reads lines into its collector.
@@ -84,7 +88,7 @@ func (p *parser) list(s string) {
 		case c == ',':
 			i++
 			first = true
-			if p.syntax == member {
+			if p.syntax == member || p.syntax == groupMember {
 				p.reset()
 			}
 			continue
@@ -145,10 +149,12 @@ func (p *parser) setScope(word string, quoted, first bool, s string, next int) (
 			return next + 1, true
 		}
 	case ';':
-		// Within a group commas don't begin members, so the word is an
-		// unknown rule and ";" ends the group.
-		if named && first && p.syntax != group {
-			p.enter(name, member)
+		if named && first {
+			by := member
+			if p.syntax == group {
+				by = groupMember
+			}
+			p.enter(name, by)
 			return next + 1, true
 		}
 	}
