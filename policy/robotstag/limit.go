@@ -32,25 +32,24 @@ func fitting(lines []string, truncated *bool) iter.Seq[string] {
 }
 
 // lastMember returns where the last member that ends within line[:limit] ends.
+// Commas in strings don't end one. But a quote that isn't closed by then is an
+// ordinary character, as in a whole line, and hides no member that is complete.
 func lastMember(line string, limit int) int {
-	end := 0
+	end, open := 0, false
 	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '"':
-			if n := closing(line, i); n > 0 {
+		switch c := line[i]; {
+		case c == ',' && i >= limit:
+			return limit
+		case c == ',':
+			end = i
+		case c == ' ' || c == '\t':
+		case i >= limit:
+			return end
+		case c == '"' && !open:
+			if n := closing(line[:limit], i); n > 0 {
 				i = n
-			} else if i < limit {
-				return end // the string, and so the member, goes on past the end
-			}
-		case ',':
-			end = min(i, limit)
-			if i >= limit {
-				return end
-			}
-		case ' ', '\t':
-		default:
-			if i >= limit {
-				return end
+			} else {
+				open = true // don't search again: the time must stay linear
 			}
 		}
 	}

@@ -191,8 +191,15 @@ func TestLimit(t *testing.T) {
 		{[]string{strings.Repeat("a", MaxField), "noindex"}, "", true},
 		{[]string{strings.Repeat("a", MaxField-9), "noindex"}, "noindex", false},
 		{[]string{strings.Repeat("a", MaxField-8), "noindex"}, "", true},
-		// The comma in the string that is cut doesn't end a member.
+		// What a parameter's string says that is cut is no rule.
 		{[]string{`*;nofollow, *;x="noindex, noarchive` + strings.Repeat("a", MaxField) + `";noai`}, "nofollow", true},
+		// A quote that isn't closed in time hides no complete member.
+		{[]string{`"noindex, ` + strings.Repeat("a", MaxField) + `"`}, "noindex", true},
+		{[]string{`ExampleBot: "noindex, nofollow,` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
+		{[]string{`noindex, 5" x, nofollow, ` + strings.Repeat("a", MaxField)}, "nofollow noindex", true},
+		{[]string{`"noindex, \"nofollow\", ` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
+		// One that is closed hides its commas.
+		{[]string{`*;x="a noindex, ` + strings.Repeat("a", MaxField-20) + `";nofollow` + strings.Repeat("a", 20)}, "", true},
 	} {
 		tags := ParseHeader(nil, c.lines)
 		got := strings.Join(Effective(tags.For("ExampleBot")), " ")
