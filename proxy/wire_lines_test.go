@@ -126,7 +126,7 @@ func TestWireLines(t *testing.T) {
 		{name: "many fields, denied", path: "/private/x", fields: strings.Repeat("X-A: b\r\n", 10<<10), expect: expect{want: 431, closes: true}, inHTTP2: &expect{want: 431}},
 		{name: "a long method", method: strings.Repeat("A", 70<<10), expect: expect{want: 431, closes: true}, inHTTP2: &expect{want: broken, closes: true}},
 		field("a longer fold", "X-A: b\r\n"+strings.Repeat(" c\r\n", 20<<10), expect{want: 431, closes: true}),
-	}, nil)
+	})
 }
 
 func h2(name, lines string, e expect) wireRow {

@@ -2,20 +2,23 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // A wireReply is an origin's to every request but those for robots.txt and /next.
@@ -36,6 +39,7 @@ const maxFlood = 32 << 20
 type wireOrigins struct {
 	listener net.Listener
 	leaf     func(host string) (*tls.Certificate, error)
+	http2    bool // where there is TLS
 
 	mu      sync.Mutex
 	conns   map[net.Conn]bool
@@ -44,12 +48,12 @@ type wireOrigins struct {
 	arrived map[string][]string // by host
 }
 
-func startWireOrigins(t *testing.T, leaf func(string) (*tls.Certificate, error)) *wireOrigins {
+func startWireOrigins(t *testing.T, leaf func(string) (*tls.Certificate, error), http2 bool) *wireOrigins {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &wireOrigins{listener: l, leaf: leaf, conns: map[net.Conn]bool{}, replies: map[string]wireReply{}, half: map[string]bool{}, arrived: map[string][]string{}}
+	o := &wireOrigins{listener: l, leaf: leaf, http2: http2, conns: map[net.Conn]bool{}, replies: map[string]wireReply{}, half: map[string]bool{}, arrived: map[string][]string{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
@@ -76,6 +80,12 @@ func (o *wireOrigins) answer(host string, r wireReply, half bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.replies[host], o.half[host] = r, half
+}
+
+func (o *wireOrigins) mayBreakOff(host string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.half[host]
 }
 
 // note writes down what has reached an origin.
@@ -128,13 +138,21 @@ func (o *wireOrigins) serve(conn net.Conn) {
 		return
 	}
 	if port == "443" {
-		s := tls.Server(conn, &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if _, err := netip.ParseAddr(host); err != nil && hello.ServerName != host {
 				o.note(host, "the server name "+hello.ServerName)
 			}
 			return o.leaf(host)
-		}})
+		}}
+		if o.http2 {
+			config.NextProtos = []string{"h2"}
+		}
+		s := tls.Server(conn, config)
 		if s.Handshake() != nil {
+			return
+		}
+		if o.http2 {
+			new(http2.Server).ServeConn(s, &http2.ServeConnOpts{Handler: o.handler(host)})
 			return
 		}
 		conn = s
@@ -176,11 +194,10 @@ func (o *wireOrigins) speak(conn net.Conn, host, authority string) {
 		}
 		o.mu.Lock()
 		out := o.replies[host]
-		half := o.half[host]
 		o.mu.Unlock()
 		request, err := readStrictly(conn, r, authority, out.early)
 		if err != nil {
-			if !half || !errors.Is(err, io.ErrUnexpectedEOF) {
+			if !errors.Is(err, io.ErrUnexpectedEOF) || !o.mayBreakOff(host) {
 				o.note(host, fmt.Sprintf("%q, which is malformed: %v", request, err))
 			}
 			return
@@ -209,6 +226,34 @@ func (o *wireOrigins) speak(conn net.Conn, host, authority string) {
 	}
 }
 
+// handler serves HTTP/2 for a host. It writes requests down as they would have
+// come in HTTP/1.1.
+func (o *wireOrigins) handler(host string) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			io.WriteString(rw, exampleRobots)
+			return
+		}
+		var lines bytes.Buffer
+		fmt.Fprintf(&lines, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.RequestURI, r.Host)
+		for _, name := range []string{"User-Agent", "Content-Length"} { // which net/http sends first
+			for _, value := range r.Header[name] {
+				fmt.Fprintf(&lines, "%s: %s\r\n", name, value)
+			}
+			r.Header.Del(name)
+		}
+		if r.ContentLength < 0 {
+			lines.WriteString("Transfer-Encoding: chunked\r\n")
+		}
+		r.Header.Write(&lines)
+		lines.WriteString("\r\n")
+		if _, err := io.Copy(&lines, r.Body); err == nil || !o.mayBreakOff(host) {
+			o.note(host, lines.String())
+		}
+		io.WriteString(rw, map[bool]string{true: "next", false: "hello"}[r.URL.Path == "/next"])
+	})
+}
+
 // send reports whether the connection goes on.
 func (o *wireOrigins) send(conn net.Conn, host string, out wireReply) bool {
 	if _, err := io.WriteString(conn, out.bytes); err != nil {
@@ -231,88 +276,4 @@ func (o *wireOrigins) send(conn net.Conn, host string, out wireReply) bool {
 		}
 	}
 	return !out.close
-}
-
-var (
-	requestLine = regexp.MustCompile(`^[!-~]+ /[!-~]* HTTP/1\.1$`)
-	fieldLine   = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\\x00-\\x20\\x7f]([^\\x00-\\x08\\x0a-\\x1f\\x7f]*[^\\x00-\\x20\\x7f])?)?$")
-	chunkSize   = regexp.MustCompile(`^(0|[1-9a-f][0-9a-f]*)$`)
-	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
-)
-
-// readStrictly reads a request that is framed in the one way that nobody can
-// misread, and returns it without the chunks of its body. To w it says that it
-// wants the body, if asked.
-func readStrictly(w io.Writer, r *bufio.Reader, authority string, headOnly bool) (request string, err error) {
-	readLine := func() string {
-		line, rerr := r.ReadString('\n')
-		if !strings.HasSuffix(line, "\r\n") && err == nil {
-			if err = fmt.Errorf("a line without CRLF: %q", line); rerr != nil {
-				err = io.ErrUnexpectedEOF
-			}
-		}
-		return strings.TrimSuffix(line, "\r\n")
-	}
-	line := readLine()
-	request = line + "\r\n"
-	if err == nil && !requestLine.MatchString(line) {
-		err = errors.New("request line")
-	}
-	var hosts, framing []string
-	for err == nil {
-		line := readLine()
-		request += line + "\r\n"
-		if line == "" {
-			break
-		}
-		m := fieldLine.FindStringSubmatch(line)
-		if m == nil {
-			err = fmt.Errorf("field line %q", line)
-			break
-		}
-		switch strings.ToLower(m[1]) {
-		case "host":
-			hosts = append(hosts, m[2])
-		case "content-length", "transfer-encoding":
-			framing = append(framing, m[2])
-		case "expect":
-			if !headOnly {
-				io.WriteString(w, "HTTP/1.1 100 Continue\r\n\r\n")
-			}
-		}
-	}
-	switch {
-	case err != nil:
-	case len(hosts) != 1 || hosts[0] != authority:
-		err = fmt.Errorf("Host %q, at %s", hosts, authority)
-	case len(framing) == 0, headOnly:
-	case len(framing) == 1 && plainNumber.MatchString(framing[0]):
-		n, _ := strconv.Atoi(framing[0])
-		body := make([]byte, n)
-		if _, rerr := io.ReadFull(r, body); rerr != nil {
-			err = io.ErrUnexpectedEOF
-		}
-		request += string(body)
-	case len(framing) == 1 && framing[0] == "chunked":
-		for size := -1; size != 0 && err == nil; {
-			line := readLine()
-			if err == nil && !chunkSize.MatchString(line) {
-				err = fmt.Errorf("chunk size %q", line)
-				break
-			}
-			n, _ := strconv.ParseInt(line, 16, 32)
-			size = int(n)
-			chunk := make([]byte, size)
-			if _, rerr := io.ReadFull(r, chunk); rerr != nil && err == nil {
-				err = io.ErrUnexpectedEOF
-			}
-			request += string(chunk)
-			if end := readLine(); err == nil && end != "" {
-				err = fmt.Errorf("behind a chunk or as a trailer: %q", end)
-			}
-		}
-	default:
-		err = fmt.Errorf("framed by %q", framing)
-	}
-	return request, err
 }

@@ -97,5 +97,5 @@ func TestWirePlaces(t *testing.T) {
 		{name: "longer query", path: "/ok?" + strings.Repeat("a", 16<<10), expect: expect{want: 414}},
 		{name: "longer URL, which is short when cleaned", path: strings.Repeat("/.", 9<<10), expect: expect{want: 414}},
 		{name: "URL over the head's bound", path: "/" + strings.Repeat("a", 70<<10), expect: expect{want: 431, closes: true}, inHTTP2: &expect{want: broken, closes: true}},
-	}, nil)
+	})
 }

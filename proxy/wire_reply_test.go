@@ -160,5 +160,5 @@ func TestWireReplies(t *testing.T) {
 			expect{want: 200, arrives: "GET /ok", content: "hello", lacks: "Alt-Svc Robots-Gate-Tags Proxy-Authenticate Content-Length"}),
 		says("a trailer that is none", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nno field\r\n\r\n", cut),
 	}
-	runWire(t, rows, nil)
+	runWire(t, rows)
 }

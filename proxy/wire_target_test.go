@@ -110,7 +110,7 @@ func TestWirePaths(t *testing.T) {
 		unread("/a\tb"),
 		twoWords("/a b"),
 		twoWords("/ok?a b"),
-	}, nil)
+	})
 }
 
 func TestWireHosts(t *testing.T) {
@@ -157,5 +157,5 @@ func TestWireHosts(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b wireRow) int { return strings.Compare(a.name, b.name) })
-	runWire(t, rows, nil)
+	runWire(t, rows)
 }
