@@ -30,58 +30,92 @@ func scanXHTML(p *page, maxPage int) ([]Meta, error) {
 }
 
 // xmlMetas reads XML up to the end of its head and reports whether it found
-// that. Elements are told by their local names: a prefix that is bound to
-// XHTML is as good as none, and one that isn't is still no other's head.
+// that.
 func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
 	// The page is in UTF-8 by now, whatever it says.
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	depth, head := 0, 0 // head is its depth, once it is open
-	noscript := false
-	for {
+	var h xmlHead
+	for !h.over {
 		// Raw, so that nothing is kept of the elements that are open.
 		token, err := d.RawToken()
 		if err != nil {
-			return metas, err == io.EOF
+			return h.metas, err == io.EOF
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			name := t.Name.Local
-			if head > 0 && name == "body" {
-				return metas, false // the head was not closed: no XML
-			}
-			if !void(name) {
-				depth++
-			}
-			switch {
-			case depth > maxDepth:
-				return metas, false
-			case head == 0 && name == "head" && depth <= 2:
-				head = depth
-			case head == 0 && depth == 2 && (name == "body" || name == "frameset"):
-				return metas, true
-			case head == 0:
-			case name == "noscript" && depth == head+1:
-				noscript = true
-			case name == "meta" && (depth == head || noscript && depth == head+1):
-				if m, ok := namedXML(t.Attr); ok {
-					metas = append(metas, m)
-				}
-			}
+			h.start(t)
 		case xml.EndElement:
-			if void(t.Name.Local) {
-				continue
-			}
-			depth--
-			if depth <= head {
-				noscript = false
-			}
-			if head > 0 && (depth < head || t.Name.Local == "head") {
-				return metas, depth < head && t.Name.Local == "head"
-			}
+			h.end(t)
 		}
+	}
+	return h.metas, h.whole
+}
+
+// An xmlHead finds the head among the elements of XML, and its metas.
+type xmlHead struct {
+	metas []Meta
+	over  bool // no meta can follow
+	whole bool // since the head was read to its end, as XML has it
+
+	depth    int // of open elements
+	head     int // its depth, once it is open
+	inner    int // open elements called "head" inside
+	noscript bool
+	prefixes prefixes
+}
+
+func (h *xmlHead) start(t xml.StartElement) {
+	h.prefixes.leave(h.depth + 1) // of a void element
+	h.prefixes.bind(t.Attr, h.depth+1)
+	name := h.prefixes.htmlName(t.Name)
+	if !void(name) {
+		h.depth++
+	}
+	switch {
+	case h.depth > maxDepth:
+		h.over = true
+	case h.head == 0 && h.depth <= 2:
+		switch {
+		case name == "head":
+			h.head = h.depth
+		case h.depth == 2 && (name == "body" || name == "frameset"):
+			h.over, h.whole = true, true
+		}
+	case h.head == 0:
+	case name == "body":
+		h.over = true // the head was not closed: no XML
+	case name == "head":
+		h.inner++
+	case name == "noscript" && h.depth == h.head+1:
+		h.noscript = true
+	case name == "meta" && (h.depth == h.head || h.noscript && h.depth == h.head+1):
+		if m, ok := namedXML(t.Attr); ok {
+			h.metas = append(h.metas, m)
+		}
+	}
+}
+
+func (h *xmlHead) end(t xml.EndElement) {
+	name := h.prefixes.htmlName(t.Name)
+	if void(name) {
+		return
+	}
+	h.prefixes.leave(h.depth)
+	h.depth--
+	if h.depth <= h.head {
+		h.noscript = false
+	}
+	switch {
+	case h.head == 0:
+	case h.depth < h.head:
+		h.over, h.whole = true, name == "head"
+	case name == "head" && h.inner > 0:
+		h.inner--
+	case name == "head":
+		h.over = true // not all that it holds was closed: no XML
 	}
 }
 
