@@ -129,15 +129,20 @@ func void(name string) bool {
 	return false
 }
 
+// namedXML returns the meta of these attributes, if it has a name and content.
+// Of two that are the same the first counts, as in HTML.
 func namedXML(attrs []xml.Attr) (m Meta, ok bool) {
+	name := attribute(attrs, "name")
+	content := attribute(attrs, "content")
+	m = Meta{strings.TrimSpace(name), content}
+	return m, m.Name != "" && m.Content != ""
+}
+
+func attribute(attrs []xml.Attr, name string) string {
 	for _, a := range attrs {
-		switch {
-		case a.Name.Space != "":
-		case a.Name.Local == "name":
-			m.Name = strings.TrimSpace(a.Value)
-		case a.Name.Local == "content":
-			m.Content = a.Value
+		if a.Name.Space == "" && a.Name.Local == name {
+			return a.Value
 		}
 	}
-	return m, m.Name != "" && m.Content != ""
+	return ""
 }
