@@ -110,6 +110,29 @@ func TestCorruptIndex(t *testing.T) {
 	}
 }
 
+// TestSeal tells what was changed, and what belongs to another key.
+func TestSeal(t *testing.T) {
+	sealed := seal([]byte("key"), []byte("value"))
+	if got, err := unseal([]byte("key"), sealed); err != nil || string(got) != "value" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := unseal([]byte("kez"), sealed); err == nil {
+		t.Errorf("of another key: got %q", got)
+	}
+	for i := range sealed {
+		sealed[i] ^= 1
+		if got, err := unseal([]byte("key"), sealed); err == nil {
+			t.Errorf("byte %d changed: got %q", i, got)
+		}
+		sealed[i] ^= 1
+	}
+	for i := range sealed {
+		if got, err := unseal([]byte("key"), sealed[:i]); err == nil {
+			t.Errorf("%d bytes: got %q", i, got)
+		}
+	}
+}
+
 // TestCorruptAgain keeps the last that was set aside.
 func TestCorruptAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

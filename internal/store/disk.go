@@ -102,9 +102,6 @@ func (d *Disk) Close() error {
 // Load returns the record of an origin. What can't be read is forgotten.
 func (d *Disk) Load(origin string) (policy.Record, bool) {
 	r, err := d.load(origin)
-	if errors.Is(err, fs.ErrNotExist) {
-		r, err = d.load(origin) // the body may have gone between row and file
-	}
 	if err != nil {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", origin, "error", err)
 	}
@@ -116,11 +113,23 @@ func (d *Disk) Load(origin string) (policy.Record, bool) {
 
 // load returns what the index has for an origin with its body, nil if nothing.
 func (d *Disk) load(origin string) (*row, error) {
-	data, err := d.sealed(origin)
-	if data == nil || err != nil {
-		return nil, err
+	var before []byte
+	for {
+		data, err := d.sealed(origin)
+		if data == nil || err != nil {
+			return nil, err
+		}
+		r, err := d.read([]byte(origin), data)
+		// The body may have gone after the row was read: then there is another.
+		if !errors.Is(err, fs.ErrNotExist) || bytes.Equal(data, before) {
+			return r, err
+		}
+		before = data
 	}
-	r, err := openRow([]byte(origin), data)
+}
+
+func (d *Disk) read(key, sealed []byte) (*row, error) {
+	r, err := openRow(key, sealed)
 	if err != nil {
 		return nil, err
 	}

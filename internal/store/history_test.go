@@ -46,11 +46,16 @@ func TestHistory(t *testing.T) {
 				d = openFor(t, dir, ample)
 				rec = answered("one")
 			}, // 11
+			func() { rec = bound(rec, 403) }, // 12
+			func() { // two fetches before a save
+				rec = bound(rec, 401)
+				time.Sleep(time.Hour)
+				rec = down(rec, 503)
+			}, // 13, 14
 		} {
 			step()
 			save(t, d, map[string]policy.Record{
-				o: rec, "https://a.example.com": answered("x"), "https://a": answered("y"),
-				"https://new.example" + fmt.Sprint(len(rec.Bound)): answered("z"),
+				o: rec, o + ".com": answered(fmt.Sprint(time.Now())), "https://a": answered(fmt.Sprint(time.Now())),
 			})
 			time.Sleep(time.Hour)
 		}
@@ -85,11 +90,14 @@ func TestHistory(t *testing.T) {
 			"9-10 0, last at 9",
 			"10-11 two, last at 10",
 			"11--1 one, last at 11",
+			"12-13 403bot, last at 12",
+			"13--1 401bot, last at 13",
+			"14--1 503, last at 14",
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
-		if got, ok := d.Load(o); !ok || same(got, rec) == nil == false && got.Good.Body != "one" {
+		if got, ok := d.Load(o); !ok || got.Good.Body != "one" {
 			t.Errorf("got %+v, %v", got, ok)
 		}
 		if none, err := d.History("https://unknown.example"); err != nil || len(none) > 0 {
