@@ -245,3 +245,16 @@ func TestNoTree(t *testing.T) {
 		}
 	}
 }
+
+// TestEntitiesAreBounded checks that a page can't make its attributes large.
+func TestEntitiesAreBounded(t *testing.T) {
+	page := `<!DOCTYPE html [<!ENTITY a "` + strings.Repeat("a", 256) + `">]><html><head><title/>` +
+		`<meta name="a" content="` + strings.Repeat("&a;", 100<<10) + `"/></head></html>`
+	res, err := Scan(strings.NewReader(page), Options{ContentType: "application/xhtml+xml"})
+	if err != nil || len(res.Metas) != 1 {
+		t.Fatalf("got %d metas, %v", len(res.Metas), err)
+	}
+	if n := len(res.Metas[0].Content); n > len(page)+maxExpanded {
+		t.Errorf("got %d bytes from a page of %d", n, len(page))
+	}
+}

@@ -45,6 +45,8 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 			return h.metas, err == io.EOF
 		}
 		switch t := token.(type) {
+		case xml.Directive:
+			h.entities.declare(t)
 		case xml.StartElement:
 			h.start(t)
 		case xml.EndElement:
@@ -65,6 +67,7 @@ type xmlHead struct {
 	inner    int // open elements called "head" inside
 	noscript bool
 	prefixes prefixes
+	entities entities
 }
 
 func (h *xmlHead) start(t xml.StartElement) {
@@ -92,7 +95,7 @@ func (h *xmlHead) start(t xml.StartElement) {
 	case name == "noscript" && h.depth == h.head+1:
 		h.noscript = true
 	case name == "meta" && (h.depth == h.head || h.noscript && h.depth == h.head+1):
-		if m, ok := namedXML(t.Attr); ok {
+		if m, ok := namedXML(t.Attr, h.entities); ok {
 			h.metas = append(h.metas, m)
 		}
 	}
@@ -131,10 +134,9 @@ func void(name string) bool {
 
 // namedXML returns the meta of these attributes, if it has a name and content.
 // Of two that are the same the first counts, as in HTML.
-func namedXML(attrs []xml.Attr) (m Meta, ok bool) {
-	name := attribute(attrs, "name")
-	content := attribute(attrs, "content")
-	m = Meta{strings.TrimSpace(name), content}
+func namedXML(attrs []xml.Attr, e entities) (m Meta, ok bool) {
+	m.Name = strings.TrimSpace(e.expand(attribute(attrs, "name")))
+	m.Content = e.expand(attribute(attrs, "content"))
 	return m, m.Name != "" && m.Content != ""
 }
 
