@@ -55,6 +55,7 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Target, refused *problem) {
 	x := p.newExchange(r)
 	x.out = p.newRecorder(w)
+	x.out.last = doubtful(r)
 	defer p.finish(x, r)
 	if refused != nil {
 		x.URL = asked(r)
@@ -116,14 +117,27 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		}
 	}
 	w.closeHijacked()
-	if w.upload != nil {
-		w.upload.patience.stop()
-	}
+	w.letGo(r)
 	x.Status, x.Bytes = w.status, w.bytes
 	x.Duration = time.Since(x.Start)
 	p.Done(x)
 	if cause != nil {
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// doubtful reports requests whose framing two readers may understand differently:
+// net/http does not tell whether there was a Content-Length beside the chunks, or
+// chunks in HTTP/1.0. Their connections end with the answer (RFC 9112, 6.1), so that
+// nothing behind them is taken for a request.
+func doubtful(r *http.Request) bool {
+	switch {
+	case r.ProtoMajor > 1:
+		return false
+	case r.ProtoAtLeast(1, 1):
+		return len(r.TransferEncoding) > 0
+	default:
+		return r.ContentLength != 0 || r.Method != http.MethodGet && r.Method != http.MethodHead
 	}
 }
 

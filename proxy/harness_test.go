@@ -46,6 +46,7 @@ var names = map[string][]string{
 
 // TestMain keeps the tests from asking the machine's DNS.
 func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // Transport's: it quotes what origins send unasked
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go resolve(server)

@@ -22,6 +22,7 @@ type recorder struct {
 	upload   *upload       // nil if the request has no body, or none for the origin
 	open     *openConns
 	hijacked net.Conn
+	last     bool // the connection ends with this answer
 	wrote    bool
 	status   int
 	bytes    int64
@@ -48,6 +49,9 @@ func (w *recorder) WriteHeader(status int) {
 		w.wrote, w.status = true, status
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
 			h["Content-Type"] = nil // keeps net/http from guessing one
+		}
+		if w.last {
+			w.Header()["Connection"] = []string{"close"}
 		}
 		if status == http.StatusSwitchingProtocols {
 			w.Header()["Connection"], w.Header()["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
@@ -81,6 +85,18 @@ func (w *recorder) Flush() {
 func (w *recorder) began() {
 	if w.upload != nil {
 		w.upload.patience.end()
+	}
+}
+
+// letGo leaves the connection to net/http, which will wait for the rest of the
+// body: not for one that the client holds back because it was never asked for it.
+func (w *recorder) letGo(r *http.Request) {
+	begun := false
+	if w.upload != nil {
+		begun = w.upload.patience.stop()
+	}
+	if r.ProtoMajor == 1 && r.ContentLength != 0 && !begun && hasToken(r.Header["Expect"], "100-continue") {
+		_ = w.control.SetReadDeadline(time.Now())
 	}
 }
 

@@ -84,7 +84,7 @@ func failure(x *Exchange, err error) *problem {
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errStrange):
-		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status that it must not have."
+		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
 	case errors.Is(err, context.Canceled):
 		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
 	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():

@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/policy"
 )
@@ -45,8 +48,11 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	if absolute {
 		target, err = policy.ParseURL(r.RequestURI)
 	} else {
-		// HTTP/1.0 need not send Host.
-		target, err = policy.ParseTarget(scheme, cmp.Or(r.Host, t.authority), r.RequestURI)
+		host := r.Host
+		if !r.ProtoAtLeast(1, 1) {
+			host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host
+		}
+		target, err = policy.ParseTarget(scheme, host, r.RequestURI)
 	}
 	elsewhere := target.Origin() != t.origin(scheme)
 	refused := unreadable(r, err)
@@ -54,9 +60,10 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	case refused != nil:
 	case elsewhere && absolute:
 		refused = unreadable(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
-	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName):
+	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
+		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
 		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied",
-			detail: "CONNECT, the TLS server name and Host do not name the same host."}
+			detail: "CONNECT, the TLS server name, Host and :authority do not name the same host."}
 	}
 	p.serve(w, r, target, refused)
 }
@@ -78,13 +85,39 @@ const maxURL = 16 << 10
 func unreadable(r *http.Request, err error) *problem {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
-	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), r.RequestURI == "*":
+	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), isAsterisk(r):
 		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied"}
 	case len(r.RequestURI) > maxURL:
 		return &problem{status: http.StatusRequestURITooLong, fault: "http_request_error",
 			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
-	case err != nil:
+	}
+	if err == nil {
+		err = malformed(r)
+	}
+	if err != nil {
 		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
+	}
+	return nil
+}
+
+// isAsterisk reports whether a request is about a server as a whole. A URL without
+// a path asks for that too, with OPTIONS (RFC 9112, 3.2.4).
+func isAsterisk(r *http.Request) bool {
+	return r.RequestURI == "*" || r.Method == http.MethodOptions && r.URL.Path == "" && r.URL.RawQuery == ""
+}
+
+// malformed reports what net/http lets pass although it must not be passed on,
+// mostly in HTTP/2.
+func malformed(r *http.Request) error {
+	switch lengths := r.Header["Content-Length"]; {
+	case !httpguts.ValidHeaderFieldName(r.Method): // a token, as a method is (RFC 9110, 9.1)
+		return errors.New("the method is no token")
+	case r.ProtoMajor < 2:
+		return nil
+	case !strings.HasPrefix(r.RequestURI, "/"):
+		return errors.New(":path does not begin with a slash (RFC 9113, 8.3.1)")
+	case slices.ContainsFunc(lengths, func(n string) bool { return n != strconv.FormatInt(r.ContentLength, 10) }):
+		return errors.New("Content-Length is not that of the body (RFC 9113, 8.1.1)")
 	}
 	return nil
 }
@@ -170,8 +203,12 @@ var rerouting = map[string]bool{
 	"x-forwarded-uri": true, "x-forwarded-url": true, "x-forwarded-path": true, "x-forwarded-prefix": true, "x-forwarded-host": true,
 	"x-envoy-original-path": true, "x-ms-original-url": true, "x-waws-unencoded-url": true,
 	"x-http-destinationurl": true, "x-proxy-url": true, "x-script-name": true, "x-host": true,
-	"request-uri": true, "base-url": true, "http-url": true,
+	"request-uri": true, "base-url": true, "http-url": true, "forwarded": true,
 }
+
+// framing are headers that only net/http may write. With an underscore they come
+// to it as any others.
+var framing = map[string]bool{"content-length": true, "transfer-encoding": true, "connection": true, "host": true}
 
 // dropRerouting removes those. An underscore is read as a hyphen, as servers do
 // that hand headers on as variables (RFC 3875, 4.1.18); so is it in the gate's own
@@ -179,7 +216,7 @@ var rerouting = map[string]bool{
 func dropRerouting(h http.Header) {
 	for name := range h {
 		plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-		if rerouting[plain] || plain == "proxy-authorization" || strings.HasPrefix(plain, strings.ToLower(ownPrefix)) {
+		if rerouting[plain] || framing[plain] && strings.Contains(name, "_") || plain == "proxy-authorization" || strings.HasPrefix(plain, strings.ToLower(ownPrefix)) {
 			delete(h, name)
 		}
 	}
@@ -191,7 +228,6 @@ var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy
 
 // dropHopByHop removes those, and what Connection names.
 func dropHopByHop(h http.Header) {
-	trailers := slices.ContainsFunc(h["Te"], func(v string) bool { return strings.Contains(strings.ToLower(v), "trailers") })
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
 			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
@@ -199,9 +235,6 @@ func dropHopByHop(h http.Header) {
 	}
 	for _, name := range hopByHop {
 		delete(h, name)
-	}
-	if trailers {
-		h["Te"] = []string{"trailers"}
 	}
 }
 

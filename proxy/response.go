@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,18 +87,37 @@ func (x *Exchange) recall(seen *policy.Seen) {
 	}
 }
 
-var errStrange = errors.New("the origin's answer has a status that it must not have")
+var errStrange = errors.New("the origin's answer has a status or a field that it must not have")
 
-// strange reports answers that are none: a status out of all bounds, and a switch
-// of protocols that was not asked for, after which the client's next requests
+// strange reports answers that are none: a status out of all bounds, a length that
+// net/http did not see, and a switch of protocols that was not asked for, after which the client's next requests
 // would run to the origin unseen.
 func strange(x *Exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
 		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket")
 	default:
-		return code < 200 || code > 999
+		return code < 200 || code > 999 || !trimNames(resp.Header)
 	}
+}
+
+// trimNames removes the white space before the colon that net/http leaves in the
+// names of a response's fields (RFC 9112, 5.1). It reports false where that hid how
+// the response is framed.
+func trimNames(h http.Header) bool {
+	for name, values := range h {
+		plain := strings.TrimRight(name, " \t")
+		if plain == name {
+			continue
+		}
+		plain = textproto.CanonicalMIMEHeaderKey(plain)
+		if framing[strings.ToLower(plain)] {
+			return false
+		}
+		delete(h, name)
+		h[plain] = append(h[plain], values...)
+	}
+	return true
 }
 
 // switchProtocols annotates a WebSocket's handshake. Connection and Upgrade are

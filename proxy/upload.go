@@ -72,15 +72,17 @@ type readPatience struct {
 	control *http.ResponseController
 	idle    time.Duration
 
-	mu   sync.Mutex
-	set  time.Time // when the deadline was last moved; zero: there is none
-	over bool
+	mu    sync.Mutex
+	set   time.Time // when the deadline was last moved; zero: there is none
+	begun bool
+	over  bool
 }
 
 // begin gives the client time for what is read next.
 func (d *readPatience) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.begun = true
 	if now := time.Now(); !d.over && now.Sub(d.set) > d.idle/4 {
 		d.set = now
 		_ = d.control.SetReadDeadline(now.Add(d.idle))
@@ -97,9 +99,11 @@ func (d *readPatience) end() {
 	}
 }
 
-// stop ends the patience, and leaves the deadline to net/http.
-func (d *readPatience) stop() {
+// stop ends the patience, and leaves the deadline to net/http. It reports whether
+// any of the body was asked for.
+func (d *readPatience) stop() (begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.over = true
+	return d.begun
 }
