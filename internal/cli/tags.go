@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -42,18 +43,19 @@ func (t *Tags) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
+	var head headTags
 	if t.HTML != "" {
 		page, err := readFile(t.HTML, s.In)
 		if err != nil {
 			return err
 		}
-		inPage, err := pageTags(strings.NewReader(string(page)), contentType)
-		if err != nil {
+		if head, err = readHead(bytes.NewReader(page), contentType); err != nil {
 			return fmt.Errorf("%s: %w", t.HTML, err)
 		}
-		tags = robotstag.Union(tags, inPage)
+		tags = robotstag.Union(tags, head.Tags)
 	}
 	a := tagsOf(tags, t.Token)
+	a.Skipped, a.Partial = head.skipped, head.partial
 	if t.JSON {
 		return encode(s.Out, a)
 	}
@@ -65,6 +67,15 @@ func (t *Tags) Run(s Streams) error {
 	}
 	for _, u := range a.Unknown {
 		fmt.Fprintf(s.Out, "  %s is unknown and binds nobody\n", escape.Printable(u))
+	}
+	if a.Truncated {
+		fmt.Fprintf(s.Out, "  a field is longer than %d bytes; what is behind them was not read\n", robotstag.MaxField)
+	}
+	if a.Skipped != "" {
+		fmt.Fprintf(s.Out, "  the page was not read: %s is neither HTML nor XHTML\n", escape.Printable(contentType))
+	}
+	if a.Partial != "" {
+		fmt.Fprintf(s.Out, "  the head was not read to its end: %s\n", a.Partial)
 	}
 	if len(a.Rules) == 0 {
 		fmt.Fprintln(s.Out, "no rules bind this crawler")
@@ -86,16 +97,28 @@ func (t *Tags) headers() (tags robotstag.Tags, contentType string, err error) {
 	return robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), contentType, nil
 }
 
-func pageTags(r io.Reader, contentType string) (robotstag.Tags, error) {
+// headTags are the rules in a page's head, and why there may be others: that
+// there are none must not look the same as not having looked.
+type headTags struct {
+	robotstag.Tags
+	skipped string // why the page was not read
+	partial string // why the head was not read to its end
+}
+
+// readHead reads a page as the gate does. Without a type it is HTML.
+func readHead(r io.Reader, contentType string) (headTags, error) {
+	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
+		return headTags{skipped: "type"}, nil
+	}
 	res, err := htmlmeta.Scan(r, htmlmeta.Options{ContentType: contentType})
 	if err != nil {
-		return robotstag.Tags{}, err
+		return headTags{}, err
 	}
 	var all []robotstag.Tags
 	for _, m := range res.Metas {
 		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
 	}
-	return robotstag.Union(all...), nil
+	return headTags{Tags: robotstag.Union(all...), partial: res.Why}, nil
 }
 
 // A tagsQuestion is one line of tags --batch.
@@ -114,6 +137,10 @@ type tagsAnswer struct {
 	Unknown []string    `json:"unknown"`
 	// Truncated says that a field was longer than is read.
 	Truncated bool `json:"truncated,omitempty"`
+	// Skipped and Partial say why a page, or the end of its head, was not
+	// read, in the words of Robots-Gate-Meta.
+	Skipped string `json:"skipped,omitempty"`
+	Partial string `json:"partial,omitempty"`
 }
 
 type tagDetail struct {
@@ -123,12 +150,21 @@ type tagDetail struct {
 	Scope  string           `json:"scope"`
 }
 
+// page returns the page in question, if there is one. Bytes go before text,
+// which is for people to read.
+func (q *tagsQuestion) page() (page []byte, ok bool) {
+	if q.HTMLB64 == nil && q.HTML != nil {
+		return []byte(*q.HTML), true
+	}
+	return q.HTMLB64, q.HTMLB64 != nil
+}
+
 func tagsLine(line []byte) (any, error) {
 	var q tagsQuestion
 	if err := question(line, &q); err != nil {
 		return nil, err
 	}
-	hasPage := q.HTML != nil || q.HTMLB64 != nil
+	page, hasPage := q.page()
 	switch {
 	case q.Field != "" && hasPage:
 		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
@@ -137,29 +173,25 @@ func tagsLine(line []byte) (any, error) {
 	case q.Field == "" && !hasPage:
 		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
 	}
-	page := string(q.HTMLB64) // it goes first: text beside it is for people to read
-	if q.HTMLB64 == nil && q.HTML != nil {
-		page = *q.HTML
-	}
-	var tags robotstag.Tags
-	switch {
-	case strings.EqualFold(q.Field, "Robots-Tag"):
-		tags = robotstag.ParseHeader(q.Lines, nil)
-	case strings.EqualFold(q.Field, "X-Robots-Tag"):
-		tags = robotstag.ParseHeader(nil, q.Lines)
-	case q.Field != "":
-		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
-	default:
-		var err error
-		if tags, err = pageTags(strings.NewReader(page), q.ContentType); err != nil {
-			return nil, err
-		}
-	}
 	var tokens []string
 	if q.Token != "" {
 		tokens = []string{q.Token}
 	}
-	return tagsOf(tags, tokens), nil
+	switch {
+	case strings.EqualFold(q.Field, "Robots-Tag"):
+		return tagsOf(robotstag.ParseHeader(q.Lines, nil), tokens), nil
+	case strings.EqualFold(q.Field, "X-Robots-Tag"):
+		return tagsOf(robotstag.ParseHeader(nil, q.Lines), tokens), nil
+	case q.Field != "":
+		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
+	}
+	head, err := readHead(bytes.NewReader(page), q.ContentType)
+	if err != nil {
+		return nil, err
+	}
+	a := tagsOf(head.Tags, tokens)
+	a.Skipped, a.Partial = head.skipped, head.partial
+	return a, nil
 }
 
 // tagsOf has empty lists where there is nothing, which is not the same as not

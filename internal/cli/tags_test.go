@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy/robotstag"
+)
+
+// TestTagsSaysWhatItDidNotRead checks that no rules don't look the same as
+// rules that are too far down to be read.
+func TestTagsSaysWhatItDidNotRead(t *testing.T) {
+	page := "<style>" + strings.Repeat("x", htmlmeta.DefaultMaxBytes) + "</style><meta name=robots content=noindex>"
+	field := strings.Repeat("all,", robotstag.MaxField/4) + "noindex"
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inPage, _ := json.Marshal(map[string]string{"html": page})
+	for _, c := range []struct {
+		name string
+		tags Tags
+		in   string
+		want string
+	}{
+		{"html", Tags{HTML: file}, "", "  the head was not read to its end: limit\nno rules bind this crawler\n"},
+		{"html json", Tags{HTML: file, JSON: true}, "", `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
+		{"html batch", Tags{Batch: true}, string(inPage), `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
+		{"header", Tags{Header: []string{"X-Robots-Tag: " + field}}, "",
+			"  a field is longer than 8192 bytes; what is behind them was not read\nno rules bind this crawler\n"},
+	} {
+		var out strings.Builder
+		if err := c.tags.Run(Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if out.String() != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, out.String(), c.want)
+		}
+	}
+}
