@@ -151,9 +151,10 @@ type tagDetail struct {
 }
 
 // page returns the page in question, if there is one. Bytes go before text,
-// which is for people to read.
+// which may be there for people to read, but not if they are only an empty
+// member that a program has written along with the others.
 func (q *tagsQuestion) page() (page []byte, ok bool) {
-	if q.HTMLB64 == nil && q.HTML != nil {
+	if len(q.HTMLB64) == 0 && q.HTML != nil {
 		return []byte(*q.HTML), true
 	}
 	return q.HTMLB64, q.HTMLB64 != nil
@@ -166,11 +167,11 @@ func tagsLine(line []byte) (any, error) {
 	}
 	page, hasPage := q.page()
 	switch {
-	case q.Field != "" && hasPage:
+	case q.Field != "" && len(page) > 0:
 		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
 	case q.Field != "" && q.Lines == nil:
 		return nil, errors.New(`"lines" is missing`)
-	case q.Field == "" && !hasPage:
+	case q.Field == "" && (!hasPage || len(page) == 0 && len(q.Lines) > 0):
 		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
 	}
 	var tokens []string
