@@ -83,6 +83,9 @@ func (r row) read(t *testing.T) (robotstag.Tags, bool) {
 	case r.HTML == nil && r.HTMLBase64 == nil:
 		return robotstag.Tags{}, false
 	}
+	if r.ContentType != "" && !htmlmeta.Wanted(r.ContentType) {
+		return robotstag.Tags{}, true
+	}
 	page := r.HTMLBase64
 	if page == nil {
 		page = []byte(*r.HTML)
