@@ -169,12 +169,13 @@ func (row wireRow) lines() string {
 	if row.h2 != "" {
 		return row.h2
 	}
-	out := fmt.Sprintf(":method: %s\n:scheme: https\n:authority: %s\n:path: %s\n", cmp.Or(row.method, "GET"), cmp.Or(row.authority, "ORIGIN"), cmp.Or(row.path, "/ok"))
+	var out strings.Builder
+	fmt.Fprintf(&out, ":method: %s\n:scheme: https\n:authority: %s\n:path: %s\n", cmp.Or(row.method, "GET"), cmp.Or(row.authority, "ORIGIN"), cmp.Or(row.path, "/ok"))
 	for line := range strings.SplitSeq(strings.TrimSuffix(row.framed(), "\r\n"), "\r\n") {
 		name, value, _ := strings.Cut(line, ": ")
-		out += strings.ToLower(name) + ": " + value + "\n"
+		fmt.Fprintf(&out, "%s: %s\n", strings.ToLower(name), value)
 	}
-	return out
+	return out.String()
 }
 
 // take adds a head, or a trailer.
