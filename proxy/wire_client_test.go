@@ -98,6 +98,7 @@ func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a ans
 			continue
 		}
 		a.status, a.header = resp.StatusCode, resp.Header
+		a.header["Transfer-Encoding"] = resp.TransferEncoding // which ReadResponse takes out
 		if resp.StatusCode == http.StatusSwitchingProtocols {
 			return a
 		}

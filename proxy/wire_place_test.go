@@ -13,7 +13,7 @@ func TestWirePlaces(t *testing.T) {
 		fields = "HTTP/2 has :authority"
 	)
 	ok, closed, open := expect{want: 200, arrives: "GET /ok"}, expect{want: 400, closes: true}, expect{want: 400}
-	elsewhere, notServed := expect{want: 421}, expect{want: 405}
+	elsewhere, notServed := expect{want: 421, has: "Proxy-Status: robotsgate;error=http_request_denied"}, expect{want: 405, has: "Allow: GET, HEAD, "}
 	runWire(t, []wireRow{
 		// Absolute-form beats Host (RFC 9112, 3.2.2).
 		{name: "absolute-form, another Host", raw: "GET http://ORIGIN/ok HTTP/1.1\r\nHost: other.example\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: ok},
@@ -38,6 +38,7 @@ func TestWirePlaces(t *testing.T) {
 		{name: "ws", raw: "GET ws://ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: open},
 		{name: "file", raw: "GET file:///etc/passwd HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: open},
 		{name: "no scheme", raw: "GET ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: closed},
+		{name: "only a query", raw: "GET ?q HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: closed},
 		{name: "authority-form", raw: "GET ORIGIN:80 HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: expect{want: 400, either: true}},
 		{name: "two slashes", raw: "GET //ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: expect{want: 404}, inTunnel: &expect{want: 200, arrives: "GET //ORIGIN/ok"}},
 		{name: "a path without its slash", path: "ok", noClear: "there a URL stands before it", expect: closed, inHTTP2: reset},
@@ -85,6 +86,8 @@ func TestWirePlaces(t *testing.T) {
 		{name: "OPTIONS *", raw: "OPTIONS * HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", h2: ":method: OPTIONS\n:scheme: https\n:authority: ORIGIN\n:path: *", expect: notServed},
 		{name: "OPTIONS without a path (RFC 9112, 3.2.4)", raw: "OPTIONS http://ORIGIN HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: notServed},
 		{name: "GET *", raw: "GET * HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", h2: ":method: GET\n:scheme: https\n:authority: ORIGIN\n:path: *", expect: notServed},
+		{name: "DELETE", method: "DELETE", expect: expect{want: 200, arrives: "DELETE /ok"}},
+		{name: "PROPFIND, denied", method: "PROPFIND", path: "/private/x", expect: expect{want: 403}},
 		{name: "OPTIONS of a path", method: "OPTIONS", expect: expect{want: 200, arrives: "OPTIONS /ok"}},
 		{name: "OPTIONS of a path, denied", method: "OPTIONS", path: "/private/x", expect: expect{want: 403}},
 		{name: "a method nobody knows", method: "FROB", expect: expect{want: 200, arrives: "FROB /ok"}},
@@ -94,9 +97,9 @@ func TestWirePlaces(t *testing.T) {
 		{name: "PRI (RFC 9113, 3.4)", raw: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", noHTTP2: "it is spoken already", expect: expect{want: 405, closes: true}},
 
 		{name: "long URL", path: "/" + strings.Repeat("a", 15<<10), expect: expect{want: 200, arrives: "GET /" + strings.Repeat("a", 15<<10)}},
-		{name: "longer URL (RFC 9110, 15.5.15)", path: "/" + strings.Repeat("a", 16<<10), expect: expect{want: 414}},
-		{name: "longer query", path: "/ok?" + strings.Repeat("a", 16<<10), expect: expect{want: 414}},
-		{name: "longer URL, which is short when cleaned", path: strings.Repeat("/.", 9<<10), expect: expect{want: 414}},
+		{name: "longer URL (RFC 9110, 15.5.15)", path: "/" + strings.Repeat("a", 16<<10), expect: expect{want: 414, has: "Proxy-Status: robotsgate;error=http_request_error"}},
+		{name: "longer query", path: "/ok?" + strings.Repeat("a", 16<<10), expect: expect{want: 414, has: "Proxy-Status: robotsgate;error=http_request_error"}},
+		{name: "longer URL, which is short when cleaned", path: strings.Repeat("/.", 9<<10), expect: expect{want: 414, has: "Proxy-Status: robotsgate;error=http_request_error"}},
 		{name: "URL over the head's bound", path: "/" + strings.Repeat("a", 70<<10), expect: expect{want: 431, closes: true}, inHTTP2: &expect{want: broken, closes: true}},
 	})
 }

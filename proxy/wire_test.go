@@ -207,6 +207,9 @@ func (e *expect) check(t *testing.T, first, second answer, arrived []string, nex
 			t.Errorf("%s: got %q, want none", name, got)
 		}
 	}
+	if d := first.header.Values(headerDecision); len(d) > 0 && e.arrives == "" && !e.half && e.want != 403 {
+		t.Errorf("was decided: %s", d) // though it was not understood
+	}
 	if !slices.Equal(first.informed, e.informs) {
 		t.Errorf("informed with %d, want %d", first.informed, e.informs)
 	}
