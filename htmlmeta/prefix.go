@@ -15,6 +15,8 @@ type prefix struct {
 	depth int  // of the element that binds it
 }
 
+const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
+
 // maxPrefixes bounds how many are kept; no head needs as many.
 const maxPrefixes = 64
 
@@ -22,7 +24,7 @@ const maxPrefixes = 64
 func (p *prefixes) bind(attrs []xml.Attr, depth int) {
 	for _, a := range attrs {
 		if a.Name.Space == "xmlns" && len(*p) < maxPrefixes {
-			*p = append(*p, prefix{a.Name.Local, a.Value == "http://www.w3.org/1999/xhtml", depth})
+			*p = append(*p, prefix{a.Name.Local, a.Value == xhtmlNamespace, depth})
 		}
 	}
 }

@@ -71,7 +71,7 @@ type xmlHead struct {
 }
 
 func (h *xmlHead) start(t xml.StartElement) {
-	h.prefixes.leave(h.depth + 1) // of a void element
+	h.prefixes.leave(h.depth + 1) // of a void element without its end
 	h.prefixes.bind(t.Attr, h.depth+1)
 	name := h.prefixes.htmlName(t.Name)
 	if !void(name) {
@@ -104,6 +104,7 @@ func (h *xmlHead) start(t xml.StartElement) {
 func (h *xmlHead) end(t xml.EndElement) {
 	name := h.prefixes.htmlName(t.Name)
 	if void(name) {
+		h.prefixes.leave(h.depth + 1)
 		return
 	}
 	h.prefixes.leave(h.depth)
