@@ -83,8 +83,9 @@ func TestLeftoversOfIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		d := openFor(t, dir, ample)
+		const n = maxAnswers + 50
 		records := map[string]policy.Record{}
-		for i := range 100 {
+		for i := range n {
 			records[origin(i)] = answered(robots(i, 2000))
 		}
 		save(t, d, records)
@@ -102,12 +103,12 @@ func TestLeftoversOfIndex(t *testing.T) {
 		defer d.Close()
 		time.Sleep(30 * time.Second)
 		sound(t, d)
-		if n := len(bodyFiles(t, dir)); n != 100 {
-			t.Errorf("%d bodies are left", n)
+		if left := len(bodyFiles(t, dir)); left != n {
+			t.Errorf("%d bodies are left of %d", left, n)
 		}
 		time.Sleep(3 * time.Hour)
-		if n := len(bodyFiles(t, dir)); n != 0 {
-			t.Errorf("after keep, %d bodies are left", n)
+		if left := len(bodyFiles(t, dir)); left != 0 {
+			t.Errorf("after keep, %d bodies are left", left)
 		}
 	})
 }
