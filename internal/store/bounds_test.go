@@ -498,3 +498,50 @@ func TestAtOnce(t *testing.T) {
 	d = openFor(t, dir, ample)
 	sound(t, d)
 }
+
+// TestNudge: what a save leaves over the limits goes soon after it.
+func TestNudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), ample)
+		defer d.Close()
+		records := map[string]policy.Record{}
+		for i := range 2000 {
+			records[origin(i)] = down(policy.Record{}, 503)
+		}
+		save(t, d, records)
+		time.Sleep(time.Minute) // nothing is left to be looked for
+		d.writing.Lock()
+		d.limits.Bytes = 1 << 20
+		d.writing.Unlock()
+		save(t, d, map[string]policy.Record{"https://last.example": answered("last")})
+		if !d.due() {
+			t.Fatal("the save itself has done all")
+		}
+		time.Sleep(time.Minute)
+		if d.due() {
+			t.Error("it is not swept")
+		}
+		if _, ok := d.Load("https://last.example"); !ok {
+			t.Error("the newest is gone")
+		}
+	})
+}
+
+// TestLimits: the file of the index comes off the bodies' share.
+func TestLimits(t *testing.T) {
+	const mib = 1 << 20
+	for _, test := range []struct{ bytes, index, bodies int64 }{
+		{10240 * mib, 0, 10239 * mib},
+		{10240 * mib, 1024 * mib, 9215 * mib},
+		{10240 * mib, 8192 * mib, 5120 * mib},
+		{4 * mib, 2 * mib, 2 * mib},
+	} {
+		l := Limits{Bytes: test.bytes}
+		if got := l.bodies(test.index); got != test.bodies {
+			t.Errorf("of %d bytes with an index of %d: got %d, want %d", test.bytes, test.index, got, test.bodies)
+		}
+		if rows, length := l.batch(); rows < 64 || rows > 2048 || length < 64<<10 || length > l.Bytes/16 {
+			t.Errorf("of %d bytes: batches of %d rows, %d bytes", test.bytes, rows, length)
+		}
+	}
+}
