@@ -139,7 +139,7 @@ func TestCorruptAgain(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, indexFile)
 		for i := range 5 {
-			if err := os.WriteFile(path, []byte(fmt.Sprint("rubbish ", i)), 0o600); err != nil {
+			if err := os.WriteFile(path, fmt.Append(nil, "rubbish ", i), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			usable(t, dir, nil)

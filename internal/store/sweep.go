@@ -9,8 +9,9 @@ import (
 // Limits bounds what a Disk keeps.
 type Limits struct {
 	Keep time.Duration // of snapshots that others have taken the place of
-	// Bytes bounds all that there is on disk, give or take a batch of [Disk.Save]: first the
-	// oldest superseded snapshots go, then the origins fetched longest ago.
+	// Bytes bounds all that there is on disk, give or take a batch of
+	// [Disk.Save]: first the oldest superseded snapshots go, then the origins
+	// fetched longest ago.
 	Bytes int64
 }
 
