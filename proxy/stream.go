@@ -17,6 +17,7 @@ type stream struct {
 	resp    *http.Response
 	silence time.Duration // how long the origin may be silent
 	vigil   *vigil        // over that; nil until there is something to wait for
+	closed  sync.Once
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -28,7 +29,14 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *stream) Close() error { return s.body.Close() }
+// Close is for all who want the body closed: goproxy does so twice. At each Close of
+// an HTTP/2 body Transport gives back once more the window of what was not read. In
+// the end that panics with the lock of its pool held, and no HTTP/2 request to any
+// origin ever returns.
+func (s *stream) Close() (err error) {
+	s.closed.Do(func() { err = s.body.Close() })
+	return err
+}
 
 // ended notes how a body ends. One that breaks off must not look complete to
 // the client, whose connection is therefore broken off too.
@@ -132,6 +140,6 @@ func (s *stream) first(p []byte) (n int, err error) {
 // watch begins to count the origin's silence.
 func (s *stream) watch() {
 	if s.vigil == nil {
-		s.vigil = keepVigil(s.silence, func() { s.body.Close() })
+		s.vigil = keepVigil(s.silence, func() { s.Close() })
 	}
 }
