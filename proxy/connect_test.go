@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -281,97 +280,6 @@ func TestDefaultPorts(t *testing.T) {
 	}
 	wantArrived(t, w, "GET /80", "GET /443", "GET /443", "GET /443")
 	if got := w.last().Host; got != "away.example.com" {
-		t.Errorf("the origin received Host %q", got)
-	}
-}
-
-// CONNECT, the TLS server name and Host or :authority must name one host: what
-// is judged is what is fetched.
-func TestDisagreement(t *testing.T) {
-	w := newWorld(t, options{})
-	target := host(w.https)
-	loop := strings.Replace(target, "127.0.0.1", "loop.example.com", 1)
-	for _, c := range []struct {
-		connect, sni, request string
-		want                  string
-	}{
-		{target, "127.0.0.1", "GET /ok HTTP/1.1\r\nHost: " + target, "200"},
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: other.example", "421"},
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: 127.0.0.1", "421"}, // another port
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
-		{target, "other.example", "GET /x HTTP/1.1\r\nHost: " + target, "421"},
-		{target, "other.example", "GET /x HTTP/1.1\r\nHost: other.example", "421"},
-		{target, "loop.example.com", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
-		{loop, "loop.example.com", "GET /ok HTTP/1.1\r\nHost: " + loop, "200"},
-		{loop, "loop.example.com", "GET /x HTTP/1.1\r\nHost: " + target, "421"},
-		{loop, "other.example.com", "GET /x HTTP/1.1\r\nHost: " + loop, "421"},
-		{loop, "loop.example.com", "GET " + strings.Replace(w.https, "127.0.0.1", "loop.example.com", 1) + "/ok HTTP/1.1\r\nHost: other.example", "200"}, // the URL counts (RFC 9112, 3.2.2)
-		{target, "127.0.0.1", "GET https://other.example/x HTTP/1.1\r\nHost: " + target, "400"},
-		{target, "127.0.0.1", "GET http://" + target + "/x HTTP/1.1\r\nHost: " + target, "400"},
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b", "400"},
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nX: no Host", "400"},
-		{target, "127.0.0.1", "GET /x HTTP/1.1\r\nHost: user@" + target, "400"},
-		{target, "127.0.0.1", "CONNECT " + target + " HTTP/1.1\r\nHost: " + target, "405"},
-		{target, "127.0.0.1", "TRACE /x HTTP/1.1\r\nHost: " + target, "405"},
-		{target, "127.0.0.1", "OPTIONS * HTTP/1.1\r\nHost: " + target, "405"},
-		{target, "127.0.0.1", "GET /x#fragment HTTP/1.1\r\nHost: " + target, "400"},
-		{target, "127.0.0.1", "GET /x\\y HTTP/1.1\r\nHost: " + target, "400"},
-		{target, "127.0.0.1", "GET x HTTP/1.1\r\nHost: " + target, "400"},
-	} {
-		answer := w.secure(c.connect, c.sni, c.request+"\r\nConnection: close\r\n\r\n")
-		if statusOf(answer) != c.want {
-			t.Errorf("CONNECT %s, SNI %s, %q: got %.300s, want %s", c.connect, c.sni, c.request, answer, c.want)
-		}
-		if c.want == "421" && !strings.Contains(answer, proxyStatus+": robotsgate;error=http_request_denied") {
-			t.Errorf("%q: no Proxy-Status in %.300s", c.request, answer)
-		}
-	}
-	wantArrived(t, w, "GET /ok", "GET /ok", "GET /ok")
-	for _, r := range w.seen {
-		if r.Host != target && r.Host != loop {
-			t.Errorf("the origin received Host %q", r.Host)
-		}
-	}
-}
-
-func TestDisagreementHTTP2(t *testing.T) {
-	w := newWorld(t, options{})
-	target := host(w.https)
-	good, bad := w.http2(t, target, "127.0.0.1"), w.http2(t, target, "other.example")
-	for _, c := range []struct {
-		name           string
-		sni            string
-		method, author string // :authority
-		path           string
-		want           int
-	}{
-		{"agree", "", "GET", target, "/ok", 200},
-		{":authority names another", "", "GET", "other.example", "/x", 421},
-		{":authority names another port", "", "GET", "127.0.0.1", "/x", 421},
-		{"SNI names another", "bad", "GET", target, "/x", 421},
-		{"SNI and :authority name another", "bad", "GET", "other.example", "/x", 421},
-		{"CONNECT", "", "CONNECT", target, "", 405},
-		{"TRACE", "", "TRACE", target, "/x", 405},
-		{"OPTIONS *", "", "OPTIONS", target, "*", 405},
-		{"fragment", "", "GET", target, "/x#y", 400},
-		{"denied", "", "GET", target, "/private/", 403},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			cc := good
-			if c.sni != "" {
-				cc = bad
-			}
-			req := (&http.Request{Method: c.method, URL: &url.URL{Scheme: "https", Host: target, Opaque: c.path}, Host: c.author, Header: http.Header{}}).WithContext(t.Context())
-			resp, err := cc.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			wantStatus(t, resp, c.want)
-		})
-	}
-	wantArrived(t, w, "GET /ok")
-	if got := w.last().Host; got != target {
 		t.Errorf("the origin received Host %q", got)
 	}
 }

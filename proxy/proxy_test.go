@@ -110,29 +110,6 @@ func TestRequestHeaders(t *testing.T) {
 	}
 }
 
-func TestResponseHeaders(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		h := rw.Header()
-		h.Set("Robots-Gate-Decision", "allow;reason=forged")
-		h.Set("Robots-Gate-Tags", "noindex")
-		h.Set("Robots-Gate-Future", "x")
-		h.Set("Proxy-Status", `robotsgate; error=forged, cdn.example; error=dns_error`)
-		h.Set("Alt-Svc", `h3=":443"`)
-		h.Set("Keep-Alive", "timeout=5")
-		h.Set("X-Kept", "yes")
-		h["Content-Type"] = nil
-		io.WriteString(rw, "<html>")
-	}})
-	origins(t, w, func(t *testing.T, origin string) {
-		resp, _ := w.get(origin + "/")
-		wantHeader(t, resp, headerDecision, "allow;reason=no-match")
-		for name, want := range map[string]string{"Robots-Gate-Tags": "", "Robots-Gate-Future": "", "Alt-Svc": "", "Keep-Alive": "", "X-Kept": "yes", "Content-Type": "",
-			"Proxy-Status": "cdn.example;error=dns_error", "Via": ""} {
-			wantHeader(t, resp, name, want)
-		}
-	})
-}
-
 // A page whose rules bind everybody, the crawler, and another one.
 const taggedPage = `<html><head><meta name="robots" content="noindex, max-snippet:20"><meta name="ExampleBot" content="nosnippet"><meta name="OtherBot" content="noarchive"></head><body>text</body></html>`
 
@@ -284,31 +261,6 @@ func TestStreamsAreNotDelayed(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A response that breaks off must not look complete to the client.
-func TestTruncatedResponse(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/known" {
-			rw.Header().Set("Content-Length", "1000")
-		}
-		io.WriteString(rw, "half")
-		rw.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}})
-	origins(t, w, func(t *testing.T, origin string) {
-		for _, path := range []string{"/known", "/unknown"} {
-			resp, err := w.client().Get(origin + path)
-			if err != nil {
-				continue // broken off before the head: not complete either
-			}
-			body, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if err == nil {
-				t.Errorf("%s: a complete response of %q", path, body)
-			}
-		}
-	})
 }
 
 func TestUpstreamFailures(t *testing.T) {
@@ -592,18 +544,4 @@ func TestRefusedUploadIsReadable(t *testing.T) {
 		t.Errorf("got %q, %v", answer, err)
 	}
 	wantArrived(t, w)
-}
-
-// A request without a body has none upstream either, over HTTP/2 too.
-func TestNoBodyStaysNone(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(rw, r.ContentLength, r.TransferEncoding)
-	}})
-	origins(t, w, func(t *testing.T, origin string) {
-		for _, method := range []string{"GET", "DELETE", "OPTIONS"} {
-			if _, body := w.do(method, origin+"/", nil); body != "0 []" {
-				t.Errorf("%s: the origin saw %s", method, body)
-			}
-		}
-	})
 }

@@ -31,8 +31,8 @@ func (s *stream) Read(p []byte) (int, error) {
 
 // Close is for all who want the body closed: goproxy does so twice. At each Close of
 // an HTTP/2 body Transport gives back once more the window of what was not read. In
-// the end that panics with the lock of its pool held, and no HTTP/2 request to any
-// origin ever returns.
+// the end that panics with the lock of its pool held (golang/go#58456), and no HTTP/2
+// request to any origin ever returns.
 func (s *stream) Close() (err error) {
 	s.closed.Do(func() { err = s.body.Close() })
 	return err

@@ -152,6 +152,7 @@ func (o *wireOrigins) serve(conn net.Conn) {
 			return
 		}
 		if o.http2 {
+			//lint:ignore SA1019 net/http can't be handed a connection
 			new(http2.Server).ServeConn(s, &http2.ServeConnOpts{Handler: o.handler(host)})
 			return
 		}

@@ -160,10 +160,10 @@ func checkLine(rules *policy.Robots, line []byte) (any, error) {
 	}
 	body := q.RobotsB64 // it goes first: text beside it is for people to read
 	switch {
-	case body != nil:
-	case q.Robots != nil:
+	case len(body) > 0:
+	case q.Robots != nil: // base64 of nothing is a member that was left empty
 		body = []byte(*q.Robots)
-	case q.Status == nil:
+	case body == nil && q.Status == nil:
 		return nil, errors.New(`"robots" or "robots_b64" is missing`)
 	}
 	var tokens []string
