@@ -54,6 +54,7 @@ var libraries = map[string][]string{
 	"github.com/rogpeppe/go-internal":     {"internal/gatetest"},
 	"go.etcd.io/bbolt":                    {"internal/store"},
 	"golang.org/x/net/html":               {"htmlmeta"},
+	"golang.org/x/net/http/httpguts":      {"proxy"},
 	"golang.org/x/net/idna":               {"policy", "internal/glob"},
 	"golang.org/x/net/proxy":              {"proxy"},
 	"golang.org/x/sync/singleflight":      {"internal/ca"},
