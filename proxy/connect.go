@@ -164,7 +164,7 @@ func (p *Proxy) ownConfig() *tls.Config {
 func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target policy.Target) {
 	x := p.newExchange(r)
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
-	x.out = p.newRecorder(w)
+	x.out = p.newRecorder(w, r)
 	defer p.finish(x, r)
 
 	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}

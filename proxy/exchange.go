@@ -54,7 +54,7 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 // target is where the request goes, unless refused says why that can't be told.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Target, refused *problem) {
 	x := p.newExchange(r)
-	x.out = p.newRecorder(w)
+	x.out = p.newRecorder(w, r)
 	x.out.last = doubtful(r)
 	defer p.finish(x, r)
 	if refused != nil {
@@ -117,7 +117,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		}
 	}
 	w.closeHijacked()
-	w.letGo(r)
+	w.letGo(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes
 	x.Duration = time.Since(x.Start)
 	p.Done(x)

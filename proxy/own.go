@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"robotsgate/policy"
 )
@@ -13,6 +14,11 @@ import (
 // serveOwn answers requests to the gate itself: what it is, the certificate to
 // trust, and a configuration script.
 func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
+	control, now := http.NewResponseController(w), time.Now()
+	_ = control.SetWriteDeadline(now.Add(2 * p.Limits.HeaderTimeout))
+	if r.ContentLength != 0 { // net/http looks first for the end of a body that nobody reads
+		_ = control.SetReadDeadline(now.Add(p.Limits.HeaderTimeout))
+	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

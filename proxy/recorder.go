@@ -8,18 +8,14 @@ import (
 	"time"
 )
 
-// headBuffer is more than net/http collects before it sends a response's head.
-const headBuffer = 4 << 10
-
 // A recorder passes a response on to the client and takes down what it was. It
 // has no ReadFrom on purpose: io.Copy would use it, at the cost of one more
 // write for every small body.
 type recorder struct {
 	http.ResponseWriter
 	control  *http.ResponseController
-	idle     time.Duration // how long the client may leave unread what is written
-	since    time.Time     // when it was last given that time
-	upload   *upload       // nil if the request has no body, or none for the origin
+	limit    timeLimit // with a client that does not read
+	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
 	hijacked net.Conn
 	last     bool // the connection ends with this answer
@@ -28,23 +24,24 @@ type recorder struct {
 	bytes    int64
 }
 
-func (p *Proxy) newRecorder(w http.ResponseWriter) *recorder {
-	return &recorder{ResponseWriter: w, control: http.NewResponseController(w), idle: p.Limits.IdleTimeout, open: &p.open}
-}
-
-// patient gives the client time to read what is written next.
-func (w *recorder) patient() {
-	if now := time.Now(); now.Sub(w.since) > w.idle/4 {
-		w.since = now
-		_ = w.control.SetWriteDeadline(now.Add(w.idle))
+func (p *Proxy) newRecorder(w http.ResponseWriter, r *http.Request) *recorder {
+	control := http.NewResponseController(w)
+	if r.ProtoMajor == 1 {
+		_ = control.SetWriteDeadline(time.Time{}) // letGo's, for the request before
 	}
+	return &recorder{ResponseWriter: w, control: control, open: &p.open, limit: timeLimit{
+		idle: p.Limits.IdleTimeout,
+		end: func() {
+			_ = control.SetWriteDeadline(time.Now())
+			_ = control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be throwing away
+		},
+	}}
 }
 
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *recorder) WriteHeader(status int) {
-	w.patient()
 	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.wrote, w.status = true, status
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
@@ -57,6 +54,10 @@ func (w *recorder) WriteHeader(status int) {
 			w.Header()["Connection"], w.Header()["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 		}
 	}
+	if status < 200 { // which is sent at once
+		w.limit.begin()
+		defer w.limit.done()
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -64,39 +65,37 @@ func (w *recorder) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.patient()
+	w.limit.begin()
 	n, err := w.ResponseWriter.Write(p)
-	if w.bytes += int64(n); w.bytes > headBuffer {
-		w.began()
-	}
+	w.limit.done()
+	w.bytes += int64(n)
 	return n, err
 }
 
 // Flush sends what is buffered.
 func (w *recorder) Flush() {
-	w.patient()
+	w.limit.begin()
 	_ = w.control.Flush() // a client that has left is noticed elsewhere
-	w.began()
+	w.limit.done()
 }
 
-// began lifts the deadline of an upload that the origin has answered before its end.
-// By now net/http has thrown the rest away, and looks with the same deadline whether
-// the client leaves.
-func (w *recorder) began() {
-	if w.upload != nil {
-		w.upload.patience.end()
+// letGo leaves the connection to net/http, which in HTTP/1 has still to send what it
+// has collected and to read the rest of the body: not one that the client holds back
+// because it was never asked for it.
+func (w *recorder) letGo(r *http.Request, idle time.Duration) {
+	w.limit.stop()
+	begun := w.upload != nil && w.upload.limit.stop()
+	if r.ProtoMajor != 1 || w.hijacked != nil {
+		return
 	}
-}
-
-// letGo leaves the connection to net/http, which will wait for the rest of the
-// body: not for one that the client holds back because it was never asked for it.
-func (w *recorder) letGo(r *http.Request) {
-	begun := false
-	if w.upload != nil {
-		begun = w.upload.patience.stop()
-	}
-	if r.ProtoMajor == 1 && r.ContentLength != 0 && !begun && hasToken(r.Header["Expect"], "100-continue") {
-		_ = w.control.SetReadDeadline(time.Now())
+	now := time.Now()
+	_ = w.control.SetWriteDeadline(now.Add(2 * idle)) // it may wait for the body first
+	switch {
+	case r.ContentLength == 0 || w.upload != nil && w.upload.ended():
+	case !begun && hasToken(r.Header["Expect"], "100-continue"):
+		_ = w.control.SetReadDeadline(now)
+	default:
+		_ = w.control.SetReadDeadline(now.Add(idle))
 	}
 }
 

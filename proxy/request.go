@@ -20,7 +20,6 @@ import (
 
 // serveOuter receives what clients send to the gate's own address.
 func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
-	p.boundBody(w, r)
 	switch {
 	case r.Method == http.MethodConnect:
 		p.connect(w, r)
@@ -36,7 +35,6 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 // serveInner receives what clients send through their tunnels. CONNECT, SNI and
 // Host must name one origin: else a client could have one judged and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
-	p.boundBody(w, r)
 	t := r.Context().Value(tunnelKey{}).(*tunnel)
 	scheme := "http"
 	if r.TLS != nil {
@@ -66,14 +64,6 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 			detail: "CONNECT, the TLS server name, Host and :authority do not name the same host."}
 	}
 	p.serve(w, r, target, refused)
-}
-
-// boundBody sees to it that a body which nobody reads holds nothing for ever:
-// net/http looks for its end before it sends an answer.
-func (p *Proxy) boundBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(p.Limits.IdleTimeout))
-	}
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least,

@@ -129,45 +129,86 @@ func TestOriginFallsSilent(t *testing.T) {
 	}
 }
 
-// What the client's patience has been spent on is forgotten when its body has been
-// read, and when the origin has answered before: net/http goes on reading under the
-// same deadline, and would take silence for a client that has left.
-func TestPatienceEnds(t *testing.T) {
+// It is one Read or Write that must not take too long, not the time between them,
+// and nothing is left behind on a connection that is net/http's again.
+func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
 		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		r := httptest.NewRequest(http.MethodPost, "http://origin.example/", strings.NewReader("four"))
-		u := newUpload(r, http.NewResponseController(d), time.Minute)
-		buf := make([]byte, 2)
-		u.Read(buf)
-		if got := time.Until(d.read); got != time.Minute {
-			t.Errorf("in the middle: the deadline is in %v", got)
+		control := http.NewResponseController(d)
+		slow := func(wait time.Duration) readCloser {
+			return readCloser{read: func(p []byte) (int, error) { time.Sleep(wait); return len(p), nil }}
 		}
-		time.Sleep(50 * time.Second)
-		u.Read(buf)
-		if !d.read.IsZero() {
-			t.Errorf("after the end: the deadline is in %v", time.Until(d.read))
+		upload := func(wait time.Duration) *upload {
+			r := httptest.NewRequest(http.MethodPost, "http://origin.example/", slow(wait))
+			r.ContentLength = 100
+			return newUpload(r, control, time.Minute)
 		}
+		buf := make([]byte, 1)
 
-		r = httptest.NewRequest(http.MethodPost, "http://origin.example/", strings.NewReader("four"))
-		u = newUpload(r, http.NewResponseController(d), time.Minute)
+		u := upload(50 * time.Second)
+		for range 3 {
+			u.Read(buf)
+			time.Sleep(time.Hour) // the origin takes its time
+		}
+		if synctest.Wait(); !d.read.IsZero() {
+			t.Errorf("a client that sends a little every 50 s is cut off after %v", d.read.Sub(start))
+		}
+		u = upload(70 * time.Second)
+		start = time.Now()
 		u.Read(buf)
-		out := &recorder{ResponseWriter: d, control: http.NewResponseController(d), idle: time.Minute, upload: u}
-		out.Write(make([]byte, headBuffer))
-		if d.read.IsZero() {
-			t.Error("before the head is sent, nothing bounds the rest of the body")
+		if synctest.Wait(); d.read.Sub(start) != time.Minute {
+			t.Errorf("a client that sends nothing for 70 s is cut off after %v", d.read.Sub(start))
 		}
-		out.Write(make([]byte, 1))
-		if !d.read.IsZero() {
-			t.Error("the head has been sent, and the deadline is still there")
-		}
-		if got := time.Until(d.write); got != time.Minute {
-			t.Errorf("the client has %v to read", got)
-		}
-		u.patience.stop()
-		d.read = time.Unix(1, 0)
+		d.read = time.Time{}
+		u = upload(70 * time.Second)
+		u.limit.stop()
 		u.Read(buf)
-		if d.read != time.Unix(1, 0) {
-			t.Error("Transport has moved the deadline of a connection that is net/http's again")
+		if synctest.Wait(); !d.read.IsZero() {
+			t.Error("Transport reads on after the exchange, and moves the deadline of the next one")
+		}
+	})
+}
+
+// A response may be silent for as long as the origin likes, in every version of
+// HTTP, and end whenever it does.
+func TestSilentStream(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		rw.Header().Set("Content-Type", "text/event-stream")
+		for _, event := range []string{"data: 1\n\n", "data: 2\n\n", ""} {
+			io.WriteString(rw, event)
+			http.NewResponseController(rw).Flush()
+			<-time.After(3 * short)
+		}
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			var body io.Reader
+			if method == http.MethodPost {
+				body = strings.NewReader("a question")
+			}
+			_, answer := send(t, v.client, method, v.origin+"/", body)
+			if answer != "data: 1\n\ndata: 2\n\n" {
+				t.Errorf("%s: got %q", method, answer)
+			}
+		}
+	})
+}
+
+// An upload waits for an origin that takes its time, however long that is.
+func TestSlowOriginOfUpload(t *testing.T) {
+	const size = 20 << 20
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+		io.CopyN(io.Discard, r.Body, 64<<10)
+		<-time.After(3 * short)
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(rw, n+64<<10, err)
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		_, answer := send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(strings.Repeat("x", size)))
+		if answer != fmt.Sprint(size, nil) {
+			t.Errorf("got %q", answer)
 		}
 	})
 }

@@ -120,7 +120,7 @@ func (s *stream) first(p []byte) (n int, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
-			_ = s.x.out.control.Flush() // a client that has left is noticed elsewhere
+			s.x.out.Flush()
 			s.watch()
 		}
 	})

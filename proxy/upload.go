@@ -17,15 +17,18 @@ import (
 // are read as requests (golang/go#68560).
 type upload struct {
 	io.ReadCloser
-	patience readPatience
-	left     int64 // bytes that are to come; negative if that is not known
+	limit timeLimit
+	left  int64 // bytes that are to come; negative if that is not known
 
-	mu  sync.Mutex
-	err error // with which it broke off
+	mu    sync.Mutex
+	err   error // with which it broke off
+	whole bool  // it has come to its end
 }
 
 func newUpload(r *http.Request, control *http.ResponseController, idle time.Duration) *upload {
-	return &upload{ReadCloser: r.Body, left: r.ContentLength, patience: readPatience{control: control, idle: idle}}
+	return &upload{ReadCloser: r.Body, left: r.ContentLength, limit: timeLimit{
+		idle: idle, end: func() { _ = control.SetReadDeadline(time.Now()) },
+	}}
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -35,18 +38,18 @@ func (u *upload) Read(p []byte) (int, error) {
 	if u.left > 0 {
 		p = p[:min(int64(len(p)), u.left)]
 	}
-	u.patience.begin()
+	u.limit.begin()
 	n, err := u.ReadCloser.Read(p)
+	u.limit.done()
 	if u.left > 0 {
 		u.left -= int64(n)
 	}
-	switch {
-	case err == io.EOF || u.left == 0:
-		u.patience.end()
-	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+	if ended := err == io.EOF || u.left == 0; ended || err != nil && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		u.mu.Lock()
-		u.err = err
-		u.mu.Unlock()
+		defer u.mu.Unlock()
+		if u.whole = ended; !ended {
+			u.err = err
+		}
 	}
 	return n, err
 }
@@ -62,48 +65,9 @@ func (u *upload) broke() error {
 	return u.err
 }
 
-// A readPatience is how long a client may be silent in the middle of a body. The
-// deadline is that of the whole connection in HTTP/1, where net/http reads on behind
-// the body to see whether the client leaves: so it is lifted as soon as it does.
-//
-// Transport may still be reading when the exchange is over; by then the connection
-// is not ours any more.
-type readPatience struct {
-	control *http.ResponseController
-	idle    time.Duration
-
-	mu    sync.Mutex
-	set   time.Time // when the deadline was last moved; zero: there is none
-	begun bool
-	over  bool
-}
-
-// begin gives the client time for what is read next.
-func (d *readPatience) begin() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.begun = true
-	if now := time.Now(); !d.over && now.Sub(d.set) > d.idle/4 {
-		d.set = now
-		_ = d.control.SetReadDeadline(now.Add(d.idle))
-	}
-}
-
-// end lifts the deadline: the body has been read, or nobody needs it any more.
-func (d *readPatience) end() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.over && !d.set.IsZero() {
-		d.set = time.Time{}
-		_ = d.control.SetReadDeadline(time.Time{})
-	}
-}
-
-// stop ends the patience, and leaves the deadline to net/http. It reports whether
-// any of the body was asked for.
-func (d *readPatience) stop() (begun bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.over = true
-	return d.begun
+// ended reports whether all of the body has been read.
+func (u *upload) ended() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.whole
 }

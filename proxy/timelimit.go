@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+)
+
+// A timeLimit is how long a client may take to send or to read a piece of a body: it
+// ends a Read or a Write in which nothing has moved for so long.
+//
+// The deadlines of net/http are no help: in HTTP/2 they are timers that end the
+// stream when they fire, whether or not anybody waits then; in HTTP/1 they are those
+// of the whole connection, and net/http reads on behind a body to see whether the
+// client leaves. So they are set only to break off what takes too long.
+//
+// Transport may still be reading a body when the exchange is over; by then the
+// connection is not ours any more, and an HTTP/2 stream is none.
+type timeLimit struct {
+	idle time.Duration
+	end  func() // breaks the Read or Write off
+
+	mu    sync.Mutex
+	timer *time.Timer
+	since time.Time // when the Read or Write began; zero: there is none
+	used  bool      // there was one
+	over  bool
+}
+
+// begin is called before a Read or Write.
+func (p *timeLimit) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used = true; p.over {
+		return
+	}
+	p.since = time.Now()
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.idle, p.look)
+	} else {
+		p.timer.Reset(p.idle)
+	}
+}
+
+// done is called after it.
+func (p *timeLimit) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Time{}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+func (p *timeLimit) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over && !p.since.IsZero() && time.Since(p.since) >= p.idle {
+		p.end()
+	}
+}
+
+// stop ends it for good, and reports whether it was ever needed.
+func (p *timeLimit) stop() (used bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	return p.used
+}
