@@ -59,6 +59,8 @@ func fieldRows() []wireRow {
 		{name: "WebSocket among others, not accepted", fields: "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c, websocket\r\nHTTP2-Settings: AAMAAABk\r\n" + socket, noHTTP2: connection,
 			expect: expect{want: 200, arrives: "GET /ok\r\nConnection: Upgrade\r\n" + socket + "Upgrade: websocket\r\n\r\n"}},
 		{name: "WebSocket by POST", method: "POST", fields: "Connection: Upgrade\r\nUpgrade: websocket\r\n", noHTTP2: connection, expect: expect{want: 200, arrives: "POST /ok\r\nContent-Length: 0\r\n\r\n"}},
+		{name: "WebSocket with a body (RFC 6455, 4.1)", fields: "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 3\r\n", body: "abc", noHTTP2: connection, expect: expect{want: 200, arrives: "GET /ok\r\nContent-Length: 3\r\n\r\nabc"}},
+		{name: "WebSocket with chunks", fields: "Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n", body: "3\r\nabc\r\n0\r\n\r\n", noHTTP2: connection, expect: expect{want: 200, arrives: "GET /ok\r\nTransfer-Encoding: chunked\r\n\r\nabc", closes: true}},
 		{name: "Upgrade that Connection does not name", fields: "Upgrade: websocket\r\n", noHTTP2: connection, expect: ok},
 		{name: "WebSocket, accepted unasked", fields: "Upgrade: websocket\r\n", reply: wireReply{bytes: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"}, noHTTP2: connection, expect: expect{want: 502, arrives: "GET /ok"}},
 		{name: "WebSocket, accepted as h2c", fields: "Connection: Upgrade\r\nUpgrade: websocket\r\n", reply: wireReply{bytes: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"}, noHTTP2: connection,
