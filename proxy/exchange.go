@@ -42,8 +42,9 @@ type Exchange struct {
 
 	target  policy.Target
 	out     *recorder
-	upgrade bool // it asks for a WebSocket
-	aborted bool // the response broke off: so must the connection
+	cancel  context.CancelCauseFunc // of the request upstream; nil if there is none
+	upgrade bool                    // it asks for a WebSocket
+	aborted bool                    // the response broke off: so must the connection
 }
 
 type exchangeKey struct{}
@@ -117,6 +118,9 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		}
 	}
 	w.closeHijacked()
+	if x.cancel != nil {
+		x.cancel(nil)
+	}
 	w.letGo(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes
 	x.Duration = time.Since(x.Start)

@@ -3,9 +3,11 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +22,7 @@ import (
 // as goproxy's RoundTripper, since a body replaced later loses its
 // Content-Length. It never fails: a failure is a response too.
 func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
-	out, answered := inform(x.out, r)
-	resp, err := p.Upstream.RoundTrip(out)
-	answered()
+	resp, err := p.ask(x, r)
 	x.Upstream = time.Since(x.Start)
 	if err != nil {
 		return failure(x, err).response(r, x)
@@ -55,6 +55,28 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	p.remember(x, r, resp, tags)
 	annotate(resp.Header, x)
 	return resp
+}
+
+var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
+
+// ask sends a request and waits for the head of its answer: in all as long as
+// Transport may take for one attempt, since in HTTP/2 it makes another where a stream
+// is refused. While the client sends its body, the time has not begun.
+func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	x.cancel = cancel // of the answer's body too, so not before the exchange is over
+	out, answered := inform(x.out, r.WithContext(ctx), cancel)
+	waiting := keepVigil(p.Upstream.patience, func() { cancel(errNoAnswer) })
+	if x.out.upload != nil {
+		x.out.upload.heard = waiting.heard
+	}
+	resp, err := p.Upstream.RoundTrip(out)
+	answered()
+	waiting.stop()
+	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {
+		err = cause // HTTP/2 does not say it
+	}
+	return resp, err
 }
 
 // remember keeps what a complete answer says for those that will have no head
@@ -96,8 +118,12 @@ func strange(x *Exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
 		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket")
+	case code < 200 || code > 999 || !trimNames(resp.Header):
+		return true
+	case resp.ProtoMajor < 2:
+		return false // net/http has looked
 	default:
-		return code < 200 || code > 999 || !trimNames(resp.Header)
+		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool { return n != strconv.FormatInt(resp.ContentLength, 10) })
 	}
 }
 

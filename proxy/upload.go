@@ -18,7 +18,8 @@ import (
 type upload struct {
 	io.ReadCloser
 	limit timeLimit
-	left  int64 // bytes that are to come; negative if that is not known
+	heard func() // told of every Read; may be nil
+	left  int64  // bytes that are to come; negative if that is not known
 
 	mu    sync.Mutex
 	err   error // with which it broke off
@@ -41,6 +42,9 @@ func (u *upload) Read(p []byte) (int, error) {
 	u.limit.begin()
 	n, err := u.ReadCloser.Read(p)
 	u.limit.done()
+	if u.heard != nil {
+		u.heard()
+	}
 	if u.left > 0 {
 		u.left -= int64(n)
 	}

@@ -55,6 +55,7 @@ type Upstream struct {
 	parent    *url.URL
 	tls       *tls.Config
 	names     nameCache
+	patience  time.Duration // until an answer, attempts and all
 }
 
 // NewUpstream returns the way out. It takes no proxy from the environment.
@@ -64,6 +65,8 @@ func NewUpstream(e Egress) *Upstream {
 		direct: net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
 		parent: e.Parent,
 		tls:    &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
+		// To connect, to shake hands, and to answer.
+		patience: 2*e.DialTimeout + e.ResponseHeaderTimeout,
 	}
 	if e.Parent == nil {
 		// With a parent the only address dialled is the parent's.
