@@ -21,6 +21,8 @@ type Robots struct {
 	Unavailable     string // a 4xx: "allow" or "keep"
 	UserAgent       string // for fetching; empty: the asking crawler's
 	CacheBytes      int64
+
+	reserved map[string]bool // product tokens that are configured: they always have a seat
 }
 
 // A State says what stands behind the rules that are obeyed.

@@ -29,6 +29,7 @@ type library struct {
 
 func newLibrary(c Config) (*library, error) {
 	robots := c.Robots
+	robots.reserve(c.Crawlers)
 	cached, err := newCache(robots.CacheBytes, robots.MaxBytes, c.Store, c.Log)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,14 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An origin may answer each crawler differently, and a client can invent
 // product tokens without end. So a bounded number of crawlers have a seat: the
-// answers that bind them are kept, and each asks for itself. All others share
+// answers that bind them are kept, and each asks for itself; crawlers whose product
+// tokens are configured have one besides, which nobody can take. All others share
 // one further answer, for which one of them asks. It denies even if it is a
 // 4xx, which would open the origin to them because of what another was told.
 const (
@@ -23,18 +27,34 @@ const (
 // seated reports whether a crawler has a seat, or there is a free one for it.
 // Who is flying holds one.
 func (r *Robots) seated(rec *Record, flights map[string]*flight, token string, now time.Time) bool {
+	if r.reserved[token] {
+		return true
+	}
 	taken := 0
 	for t, s := range rec.Bound {
-		if t != others && t != token && flights[t] == nil && now.Before(r.leaves(s, now)) {
+		if t != token && r.counts(t) && flights[t] == nil && now.Before(r.leaves(s, now)) {
 			taken++
 		}
 	}
 	for t := range flights {
-		if t != others && t != token {
+		if t != token && r.counts(t) {
 			taken++
 		}
 	}
 	return taken < maxBound
+}
+
+// counts reports whether an answer under this key is one of those that are bounded.
+func (r *Robots) counts(key string) bool { return key != others && !r.reserved[key] }
+
+// reserve keeps seats for the crawlers that are configured.
+func (r *Robots) reserve(c Crawlers) {
+	r.reserved = map[string]bool{}
+	for _, k := range append(slices.Clone(c.Known), c.Default) {
+		if k != nil && len(k.Tokens) > 0 {
+			r.reserved[boundTo(k.Tokens)] = true
+		}
+	}
 }
 
 // leaves returns when the seat of the crawler with this answer is free. One from
@@ -50,14 +70,16 @@ func (r *Robots) leaves(s *Snapshot, now time.Time) time.Time {
 // vacate drops the answers that are too many, those first whose seats have been
 // free for longest. Seated has made sure that there are enough of them.
 func (r *Robots) vacate(bound map[string]*Snapshot, flights map[string]*flight, now time.Time) {
-	seats := len(bound)
-	if bound[others] != nil {
-		seats--
+	seats := 0
+	for t := range bound {
+		if r.counts(t) {
+			seats++
+		}
 	}
 	for ; seats > maxBound; seats-- {
 		victim := ""
 		for t, s := range bound {
-			if t == others || flights[t] != nil {
+			if !r.counts(t) || flights[t] != nil {
 				continue
 			}
 			if victim == "" || r.leaves(s, now).Before(r.leaves(bound[victim], now)) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -296,6 +297,37 @@ func TestOthersRecover(t *testing.T) {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
 		}
 		check("allow no-match stale", 0)
+	})
+}
+
+// TestReservedSeat: names that a client invents don't keep a crawler that is
+// configured from an origin, before it has asked and after.
+func TestReservedSeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, byCrawler(raw(forbidden), map[string]string{"NewsBot": unavailable}))
+		known := &Crawler{Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}}
+		e, err := New(Config{Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler), Crawlers: Crawlers{Known: []*Crawler{known}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		news := asks(t, "https://example.com/", "NewsBot/1.0")
+		news.Crawler = known
+		check := func(want string) {
+			t.Helper()
+			for i := range 40 {
+				e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
+			}
+			d, err := e.Decide(t.Context(), news)
+			if got := verdict(d, err); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		check("deny unreachable unreachable") // its own answer: a 503
+		time.Sleep(time.Minute)
+		web.serve(example, byCrawler(raw(forbidden), map[string]string{"NewsBot": "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /x\n"}))
+		check("allow no-match fresh")
 	})
 }
 
