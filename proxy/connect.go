@@ -69,7 +69,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.passThrough(w, r, target)
 		return
 	}
-	conn, err := accept(w)
+	conn, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
@@ -96,12 +96,13 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 
 // accept says yes to a CONNECT and takes the connection over, with the bytes
 // that the client may have sent behind it.
-func accept(w http.ResponseWriter) (net.Conn, error) {
+func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
 	}
-	conn.SetDeadline(time.Time{})
+	conn.SetDeadline(time.Now().Add(timeout))
+	defer conn.SetDeadline(time.Time{})
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		conn.Close()
 		return nil, err
@@ -185,7 +186,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 		return
 	}
 	defer origin.Close()
-	client, err := accept(x.out)
+	client, err := accept(x.out, p.Limits.HeaderTimeout)
 	if err != nil {
 		x.Error = err.Error()
 		return

@@ -59,6 +59,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Targ
 	x.out.last = doubtful(r)
 	defer p.finish(x, r)
 	if refused != nil {
+		x.out.last = x.out.last || x.out.http1 && r.ContentLength != 0 // its body is not waited for
 		x.URL = asked(r)
 		refused.write(x.out, r, x)
 		return

@@ -118,7 +118,10 @@ func New(o Options) *Proxy {
 	}
 	p.inner = p.server(http.HandlerFunc(p.serveInner))
 	p.inner.TLSConfig = p.tls
-	p.inner.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer}
+	p.inner.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
+		WriteByteTimeout: p.Limits.IdleTimeout, // of a client that does not even read frames
+	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))
 	}

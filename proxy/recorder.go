@@ -18,7 +18,8 @@ type recorder struct {
 	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
 	hijacked net.Conn
-	last     bool // the connection ends with this answer
+	http1    bool
+	last     bool // the connection ends with this answer; HTTP/1 only
 	wrote    bool
 	status   int
 	bytes    int64
@@ -26,10 +27,7 @@ type recorder struct {
 
 func (p *Proxy) newRecorder(w http.ResponseWriter, r *http.Request) *recorder {
 	control := http.NewResponseController(w)
-	if r.ProtoMajor == 1 {
-		_ = control.SetWriteDeadline(time.Time{}) // letGo's, for the request before
-	}
-	return &recorder{ResponseWriter: w, control: control, open: &p.open, limit: timeLimit{
+	return &recorder{ResponseWriter: w, control: control, open: &p.open, http1: r.ProtoMajor == 1, limit: timeLimit{
 		idle: p.Limits.IdleTimeout,
 		end: func() {
 			_ = control.SetWriteDeadline(time.Now())
@@ -47,7 +45,10 @@ func (w *recorder) WriteHeader(status int) {
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
 			h["Content-Type"] = nil // keeps net/http from guessing one
 		}
-		if w.last {
+		// Before it answers, net/http reads what is left of a body, unless the
+		// connection ends: and so would take it from the origin, whose Transport then
+		// gives up the response.
+		if w.last = w.last || w.http1 && w.upload != nil && !w.upload.ended(); w.last {
 			w.Header()["Connection"] = []string{"close"}
 		}
 		if status == http.StatusSwitchingProtocols {
@@ -79,21 +80,29 @@ func (w *recorder) Flush() {
 	w.limit.done()
 }
 
-// letGo leaves the connection to net/http, which in HTTP/1 has still to send what it
-// has collected and to read the rest of the body: not one that the client holds back
-// because it was never asked for it.
+// lingers is how long the rest of a body is read behind the last answer of a
+// connection: to close one with something unread in it takes the answer back (RFC
+// 9112, 9.6).
+const lingers = time.Second
+
+// letGo leaves the connection to net/http, which has still to send what it has
+// collected, and in HTTP/1 to read the rest of the body: not one that the client holds
+// back because it was never asked for it. It lifts these deadlines itself.
 func (w *recorder) letGo(r *http.Request, idle time.Duration) {
 	w.limit.stop()
 	begun := w.upload != nil && w.upload.limit.stop()
-	if r.ProtoMajor != 1 || w.hijacked != nil {
+	if w.hijacked != nil {
 		return
 	}
 	now := time.Now()
 	_ = w.control.SetWriteDeadline(now.Add(2 * idle)) // it may wait for the body first
 	switch {
+	case !w.http1:
 	case r.ContentLength == 0 || w.upload != nil && w.upload.ended():
 	case !begun && hasToken(r.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
+	case w.last: // a moment for those who send all before they read
+		_ = w.control.SetReadDeadline(now.Add(lingers))
 	default:
 		_ = w.control.SetReadDeadline(now.Add(idle))
 	}

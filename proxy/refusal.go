@@ -14,7 +14,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,11 +66,11 @@ func failure(x *Exchange, err error) *problem {
 	var timeout net.Error
 	broke := x.out.upload.broke()
 	switch {
-	case errors.Is(broke, os.ErrDeadlineExceeded):
-		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", true
+	case x.out.upload != nil && x.out.upload.limit.brokeOff():
+		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
 	case broke != nil:
-		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", true
+		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The request's body was not understood: " + innermost(broke) + "."
 	case errors.Is(err, policy.ErrProhibited):
 		x.Decision = nil // there is nothing to decide about what may not be asked
@@ -180,7 +179,9 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 		return
 	}
 	_ = x.out.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-	_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
+	if _, err := io.CopyN(io.Discard, r.Body, maxDrain); err != io.EOF {
+		x.out.last = x.out.http1 // it has not come to its end, and is not waited for
+	}
 }
 
 // write answers where goproxy is not involved: in front of tunnels.

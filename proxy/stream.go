@@ -12,17 +12,23 @@ import (
 
 // A stream is a response's body on its way to the client.
 type stream struct {
-	body    io.ReadCloser
-	x       *Exchange
-	resp    *http.Response
-	silence time.Duration // how long the origin may be silent
-	vigil   *vigil        // over that; nil until there is something to wait for
-	closed  sync.Once
+	body   io.ReadCloser
+	x      *Exchange
+	resp   *http.Response
+	limit  timeLimit // with an origin that is silent
+	closed sync.Once
+}
+
+func newStream(x *Exchange, resp *http.Response, silence time.Duration) *stream {
+	s := &stream{body: resp.Body, x: x, resp: resp}
+	s.limit.idle, s.limit.end = silence, func() { s.Close() }
+	return s
 }
 
 func (s *stream) Read(p []byte) (int, error) {
-	s.vigil.heard() // what counts is how long it is waited for
+	s.limit.begin()
 	n, err := s.body.Read(p)
+	s.limit.done()
 	if err != nil {
 		s.ended(err)
 	}
@@ -41,13 +47,12 @@ func (s *stream) Close() (err error) {
 // ended notes how a body ends. One that breaks off must not look complete to
 // the client, whose connection is therefore broken off too.
 func (s *stream) ended(err error) {
-	silent := s.vigil.stop()
 	switch {
 	case err == io.EOF:
 		dropTrailer(s.resp.Trailer) // known only now
 		return
-	case silent:
-		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.silence)
+	case s.limit.brokeOff():
+		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.idle)
 	default:
 		s.x.Error = "the response broke off: " + err.Error()
 	}
@@ -71,7 +76,7 @@ var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
-	defer func() { s.vigil.stop() }()
+	defer s.limit.stop()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf[:])
 	for {
@@ -107,13 +112,8 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 const headPatience = 10 * time.Millisecond
 
 // first reads the beginning of the body, and flushes the head meanwhile if it
-// has to wait. Not under an upload in HTTP/1.1, whose rest net/http throws away
-// once the response has begun.
+// has to wait.
 func (s *stream) first(p []byte) (n int, err error) {
-	if r := s.resp.Request; r.ProtoMajor == 1 && r.ContentLength != 0 {
-		s.watch()
-		return s.Read(p)
-	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came := false
 	timer := time.AfterFunc(headPatience, func() {
@@ -121,7 +121,7 @@ func (s *stream) first(p []byte) (n int, err error) {
 		defer mu.Unlock()
 		if !came {
 			s.x.out.Flush()
-			s.watch()
+			s.limit.begin()
 		}
 	})
 	n, err = s.body.Read(p)
@@ -129,17 +129,9 @@ func (s *stream) first(p []byte) (n int, err error) {
 	mu.Lock()
 	defer mu.Unlock()
 	came = true
+	s.limit.done()
 	if err != nil {
 		s.ended(err)
-	} else {
-		s.watch() // more is to come
 	}
 	return n, err
-}
-
-// watch begins to count the origin's silence.
-func (s *stream) watch() {
-	if s.vigil == nil {
-		s.vigil = keepVigil(s.silence, func() { s.Close() })
-	}
 }

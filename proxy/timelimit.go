@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A timeLimit is how long a client may take to send or to read a piece of a body: it
-// ends a Read or a Write in which nothing has moved for so long.
+// A timeLimit is how long a client or an origin may take to send or to read a piece of
+// a body: it ends a Read or a Write in which nothing has moved for so long.
 //
 // The deadlines of net/http are no help: in HTTP/2 they are timers that end the
 // stream when they fire, whether or not anybody waits then; in HTTP/1 they are those
@@ -14,7 +14,8 @@ import (
 // client leaves. So they are set only to break off what takes too long.
 //
 // Transport may still be reading a body when the exchange is over; by then the
-// connection is not ours any more, and an HTTP/2 stream is none.
+// connection is not ours any more, and to set a deadline of an HTTP/2 stream would end
+// the process: so end is called under the lock that stop takes.
 type timeLimit struct {
 	idle time.Duration
 	end  func() // breaks the Read or Write off
@@ -23,6 +24,7 @@ type timeLimit struct {
 	timer *time.Timer
 	since time.Time // when the Read or Write began; zero: there is none
 	used  bool      // there was one
+	broke bool      // one was broken off
 	over  bool
 }
 
@@ -55,8 +57,16 @@ func (p *timeLimit) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over && !p.since.IsZero() && time.Since(p.since) >= p.idle {
+		p.broke = true
 		p.end()
 	}
+}
+
+// brokeOff reports whether something took too long.
+func (p *timeLimit) brokeOff() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broke
 }
 
 // stop ends it for good, and reports whether it was ever needed.
