@@ -39,11 +39,13 @@ type Options struct {
 	Tags       Tags
 	Remembered *policy.Remembered // tags of pages seen before
 	Limits     Limits
-	// OriginSilence is how long an origin may send nothing in the middle of a
-	// response; 0 is 15 minutes, after which Squid gives up too.
-	OriginSilence time.Duration
-	Log           *slog.Logger
-	Done          func(*Exchange) // told of every request when it is over; may be nil
+	// Silence is how long an origin may send nothing in the middle of a response,
+	// or a client take nothing of it; 0 is 15 minutes, after which Squid gives up
+	// too. Less would cut off clients that read slowly: the kernel lets a writer go
+	// on only when a third of its buffer is free, which may be megabytes.
+	Silence time.Duration
+	Log     *slog.Logger
+	Done    func(*Exchange) // told of every request when it is over; may be nil
 }
 
 // Tags says how far pages are read for their robots rules.
@@ -84,7 +86,7 @@ func New(o Options) *Proxy {
 	if o.Done == nil {
 		o.Done = func(*Exchange) {}
 	}
-	o.OriginSilence = cmp.Or(o.OriginSilence, 15*time.Minute)
+	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}}
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -120,7 +122,7 @@ func New(o Options) *Proxy {
 	p.inner.TLSConfig = p.tls
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
-		WriteByteTimeout: p.Limits.IdleTimeout, // of a client that does not even read frames
+		WriteByteTimeout: p.Silence, // of a client that does not even read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))

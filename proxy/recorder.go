@@ -28,7 +28,7 @@ type recorder struct {
 func (p *Proxy) newRecorder(w http.ResponseWriter, r *http.Request) *recorder {
 	control := http.NewResponseController(w)
 	return &recorder{ResponseWriter: w, control: control, open: &p.open, http1: r.ProtoMajor == 1, limit: timeLimit{
-		idle: p.Limits.IdleTimeout,
+		idle: p.Silence,
 		end: func() {
 			_ = control.SetWriteDeadline(time.Now())
 			_ = control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be throwing away
@@ -95,7 +95,7 @@ func (w *recorder) letGo(r *http.Request, idle time.Duration) {
 		return
 	}
 	now := time.Now()
-	_ = w.control.SetWriteDeadline(now.Add(2 * idle)) // it may wait for the body first
+	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.idle)) // it may wait for the body first
 	switch {
 	case !w.http1:
 	case r.ContentLength == 0 || w.upload != nil && w.upload.ended():

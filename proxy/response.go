@@ -44,7 +44,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	dropTrailer(resp.Trailer)
 	delete(resp.Header, "Alt-Svc") // it leads around the gate
 
-	body := newStream(x, resp, p.OriginSilence)
+	body := newStream(x, resp, p.Silence)
 	if x.Head.Why = p.unread(r, resp, contentType); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {

@@ -20,7 +20,7 @@ import (
 const short = 200 * time.Millisecond
 
 func idleAfter(d time.Duration) func(*Options) {
-	return func(o *Options) { o.Limits.IdleTimeout, o.OriginSilence = d, d }
+	return func(o *Options) { o.Limits.IdleTimeout, o.Silence = d, d }
 }
 
 // A client that stops in the middle of its body is answered, and holds neither the
@@ -103,7 +103,7 @@ func TestResponseNotRead(t *testing.T) {
 func TestOriginFallsSilent(t *testing.T) {
 	for _, length := range []string{"", "100"} {
 		ended := make(chan struct{}, 10)
-		w := newWorld(t, options{gate: func(o *Options) { o.OriginSilence = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+		w := newWorld(t, options{gate: func(o *Options) { o.Silence = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
 			if length != "" {
 				rw.Header().Set("Content-Length", length)
 			}
@@ -327,6 +327,25 @@ func TestVigil(t *testing.T) {
 		synctest.Wait()
 		if at != 0 {
 			t.Error("ended after stop")
+		}
+	})
+}
+
+// A client may take its time to read, longer than it may keep an idle connection.
+func TestSlowReader(t *testing.T) {
+	const size = 16 << 20
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Write(make([]byte, size))
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, err := v.client.Get(v.origin + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		<-time.After(3 * short)
+		if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
+			t.Errorf("the client read %d bytes, %v", n, err)
 		}
 	})
 }

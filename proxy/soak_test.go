@@ -37,7 +37,7 @@ func TestSoak(t *testing.T) {
 		handler: s.serve, robotsTxt: s.robots,
 		gate: func(o *Options) {
 			o.Done, o.Log = func(*Exchange) {}, quietLog
-			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.OriginSilence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
+			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Silence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 			o.Tags.HeadTimeout = 100 * time.Millisecond
 		},
 		// Asked for again all the time; while it can't be had, the last good copy serves.

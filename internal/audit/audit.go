@@ -64,7 +64,10 @@ type Log struct {
 
 	out   io.Writer
 	queue *queue
+	torn  bool      // the last line was not written whole; the queue's
 	said  time.Time // the queue's
+
+	failed int // records lost since then
 }
 
 // Options say where records go, and what of them.
@@ -128,14 +131,24 @@ func (l *Log) Write(x *proxy.Exchange) {
 func (l *Log) write(lines []byte, lost int) {
 	err := l.makeRoom(len(lines))
 	if err == nil {
-		_, err = l.out.Write(lines)
+		if l.torn {
+			lines = append([]byte{'\n'}, lines...)
+		}
+		var n int
+		n, err = l.out.Write(lines)
+		l.torn = err != nil && n > 0 || err != nil && l.torn
+		lines = lines[n:]
+	}
+	if err != nil {
+		l.failed += bytes.Count(lines, []byte{'\n'})
 	}
 	if lost > 0 {
 		l.log.Error("the audit log was too slow: records are lost; check log.audit, its disk, or who reads the pipe", "lost", lost)
 	}
 	if err != nil && time.Since(l.said) >= time.Minute {
 		l.said = time.Now()
-		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err)
+		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err, "lost", l.failed)
+		l.failed = 0
 	}
 }
 

@@ -241,3 +241,40 @@ func TestNoLog(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A halfDisk takes half of what it is given, once.
+type halfDisk struct {
+	bytes.Buffer
+	full bool
+}
+
+func (d *halfDisk) Write(b []byte) (int, error) {
+	if !d.full {
+		d.full = true
+		n, _ := d.Buffer.Write(b[:len(b)/2])
+		return n, errors.New("no space left on device")
+	}
+	return d.Buffer.Write(b)
+}
+
+// A record that was not written whole spoils no other, and is counted.
+func TestTornLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		disk := &halfDisk{}
+		l := New(Options{File: "-"}, disk, slog.New(slog.NewTextHandler(&said, nil)))
+		for _, id := range []string{"first", "second"} {
+			l.Write(&proxy.Exchange{ID: id})
+			synctest.Wait()
+		}
+		l.Close()
+		lines := strings.Split(strings.TrimSpace(disk.String()), "\n")
+		var r Record
+		if len(lines) != 2 || json.Unmarshal([]byte(lines[1]), &r) != nil || r.ID != "second" {
+			t.Errorf("got %q", lines)
+		}
+		if !strings.Contains(said.String(), "lost=1") {
+			t.Errorf("said: %s", said.String())
+		}
+	})
+}

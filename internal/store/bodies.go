@@ -53,21 +53,22 @@ func (b *bodies) read(digest string) (string, error) {
 }
 
 // write puts a whole file in place at once, or leaves the one that is there: a
-// reader never sees half of one, and two gates may write the same.
-func (b *bodies) write(digest, body string) error {
+// reader never sees half of one, and two gates may write the same. It tells
+// whether there was none.
+func (b *bodies) write(digest, body string) (isNew bool, err error) {
 	path, err := b.path(digest)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(body)) {
-		return nil
+		return false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return false, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = f.WriteString(body)
 	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
@@ -76,7 +77,7 @@ func (b *bodies) write(digest, body string) error {
 	if err != nil {
 		os.Remove(f.Name())
 	}
-	return err
+	return err == nil, err
 }
 
 func (b *bodies) remove(digest string) error {

@@ -358,7 +358,8 @@ func TestFlapping(t *testing.T) {
 				for i := range n {
 					rec := record(i)
 					rec.Last.Fetched = time.Now().Add(time.Duration(i) * time.Minute)
-					err = errors.Join(err, d.bodies.write(rec.Good.SHA256, rec.Good.Body), c.save(o, rec))
+					_, werr := d.bodies.write(rec.Good.SHA256, rec.Good.Body)
+					err = errors.Join(err, werr, c.save(o, rec))
 				}
 				return err
 			})

@@ -205,14 +205,25 @@ func (d *Disk) Save(records map[string]policy.Record) error {
 func (d *Disk) save(origins []string, records map[string]policy.Record) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	if d.broken.Load() {
+		return errBroken
+	}
+	var made []string // bodies that no row names yet
 	for _, origin := range origins {
-		if good := records[origin].Good; good != nil {
-			if err := d.bodies.write(good.SHA256, good.Body); err != nil {
-				return err
-			}
+		good := records[origin].Good
+		if good == nil {
+			continue
+		}
+		isNew, err := d.bodies.write(good.SHA256, good.Body)
+		if err != nil {
+			d.unmake(made)
+			return err
+		}
+		if isNew {
+			made = append(made, good.SHA256)
 		}
 	}
-	return d.change(func(c *change) error {
+	err := d.change(func(c *change) error {
 		for _, origin := range origins {
 			if err := c.save(origin, records[origin]); err != nil {
 				return err
@@ -224,6 +235,20 @@ func (d *Disk) save(origins []string, records map[string]policy.Record) error {
 		}
 		return err
 	})
+	if err != nil {
+		d.unmake(made)
+	}
+	return err
+}
+
+// unmake removes bodies whose rows could not be written: nothing else would count
+// them. The caller holds writing.
+func (d *Disk) unmake(digests []string) {
+	for _, digest := range digests {
+		if err := d.bodies.remove(digest); err != nil {
+			d.log.Warn("a snapshot that nothing names can't be removed", "error", err)
+		}
+	}
 }
 
 // change carries out a change of the index, then removes the bodies that no row

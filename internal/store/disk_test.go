@@ -156,7 +156,7 @@ func TestBodies(t *testing.T) {
 	}
 	// Nothing but a digest names a file.
 	for _, digest := range []string{"", "x", "../../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
-		if err := d.bodies.write(digest, "x"); err == nil {
+		if _, err := d.bodies.write(digest, "x"); err == nil {
 			t.Errorf("%q: written", digest)
 		}
 		if _, err := d.bodies.read(digest); err == nil {
@@ -205,7 +205,7 @@ func TestSuddenEnd(t *testing.T) {
 	d, _ := open(t, dir)
 	rec := good("User-agent: *\n")
 	// Between body and index: a body that no record names, and half of one.
-	if err := d.bodies.write(rec.Good.SHA256, rec.Good.Body); err != nil {
+	if _, err := d.bodies.write(rec.Good.SHA256, rec.Good.Body); err != nil {
 		t.Fatal(err)
 	}
 	path, _ := d.bodies.path(rec.Good.SHA256)

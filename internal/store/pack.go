@@ -31,6 +31,11 @@ func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
 		return db
 	}
 	db.Close()
+	// From here on the copy is the index, even if a power cut should bring the old one
+	// back.
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		log.Debug("the folder of the packed snapshot index can't be synced", "index", path, "error", err)
+	}
 	return small
 }
 
@@ -57,7 +62,7 @@ func pack(db *bbolt.DB, path string) (small *bbolt.DB, err error) {
 		return nil, errors.Join(err, small.Close(), os.Remove(temp))
 	}
 	small.NoSync = false
-	return small, syncFolder(filepath.Dir(path))
+	return small, nil
 }
 
 func syncFolder(dir string) error {

@@ -112,3 +112,26 @@ func TestSaveFails(t *testing.T) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 }
+
+// While the index can't be written, no bodies are either: nothing would count them.
+func TestNoBodiesWithoutIndex(t *testing.T) {
+	for name, spoil := range map[string]func(d *Disk){
+		"broken": func(d *Disk) { d.broken.Store(true) },
+		"failing": func(d *Disk) {
+			if err := d.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		dir := t.TempDir()
+		d, _ := open(t, dir)
+		spoil(d)
+		if err := d.Save(map[string]policy.Record{"http://a.example": good("User-agent: *\nDisallow: /a\n")}); err == nil {
+			t.Errorf("%s: Save says that all went well", name)
+		}
+		found, err := filepath.Glob(filepath.Join(dir, bodiesDir, "*", "*"))
+		if len(found) > 0 || err != nil {
+			t.Errorf("%s: left behind: %q, %v", name, found, err)
+		}
+	}
+}
