@@ -183,7 +183,8 @@ func set(h http.Header, name string, value httpsfv.StructuredFieldValue) {
 // of Proxy-Status.
 func dropOwn(h http.Header) {
 	for name := range h {
-		if len(name) >= len(ownPrefix) && strings.EqualFold(name[:len(ownPrefix)], ownPrefix) {
+		// Some read an underscore as a hyphen (RFC 3875, 4.1.18).
+		if len(name) >= len(ownPrefix) && strings.EqualFold(strings.ReplaceAll(name[:len(ownPrefix)], "_", "-"), ownPrefix) {
 			delete(h, name)
 		}
 	}

@@ -194,7 +194,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	x.out.status = http.StatusOK
 	p.open.add(origin)
 	defer p.open.remove(origin)
-	tunnel := relay{idle: p.Limits.IdleTimeout}
+	tunnel := relay{idle: p.Limits.IdleTimeout, silence: p.Silence}
 	x.out.bytes = tunnel.between(client, origin)
 }
 

@@ -1,14 +1,18 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What an origin says before its answer is passed on, without what only the gate
@@ -58,5 +62,50 @@ func TestInformational(t *testing.T) {
 	answer := w.raw("GET " + w.http + "/ HTTP/1.0\r\n\r\n")
 	if strings.Contains(answer, "103") || statusOf(answer) != "200" {
 		t.Errorf("HTTP/1.0: %s", answer)
+	}
+}
+
+// A client that waits for a 100 gets it in order with what else the origin informs
+// of, although the two come from different goroutines.
+func TestContinueAmongHints(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			go func() {
+				defer conn.Close()
+				for r := bufio.NewReader(conn); ; {
+					req, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					if req.URL.Path != "/robots.txt" {
+						io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"+strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 12))
+						io.Copy(io.Discard, req.Body)
+					}
+					io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	w := newWorld(t, options{})
+	for range 100 {
+		conn := w.dial()
+		conn.SetDeadline(time.Now().Add(patience))
+		fmt.Fprintf(conn, "POST http://%s/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", l.Addr())
+		r, codes := bufio.NewReader(conn), map[int]int{}
+		for codes[404] == 0 {
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("after %v: %v", codes, err)
+			}
+			codes[resp.StatusCode]++
+		}
+		if conn.Close(); codes[100] != 1 || codes[103] != 12 {
+			t.Fatalf("got %v", codes)
+		}
 	}
 }

@@ -11,10 +11,12 @@ import (
 const afterHalf = time.Minute
 
 // A relay carries the bytes of a tunnel both ways. It ends when both sides have,
-// when one breaks off, or when neither has taken or said anything for as long as
-// idle: a client that vanishes without a word would else hold its tunnel for ever.
+// when one breaks off, when neither has said anything for as long as idle, or when one
+// has taken nothing for as long as silence: a client that vanishes without a word would
+// else hold its tunnel for ever.
 type relay struct {
 	idle     time.Duration
+	silence  time.Duration
 	together bool // the end of one side is that of both
 
 	vigil *vigil
@@ -54,16 +56,20 @@ func (r *relay) carry(to, from io.ReadWriteCloser) int64 {
 func (r *relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
+	limit := timeLimit{idle: r.silence, end: r.end}
+	defer limit.stop()
 	for {
 		got, err := from.Read(buf[:])
 		if got > 0 {
-			r.vigil.heard()
+			r.vigil.hold()
+			limit.begin()
 			written, werr := to.Write(buf[:got])
+			limit.done()
+			r.vigil.release()
 			n += int64(written)
 			if werr != nil {
 				return n, werr
 			}
-			r.vigil.heard()
 		}
 		switch {
 		case err == io.EOF:

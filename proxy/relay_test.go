@@ -14,7 +14,7 @@ func TestRelayIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, gateClient := net.Pipe()
 		gateOrigin, origin := net.Pipe()
-		r := relay{idle: time.Minute}
+		r := relay{idle: time.Minute, silence: 15 * time.Minute}
 		done := make(chan int64)
 		go func() { done <- r.between(gateClient, gateOrigin) }()
 		start := time.Now()
@@ -41,12 +41,34 @@ func TestRelayHalfClosed(t *testing.T) {
 		client, gateClient := net.Pipe()
 		gateOrigin, origin := net.Pipe()
 		defer origin.Close()
-		r := relay{idle: time.Hour}
+		r := relay{idle: time.Hour, silence: time.Hour}
 		start := time.Now()
 		client.Close()
 		// A pipe has no half: closing one is the whole end, as for clients that leave.
 		r.between(gateClient, gateOrigin)
 		if took := time.Since(start); took > 2*afterHalf {
+			t.Errorf("it ended after %v", took)
+		}
+	})
+}
+
+// Who takes what is sent to it slowly is not cut off like one that says nothing, but
+// who takes nothing is at last.
+func TestRelaySlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, gateClient := net.Pipe()
+		gateOrigin, origin := net.Pipe()
+		r := relay{idle: time.Minute, silence: 15 * time.Minute}
+		done := make(chan int64)
+		go func() { done <- r.between(gateClient, gateOrigin) }()
+		go origin.Write(make([]byte, 100<<10))
+		start := time.Now()
+		for range 3 {
+			time.Sleep(10 * time.Minute)
+			io.ReadFull(client, make([]byte, 32<<10))
+		}
+		<-done
+		if took := time.Since(start); took != 45*time.Minute {
 			t.Errorf("it ended after %v", took)
 		}
 	})

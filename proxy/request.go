@@ -231,7 +231,7 @@ func dropHopByHop(h http.Header) {
 // isWebSocket recognises a handshake (RFC 6455, 4.1). It has no body: Transport would
 // go on reading that when the connection has been switched.
 func isWebSocket(r *http.Request) bool {
-	return r.ContentLength == 0 && r.ProtoMajor == 1 && r.Method == http.MethodGet && hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket")
+	return r.ContentLength == 0 && r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 && r.Method == http.MethodGet && hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket")
 }
 
 func hasToken(lines []string, token string) bool {

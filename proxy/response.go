@@ -43,6 +43,9 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	dropOwn(resp.Header)
 	dropTrailer(resp.Trailer)
 	delete(resp.Header, "Alt-Svc") // it leads around the gate
+	if resp.StatusCode == http.StatusNoContent {
+		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
+	}
 
 	body := newStream(x, resp, p.Silence)
 	if x.Head.Why = p.unread(r, resp, contentType); x.Head.Why != "" {
@@ -65,13 +68,16 @@ var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExce
 func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.cancel = cancel // of the answer's body too, so not before the exchange is over
-	out, answered := inform(x.out, r.WithContext(ctx), cancel)
+	out, informer := inform(x.out, r.WithContext(ctx))
 	waiting := keepVigil(p.Upstream.patience, func() { cancel(errNoAnswer) })
-	if x.out.upload != nil {
-		x.out.upload.heard = waiting.heard
+	if u := x.out.upload; u != nil {
+		u.heard = waiting.heard
+		if hasToken(r.Header["Expect"], "100-continue") {
+			u.proceed = informer.proceed
+		}
 	}
 	resp, err := p.Upstream.RoundTrip(out)
-	answered()
+	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {
 		err = cause // HTTP/2 does not say it
@@ -117,7 +123,7 @@ var errStrange = errors.New("the origin's answer has a status or a field that it
 func strange(x *Exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
-		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket")
+		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
 	case code < 200 || code > 999 || !trimNames(resp.Header):
 		return true
 	case resp.ProtoMajor < 2:
@@ -153,16 +159,17 @@ func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
 	delete(resp.Header, "Alt-Svc")
+	resp.Trailer = nil
 	x.Tags, x.Head = tags.For(x.Decision.Tokens...), Head{State: "skipped", Why: "status"}
 	annotate(resp.Header, x)
-	resp.Body = &switched{ReadCloser: resp.Body, x: x, idle: p.Limits.IdleTimeout}
+	resp.Body = &switched{ReadCloser: resp.Body, x: x, idle: p.Limits.IdleTimeout, silence: p.Silence}
 }
 
 // A switched body is the connection to the origin after a handshake.
 type switched struct {
 	io.ReadCloser
-	x    *Exchange
-	idle time.Duration
+	x             *Exchange
+	idle, silence time.Duration
 }
 
 // WriteTo carries what the two say until either closes its side. It is what io.Copy
@@ -176,7 +183,7 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	tunnel := relay{idle: s.idle, together: true}
+	tunnel := relay{idle: s.idle, silence: s.silence, together: true}
 	n := tunnel.between(buffered(conn, rw.Reader), origin)
 	s.x.out.bytes = n
 	return n, nil

@@ -17,9 +17,10 @@ import (
 // are read as requests (golang/go#68560).
 type upload struct {
 	io.ReadCloser
-	limit timeLimit
-	heard func() // told of every Read; may be nil
-	left  int64  // bytes that are to come; negative if that is not known
+	limit   timeLimit
+	heard   func() // told of every Read; may be nil
+	proceed func() // called before the first; may be nil
+	left    int64  // bytes that are to come; negative if that is not known
 
 	mu    sync.Mutex
 	err   error // with which it broke off
@@ -38,6 +39,10 @@ func (u *upload) Read(p []byte) (int, error) {
 	}
 	if u.left > 0 {
 		p = p[:min(int64(len(p)), u.left)]
+	}
+	if u.proceed != nil {
+		u.proceed()
+		u.proceed = nil
 	}
 	u.limit.begin()
 	n, err := u.ReadCloser.Read(p)

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	socks "golang.org/x/net/proxy"
@@ -106,7 +108,33 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := u.Check(req.URL.Hostname(), port); err != nil {
 		return nil, err
 	}
-	return u.transport.RoundTrip(req)
+	if req.URL.Scheme == "http" {
+		return u.transport.RoundTrip(req)
+	}
+	return u.tryRoundTrip(req)
+}
+
+// maxAttempts bounds the connections on which Transport tries one request. An origin
+// over HTTP/2 can refuse each, and would be asked again at once, for ever.
+const maxAttempts = 8
+
+var errAttempts = errors.New("the origin refuses every connection again")
+
+// tryRoundTrip gives up when there have been too many attempts. Its context ends with
+// the request's.
+func (u *Upstream) tryRoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	var attempts atomic.Int64
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if attempts.Add(1) > maxAttempts {
+			cancel(errAttempts)
+		}
+	}}
+	resp, err := u.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil && context.Cause(ctx) == errAttempts {
+		err = errAttempts
+	}
+	return resp, err
 }
 
 // Check judges a destination as far as it is known before it is dialled.

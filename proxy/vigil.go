@@ -12,6 +12,7 @@ type vigil struct {
 	end   func()
 	start time.Time
 	last  atomic.Int64 // when something was heard, after start
+	held  atomic.Int64 // how many have reason to be silent
 
 	mu       sync.Mutex
 	patience time.Duration
@@ -36,6 +37,14 @@ func (v *vigil) heard() {
 	}
 }
 
+// hold keeps it from ending anything, until as many times release is called.
+func (v *vigil) hold() { v.held.Add(1) }
+
+func (v *vigil) release() {
+	v.heard()
+	v.held.Add(-1)
+}
+
 // shorten makes it less patient.
 func (v *vigil) shorten(patience time.Duration) {
 	v.mu.Lock()
@@ -56,7 +65,11 @@ func (v *vigil) look() {
 		v.mu.Unlock()
 		return
 	}
-	if left := v.left(); left > 0 {
+	left := v.left()
+	if v.held.Load() > 0 {
+		left = v.patience
+	}
+	if left > 0 {
 		v.timer.Reset(left)
 		v.mu.Unlock()
 		return

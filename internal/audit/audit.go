@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -68,6 +69,8 @@ type Log struct {
 	said  time.Time // the queue's
 
 	failed int // records lost since then
+
+	jammed atomic.Int64 // when it was last said that the queue is full, in Unix seconds
 }
 
 // Options say where records go, and what of them.
@@ -123,8 +126,14 @@ func (l *Log) Write(x *proxy.Exchange) {
 		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
 		return
 	}
-	l.queue.add(line.Bytes())
+	if lost := l.queue.add(line.Bytes()); lost > 0 {
+		if now, last := time.Now().Unix(), l.jammed.Load(); now-last >= 60 && l.jammed.CompareAndSwap(last, now) {
+			l.log.Error(tooSlow, "lost", lost)
+		}
+	}
 }
+
+const tooSlow = "the audit log is too slow: records are lost; check log.audit, its disk, or who reads the pipe"
 
 // write is the queue's. A log that can't be written is reported once a minute, and
 // requests go on.
@@ -143,7 +152,7 @@ func (l *Log) write(lines []byte, lost int) {
 		l.failed += bytes.Count(lines, []byte{'\n'})
 	}
 	if lost > 0 {
-		l.log.Error("the audit log was too slow: records are lost; check log.audit, its disk, or who reads the pipe", "lost", lost)
+		l.log.Error(tooSlow, "lost", lost)
 	}
 	if err != nil && time.Since(l.said) >= time.Minute {
 		l.said = time.Now()

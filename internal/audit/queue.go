@@ -35,15 +35,17 @@ func newQueue(write func(lines []byte, lost int)) *queue {
 	return q
 }
 
-func (q *queue) add(line []byte) {
+// add reports how many lines have been lost since the last that was passed on.
+func (q *queue) add(line []byte) (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.pending)+len(line) > maxPending {
 		q.lost++
-		return
+		return q.lost
 	}
 	q.pending = append(q.pending, line...)
 	q.call()
+	return 0
 }
 
 func (q *queue) call() {

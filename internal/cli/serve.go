@@ -49,7 +49,8 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	}
 	banner := io.Out
 	if c.Log.Audit == "-" {
-		banner = io.Err // stdout is for records then
+		banner = io.Err                // stdout is for records then
+		signal.Ignore(syscall.SIGPIPE) // who reads them may go: that is a record lost, not the gate's end
 	}
 	vars := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients)
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())

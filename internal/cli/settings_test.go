@@ -257,7 +257,9 @@ func flatten(at string, v reflect.Value, out map[string]string) {
 	switch kind := v.Kind(); {
 	case kind == reflect.Struct && !isValue(v):
 		for f, inner := range v.Fields() {
-			flatten(strings.TrimPrefix(at+"."+f.Name, "."), inner, out)
+			if f.IsExported() {
+				flatten(strings.TrimPrefix(at+"."+f.Name, "."), inner, out)
+			}
 		}
 	case kind == reflect.Slice && strings.HasSuffix(strings.TrimPrefix(v.Type().Elem().String(), "*"), "policy.Crawler"),
 		kind == reflect.Slice && v.Type().Elem() == reflect.TypeFor[policy.Override]():
