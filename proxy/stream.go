@@ -100,6 +100,7 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 			return written, nil
 		}
 		if err != nil {
+			s.x.out.Flush() // with what has come of it, the client sees what broke off
 			return written, err
 		}
 		n, err = s.Read(buf[:])

@@ -117,3 +117,25 @@ func TestClosedOnce(t *testing.T) {
 		t.Errorf("the origin's body was closed %d times", closes)
 	}
 }
+
+// A response that breaks off is seen with its head and what has come of it, however
+// little that is.
+func TestBrokenOffIsSeen(t *testing.T) {
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Length", "100")
+		io.WriteString(rw, "the beginning")
+		http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		resp, err := v.client.Get(v.origin + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		wantHeader(t, resp, headerDecision, "allow")
+		if body, err := io.ReadAll(resp.Body); string(body) != "the beginning" || err == nil {
+			t.Errorf("the client read %q, %v", body, err)
+		}
+	})
+}
