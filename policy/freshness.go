@@ -133,12 +133,12 @@ func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
 
 // due reports whether a copy that still holds should be renewed in the
 // background, so that no request of a busy origin ever waits for it: when it is
-// asked for in the last tenth of its life. Not while what many crawlers share
-// holds: each of them would try again.
-func (r *Robots) due(rec *Record, s *Snapshot, now time.Time) bool {
+// asked for in the last tenth of its life. Not by those who share an answer with many,
+// while that holds: each of them would try again.
+func (r *Robots) due(rec *Record, token string, s *Snapshot, now time.Time) bool {
 	until := r.until(s)
 	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
-		!r.holds(rec.Bound[others], now, now.Add(1))
+		(!r.holds(rec.Bound[others], now, now.Add(1)) || r.seated(rec, nil, token, now))
 }
 
 // standing judges what current has returned.

@@ -81,7 +81,7 @@ func (l *library) refresh(ctx context.Context, origin, token, userAgent string) 
 
 // renew fetches in the background if what holds is about to end.
 func (l *library) renew(e *entry, s *Snapshot, origin, token, userAgent string, now time.Time) {
-	if !l.robots.due(&e.Record, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
+	if !l.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
 		return
 	}
 	go func() {

@@ -142,7 +142,7 @@ func (l *library) needless(t *traffic, f *flight) *Snapshot {
 	if s == nil && f.seat == others && l.robots.holds(rec.Bound[others], now, f.asked) {
 		s = rec.Bound[others]
 	}
-	if s != nil && f.urgency == ahead && l.robots.due(rec, s, now) {
+	if s != nil && f.urgency == ahead && l.robots.due(rec, f.token, s, now) {
 		return nil
 	}
 	return s

@@ -371,6 +371,37 @@ func TestManyRenew(t *testing.T) {
 	})
 }
 
+// TestRenewBesideMany: names that a client invents don't keep a copy from being renewed
+// for a crawler that has a seat.
+func TestRenewBesideMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const robots = "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /x\n"
+		web := newOrigins()
+		web.serve(example, raw(robots))
+		known := &Crawler{Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}}
+		e, err := New(Config{Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler), Crawlers: Crawlers{Known: []*Crawler{known}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		news := asks(t, "https://example.com/", "NewsBot/1.0")
+		news.Crawler = known
+		e.Decide(t.Context(), news)
+		time.Sleep(23 * time.Hour)
+		web.serve(example, byCrawler(raw("HTTP/1.1 429 Too Many Requests\nRetry-After: 86400\n\n"), map[string]string{"NewsBot": robots}))
+		for i := range 40 {
+			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
+			synctest.Wait()
+		}
+		web.fetched()
+		e.Decide(t.Context(), news)
+		synctest.Wait()
+		if n := len(web.fetched()); n != 1 {
+			t.Errorf("%d fetches, want one that renews the copy", n)
+		}
+	})
+}
+
 // TestRefreshWithoutSeat asks the origin once, and says what it answered.
 func TestRefreshWithoutSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
