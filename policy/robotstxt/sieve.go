@@ -12,12 +12,14 @@ import (
 //
 // What stands between the stars of a pattern must be in the path. So each rule is
 // put under a gram, some octets of its pattern, and those of the path are looked up:
-// a hash table leads to the rules, which are chained by their field up. A rule that
-// has no gram, or only such as others have already taken, is looked at always.
+// a hash table leads to the rules, which are chained by their field up. Of a pattern
+// that ends in $ it is the gram before that, which can only be the path's last. A rule
+// that has no gram, or only such as others have already taken, is looked at always.
 type sieve struct {
 	table  uint32 // where in File.sifted the table begins
 	bits   uint8  // of a hash that choose a slot
 	sizes  uint8  // bit n: some grams have n octets
+	ends   uint8  // the same of grams at the end
 	rest   uint32 // the chain of rules that are looked at always
 	parent uint32 // what field up would be, if there were no sieve
 }
@@ -25,6 +27,7 @@ type sieve struct {
 const (
 	sieveFrom = 32 // rules that make a sieve worth its memory
 	maxGram   = 4
+	atEnd     = 0x5EED // sets the hashes of grams at the end apart
 	maxChain  = 16
 
 	// A link in a chain is one more than the index of a rule, so that zero ends
@@ -39,6 +42,15 @@ var gramSeed = rand.Uint32() | 1
 // hashGram hashes the last size of four octets, the first of which are the lowest.
 func hashGram(octets uint32, size int) uint32 {
 	return (octets>>(32-8*size) + uint32(size)) * gramSeed
+}
+
+// hashEnd hashes the last size octets of s, apart from those that stand anywhere.
+func hashEnd(s string, size int) uint32 {
+	octets := uint32(0)
+	for i := len(s) - size; i < len(s); i++ {
+		octets = octets>>8 | uint32(s[i])<<24
+	}
+	return (octets>>(32-8*size) + uint32(size) + atEnd) * gramSeed
 }
 
 // slot and tag are the two parts of a hash.
@@ -61,7 +73,13 @@ func (x *indexer) sift(rules []rule, start, end int) {
 		r := &rules[i]
 		chain := &v.rest
 		tag := uint32(0)
-		if hash, size, ok := v.lightest(f.pattern(r)[f.literalLen(r):], x.loads); ok {
+		rest := f.pattern(r)[f.literalLen(r):]
+		if hash, size, ok := v.last(rest, x.loads); ok {
+			v.ends |= 1 << size
+			x.loads[v.slot(hash)]++
+			chain = &f.sifted[v.table+v.slot(hash)]
+			tag = v.tag(hash)
+		} else if hash, size, ok := v.lightest(rest, x.loads); ok {
 			v.sizes |= 1 << size
 			x.loads[v.slot(hash)]++
 			chain = &f.sifted[v.table+v.slot(hash)]
@@ -73,6 +91,18 @@ func (x *indexer) sift(rules []rule, start, end int) {
 	last.up = uint32(len(f.sieves))
 	last.size |= sifted
 	f.sieves = append(f.sieves, v)
+}
+
+// last returns the hash of the gram that ends a pattern which ends in $, unless too
+// many rules are under it already. Rest is the pattern without its literal beginning.
+func (v *sieve) last(rest string, loads []uint8) (hash uint32, size int, ok bool) {
+	rest, anchored := strings.CutSuffix(rest, "$")
+	segment := rest[strings.LastIndexByte(rest, '*')+1:]
+	if size = min(len(segment), maxGram); !anchored || size < 2 {
+		return 0, 0, false
+	}
+	hash = hashEnd(segment, size)
+	return hash, size, loads[v.slot(hash)] < maxChain
 }
 
 // lightest returns the hash of that gram of rest, a pattern without its literal
@@ -113,6 +143,12 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 	}
 	tail := path[literal:]
 	table := c.file.sifted[v.table:][:1<<v.bits]
+	for size := 2; size <= min(len(tail), maxGram); size++ {
+		if v.ends&(1<<size) != 0 {
+			hash := hashEnd(tail, size)
+			c.chain(table[v.slot(hash)], v.tag(hash), rules, literal, path)
+		}
+	}
 	for size := 2; size <= maxGram; size++ {
 		if v.sizes&(1<<size) == 0 {
 			continue
@@ -139,9 +175,13 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 // looked at again.
 func (c *candidate) follow(link, tag uint32, at, size int, rules []rule, literal int, path string) {
 	tail := path[literal:]
-	if strings.Index(tail, tail[at:][:size]) != at {
-		return
+	if strings.Index(tail, tail[at:][:size]) == at {
+		c.chain(link, tag, rules, literal, path)
 	}
+}
+
+// chain looks at those rules of a chain that have this tag.
+func (c *candidate) chain(link, tag uint32, rules []rule, literal int, path string) {
 	for link != 0 {
 		r := &rules[link&linkMask-1]
 		if link>>linkBits == tag {
