@@ -42,6 +42,9 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *recorder) WriteHeader(status int) {
 	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.wrote, w.status = true, status
+		if w.upload != nil {
+			w.upload.limit.stop() // a client may stop its upload when it is answered, and read
+		}
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
 			h["Content-Type"] = nil // keeps net/http from guessing one
 		}
@@ -80,10 +83,17 @@ func (w *recorder) Flush() {
 	w.limit.done()
 }
 
+// dropUpload breaks off what may still be read of an upload whose answer is over.
+func (w *recorder) dropUpload() {
+	if w.upload != nil && !w.upload.ended() {
+		_ = w.control.SetReadDeadline(time.Now())
+	}
+}
+
 // lingers is how long the rest of a body is read behind the last answer of a
 // connection: to close one with something unread in it takes the answer back (RFC
 // 9112, 9.6).
-const lingers = time.Second
+const lingers = 5 * time.Second
 
 // letGo leaves the connection to net/http, which has still to send what it has
 // collected, and in HTTP/1 to read the rest of the body: not one that the client holds

@@ -167,6 +167,9 @@ func prepare(r *http.Request) (upgrade bool) {
 	if agent != nil {
 		r.Header["User-Agent"] = agent
 	}
+	if !r.ProtoAtLeast(1, 1) {
+		delete(r.Header, "Expect") // RFC 9110, 10.1.1
+	}
 	r.Trailer = nil // they could carry what the header may not
 	if upgrade {
 		// The one upgrade that is passed on; goproxy carries the tunnel that follows.

@@ -71,7 +71,7 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 	out, informer := inform(x.out, r.WithContext(ctx))
 	waiting := keepVigil(p.Upstream.patience, func() { cancel(errNoAnswer) })
 	if u := x.out.upload; u != nil {
-		u.heard = waiting.heard
+		u.waiting = waiting
 		if hasToken(r.Header["Expect"], "100-continue") {
 			u.proceed = informer.proceed
 		}

@@ -97,6 +97,7 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 			}
 		}
 		if err == io.EOF {
+			s.x.out.dropUpload()
 			return written, nil
 		}
 		if err != nil {

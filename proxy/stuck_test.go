@@ -115,24 +115,33 @@ func TestEarlyAnswer(t *testing.T) {
 // limits.header_timeout where it is waited for, and is never lost.
 func TestBodyThatStops(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = short }})
-	for _, c := range []struct{ method, target, host, want string }{
-		{"POST", w.http + "/private/", "x", "403"},
-		{"POST", "http://user@" + host(w.http) + "/", "x", "400"},
-		{"TRACE", w.http + "/", "x", "405"},
-		{"POST", w.http + "/" + strings.Repeat("x", maxURL), "x", "414"},
-		{"POST", "/", "x", "405"}, // the gate's own page
+	for _, c := range []struct{ method, target, want string }{
+		{"POST", w.http + "/private/", "403"},
+		{"POST", "http://user@" + host(w.http) + "/", "400"},
+		{"TRACE", w.http + "/", "405"},
+		{"POST", w.http + "/" + strings.Repeat("x", maxURL), "414"},
+		{"POST", "/", "405"}, // the gate's own page
 	} {
 		for _, fields := range []string{"Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n", "Expect: 100-continue\r\nContent-Length: 100\r\n"} {
-			start := time.Now()
-			answer := w.raw(c.method + " " + c.target + " HTTP/1.1\r\nHost: " + c.host + "\r\nUser-Agent: ExampleBot\r\n" + fields + "\r\n")
-			if got := statusOf(answer); got != c.want || time.Since(start) > patience/2 {
-				t.Errorf("%s %.40s, %q: got %q after %v, want %s", c.method, c.target, fields, got, time.Since(start), c.want)
-			}
+			wantSoon(t, w.dial(), c.method+" "+c.target+" HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\n"+fields+"\r\n", c.want)
 		}
 	}
-	answer := w.secure(host(w.https), "127.0.0.1", "POST / HTTP/1.1\r\nHost: other.example\r\nContent-Length: 100\r\n\r\nabc")
-	if statusOf(answer) != "421" {
-		t.Errorf("in a tunnel: got %s", answer)
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+	wantSoon(t, conn, "POST / HTTP/1.1\r\nHost: other.example\r\nContent-Length: 100\r\n\r\nabc", "421")
+}
+
+// wantSoon fails unless a request has a whole answer long before the connection's end.
+func wantSoon(t *testing.T, conn net.Conn, request, want string) {
+	t.Helper()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience / 4))
+	io.WriteString(conn, request)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+	}
+	if err != nil || fmt.Sprint(resp.StatusCode) != want {
+		t.Errorf("%.60q: got %v, %v, want %s", request, resp, err, want)
 	}
 }
 
@@ -167,4 +176,60 @@ func TestOriginDoesNotRead(t *testing.T) {
 		resp, _ := send(t, v.client, http.MethodPost, v.origin+"/up", strings.NewReader(strings.Repeat("x", 32<<20)))
 		wantStatus(t, resp, 504)
 	}
+}
+
+// A client may pause in its upload for longer than an origin may take to answer.
+func TestPauseInUpload(t *testing.T) {
+	w := newWorld(t, options{
+		egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = short/4, short/2 },
+		handler: func(rw http.ResponseWriter, r *http.Request) {
+			n, err := io.Copy(io.Discard, r.Body)
+			fmt.Fprint(rw, n, err)
+		},
+	})
+	w.ways(t, func(t *testing.T, v way) {
+		body, upload := io.Pipe()
+		go func() {
+			defer upload.Close()
+			for range 2 {
+				upload.Write([]byte("half"))
+				<-time.After(3 * short)
+			}
+		}()
+		if _, answer := send(t, v.client, http.MethodPost, v.origin+"/", body); answer != "8 <nil>" {
+			t.Errorf("got %q", answer)
+		}
+	})
+}
+
+// A client that is answered before the end of its upload may stop that, and read the
+// answer, however long it takes.
+func TestUploadGivenUp(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.WriteHeader(http.StatusUnauthorized)
+		for range 2 {
+			io.WriteString(rw, "no ")
+			http.NewResponseController(rw).Flush()
+			<-time.After(3 * short)
+		}
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		body, upload := io.Pipe()
+		defer upload.Close()
+		go upload.Write(make([]byte, 1000))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = 2_000_000
+		start := time.Now()
+		resp, err := v.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if answer, err := io.ReadAll(resp.Body); string(answer) != "no no " || err != nil || time.Since(start) > patience/2 {
+			t.Errorf("got %q, %v after %v", answer, err, time.Since(start))
+		}
+	})
 }

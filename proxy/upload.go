@@ -18,7 +18,7 @@ import (
 type upload struct {
 	io.ReadCloser
 	limit   timeLimit
-	heard   func() // told of every Read; may be nil
+	waiting *vigil // for the answer, which does not begin while the client is waited for; may be nil
 	proceed func() // called before the first; may be nil
 	left    int64  // bytes that are to come; negative if that is not known
 
@@ -44,12 +44,11 @@ func (u *upload) Read(p []byte) (int, error) {
 		u.proceed()
 		u.proceed = nil
 	}
+	u.waiting.hold()
 	u.limit.begin()
 	n, err := u.ReadCloser.Read(p)
 	u.limit.done()
-	if u.heard != nil {
-		u.heard()
-	}
+	u.waiting.release()
 	if u.left > 0 {
 		u.left -= int64(n)
 	}

@@ -114,7 +114,7 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	return u.tryRoundTrip(req)
 }
 
-// maxAttempts bounds the connections on which Transport tries one request. An origin
+// maxAttempts bounds the new connections on which Transport tries one request. An origin
 // over HTTP/2 can refuse each, and would be asked again at once, for ever.
 const maxAttempts = 8
 
@@ -125,8 +125,9 @@ var errAttempts = errors.New("the origin refuses every connection again")
 func (u *Upstream) tryRoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	var attempts atomic.Int64
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if attempts.Add(1) > maxAttempts {
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		// Kept connections may all be gone by now; there are only so many.
+		if !info.Reused && attempts.Add(1) > maxAttempts {
 			cancel(errAttempts)
 		}
 	}}

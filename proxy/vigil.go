@@ -30,19 +30,22 @@ func keepVigil(patience time.Duration, end func()) *vigil {
 	return v
 }
 
-// heard tells of a sign of life. A nil vigil hears nothing.
-func (v *vigil) heard() {
+// heard tells of a sign of life.
+func (v *vigil) heard() { v.last.Store(int64(time.Since(v.start))) }
+
+// hold keeps it from ending anything, until as many times release is called. Nobody
+// is held by a nil vigil.
+func (v *vigil) hold() {
 	if v != nil {
-		v.last.Store(int64(time.Since(v.start)))
+		v.held.Add(1)
 	}
 }
 
-// hold keeps it from ending anything, until as many times release is called.
-func (v *vigil) hold() { v.held.Add(1) }
-
 func (v *vigil) release() {
-	v.heard()
-	v.held.Add(-1)
+	if v != nil {
+		v.heard()
+		v.held.Add(-1)
+	}
 }
 
 // shorten makes it less patient.
@@ -81,9 +84,6 @@ func (v *vigil) look() {
 
 // stop ends the vigil, and reports whether it was it that ended the other.
 func (v *vigil) stop() (ended bool) {
-	if v == nil {
-		return false
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = true

@@ -88,7 +88,7 @@ func fieldRows() []wireRow {
 			inHTTP2: &expect{want: 403, informs: []int{100}}},
 		{name: "100-continue, refused by the origin", method: "POST", fields: "Expect: 100-continue\r\n", body: "abc", waits: true, reply: wireReply{bytes: "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", early: true, close: true},
 			noHTTP2: "net/http does not pass it on", expect: expect{want: 401, arrives: "POST /ok\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n", closes: true}},
-		{name: "100-continue of HTTP/1.0", method: "POST", version: "HTTP/1.0", fields: "Expect: 100-continue\r\n", body: "abc", noHTTP2: noVersion, expect: expect{want: 200, arrives: "POST /ok\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc", closes: true}},
+		{name: "100-continue of HTTP/1.0", method: "POST", version: "HTTP/1.0", fields: "Expect: 100-continue\r\n", body: "abc", noHTTP2: noVersion, expect: expect{want: 200, arrives: "POST /ok\r\nContent-Length: 3\r\n\r\nabc", closes: true}},
 		{name: "100-continue without a body", fields: "Expect: 100-continue\r\n", expect: expect{want: 200, arrives: "GET /ok\r\nExpect: 100-continue\r\n\r\n"}, inHTTP2: &ok},
 
 		{name: "HEAD", method: "HEAD", expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5"}},

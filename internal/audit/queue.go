@@ -1,7 +1,8 @@
 package audit
 
 import (
-	"errors"
+	"bytes"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -75,8 +76,6 @@ func (q *queue) run() {
 	}
 }
 
-var errJammed = errors.New("it takes nothing: the last records are lost")
-
 // close writes what is left.
 func (q *queue) close() error {
 	q.mu.Lock()
@@ -87,6 +86,8 @@ func (q *queue) close() error {
 	case <-q.done:
 		return nil
 	case <-time.After(closeWait):
-		return errJammed
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return fmt.Errorf("it takes nothing: the last %d records and more are lost", q.lost+bytes.Count(q.pending, []byte{'\n'}))
 	}
 }
