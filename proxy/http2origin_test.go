@@ -2,9 +2,13 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -118,4 +122,58 @@ func TestHTTP2Origin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An origin may have forgotten all connections that are kept to it: they are gone
+// through, however many.
+func TestStaleConnections(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type asked struct{}
+	var together sync.WaitGroup
+	s := &http.Server{
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, asked{}, new(atomic.Int64))
+		},
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				rw.Header().Set("Connection", "close")
+				rw.WriteHeader(http.StatusNotFound)
+				return
+			}
+			if r.Context().Value(asked{}).(*atomic.Int64).Add(1) > 1 {
+				panic(http.ErrAbortHandler)
+			}
+			if r.URL.Path == "/together" {
+				together.Done()
+				together.Wait() // so that each needs a connection of its own
+			}
+		}),
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		NextProtos:     []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	w := newWorld(t, options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }})
+	url := "https://" + l.Addr().String()
+	const many = 3 * maxAttempts
+	together.Add(many)
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			resp, _ := w.get(url + "/together")
+			wantStatus(t, resp, 200)
+		})
+	}
+	all.Wait()
+	resp, _ := w.get(url + "/alone")
+	wantStatus(t, resp, 200)
 }
