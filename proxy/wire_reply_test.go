@@ -11,6 +11,7 @@ import (
 func TestWireReplies(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	whole := expect{want: 200, arrives: "GET /ok", content: "hello"}
+	stray := func(e expect) expect { e.stray = true; return e }
 	bad := expect{want: 502, arrives: "GET /ok", has: "Robots-Gate-Decision: allow\r\nProxy-Status: robotsgate;error="}
 	// It can't be told from a whole one but by the end of the connection.
 	cut := expect{want: 200, orNone: true, arrives: "GET /ok", cut: true, closes: true}
@@ -78,16 +79,16 @@ func TestWireReplies(t *testing.T) {
 		says("204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", empty(204)),
 		says("304", "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 5\r\n\r\n", expect{want: 304, arrives: "GET /ok", has: "Etag: \"x\""}),
 		says("304 in chunks", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", empty(304)),
-		says("204 with a body", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", empty(204)),
-		says("204 with an answer as its body", "HTTP/1.1 204 No Content\r\n\r\n"+head+"Content-Length: 6\r\n\r\nforged", empty(204)),
+		says("204 with a body", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", stray(empty(204))),
+		says("204 with an answer as its body", "HTTP/1.1 204 No Content\r\n\r\n"+head+"Content-Length: 6\r\n\r\nforged", stray(empty(204))),
 		says("205 with a body", "HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\nhello", expect{want: 205, arrives: "GET /ok", content: "hello"}),
 		{name: "HEAD", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 5\r\n\r\n"}, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5"}},
 		{name: "HEAD in chunks", method: "HEAD", reply: wireReply{bytes: head + "Transfer-Encoding: chunked\r\n\r\n"}, expect: expect{want: 200, arrives: "HEAD /ok"}},
-		{name: "HEAD with a body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 5\r\n\r\nhello"}, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5"}},
-		{name: "HEAD with an answer as its body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 44\r\n\r\n" + head + "Content-Length: 6\r\n\r\nforged"}, expect: expect{want: 200, arrives: "HEAD /ok"}},
-		says("bytes behind the end", head+"Content-Length: 5\r\n\r\nhello, and more", whole),
-		says("an answer behind the end", head+"Content-Length: 5\r\n\r\nhello"+head+"Content-Length: 6\r\n\r\nforged", whole),
-		says("an answer behind the last chunk", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+head+"Content-Length: 6\r\n\r\nforged", whole),
+		{name: "HEAD with a body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 5\r\n\r\nhello"}, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5", stray: true}},
+		{name: "HEAD with an answer as its body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 44\r\n\r\n" + head + "Content-Length: 6\r\n\r\nforged"}, expect: expect{stray: true, want: 200, arrives: "HEAD /ok"}},
+		says("bytes behind the end", head+"Content-Length: 5\r\n\r\nhello, and more", stray(whole)),
+		says("an answer behind the end", head+"Content-Length: 5\r\n\r\nhello"+head+"Content-Length: 6\r\n\r\nforged", stray(whole)),
+		says("an answer behind the last chunk", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+head+"Content-Length: 6\r\n\r\nforged", stray(whole)),
 
 		// The status line (RFC 9112, 4).
 		says("no reason", "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", whole),
@@ -130,7 +131,7 @@ func TestWireReplies(t *testing.T) {
 		floods("no HTTP, without end", "", "\x00\x01\x02", bad),
 		floods("a trailer without end", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "X-Flood: y\r\n", cut),
 		floods("a chunk extension without end", head+"Transfer-Encoding: chunked\r\n\r\n5;", "y", cut),
-		floods("bytes behind the end, without end", head+"Content-Length: 5\r\n\r\nhello", "more", whole),
+		floods("bytes behind the end, without end", head+"Content-Length: 5\r\n\r\nhello", "more", stray(whole)),
 		answers("a long field", "X-Long: "+strings.Repeat("y", 100<<10)+"\r\n", with("X-Kept: yes")),
 		says("a head over 1 MiB", head+strings.Repeat("X-Long: "+strings.Repeat("y", 1000)+"\r\n", 1200)+"Content-Length: 5\r\n\r\nhello", bad),
 

@@ -70,6 +70,10 @@ type expect struct {
 	either bool // it may end or not
 	next   int  // status of what comes behind; default: 200
 
+	// The origin sends more than its answer. Transport closes the connection when it
+	// sees that before it has sent the next request; else that is answered with it.
+	stray bool
+
 	content string // of the answer, if not empty
 	cut     bool   // the answer breaks off, visibly
 	has     string // lines of the answer's head or trailer, without spaces at the ends
@@ -214,7 +218,7 @@ func (e *expect) check(t *testing.T, first, second answer, arrived []string, nex
 		t.Errorf("informed with %d, want %d", first.informed, e.informs)
 	}
 
-	if status := cmp.Or(e.next, 200); second.status != broken && (second.status != status || status == 200 && second.body != "next") {
+	if status := cmp.Or(e.next, 200); !e.stray && second.status != broken && (second.status != status || status == 200 && second.body != "next") {
 		t.Errorf("the request behind it was answered %v", second)
 	}
 	if ends := second.status == broken; ends != e.closes && !e.either {
@@ -233,7 +237,7 @@ func (e *expect) check(t *testing.T, first, second answer, arrived []string, nex
 		}
 		want = append(want, line+" HTTP/1.1\r\nHost: "+host+"\r\n"+rest)
 	}
-	if second.status == 200 {
+	if second.status == 200 || e.stray && len(arrived) > len(want) {
 		want = append(want, "GET /next HTTP/1.1\r\nHost: "+next+"\r\n\r\n")
 	}
 	slices.Sort(want) // over HTTP/2 either may come first
