@@ -118,8 +118,8 @@ func (x *Exchange) recall(seen *policy.Seen) {
 var errStrange = errors.New("the origin's answer has a status or a field that it must not have")
 
 // strange reports answers that are none: a status out of all bounds, a length that
-// net/http did not see, and a switch of protocols that was not asked for, after which the client's next requests
-// would run to the origin unseen.
+// net/http did not see, and a switch of protocols that was not asked for, after which
+// the client's next requests would run to the origin unseen.
 func strange(x *Exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:

@@ -19,7 +19,7 @@ type upload struct {
 	io.ReadCloser
 	limit   timeLimit
 	waiting *vigil // for the answer, which does not begin while the client is waited for; may be nil
-	proceed func() // called before the first; may be nil
+	proceed func() // called before the first Read; may be nil
 	left    int64  // bytes that are to come; negative if that is not known
 
 	mu    sync.Mutex
