@@ -117,6 +117,7 @@ func TestHTTP2Origin(t *testing.T) {
 			if took := time.Since(start); took > patience {
 				t.Errorf("answered after %v", took)
 			}
+			// One for robots.txt, and one that may be dialled as it is given up.
 			if n := conns.Load(); n > maxAttempts+2 {
 				t.Errorf("%d connections were made for one request", n)
 			}

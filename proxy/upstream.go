@@ -125,12 +125,19 @@ var errAttempts = errors.New("the origin refuses every connection again")
 func (u *Upstream) tryRoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	var attempts atomic.Int64
-	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		// Kept connections may all be gone by now; there are only so many.
-		if !info.Reused && attempts.Add(1) > maxAttempts {
-			cancel(errAttempts)
-		}
-	}}
+	trace := &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			if !info.Reused { // kept ones may all be gone by now; there are only so many
+				attempts.Add(1)
+			}
+		},
+		// Before the next is dialled: one that is given up by then has been dialled all the same.
+		GetConn: func(string) {
+			if attempts.Load() >= maxAttempts {
+				cancel(errAttempts)
+			}
+		},
+	}
 	resp, err := u.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil && context.Cause(ctx) == errAttempts {
 		err = errAttempts
