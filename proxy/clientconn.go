@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"sync"
-
-	"robotsgate/policy"
 )
 
 // recordTypeHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no
@@ -29,8 +27,8 @@ type clientConn struct {
 	secure *tls.Conn // nil: in clear
 	first  []byte    // read to look at, and not yet handed on
 
-	crawlers []*policy.Crawler // the crowd's: who is counted for it
-	closed   bool              // the crowd's
+	crawlers []string // the crowd's: names of those that are counted for it
+	closed   bool     // the crowd's
 }
 
 func (c *clientConn) sniff() {

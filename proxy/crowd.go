@@ -14,7 +14,7 @@ import (
 // their User-Agents differ: it is counted for each until it closes.
 type crowd struct {
 	mu    sync.Mutex
-	inUse map[*policy.Crawler]int
+	inUse map[string]int // by name, since a reload makes new crawlers of the same names
 }
 
 // admit reports whether a crawler may use a connection.
@@ -27,17 +27,17 @@ func (c *crowd) admit(conn *clientConn, k *policy.Crawler) bool {
 	if conn == nil {
 		return false
 	}
-	if slices.Contains(conn.crawlers, k) {
+	if slices.Contains(conn.crawlers, k.Name) {
 		return true
 	}
-	if conn.closed || c.inUse[k] >= k.MaxConnections {
+	if conn.closed || c.inUse[k.Name] >= k.MaxConnections {
 		return false
 	}
 	if c.inUse == nil {
-		c.inUse = map[*policy.Crawler]int{}
+		c.inUse = map[string]int{}
 	}
-	c.inUse[k]++
-	conn.crawlers = append(conn.crawlers, k)
+	c.inUse[k.Name]++
+	conn.crawlers = append(conn.crawlers, k.Name)
 	return true
 }
 
@@ -45,8 +45,10 @@ func (c *crowd) admit(conn *clientConn, k *policy.Crawler) bool {
 func (c *crowd) leave(conn *clientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range conn.crawlers {
-		c.inUse[k]--
+	for _, name := range conn.crawlers {
+		if c.inUse[name]--; c.inUse[name] == 0 {
+			delete(c.inUse, name) // it may be configured no more
+		}
 	}
 	conn.crawlers, conn.closed = nil, true
 }
