@@ -61,7 +61,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
 		return
 	}
-	if p.Passthrough(target.Hostname()) {
+	if p.settings.Load().Passthrough(target.Hostname()) {
 		if strings.HasSuffix(target.Address(), ":80") {
 			// Some clients open a tunnel for http as well; the origin in it is another.
 			target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
@@ -169,18 +169,18 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	defer p.finish(x, r)
 
 	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
-	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
+	ask.Crawler = x.settings.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name
 	if pr := p.admit(r, ask.Crawler); pr != nil {
 		pr.write(x.out, r, x)
 		return
 	}
-	if pr := p.decide(x, r.Context(), ask, p.Engine.DecideHost); pr != nil {
+	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.DecideHost); pr != nil {
 		pr.write(x.out, r, x)
 		return
 	}
 	host, port, _ := net.SplitHostPort(target.Address())
-	origin, err := p.Upstream.Dial(r.Context(), host, port)
+	origin, err := x.settings.Upstream.Dial(r.Context(), host, port)
 	if err != nil {
 		failure(x, err).write(x.out, r, x)
 		return

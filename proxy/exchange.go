@@ -39,12 +39,14 @@ type Exchange struct {
 	Duration   time.Duration
 	Upstream   time.Duration // until the origin's response head
 	Decided    time.Duration // until the decision
+	Config     string        // SHA-256 of the configuration that it was served by
 
-	target  policy.Target
-	out     *recorder
-	cancel  context.CancelCauseFunc // of the request upstream; nil if there is none
-	upgrade bool                    // it asks for a WebSocket
-	aborted bool                    // the response broke off: so must the connection
+	settings *Settings // in force when it came
+	target   policy.Target
+	out      *recorder
+	cancel   context.CancelCauseFunc // of the request upstream; nil if there is none
+	upgrade  bool                    // it asks for a WebSocket
+	aborted  bool                    // the response broke off: so must the connection
 }
 
 type exchangeKey struct{}
@@ -98,7 +100,8 @@ func asked(r *http.Request) string {
 }
 
 func (p *Proxy) newExchange(r *http.Request) *Exchange {
-	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method}
+	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method, settings: p.settings.Load()}
+	x.Config = x.settings.Config
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}

@@ -266,7 +266,7 @@ func TestRobotsRedirectInward(t *testing.T) {
 		// Every time under another name, since what is known of one is kept.
 		origin := []string{w.http, strings.Replace(w.http, "127.0.0.1", "localhost", 1), strings.Replace(w.http, "127.0.0.1", "loop.example.com", 1), strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1), w.https}[i%5]
 		if i >= 5 {
-			w.gate.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: w.gate.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
+			w.gate.Settings.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: w.gate.Settings.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
 		}
 		resp, body := w.get(origin + "/")
 		wantStatus(t, resp, 403)
@@ -300,7 +300,7 @@ func TestOwnAddress(t *testing.T) {
 				egress: func(e *Egress) {
 					e.Own = func() []netip.AddrPort { return []netip.AddrPort{*own.Load()} }
 				},
-				gate: func(o *Options) { o.Passthrough = func(host string) bool { return host == "127.0.0.1" } },
+				gate: func(o *Options) { o.Settings.Passthrough = func(host string) bool { return host == "127.0.0.1" } },
 			})
 			addr := netip.MustParseAddrPort(w.addr)
 			own.Store(&addr)

@@ -204,13 +204,16 @@ func newWorld(t *testing.T, o options) *world {
 	}
 	t.Cleanup(remembered.Close)
 	opts := Options{
-		Remembered: remembered,
-		Engine:     engine, Upstream: upstream, Leaf: authority.Leaf, CA: authority.PEM(),
-		Passthrough:       func(string) bool { return false },
-		UnreachableStatus: 403,
-		Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
-		Limits:            Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxConnections: 1000},
-		Log:               logger,
+		Settings: Settings{
+			Engine: engine, Upstream: upstream,
+			Passthrough:       func(string) bool { return false },
+			UnreachableStatus: 403,
+			Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
+			MaxConnections:    1000,
+		},
+		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM(),
+		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
+		Log:    logger,
 		Done: func(x *Exchange) {
 			w.mu.Lock()
 			w.exchanges = append(w.exchanges, x)

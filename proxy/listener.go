@@ -15,11 +15,11 @@ import (
 // TLS or in clear, as they please.
 type gateListener struct {
 	net.Listener
-	limits Limits
-	tls    *tls.Config
-	crowd  *crowd
-	errors clientErrors
-	log    *slog.Logger
+	settings *atomic.Pointer[Settings]
+	tls      *tls.Config
+	crowd    *crowd
+	errors   clientErrors
+	log      *slog.Logger
 
 	mu      sync.Mutex
 	total   int
@@ -94,8 +94,9 @@ func addrOf(c net.Conn) netip.Addr {
 func (l *gateListener) enter(client netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	most := l.limits.MaxConnectionsPerClient
-	if l.total >= l.limits.MaxConnections || most > 0 && l.clients[client] >= most {
+	s := l.settings.Load()
+	most := s.MaxConnectionsPerClient
+	if l.total >= s.MaxConnections || most > 0 && l.clients[client] >= most {
 		return false
 	}
 	if l.clients == nil {

@@ -111,9 +111,9 @@ func occupy(t *testing.T, w *world) (net.Conn, bool) {
 
 // A place is taken by a connection of any kind, and free again when it ends.
 func TestMaxConnections(t *testing.T) {
-	for scope, limits := range map[string]func(*Limits){
-		"in all":     func(l *Limits) { l.MaxConnections = 3 },
-		"per client": func(l *Limits) { l.MaxConnectionsPerClient = 3 },
+	for scope, limits := range map[string]func(*Settings){
+		"in all":     func(s *Settings) { s.MaxConnections = 3 },
+		"per client": func(s *Settings) { s.MaxConnectionsPerClient = 3 },
 	} {
 		for kind, open := range map[string]func(t *testing.T, w *world) net.Conn{
 			"idle":   func(t *testing.T, w *world) net.Conn { c, _ := occupy(t, w); return c },
@@ -130,8 +130,8 @@ func TestMaxConnections(t *testing.T) {
 		} {
 			t.Run(scope+", "+kind, func(t *testing.T) {
 				w := newWorld(t, options{gate: func(o *Options) {
-					limits(&o.Limits)
-					o.Passthrough = func(host string) bool { return host == "loop.example.com" }
+					limits(&o.Settings)
+					o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 				}, engine: allowHost(t, "loop.example.com")})
 				var held []net.Conn
 				for range 3 {

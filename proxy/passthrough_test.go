@@ -15,7 +15,7 @@ import (
 	"robotsgate/policy"
 )
 
-func unseen(o *Options) { o.Passthrough = func(string) bool { return true } }
+func unseen(o *Options) { o.Settings.Passthrough = func(string) bool { return true } }
 
 // connectTo sends CONNECT and returns the connection with the answer's head.
 func (w *world) connectTo(t *testing.T, target string, headers ...string) (*net.TCPConn, *http.Response) {

@@ -25,18 +25,12 @@ import (
 
 // Options are the parts and settings of a Proxy.
 type Options struct {
-	Engine   *policy.Engine
-	Upstream *Upstream
+	Settings Settings // in force until others are, see [Proxy.Use]
 	// Leaf returns the certificate to show for a host name or address.
 	Leaf func(host string) (*tls.Certificate, error)
 	// CA is the certificate that clients must trust, as PEM.
 	CA []byte
-	// Passthrough reports hosts whose TLS is not to be opened.
-	Passthrough func(host string) bool
 
-	UnreachableStatus int // of a refusal because robots.txt can't be had
-
-	Tags       Tags
 	Remembered *policy.Remembered // tags of pages seen before
 	Limits     Limits
 	// Silence is how long an origin may send nothing in the middle of a response,
@@ -48,25 +42,17 @@ type Options struct {
 	Done    func(*Exchange) // told of every request when it is over; may be nil
 }
 
-// Tags says how far pages are read for their robots rules.
-type Tags struct {
-	HTML         bool
-	MaxHeadBytes int
-	HeadTimeout  time.Duration
-}
-
 // Limits bound what clients can take up.
 type Limits struct {
-	MaxHeaderBytes          int
-	HeaderTimeout           time.Duration
-	IdleTimeout             time.Duration
-	MaxConnections          int
-	MaxConnectionsPerClient int
+	MaxHeaderBytes int
+	HeaderTimeout  time.Duration
+	IdleTimeout    time.Duration
 }
 
 // A Proxy serves clients until Shutdown.
 type Proxy struct {
 	Options
+	settings atomic.Pointer[Settings]
 	pipeline *goproxy.ProxyHttpServer
 	outer    *http.Server // what clients connect to
 	inner    *http.Server // what they find inside their tunnels
@@ -88,6 +74,7 @@ func New(o Options) *Proxy {
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}}
+	p.Use(o.Settings)
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
@@ -145,7 +132,7 @@ func (p *Proxy) server(h http.Handler) *http.Server {
 // Serve accepts clients from l until Shutdown; then it returns nil.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
-	err := p.outer.Serve(&gateListener{Listener: l, limits: p.Limits, tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
+	err := p.outer.Serve(&gateListener{Listener: l, settings: &p.settings, tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

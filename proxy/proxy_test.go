@@ -174,7 +174,7 @@ func TestSkipsWhatHasNoHead(t *testing.T) {
 		{200, "text/html", true, "skipped;why=off"},
 	} {
 		status, contentType, off = c.status, c.contentType, c.off
-		w := newWorld(t, options{handler: handler, gate: func(o *Options) { o.Tags.HTML = !off }})
+		w := newWorld(t, options{handler: handler, gate: func(o *Options) { o.Settings.Tags.HTML = !off }})
 		resp, _ := w.get(w.http + "/")
 		wantHeader(t, resp, headerMeta, c.want)
 	}
@@ -182,7 +182,7 @@ func TestSkipsWhatHasNoHead(t *testing.T) {
 
 func TestHeadLimitAndEncoding(t *testing.T) {
 	w := newWorld(t, options{
-		gate: func(o *Options) { o.Tags.MaxHeadBytes = 10_000 },
+		gate: func(o *Options) { o.Settings.Tags.MaxHeadBytes = 10_000 },
 		handler: func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/html")
 			if r.URL.Path == "/odd" {
@@ -205,7 +205,7 @@ func TestHeadLimitAndEncoding(t *testing.T) {
 func TestSlowHead(t *testing.T) {
 	goOn := make(chan struct{})
 	w := newWorld(t, options{
-		gate: func(o *Options) { o.Tags.HeadTimeout = 50 * time.Millisecond },
+		gate: func(o *Options) { o.Settings.Tags.HeadTimeout = 50 * time.Millisecond },
 		handler: func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/html")
 			io.WriteString(rw, "<head><meta name=robots content=noindex>")

@@ -116,12 +116,12 @@ func malformed(r *http.Request) error {
 // itself answers, nil where the request may be sent.
 func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 	ask := policy.Request{Target: x.target, UserAgent: r.Header.Get("User-Agent")}
-	ask.Crawler = p.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
+	ask.Crawler = x.settings.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
 	x.Crawler = ask.Crawler.Name
 	if pr := p.admit(r, ask.Crawler); pr != nil {
 		return pr.response(r, x)
 	}
-	if pr := p.decide(x, r.Context(), ask, p.Engine.Decide); pr != nil {
+	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.Decide); pr != nil {
 		return pr.response(r, x)
 	}
 	if d := x.Decision; d.Reason != policy.ByOverride && isRobots(r, x.target) {
@@ -139,7 +139,7 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 // the request must not be sent.
 func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
 	host, port, _ := net.SplitHostPort(ask.Target.Address())
-	err := p.Upstream.Check(host, port)
+	err := x.settings.Upstream.Check(host, port)
 	if err == nil {
 		d, decideErr := engine(ctx, ask)
 		if err = decideErr; err == nil {
@@ -151,7 +151,7 @@ func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, eng
 	case err != nil:
 		return failure(x, err)
 	case x.Decision.Denied():
-		return refusal(x, p.UnreachableStatus)
+		return refusal(x, x.settings.UnreachableStatus)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	}
 
 	body := newStream(x, resp, p.Silence)
-	if x.Head.Why = p.unread(r, resp, contentType); x.Head.Why != "" {
+	if x.Head.Why = x.unread(r, resp, contentType); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {
 		tags = robotstag.Union(tags, p.readHead(x, r.Context(), body, contentType, contentEncoding))
@@ -69,14 +69,14 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.cancel = cancel // of the answer's body too, so not before the exchange is over
 	out, informer := inform(x.out, r.WithContext(ctx))
-	waiting := keepVigil(p.Upstream.patience, func() { cancel(errNoAnswer) })
+	waiting := keepVigil(x.settings.Upstream.patience, func() { cancel(errNoAnswer) })
 	if u := x.out.upload; u != nil {
 		u.waiting = waiting
 		if hasToken(r.Header["Expect"], "100-continue") {
 			u.proceed = informer.proceed
 		}
 	}
-	resp, err := p.Upstream.RoundTrip(out)
+	resp, err := x.settings.Upstream.RoundTrip(out)
 	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {
@@ -190,9 +190,9 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 }
 
 // unread says why a response has no head to read, "" if it has one.
-func (p *Proxy) unread(r *http.Request, resp *http.Response, contentType string) string {
+func (x *Exchange) unread(r *http.Request, resp *http.Response, contentType string) string {
 	switch {
-	case !p.Tags.HTML:
+	case !x.settings.Tags.HTML:
 		return "off"
 	case r.Method == http.MethodHead:
 		return "method"
@@ -210,9 +210,9 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 	options := htmlmeta.Options{
 		ContentType:     contentType,
 		ContentEncoding: contentEncoding,
-		MaxBytes:        p.Tags.MaxHeadBytes,
+		MaxBytes:        x.settings.Tags.MaxHeadBytes,
 	}
-	tee := newTee(body.body, p.Tags.MaxHeadBytes)
+	tee := newTee(body.body, x.settings.Tags.MaxHeadBytes)
 	body.body = tee
 	done := make(chan htmlmeta.Result, 1)
 	go func() {
@@ -224,7 +224,7 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 		}()
 		done <- tee.scan(options)
 	}()
-	timer := time.NewTimer(p.Tags.HeadTimeout)
+	timer := time.NewTimer(x.settings.Tags.HeadTimeout)
 	defer timer.Stop()
 	var result htmlmeta.Result
 	select {

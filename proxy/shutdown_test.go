@@ -148,7 +148,7 @@ func TestShutdownClosesIdle(t *testing.T) {
 func TestShutdownCutsOff(t *testing.T) {
 	f := newInFlight()
 	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {
-		o.Passthrough = func(host string) bool { return host == "loop.example.com" }
+		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 	}, engine: allowHost(t, "loop.example.com")})
 	failed := make(chan error, 3)
 	w.ways(t, func(t *testing.T, v way) {
@@ -238,8 +238,8 @@ func ours() []string {
 func TestShutdownLeavesNothing(t *testing.T) {
 	f := newInFlight()
 	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {
-		o.Tags.HeadTimeout = 10 * time.Millisecond
-		o.Passthrough = func(host string) bool { return host == "loop.example.com" }
+		o.Settings.Tags.HeadTimeout = 10 * time.Millisecond
+		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 	}, engine: allowHost(t, "loop.example.com")})
 	loop := strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1)
 	conns := []net.Conn{w.dial(), w.dial(), w.tunnel(host(w.https)), w.tunnel(host(w.https)), w.tunnel(loop)}
@@ -264,7 +264,7 @@ func TestShutdownLeavesNothing(t *testing.T) {
 	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	w.gate.Upstream.Close()
+	w.gate.Settings.Upstream.Close()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(patience)

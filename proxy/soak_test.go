@@ -38,7 +38,7 @@ func TestSoak(t *testing.T) {
 		gate: func(o *Options) {
 			o.Done, o.Log = func(*Exchange) {}, quietLog
 			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Silence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
-			o.Tags.HeadTimeout = 100 * time.Millisecond
+			o.Settings.Tags.HeadTimeout = 100 * time.Millisecond
 		},
 		// Asked for again all the time; while it can't be had, the last good copy serves.
 		engine: func(c *policy.Config) {
@@ -85,7 +85,7 @@ type load struct {
 
 // settle closes what is only kept for the next request, and measures.
 func (s *soak) settle() load {
-	s.gate.Upstream.Close()
+	s.gate.Settings.Upstream.Close()
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

@@ -123,7 +123,8 @@ func (g *gate) wire() (err error) {
 		return err
 	}
 	o := serving(c)
-	o.Engine, o.Upstream, o.Remembered, o.Log = g.engine, g.upstream, g.remembered, g.log
+	o.Settings.Engine, o.Settings.Upstream = g.engine, g.upstream
+	o.Remembered, o.Log = g.remembered, g.log
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM()
 	o.Done = func(x *proxy.Exchange) {
 		g.metrics.Request(x)

@@ -28,10 +28,14 @@ import (
 // serving is what the proxy goes by; its parts come to it in [gate.wire].
 func serving(c *config.Config) proxy.Options {
 	return proxy.Options{
-		Passthrough:       passthrough(c.HTTPS),
-		UnreachableStatus: c.Robots.UnreachableStatus,
-		Tags:              tags(c.Tags),
-		Limits:            limits(c.Limits),
+		Settings: proxy.Settings{
+			Passthrough:             passthrough(c.HTTPS),
+			UnreachableStatus:       c.Robots.UnreachableStatus,
+			Tags:                    tags(c.Tags),
+			MaxConnections:          c.Limits.MaxConnections,
+			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
+		},
+		Limits: limits(c.Limits),
 	}
 }
 
@@ -47,11 +51,9 @@ func tags(t config.Tags) proxy.Tags {
 
 func limits(l config.Limits) proxy.Limits {
 	return proxy.Limits{
-		MaxHeaderBytes:          int(l.MaxHeaderBytes),
-		HeaderTimeout:           l.HeaderTimeout,
-		IdleTimeout:             l.IdleTimeout,
-		MaxConnections:          l.MaxConnections,
-		MaxConnectionsPerClient: l.MaxConnectionsPerClient,
+		MaxHeaderBytes: int(l.MaxHeaderBytes),
+		HeaderTimeout:  l.HeaderTimeout,
+		IdleTimeout:    l.IdleTimeout,
 	}
 }
 

@@ -67,18 +67,18 @@ var arrives = map[string]string{
 	"robots.max_redirects":      "Robots.MaxRedirects",
 	"robots.too_many_requests":  "Robots.TooManyRequests",
 	"robots.unavailable":        "Robots.Unavailable",
-	"robots.unreachable_status": "Proxy.UnreachableStatus",
+	"robots.unreachable_status": "Proxy.Settings.UnreachableStatus",
 	"robots.user_agent":         "Robots.UserAgent",
 	"robots.cache_bytes":        "Robots.CacheBytes",
 	"robots.keep":               "Store.Keep",
 	"robots.disk_bytes":         "Store.Bytes",
 
-	"tags.html":           "Proxy.Tags.HTML",
-	"tags.max_head_bytes": "Proxy.Tags.MaxHeadBytes",
-	"tags.head_timeout":   "Proxy.Tags.HeadTimeout",
+	"tags.html":           "Proxy.Settings.Tags.HTML",
+	"tags.max_head_bytes": "Proxy.Settings.Tags.MaxHeadBytes",
+	"tags.head_timeout":   "Proxy.Settings.Tags.HeadTimeout",
 
-	"https.intercept":   "Proxy.Passthrough",
-	"https.passthrough": "Proxy.Passthrough",
+	"https.intercept":   "Proxy.Settings.Passthrough",
+	"https.passthrough": "Proxy.Settings.Passthrough",
 
 	"egress.allow_private":           "Egress.AllowPrivate",
 	"egress.deny_hosts":              "Egress.DenyHosts",
@@ -92,8 +92,8 @@ var arrives = map[string]string{
 	"limits.max_header_bytes":           "Proxy.Limits.MaxHeaderBytes",
 	"limits.header_timeout":             "Proxy.Limits.HeaderTimeout",
 	"limits.idle_timeout":               "Proxy.Limits.IdleTimeout",
-	"limits.max_connections":            "Proxy.Limits.MaxConnections",
-	"limits.max_connections_per_client": "Proxy.Limits.MaxConnectionsPerClient",
+	"limits.max_connections":            "Proxy.Settings.MaxConnections",
+	"limits.max_connections_per_client": "Proxy.Settings.MaxConnectionsPerClient",
 
 	"admin.hosts":      "Admin.Hosts",
 	"log.audit":        "Audit.File",
@@ -147,7 +147,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && key != "overrides.action" && at != "Proxy.Passthrough" {
+			if value := text(field); got[at] != value && key != "overrides.action" && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
