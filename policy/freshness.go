@@ -58,7 +58,18 @@ type Standing struct {
 	Allow    bool            // without rules: whether everything is allowed, or nothing
 	Age      time.Duration   // since Snapshot was fetched or confirmed
 	Retry    time.Duration   // Unreachable: until the next fetch
+	From     Layer           // where the evidence was found; empty where nobody asked for it
 }
+
+// A Layer is a place where an origin's robots.txt may be found, the nearest first.
+type Layer string
+
+// The layers.
+const (
+	InMemory Layer = "memory"
+	InStore  Layer = "store"
+	Fetched  Layer = "fetch" // waited for, also where another request had it fetched
+)
 
 // class says what an answer means, RFC 9309, 2.3.1.
 func (r *Robots) class(s *Snapshot) State {

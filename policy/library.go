@@ -68,7 +68,7 @@ func (l *library) ask(ctx context.Context, origin, token, userAgent string) (Sta
 	if e := l.cache.quick(origin); e != nil {
 		if s := l.robots.current(&e.Record, token, now, now); s != nil {
 			l.renew(e, s, origin, token, userAgent, now)
-			return l.judge(e, s, now), nil
+			return l.found(InMemory, e, s, now), nil
 		}
 	}
 	return l.wait(ctx, origin, token, userAgent, need)
@@ -122,7 +122,7 @@ func (l *library) wait(ctx context.Context, origin, token, userAgent string, u u
 				if u == need {
 					l.renew(f.entry, s, origin, token, userAgent, now)
 				}
-				return l.judge(f.entry, s, now), nil
+				return l.found(f.layer, f.entry, s, now), nil
 			}
 		case <-late.C:
 			return l.tooLate(t), nil
@@ -166,7 +166,7 @@ func (l *library) tooLate(t *traffic) Standing {
 		URL: t.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
 		Fetched: now, Failures: 1, Since: now, Others: true,
 	}
-	return l.judge(e, s, now)
+	return l.found(Fetched, e, s, now)
 }
 
 func (l *library) known(origin string) (Record, bool) {
@@ -186,6 +186,13 @@ func (l *library) judge(e *entry, s *Snapshot, now time.Time) Standing {
 	if st.State == Fresh || st.State == Stale {
 		st.File = e.file
 	}
+	return st
+}
+
+// found is judge for who asked, and where it was found.
+func (l *library) found(in Layer, e *entry, s *Snapshot, now time.Time) Standing {
+	st := l.judge(e, s, now)
+	st.From = in
 	return st
 }
 

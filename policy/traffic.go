@@ -37,6 +37,7 @@ type flight struct {
 	done   chan struct{} // closed when it has landed, and the rest is set
 	answer *Snapshot     // what it has brought, or made it needless
 	entry  *entry        // with all that is known of the origin since
+	layer  Layer         // where that comes from
 	err    error
 }
 
@@ -118,7 +119,7 @@ func (l *library) depart(t *traffic, f *flight) {
 	case l.closed:
 		l.land(t, f, shutDown(t.origin))
 	case s != nil:
-		f.answer = s
+		f.answer, f.layer = s, InStore
 		l.land(t, f, nil)
 	case t.flying == lanes:
 		t.queue = append(t.queue, f)
@@ -155,6 +156,7 @@ func (l *library) fly(t *traffic, f *flight, prior *Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.flying--
+	f.layer = Fetched
 	if err == nil {
 		l.keep(t, f, s, file)
 	}
