@@ -188,7 +188,9 @@ func TestParent(t *testing.T) {
 			w := newWorld(t, options{
 				parent: p,
 				egress: func(e *Egress) { e.AllowPrivate = nil }, // the parent's own address needs no permission
-				gate:   func(o *Options) { o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" } },
+				gate: func(o *Options) {
+					o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+				},
 			})
 			w.http, w.https = "http://away.example.com", "https://away.example.com"
 			w.ways(t, func(t *testing.T, v way) {
@@ -244,7 +246,9 @@ func TestParentKeepsTheGuard(t *testing.T) {
 			w := newWorld(t, options{
 				parent: p,
 				egress: func(e *Egress) { e.AllowPrivate = nil },
-				gate:   func(o *Options) { o.Settings.Passthrough = func(host string) bool { return strings.HasPrefix(host, "10.") } },
+				gate: func(o *Options) {
+					o.Settings.Passthrough = func(host string) bool { return strings.HasPrefix(host, "10.") }
+				},
 			})
 			for _, host := range []string{"127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]", "localhost", "loop.example.com", "metadata.example.com", "mixed.example.com", host(p.url.Host)} {
 				for _, scheme := range []string{"http://", "https://"} {
@@ -269,7 +273,9 @@ func TestParentIsDown(t *testing.T) {
 			p := startParent(t, scheme)
 			w := newWorld(t, options{parent: p, egress: func(e *Egress) { e.AllowPrivate = nil },
 				engine: allowHost(t, "unseen.example.com"),
-				gate:   func(o *Options) { o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" } }})
+				gate: func(o *Options) {
+					o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+				}})
 			known := "http://known.example.com/"
 			if resp, _ := w.get(known); resp.StatusCode != 200 {
 				t.Fatalf("got %d while the parent is up", resp.StatusCode)
@@ -302,7 +308,9 @@ func TestParentRefuses(t *testing.T) {
 			p := startParent(t, scheme)
 			p.refuse = http.StatusBadGateway
 			w := newWorld(t, options{parent: p, engine: allowHost(t, "unseen.example.com"),
-				gate: func(o *Options) { o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" } }})
+				gate: func(o *Options) {
+					o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+				}})
 			for _, url := range []string{"http://new.example.com/", "https://new.example.com/"} {
 				resp, body := w.get(url)
 				wantStatus(t, resp, 403)
