@@ -15,8 +15,9 @@ import (
 
 // usage is what a store holds, in bytes.
 type usage struct {
-	rows   int64 // of the index
-	bodies int64 // on disk
+	rows    int64 // of the index
+	bodies  int64 // on disk
+	origins int64 // their number
 }
 
 // rowCost is what a row adds to its page beside its key and value.
@@ -26,7 +27,10 @@ const rowCost = 16
 func (u *usage) count(bucket, key, value []byte) (err error) {
 	u.rows += int64(len(key) + len(value) + rowCost)
 	switch string(bucket) {
-	case string(recordsBucket), string(historyBucket):
+	case string(recordsBucket):
+		u.origins++
+		_, err = unseal(key, value)
+	case string(historyBucket):
 		_, err = unseal(key, value)
 	case string(bodiesBucket):
 		var n naming
@@ -57,6 +61,9 @@ func newChange(tx *bbolt.Tx, used usage) *change {
 func (c *change) put(b *bbolt.Bucket, key, value []byte) error {
 	c.forget(b, key)
 	c.used.rows += int64(len(key) + len(value) + rowCost)
+	if b == c.records {
+		c.used.origins++
+	}
 	return b.Put(key, value)
 }
 
@@ -69,6 +76,9 @@ func (c *change) delete(b *bbolt.Bucket, key []byte) error {
 func (c *change) forget(b *bbolt.Bucket, key []byte) {
 	if value := b.Get(key); value != nil {
 		c.used.rows -= int64(len(key) + len(value) + rowCost)
+		if b == c.records {
+			c.used.origins--
+		}
 	}
 }
 

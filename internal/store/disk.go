@@ -56,6 +56,7 @@ type Disk struct {
 	// goes that a row is about to name.
 	writing sync.Mutex
 	used    usage
+	told    atomic.Pointer[usage] // what Usage has last seen of it
 
 	wake   chan struct{}
 	stop   chan struct{}
@@ -81,6 +82,7 @@ func Open(dir string, limits Limits, log *slog.Logger) (*Disk, error) {
 		db: db, bodies: b, limits: limits, log: log, used: used, dead: make(chan struct{}),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), tended: make(chan struct{}),
 	}
+	d.told.Store(&used)
 	go d.tend()
 	return d, nil
 }

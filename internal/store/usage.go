@@ -1,0 +1,33 @@
+package store
+
+import "os"
+
+// A Usage is how much a store holds.
+type Usage struct {
+	Origins int64
+	Bytes   int64
+	Bound   int64 // on Bytes
+}
+
+// Usage returns what is on disk. It does not wait for a disk that is being
+// written: then it is what was there before.
+func (d *Disk) Usage() Usage {
+	if d.writing.TryLock() {
+		used := d.used
+		d.writing.Unlock()
+		d.told.Store(&used)
+	}
+	used := d.told.Load()
+	u := Usage{Origins: used.origins, Bytes: used.bodies, Bound: d.limits.Bytes}
+	if index, err := os.Stat(d.db.Path()); err == nil {
+		u.Bytes += index.Size()
+	}
+	return u
+}
+
+// Usage returns what is in memory.
+func (m *Memory) Usage() Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Usage{Origins: int64(len(m.index)), Bytes: m.bytes, Bound: m.most}
+}
