@@ -10,13 +10,19 @@ import (
 )
 
 // A library knows the robots.txt of every origin: what is in memory, else in
-// the store, else what the origin answers.
+// the store, else what the origin answers. It goes by one set of settings.
 type library struct {
 	robots  *Robots
 	fetcher fetcher
-	cache   *cache
-	log     *slog.Logger
 	onFetch func(Fetch)
+	*stock
+}
+
+// A stock is what libraries have in common that differ in their settings: all that
+// is known, and who is on the way to know more.
+type stock struct {
+	cache *cache
+	log   *slog.Logger
 
 	ctx    context.Context // of fetches: they serve everybody, not just who asked first
 	cancel context.CancelFunc
@@ -28,26 +34,26 @@ type library struct {
 }
 
 func newLibrary(c Config) (*library, error) {
-	robots := c.Robots
-	robots.reserve(c.Crawlers)
-	cached, err := newCache(robots.CacheBytes, robots.MaxBytes, c.Store, c.Log)
+	cached, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
 	if err != nil {
 		return nil, err
 	}
-	l := &library{
-		robots:  &robots,
-		fetcher: fetcher{transport: c.Transport, robots: &robots},
-		cache:   cached,
-		log:     c.Log,
-		onFetch: c.OnFetch,
+	s := &stock{cache: cached, log: c.Log, traffics: map[string]*traffic{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s.library(c), nil
+}
 
-		traffics: map[string]*traffic{},
-	}
+// library returns one with the settings in c. What is kept compiled was cut at one
+// length, which stays.
+func (s *stock) library(c Config) *library {
+	robots := c.Robots
+	robots.reserve(c.Crawlers)
+	robots.MaxBytes = s.cache.maxBytes
+	l := &library{robots: &robots, fetcher: fetcher{c.Transport, &robots}, onFetch: c.OnFetch, stock: s}
 	if l.onFetch == nil {
 		l.onFetch = func(Fetch) {}
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	return l, nil
+	return l
 }
 
 // close ends the flights, which is why it can wait for them: a RoundTripper

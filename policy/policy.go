@@ -93,6 +93,13 @@ func New(c Config) (*Engine, error) {
 	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib, log: c.Log}, nil
 }
 
+// With returns an engine that decides as c says, on all that e knows and has under
+// way; e may be used beside it. Of c the Store, the Log, Robots.MaxBytes and
+// Robots.CacheBytes are not looked at: those of [New] hold. One Close ends both.
+func (e *Engine) With(c Config) *Engine {
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: e.robots.library(c), log: e.log}
+}
+
 // Close ends background work and saves what is not yet saved.
 func (e *Engine) Close() { e.robots.close() }
 

@@ -28,8 +28,9 @@ type traffic struct {
 
 // A flight is one fetch, for all who wait for it.
 type flight struct {
-	seat      string // for whom
-	token     string // who asked first
+	by        *library // whose settings it goes by
+	seat      string   // for whom
+	token     string   // who asked first
 	userAgent string
 	urgency   urgency
 	asked     time.Time
@@ -102,7 +103,7 @@ func (l *library) join(t *traffic, token, userAgent string, u urgency) (f *fligh
 	if t.lead != nil && !t.apart {
 		return t.lead, false
 	}
-	f = &flight{seat: seat, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
+	f = &flight{by: l, seat: seat, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
 	if l.robots.UserAgent != "" {
 		f.userAgent = l.robots.UserAgent
 	}
@@ -164,7 +165,7 @@ func (l *library) fly(t *traffic, f *flight, prior *Snapshot) {
 	queue := t.queue
 	t.queue = nil
 	for _, f := range queue {
-		l.depart(t, f)
+		f.by.depart(t, f)
 	}
 }
 

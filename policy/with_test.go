@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// New settings decide at once, on what the old ones have fetched; what was begun
+// under the old ones ends under them.
+func TestWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve("https://example.com/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /private"))
+		web.serve("https://many.example/robots.txt", raw("HTTP/1.1 429 Too Many Requests\n\n"))
+		old := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		defer old.Close()
+		decide := func(e *Engine, url string) string {
+			t.Helper()
+			d, err := e.Decide(t.Context(), asks(t, url, "ExampleBot/1.0"))
+			return verdict(d, err)
+		}
+		if got := decide(old, "https://example.com/private"); got != "deny rule fresh" {
+			t.Fatalf("before: %s", got)
+		}
+		if got := decide(old, "https://many.example/"); got != "deny unreachable unreachable" {
+			t.Fatalf("before: %s", got)
+		}
+		robots := defaults()
+		robots.TooManyRequests = "allow"
+		robots.MaxBytes = 10 // of no effect, else the rules would be gone
+		other := newOrigins()
+		next := old.With(Config{
+			Robots: robots, Transport: other,
+			Overrides: []Override{{Hosts: hosts(t, "example.com"), Paths: PathRules([]string{"/private/open"}), Allow: true, Reason: "agreed"}},
+		})
+		web.fetched()
+		for url, want := range map[string]string{
+			"https://example.com/private":      "deny rule fresh",
+			"https://example.com/private/open": "allow override",
+			"https://many.example/":            "allow unavailable unavailable",
+		} {
+			if got := decide(next, url); got != want {
+				t.Errorf("%s: %s, want %s", url, got, want)
+			}
+		}
+		if got := decide(old, "https://example.com/private/open"); got != "deny rule fresh" {
+			t.Errorf("by the old settings: %s", got)
+		}
+		if got := decide(next, "https://new.example/"); got != "allow unavailable unavailable" || !slices.Equal(other.fetched(), []string{"https://new.example/robots.txt"}) {
+			t.Errorf("a new origin: %s", got)
+		}
+		if got := web.fetched(); len(got) > 0 {
+			t.Errorf("the old way was taken for %v", got)
+		}
+
+		// All wait for one flight, whoever began it.
+		web.serve("https://slow.example/robots.txt", func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /")(r)
+		})
+		first := make(chan string, 1)
+		go func() { first <- decide(old, "https://slow.example/") }()
+		synctest.Wait()
+		if got := decide(next, "https://slow.example/"); got != "deny rule fresh" || <-first != got {
+			t.Errorf("one flight for both: %s", got)
+		}
+		if got := len(other.fetched()); got != 0 {
+			t.Errorf("%d fetches beside the one that was under way", got)
+		}
+	})
+}
