@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // marker is the first line of every bundle we write. By it we know our own
@@ -103,7 +102,7 @@ func certificatesOf(data []byte, seen map[[32]byte]bool) []byte {
 func onlyGates(data []byte) bool {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil || !strings.HasPrefix(c.Subject.CommonName, rootPrefix) {
+		if err != nil || !ours(c) {
 			return false
 		}
 	}
@@ -112,10 +111,10 @@ func onlyGates(data []byte) bool {
 
 func isBundle(data []byte) bool { return bytes.HasPrefix(data, []byte(marker)) }
 
-// Bundle returns systemRoots and the CA together, for clients whose setting
-// replaces the roots they know.
+// Bundle returns systemRoots and what [Authority.PEM] does together, for clients
+// whose setting replaces the roots they know.
 func (a *Authority) Bundle(systemRoots []byte) []byte {
-	return slices.Concat([]byte(marker), a.pem, systemRoots)
+	return slices.Concat([]byte(marker), a.PEM(), systemRoots)
 }
 
 // WriteBundle keeps bundle.pem in dir up to date and returns its path. If the

@@ -5,6 +5,7 @@ package ca
 import (
 	"bytes"
 	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -12,18 +13,25 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
+	"sync/atomic"
 	"time"
 )
 
 // An Authority signs certificates for hosts. It is safe for concurrent use.
 type Authority struct {
+	read    func() (*pair, error) // as the files are now
+	current atomic.Pointer[pair]
+}
+
+// A pair is a CA's certificate and key with all that hangs on them: a reload
+// replaces them together.
+type pair struct {
 	cert     *x509.Certificate
 	key      crypto.Signer
-	chain    [][]byte // what a leaf is sent with: the certificates between it and the root
-	pem      []byte
+	chain    [][]byte            // what a leaf is sent with: the certificates between it and the root
+	others   []*x509.Certificate // that are in the file too: the chain, and CAs that this one has replaced
 	certFile string
-	warnings []string
+	keyFile  string
 	leaves   leaves
 }
 
@@ -31,18 +39,41 @@ type Authority struct {
 // PEM files. The first certificate is the one that signs; the others are its
 // chain. The key may be RSA, ECDSA or Ed25519.
 func Load(certFile, keyFile string) (*Authority, error) {
-	a, err := load(certFile, keyFile)
+	return newAuthority(func() (*pair, error) {
+		p, err := load(certFile, keyFile)
+		if err != nil {
+			return nil, err
+		}
+		return p, p.checkTime(time.Now(), "get a new one from whoever issued it")
+	})
+}
+
+func newAuthority(read func() (*pair, error)) (*Authority, error) {
+	p, err := read()
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkTime(time.Now(), "get a new one from whoever issued it"); err != nil {
-		return nil, err
-	}
+	a := &Authority{read: read}
+	a.current.Store(p)
 	return a, nil
 }
 
+// Reload makes a sign with what is in its files now, and reports whether that is
+// another CA. If they are not in order it returns the error and changes nothing.
+func (a *Authority) Reload() (changed bool, err error) {
+	p, err := a.read()
+	if err != nil {
+		return false, err
+	}
+	if p.cert.Equal(a.current.Load().cert) {
+		return false, nil // and the leaves stay good
+	}
+	a.current.Store(p)
+	return true, nil
+}
+
 // load does all but look at the clock.
-func load(certFile, keyFile string) (*Authority, error) {
+func load(certFile, keyFile string) (*pair, error) {
 	certs, err := readCertificates(certFile)
 	if err != nil {
 		return nil, err
@@ -51,25 +82,23 @@ func load(certFile, keyFile string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{cert: certs[0], key: key, certFile: certFile}
-	a.leaves.init(maxLeaves, a.cert.NotAfter)
-	if !equalKeys(a.cert.PublicKey, key.Public()) {
+	p := &pair{cert: certs[0], key: key, others: certs[1:], certFile: certFile, keyFile: keyFile}
+	p.leaves.init(maxLeaves, p.cert.NotAfter)
+	if !equalKeys(p.cert.PublicKey, key.Public()) {
 		return nil, &mismatchError{keyFile, certFile}
 	}
 	switch {
-	case !a.cert.IsCA || !a.cert.BasicConstraintsValid:
+	case !p.cert.IsCA || !p.cert.BasicConstraintsValid:
 		return nil, fmt.Errorf("%s: the first certificate is not a CA's: it must have the basic constraint CA:TRUE", certFile)
-	case a.cert.KeyUsage != 0 && a.cert.KeyUsage&x509.KeyUsageCertSign == 0:
+	case p.cert.KeyUsage != 0 && p.cert.KeyUsage&x509.KeyUsageCertSign == 0:
 		return nil, fmt.Errorf("%s: the CA may not sign certificates: its key usage must include certificate signing", certFile)
 	}
 	for _, c := range certs {
 		if !selfSigned(c) {
-			a.chain = append(a.chain, c.Raw)
+			p.chain = append(p.chain, c.Raw)
 		}
-		a.pem = append(a.pem, encodeCertificate(c.Raw)...)
 	}
-	a.warnings = exposed(keyFile)
-	return a, nil
+	return p, nil
 }
 
 // exposed warns if other users could take the key or put another in its place.
@@ -88,35 +117,67 @@ func exposed(keyFile string) []string {
 	return w
 }
 
-// PEM returns the CA's certificate, followed by its chain if it has one. It
-// never holds a key, whatever else the file does.
-func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
+// PEM returns the CA's certificate, followed by its chain if it has one, and by
+// the CAs that it has replaced, until they end: a gate may still sign with those.
+// It never holds a key, whatever else the file does.
+func (a *Authority) PEM() []byte {
+	p, now := a.current.Load(), time.Now()
+	out := encodeCertificate(p.cert.Raw)
+	for _, c := range p.others {
+		if !selfSigned(c) || now.Before(c.NotAfter) {
+			out = append(out, encodeCertificate(c.Raw)...)
+		}
+	}
+	return out
+}
 
 // CertFile returns the path of the file with the CA's certificate.
-func (a *Authority) CertFile() string { return a.certFile }
+func (a *Authority) CertFile() string { return a.current.Load().certFile }
 
 // Certificate returns the certificate that signs. It must not be changed.
-func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+func (a *Authority) Certificate() *x509.Certificate { return a.current.Load().cert }
+
+// Former returns the CAs of ours that this one has replaced and that have not
+// ended: clients must trust them too, for as long as a gate signs with them.
+func (a *Authority) Former() []*x509.Certificate { return former(a.current.Load().others, time.Now()) }
+
+// Leaf returns a certificate for host, a DNS name or a literal IP address,
+// signed by a. It comes from a cache unless it is new or near its end.
+func (a *Authority) Leaf(host string) (*tls.Certificate, error) { return a.current.Load().leaf(host) }
 
 // soon is how long before its end a CA deserves a warning.
 const soon = 30 * 24 * time.Hour
 
 // Warnings returns what works but should be mended, as of now.
 func (a *Authority) Warnings() []string {
-	w := slices.Clone(a.warnings)
-	if end := a.cert.NotAfter; time.Until(end) < soon {
-		w = append(w, fmt.Sprintf("%s: the CA expires on %s: make or get a new one", a.certFile, end.UTC().Format(time.DateOnly)))
+	p := a.current.Load()
+	w := exposed(p.keyFile)
+	// Another process may have renewed it.
+	if certs, err := readCertificates(p.certFile); err == nil && !certs[0].Equal(p.cert) {
+		return append(w, fmt.Sprintf("%s holds a new CA, and this gate signs with the old one, until %s: restart it when all clients trust the new one", p.certFile, day(p.cert.NotAfter)))
+	}
+	advice := "run robotsgate ca --renew, give clients the new certificate or bundle, then restart the gate; until then they trust both"
+	if !ours(p.cert) {
+		advice = "get a new one from whoever issued it, and restart the gate"
+	}
+	switch left := time.Until(p.cert.NotAfter); {
+	case left <= 0:
+		w = append(w, fmt.Sprintf("%s: the CA expired on %s, and no client accepts what it signs: %s", p.certFile, day(p.cert.NotAfter), advice))
+	case left < soon:
+		w = append(w, fmt.Sprintf("%s: the CA expires on %s: %s", p.certFile, day(p.cert.NotAfter), advice))
 	}
 	return w
 }
 
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
 // checkTime returns an error that ends in advice if the CA is not valid now.
-func (a *Authority) checkTime(now time.Time, advice string) error {
+func (p *pair) checkTime(now time.Time, advice string) error {
 	switch {
-	case now.After(a.cert.NotAfter):
-		return fmt.Errorf("%s: the CA expired on %s: %s", a.certFile, a.cert.NotAfter.UTC().Format(time.DateOnly), advice)
-	case now.Before(a.cert.NotBefore):
-		return fmt.Errorf("%s: the CA is not valid before %s: check this machine's clock", a.certFile, a.cert.NotBefore.UTC().Format(time.RFC3339))
+	case now.After(p.cert.NotAfter):
+		return fmt.Errorf("%s: the CA expired on %s: %s", p.certFile, day(p.cert.NotAfter), advice)
+	case now.Before(p.cert.NotBefore):
+		return fmt.Errorf("%s: the CA is not valid before %s: check this machine's clock", p.certFile, p.cert.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

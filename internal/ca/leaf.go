@@ -17,14 +17,12 @@ import (
 // leafLife and skew together stay below the 200 days that browsers accept.
 const leafLife = 180 * 24 * time.Hour
 
-// Leaf returns a certificate for host, a DNS name or a literal IP address,
-// signed by a. It comes from a cache unless it is new or near its end.
-func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
+func (p *pair) leaf(host string) (*tls.Certificate, error) {
 	name, err := leafName(host)
 	if err != nil {
 		return nil, err
 	}
-	return a.leaves.get(name, time.Now(), a.sign)
+	return p.leaves.get(name, time.Now(), p.sign)
 }
 
 // leafName returns the form under which host is kept and signed.
@@ -46,8 +44,8 @@ func leafName(host string) (string, error) {
 
 // sign makes a leaf for name. Each has a key of its own: that costs a tenth of
 // what signing does, and a key that leaks speaks for one host only.
-func (a *Authority) sign(name string, now time.Time) (*tls.Certificate, error) {
-	if err := a.checkTime(now, "make or get a new one and restart"); err != nil {
+func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
+	if err := p.checkTime(now, "make or get a new one and restart"); err != nil {
 		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,8 +54,8 @@ func (a *Authority) sign(name string, now time.Time) (*tls.Certificate, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
-		NotBefore:    later(now.Add(-skew), a.cert.NotBefore),
-		NotAfter:     earlier(now.Add(leafLife), a.cert.NotAfter),
+		NotBefore:    later(now.Add(-skew), p.cert.NotBefore),
+		NotAfter:     earlier(now.Add(leafLife), p.cert.NotAfter),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		// A leaf is no CA, and says so for verifiers that don't imply it.
@@ -71,7 +69,7 @@ func (a *Authority) sign(name string, now time.Time) (*tls.Certificate, error) {
 	} else {
 		template.DNSNames = []string{name}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, p.cert, key.Public(), p.key)
 	if err != nil {
 		return nil, fmt.Errorf("sign a certificate for %s: %w", name, err)
 	}
@@ -81,9 +79,9 @@ func (a *Authority) sign(name string, now time.Time) (*tls.Certificate, error) {
 	}
 	// The root too, though who trusts it has it: headless browsers that trust a
 	// CA by the digest of its key look for it in what the server sends.
-	chain := append([][]byte{der}, a.chain...)
-	if len(a.chain) == 0 {
-		chain = append(chain, a.cert.Raw)
+	chain := append([][]byte{der}, p.chain...)
+	if len(p.chain) == 0 {
+		chain = append(chain, p.cert.Raw)
 	}
 	return &tls.Certificate{Certificate: chain, PrivateKey: key, Leaf: leaf}, nil
 }

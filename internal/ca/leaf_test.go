@@ -137,7 +137,7 @@ func TestLeafIsSignedOnce(t *testing.T) {
 
 func TestLeavesAreBounded(t *testing.T) {
 	a := open(t, t.TempDir())
-	a.leaves.max = 3
+	a.current.Load().leaves.max = 3
 	leaf := func(host string) *tls.Certificate {
 		t.Helper()
 		c, err := a.Leaf(host)
@@ -156,8 +156,8 @@ func TestLeavesAreBounded(t *testing.T) {
 	if leaf("lost") == lost {
 		t.Error("the one that was used least recently stayed")
 	}
-	if n := a.leaves.recent.Len(); n != 3 || len(a.leaves.byName) != 3 {
-		t.Errorf("%d leaves, %d names", n, len(a.leaves.byName))
+	if n := a.current.Load().leaves.recent.Len(); n != 3 || len(a.current.Load().leaves.byName) != 3 {
+		t.Errorf("%d leaves, %d names", n, len(a.current.Load().leaves.byName))
 	}
 }
 
@@ -179,7 +179,7 @@ func TestLeafIsRenewed(t *testing.T) {
 		if err != nil || second == first {
 			t.Fatalf("not renewed after 170 days of 180 (%v)", err)
 		}
-		if a.leaves.recent.Len() != 1 {
+		if a.current.Load().leaves.recent.Len() != 1 {
 			t.Error("the old one is kept")
 		}
 
@@ -221,7 +221,7 @@ func BenchmarkLeafNew(b *testing.B) {
 	a := open(b, b.TempDir())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := a.sign("www.example.com", time.Now()); err != nil {
+		if _, err := a.current.Load().sign("www.example.com", time.Now()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -23,10 +24,13 @@ const (
 	certName   = "ca.pem"
 	keyName    = "ca-key.pem"
 	bundleName = "bundle.pem"
+	asideName  = "ca-old.pem" // only while the CA is renewed
 )
 
 // rootPrefix starts the name of every root that we make.
 const rootPrefix = "robotsgate CA "
+
+func ours(c *x509.Certificate) bool { return strings.HasPrefix(c.Subject.CommonName, rootPrefix) }
 
 // rootLife is how long a root that we make holds.
 const rootLife = 5 // years
@@ -34,18 +38,22 @@ const rootLife = 5 // years
 // Open returns the authority that is kept in dir, and makes it on first start.
 // Several processes may do so at once; all get the same one.
 func Open(dir string) (*Authority, error) {
+	return newAuthority(func() (*pair, error) { return openPair(dir) })
+}
+
+func openPair(dir string) (*pair, error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
 	// Both files are there, or we add one and look again. More rounds are
 	// needed only while another process renews or, where there are no hard
 	// links, is in the middle of writing.
 	for round := 0; ; round++ {
-		a, err := openOnce(certFile, keyFile)
+		p, err := openOnce(certFile, keyFile)
 		switch {
-		case a != nil:
-			if err := a.checkTime(time.Now(), "make a new one with robotsgate ca --renew"); err != nil {
+		case p != nil:
+			if err := p.checkTime(time.Now(), "make a new one with robotsgate ca --renew, and give it to clients"); err != nil {
 				return nil, err
 			}
-			return a, nil
+			return p, nil
 		case err == nil && round < rounds:
 			continue
 		case err == nil:
@@ -72,9 +80,9 @@ func passing(err error) bool {
 	return mismatch || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
 }
 
-// openOnce loads the authority; if a file is missing it makes that one and
-// returns neither authority nor error.
-func openOnce(certFile, keyFile string) (*Authority, error) {
+// openOnce loads the pair; if a file is missing it makes that one and returns
+// neither pair nor error.
+func openOnce(certFile, keyFile string) (*pair, error) {
 	noCert, err := missing(certFile)
 	if err != nil {
 		return nil, err
@@ -141,11 +149,11 @@ func createCert(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	der, err := newRoot(key, time.Now())
+	data, err := rootFile(key, filepath.Dir(certFile))
 	if err != nil {
 		return err
 	}
-	return createExclusive(certFile, encodeCertificate(der), 0o644)
+	return createExclusive(certFile, data, 0o644)
 }
 
 func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
@@ -177,39 +185,4 @@ func newSerial() *big.Int {
 	b[0] &= 0x7f // positive, and at most 20 octets in DER
 	b[0] |= 0x40 // and never 0
 	return new(big.Int).SetBytes(b)
-}
-
-// Renew replaces the authority in dir by a new one. Clients have to be given
-// the new certificate, and gates that are running have to be restarted.
-func Renew(dir string) (*Authority, error) {
-	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, explain(dir, err)
-	}
-	// Without a certificate, any of the states in between is one that Open
-	// knows how to finish, should we be stopped.
-	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, explain(certFile, err)
-	}
-	data, err := newKey()
-	if err != nil {
-		return nil, err
-	}
-	if err := replace(keyFile, data, 0o600); err != nil {
-		return nil, err
-	}
-	key, err := readKey(keyFile)
-	if err != nil {
-		return nil, err
-	}
-	der, err := newRoot(key, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	// Replace, not create: a gate that starts now may have read the old key
-	// before, and written a certificate for that.
-	if err := replace(certFile, encodeCertificate(der), 0o644); err != nil {
-		return nil, err
-	}
-	return Open(dir)
 }

@@ -1,0 +1,203 @@
+package ca
+
+import (
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// trusts reports whether a client that has been given bundle accepts a gate.
+func trusts(t *testing.T, bundle []byte, gate *Authority) bool {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	leaf, err := gate.Leaf("shop.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = leaf.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "shop.example"})
+	return err == nil
+}
+
+func renew(t *testing.T, dir string) *Authority {
+	t.Helper()
+	a, err := Renew(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A renewal does not break anything: the clients are told first, then the gate.
+// A bundle from before serves until the gate signs with the new CA, one from
+// after serves whichever the gate signs with, until the old CA ends.
+func TestBothAreTrustedAfterARenewal(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		gate := open(t, dir)
+		before := gate.Bundle(nil)
+		time.Sleep(rootLife*365*24*time.Hour - 20*24*time.Hour)
+		renewed := renew(t, dir)
+		after := renewed.Bundle(nil)
+		if !trusts(t, before, gate) || !trusts(t, after, gate) || !trusts(t, after, renewed) {
+			t.Error("somebody is locked out by the renewal alone")
+		}
+		if trusts(t, before, renewed) {
+			t.Error("the new CA is trusted by clients that were never given it")
+		}
+		for name, file := range map[string]string{"certificate": renewed.CertFile(), "bundle": bundleOf(t, renewed, dir)} {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !trusts(t, data, gate) || !trusts(t, data, renewed) {
+				t.Errorf("the %s on disk does not hold both", name)
+			}
+		}
+		if n := len(renewed.Former()); n != 1 {
+			t.Errorf("%d former CAs, want 1", n)
+		}
+
+		time.Sleep(30 * 24 * time.Hour) // the old one has ended
+		if got := open(t, dir); len(got.Former()) != 0 || count(got.PEM()) != 1 || count(got.Bundle(nil)) != 1 {
+			t.Error("a CA that has ended is still handed out")
+		}
+		if again := renew(t, dir); count(again.PEM()) != 2 {
+			t.Errorf("%d certificates after the next renewal, want its own and the one before", count(again.PEM()))
+		}
+	})
+}
+
+func bundleOf(t *testing.T, a *Authority, dir string) string {
+	t.Helper()
+	path, err := a.WriteBundle(dir)
+	if path == "" {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A gate that runs signs with the old CA until it is told.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	gate := open(t, dir)
+	if changed, err := gate.Reload(); changed || err != nil {
+		t.Errorf("nothing has changed: got %v, %v", changed, err)
+	}
+	old := gate.Certificate()
+	leaf, err := gate.Leaf("shop.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed := renew(t, dir)
+	if again, _ := gate.Leaf("shop.example"); again != leaf {
+		t.Error("the renewal alone changes what the gate signs")
+	}
+	if w := strings.Join(gate.Warnings(), "\n"); !strings.Contains(w, "holds a new CA, and this gate signs with the old one") {
+		t.Errorf("warnings: %q", w)
+	}
+	if changed, err := gate.Reload(); !changed || err != nil {
+		t.Errorf("after a renewal: got %v, %v", changed, err)
+	}
+	if !gate.Certificate().Equal(renewed.Certificate()) || trusts(t, encodeCertificate(old.Raw), gate) || !trusts(t, renewed.PEM(), gate) {
+		t.Error("the gate does not sign with the new CA")
+	}
+	if w := gate.Warnings(); len(w) != 0 {
+		t.Errorf("warnings: %q", w)
+	}
+
+	write(t, gate.CertFile(), open(t, t.TempDir()).PEM())
+	if changed, err := gate.Reload(); changed || err == nil {
+		t.Errorf("files that do not fit: got %v, %v", changed, err)
+	}
+	if !trusts(t, renewed.PEM(), gate) {
+		t.Error("a bad reload has changed the CA")
+	}
+}
+
+// The old CA is not forgotten when the renewal is cut short.
+func TestRenewalCutShort(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		stop func(t *testing.T, dir string)
+	}{
+		{"before the key", func(*testing.T, string) {}},
+		{"after the key", func(t *testing.T, dir string) {
+			key, err := newKey()
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, keyName), key)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			gate := open(t, dir)
+			if err := os.Rename(gate.CertFile(), filepath.Join(dir, asideName)); err != nil {
+				t.Fatal(err)
+			}
+			c.stop(t, dir)
+			if got := open(t, dir); !trusts(t, got.PEM(), gate) || !trusts(t, got.PEM(), got) {
+				t.Error("the start after it trusts only one of the two")
+			}
+			if got := renew(t, dir); !trusts(t, got.PEM(), gate) || !trusts(t, got.PEM(), got) {
+				t.Error("the renewal after it trusts only one of the two")
+			}
+			onlyFiles(t, dir, "ca-key.pem", "ca.pem")
+		})
+	}
+}
+
+func TestRenewalsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	gate := open(t, dir)
+	var last *Authority
+	for range 10 {
+		last = renew(t, dir)
+	}
+	if n := count(last.PEM()); n != 1+maxFormer {
+		t.Errorf("%d certificates after 10 renewals, want %d", n, 1+maxFormer)
+	}
+	if trusts(t, last.PEM(), gate) {
+		t.Error("the first CA outlives nine others")
+	}
+}
+
+// A certificate that is not one of ours does not become trusted by a renewal.
+func TestRenewalForgetsWhatIsNotOurs(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	key := ecKey(t)
+	foreign := issue(t, "Some other CA", key, nil, nil, nil)
+	write(t, filepath.Join(dir, certName), encodeCertificate(foreign.Raw))
+	if got := renew(t, dir); count(got.PEM()) != 1 {
+		t.Errorf("got %d certificates, want the new one alone", count(got.PEM()))
+	}
+}
+
+func TestWarningsBeforeTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		a := open(t, dir)
+		end := a.Certificate().NotAfter
+		for _, c := range []struct {
+			left time.Duration
+			want string // in the only warning; empty: there is none
+		}{
+			{31 * 24 * time.Hour, ""},
+			{30*24*time.Hour - time.Minute, "the CA expires on 2005-01-01: run robotsgate ca --renew"},
+			{time.Minute, "the CA expires on"},
+			{-time.Minute, "the CA expired on 2005-01-01, and no client accepts what it signs: run robotsgate ca --renew"},
+		} {
+			time.Sleep(time.Until(end) - c.left)
+			w := a.Warnings()
+			if c.want == "" && len(w) > 0 || c.want != "" && (len(w) != 1 || !strings.Contains(w[0], c.want)) {
+				t.Errorf("%v before the end: got %q, want %q", c.left, w, c.want)
+			}
+		}
+	})
+}
