@@ -15,10 +15,11 @@ import (
 )
 
 // Config is the whole configuration, checked and ready for use. The tags name
-// the keys of the file; a doc tag's text completes "expected …".
+// the keys of the file; a doc tag's text completes "expected …"; what is tagged
+// restart holds as long as the process, see [Config.Restrain].
 type Config struct {
-	Listen         string        `yaml:"listen" doc:"host:port, such as 127.0.0.1:9309"`
-	DataDir        string        `yaml:"data_dir" doc:"a folder, such as /var/lib/robotsgate"` // "": see [DataDir]
+	Listen         string        `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
+	DataDir        string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate"` // "": see [DataDir]
 	Mode           Mode          `yaml:"mode" enum:"enforce,report"`
 	Crawlers       []Crawler     `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
 	UnknownClients ClientsPolicy `yaml:"unknown_clients" enum:"allow,refuse"`
@@ -103,15 +104,15 @@ type Robots struct {
 	StaleFor          time.Duration `yaml:"stale_for"` // 0: never
 	AfterStale        string        `yaml:"after_stale" enum:"disallow,allow,keep"`
 	Timeout           time.Duration `yaml:"timeout"` // the whole fetch, redirects included
-	MaxBytes          Size          `yaml:"max_bytes"`
+	MaxBytes          Size          `yaml:"max_bytes" restart:"yes"`
 	MaxRedirects      int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
 	TooManyRequests   string        `yaml:"too_many_requests" enum:"disallow,allow"`
 	Unavailable       string        `yaml:"unavailable" enum:"allow,keep"`
 	UnreachableStatus int           `yaml:"unreachable_status" enum:"403,503"`
 	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
-	CacheBytes        Size          `yaml:"cache_bytes"`
-	Keep              time.Duration `yaml:"keep"`
-	DiskBytes         Size          `yaml:"disk_bytes"`
+	CacheBytes        Size          `yaml:"cache_bytes" restart:"yes"`
+	Keep              time.Duration `yaml:"keep" restart:"yes"`
+	DiskBytes         Size          `yaml:"disk_bytes" restart:"yes"`
 }
 
 // Tags says how robots tags are collected from responses.
@@ -119,15 +120,15 @@ type Tags struct {
 	HTML         bool          `yaml:"html"`
 	MaxHeadBytes Size          `yaml:"max_head_bytes"`
 	HeadTimeout  time.Duration `yaml:"head_timeout"`
-	CacheBytes   Size          `yaml:"cache_bytes"`
+	CacheBytes   Size          `yaml:"cache_bytes" restart:"yes"`
 }
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {
 	Intercept   bool        `yaml:"intercept"`
 	Passthrough []glob.Glob `yaml:"passthrough" glob:"host"`
-	CACert      string      `yaml:"ca_cert" doc:"a PEM file, such as ca.pem"` // "": made on first start
-	CAKey       string      `yaml:"ca_key" doc:"a PEM file, such as ca-key.pem"`
+	CACert      string      `yaml:"ca_cert" restart:"yes" doc:"a PEM file, such as ca.pem"` // "": made on first start
+	CAKey       string      `yaml:"ca_key" restart:"yes" doc:"a PEM file, such as ca-key.pem"`
 }
 
 // Egress says where the gate may connect to, and how.
@@ -145,9 +146,9 @@ type Egress struct {
 
 // Limits bounds what clients may ask of the gate.
 type Limits struct {
-	MaxHeaderBytes          Size          `yaml:"max_header_bytes"`
-	HeaderTimeout           time.Duration `yaml:"header_timeout"`
-	IdleTimeout             time.Duration `yaml:"idle_timeout"`
+	MaxHeaderBytes          Size          `yaml:"max_header_bytes" restart:"yes"`
+	HeaderTimeout           time.Duration `yaml:"header_timeout" restart:"yes"`
+	IdleTimeout             time.Duration `yaml:"idle_timeout" restart:"yes"`
 	MaxConnections          int           `yaml:"max_connections" doc:"a whole number, such as 10000"`
 	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100"` // 0: no limit
 	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
@@ -156,16 +157,16 @@ type Limits struct {
 
 // Admin is the listener for health, metrics and the status page.
 type Admin struct {
-	Listen string   `yaml:"listen" doc:"host:port, such as 127.0.0.1:9310"` // "": off
+	Listen string   `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9310"` // "": off
 	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`
 }
 
 // Log says what is written down, and where.
 type Log struct {
 	Level         slog.Level `yaml:"level" enum:"debug,info,warn,error"`
-	Format        string     `yaml:"format" enum:"text,json"`
-	Audit         string     `yaml:"audit" doc:"a file, such as audit.jsonl"` // "": none, "-": stdout
-	AuditKeep     int        `yaml:"audit_keep" doc:"a whole number, such as 30"`
-	RedactQuery   bool       `yaml:"redact_query"`
-	AuditRequired bool       `yaml:"audit_required"`
+	Format        string     `yaml:"format" restart:"yes" enum:"text,json"`
+	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl"` // "": none, "-": stdout
+	AuditKeep     int        `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`
+	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
+	AuditRequired bool       `yaml:"audit_required" restart:"yes"`
 }

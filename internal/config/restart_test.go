@@ -1,0 +1,72 @@
+package config
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRestrain(t *testing.T) {
+	old, changed := Default(), Default()
+	changed.Mode = Report
+	changed.Listen = "127.0.0.1:1"
+	changed.Robots.MaxBytes *= 2
+	changed.Robots.MaxRedirects = 9
+	changed.Log.Audit = "other.jsonl"
+	changed.Crawlers = []Crawler{{Name: "new"}}
+	kept := changed.Restrain(old)
+	if want := []string{"listen", "robots.max_bytes", "log.audit"}; !slices.Equal(kept, want) {
+		t.Errorf("kept: %q, want %q", kept, want)
+	}
+	if changed.Listen != old.Listen || changed.Robots.MaxBytes != old.Robots.MaxBytes || changed.Log.Audit != "" {
+		t.Error("a key that needs a restart has been changed")
+	}
+	if changed.Mode != Report || changed.Robots.MaxRedirects != 9 || len(changed.Crawlers) != 1 {
+		t.Error("a key that needs none has been kept")
+	}
+	if again := changed.Restrain(old); len(again) > 0 {
+		t.Errorf("nothing is left to keep: %q", again)
+	}
+}
+
+// The file of defaults says of each key that needs a restart that it does, and of
+// no other.
+func TestRestartIsSaid(t *testing.T) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	section := ""
+	key := regexp.MustCompile(`^( *)([a-z_]+):`)
+	for line := range strings.Lines(string(data)) {
+		m := key.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if m[1] == "" {
+			section = m[2]
+		}
+		if strings.Contains(line, "# [restart] ") {
+			said = append(said, strings.TrimPrefix(strings.Repeat(section+".", len(m[1])/2)+m[2], "."))
+		}
+	}
+	if want := tagged("", reflect.TypeFor[Config]()); !slices.Equal(said, want) {
+		t.Errorf("%s says [restart] of %q, want %q", exampleFile, said, want)
+	}
+}
+
+func tagged(prefix string, section reflect.Type) (names []string) {
+	for f := range section.Fields() {
+		switch name := prefix + f.Tag.Get("yaml"); {
+		case f.Tag.Get("restart") != "":
+			names = append(names, name)
+		case f.Type.Kind() == reflect.Struct && f.IsExported() && strings.HasSuffix(f.Type.PkgPath(), "internal/config"):
+			names = append(names, tagged(name+".", f.Type)...)
+		}
+	}
+	return names
+}
