@@ -73,6 +73,7 @@ type cache struct {
 	store    Store
 	maxBytes int // of a robots.txt
 	log      *slog.Logger
+	down     outages
 
 	mu      sync.RWMutex
 	front   *ristretto.Cache[string, *entry]
@@ -148,6 +149,7 @@ func (c *cache) stored(origin string) *entry {
 func (c *cache) load(origin string) *entry {
 	e := c.stored(origin)
 	if e != nil {
+		c.down.note(origin, &e.Record)
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 		c.keep(origin, e)
@@ -158,6 +160,7 @@ func (c *cache) load(origin string) *entry {
 // put makes an entry the one that is found from now on.
 func (c *cache) put(origin string, e *entry) {
 	cost := e.cost(origin)
+	c.down.note(origin, &e.Record)
 	c.mu.Lock()
 	c.forget(origin)
 	for o := range c.pending { // any will do: the store is failing

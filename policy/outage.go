@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An Outage is an origin whose robots.txt can't be had.
+type Outage struct {
+	Origin   string
+	Tokens   []string // who is answered so, by product token; empty: everybody
+	State    State    // what is obeyed meanwhile: a copy that is Fresh or Stale; Unreachable: none
+	Allow    bool     // without a copy: whether everything is allowed, or nothing
+	Status   int      // 0: no answer
+	Error    string
+	Failures int // in a row
+	Since    time.Time
+	Tried    time.Time // last
+	Next     time.Time // from then on a request tries again
+}
+
+// maxOutages bounds the origins whose outages are remembered: clients may ask
+// for any number of hosts that are down. The last failures are what is looked for.
+const maxOutages = 50
+
+// outages are the origins that have last failed, the newest at the end.
+type outages struct {
+	mu  sync.Mutex
+	all []outage
+}
+
+// An outage is what is needed of a record to judge it by any settings.
+type outage struct {
+	origin string
+	good   *Snapshot // without its body
+	last   *Snapshot // nil: the failures bind single crawlers
+	bound  map[string]*Snapshot
+}
+
+// note takes down what is known of an origin by now.
+func (o *outages) note(origin string, rec *Record) {
+	next, failing := failure(origin, rec)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.IndexFunc(o.all, func(k outage) bool { return k.origin == origin }); i >= 0 {
+		o.all = slices.Delete(o.all, i, i+1)
+	} else if failing && len(o.all) == maxOutages {
+		o.all = slices.Delete(o.all, 0, 1)
+	}
+	if failing {
+		o.all = append(o.all, next)
+	}
+}
+
+// failure returns what of a record may be an outage; the settings say whether it is.
+func failure(origin string, rec *Record) (k outage, failing bool) {
+	k = outage{origin: origin}
+	if rec.Good != nil {
+		good := *rec.Good
+		good.Body = "" // it may be large, and nobody reads it here
+		k.good = &good
+	}
+	if suspect(rec.Last) {
+		k.last = rec.Last
+		return k, true
+	}
+	for token, s := range rec.Bound {
+		if suspect(s) {
+			if k.bound == nil {
+				k.bound = map[string]*Snapshot{}
+			}
+			k.bound[token] = s
+		}
+	}
+	return k, k.bound != nil
+}
+
+// suspect reports whether a snapshot is an outage under the strictest settings.
+func suspect(s *Snapshot) bool { return s != nil && (&Robots{}).class(s) == Unreachable }
+
+// list returns the outages there are now, the last that was tried in front.
+func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
+	o.mu.Lock()
+	known := slices.Clone(o.all)
+	o.mu.Unlock()
+	for _, k := range slices.Backward(known) {
+		s, tokens := k.now(r, now)
+		if s == nil {
+			continue
+		}
+		st := r.standing(&Record{Good: k.good, Last: s}, s, now)
+		all = append(all, Outage{
+			Origin: k.origin, Tokens: tokens, State: st.State, Allow: st.Allow,
+			Status: s.Status, Error: s.Error, Failures: s.Failures, Since: s.Since, Tried: s.Fetched, Next: r.until(s),
+		})
+	}
+	return all
+}
+
+// now returns the failure that stands for an outage, nil if it is over. One that
+// binds a single crawler is over with its time: then the origin's own answer counts.
+func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, tokens []string) {
+	if k.last != nil {
+		if r.class(k.last) != Unreachable {
+			return nil, nil
+		}
+		return k.last, nil
+	}
+	for token, b := range k.bound {
+		if r.class(b) != Unreachable || !r.holds(b, now, now.Add(1)) {
+			continue
+		}
+		tokens = append(tokens, strings.Trim(token, "()"))
+		if s == nil || b.Fetched.After(s.Fetched) {
+			s = b
+		}
+	}
+	slices.Sort(tokens)
+	return s, tokens
+}
