@@ -211,7 +211,7 @@ func newWorld(t *testing.T, o options) *world {
 			Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
 			MaxConnections:    1000,
 		},
-		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM(),
+		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM,
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		Log:    logger,
 		Done: func(x *Exchange) {

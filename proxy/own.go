@@ -42,7 +42,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		}
 	case "/ca.pem":
 		h.Set("Content-Type", "application/x-pem-file")
-		w.Write(p.CA)
+		w.Write(p.CA())
 	case "/proxy.pac":
 		h.Set("Content-Type", "application/x-ns-proxy-autoconfig")
 		fmt.Fprintf(w, "function FindProxyForURL(url, host) { return \"PROXY %s\"; }\n", address)

@@ -28,8 +28,8 @@ type Options struct {
 	Settings Settings // in force until others are, see [Proxy.Use]
 	// Leaf returns the certificate to show for a host name or address.
 	Leaf func(host string) (*tls.Certificate, error)
-	// CA is the certificate that clients must trust, as PEM.
-	CA []byte
+	// CA returns the certificates that clients must trust, as PEM.
+	CA func() []byte
 
 	Remembered *policy.Remembered // tags of pages seen before
 	Limits     Limits

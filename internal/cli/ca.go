@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
@@ -12,12 +15,12 @@ import (
 type CA struct {
 	Configured
 	Bundle bool `help:"Print the system's roots and the CA together."`
-	Renew  bool `help:"Make a new CA first. Clients must then trust the new one, and a running gate be started again."`
+	Renew  bool `help:"Make a new CA first. Clients that are given it trust the old one too, until that ends; a running gate uses it when it is restarted."`
 }
 
 // Help is shown by --help.
 func (*CA) Help() string {
-	return "Example:\n  robotsgate ca > ca.pem\n  curl --cacert ca.pem -x http://127.0.0.1:9309 https://example.com/"
+	return "Example:\n  robotsgate ca > ca.pem\n  curl --cacert ca.pem -x http://127.0.0.1:9309 https://example.com/\n  robotsgate ca --renew --bundle > bundle.pem"
 }
 
 // Run prints it as PEM.
@@ -27,7 +30,7 @@ func (c *CA) Run(s Streams) error {
 		return err
 	}
 	if c.Renew {
-		if err := renew(cfg); err != nil {
+		if err := renew(cfg, s); err != nil {
 			return err
 		}
 	}
@@ -54,14 +57,45 @@ func (c *CA) Run(s Streams) error {
 	return nil
 }
 
-func renew(cfg *config.Config) error {
+// renew makes a new CA, and says who has to do what now.
+func renew(cfg *config.Config, s Streams) error {
 	if cfg.HTTPS.CACert != "" {
-		return fmt.Errorf("--renew: https.ca_cert is your own CA; replace %s and https.ca_key yourself", cfg.HTTPS.CACert)
+		return fmt.Errorf("--renew: https.ca_cert is your own CA: replace %s and https.ca_key by what its issuer gives you, and restart the gate", cfg.HTTPS.CACert)
 	}
 	dir, err := config.DataDir(cfg)
 	if err != nil {
 		return err
 	}
-	_, err = ca.Renew(dir)
-	return err
+	a, err := ca.Renew(dir)
+	if err != nil {
+		return err
+	}
+	files, err := clientFiles(a, dir)
+	if err != nil && !errors.Is(err, ca.ErrNoRoots) {
+		return err
+	}
+	s.note("the new CA in %s holds until %s", files.ca, date(a.Certificate().NotAfter))
+	if old := a.Former(); len(old) > 0 {
+		s.note("the old one stays trusted beside it, there and in %s, until %s", files.bundle, date(old[0].NotAfter))
+		s.note("a gate that is running signs with the old one until it is restarted: give clients the new files first")
+	}
+	return nil
+}
+
+func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// remind logs once a day what the CA needs, until ctx ends.
+func remind(ctx context.Context, a *ca.Authority, log *slog.Logger) {
+	day := time.NewTicker(24 * time.Hour)
+	defer day.Stop()
+	for {
+		select {
+		case <-day.C:
+			for _, w := range a.Warnings() {
+				log.Warn(w)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -44,6 +44,11 @@ func (s Streams) warn(format string, args ...any) {
 	fmt.Fprintf(s.Err, "robotsgate: warning: "+format+"\n", args...)
 }
 
+// note prints what is good to know.
+func (s Streams) note(format string, args ...any) {
+	fmt.Fprintf(s.Err, "robotsgate: "+format+"\n", args...)
+}
+
 // Configured is the option of every command that depends on a configuration.
 type Configured struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file; without one the defaults hold."`

@@ -125,7 +125,7 @@ func (g *gate) wire() (err error) {
 	o := serving(c)
 	o.Settings.Engine, o.Settings.Upstream = g.engine, g.upstream
 	o.Remembered, o.Log = g.remembered, g.log
-	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM()
+	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	o.Done = func(x *proxy.Exchange) {
 		g.metrics.Request(x)
 		g.audit.Write(x)
@@ -156,6 +156,7 @@ func (g *gate) run(ctx context.Context) error {
 	if g.admin != nil {
 		go func() { failed <- g.admin.Serve(g.adminListener) }()
 	}
+	go remind(ctx, g.authority, g.log)
 	g.ready.Store(true)
 	var err error
 	select {
