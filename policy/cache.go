@@ -79,7 +79,8 @@ type cache struct {
 	front   *ristretto.Cache[string, *entry]
 	closed  bool              // ristretto panics when it is used during its Close
 	pending map[string]*entry // fetched, but not yet saved
-	bytes   int64             // what pending holds
+	earlier []unsaved         // that others have taken the place of before
+	bytes   int64             // what both hold
 	most    int64             // of bytes
 
 	wake    chan struct{}
@@ -162,6 +163,7 @@ func (c *cache) put(origin string, e *entry) {
 	cost := e.cost(origin)
 	c.down.note(origin, &e.Record)
 	c.mu.Lock()
+	c.supersede(origin, e)
 	c.forget(origin)
 	for o := range c.pending { // any will do: the store is failing
 		if c.bytes+cost <= c.most {
@@ -226,26 +228,25 @@ func (c *cache) nudge() {
 // was last reported.
 func (c *cache) save(said *time.Time) bool {
 	c.mu.RLock()
-	batch := make(map[string]*entry, len(c.pending))
-	records := make(map[string]Record, len(c.pending))
-	for o, e := range c.pending {
-		batch[o], records[o] = e, e.Record
-	}
+	rounds := c.rounds()
 	c.mu.RUnlock()
-	if len(batch) == 0 {
+	if len(rounds) == 0 {
 		return true
 	}
-	if err := c.store.Save(records); err != nil {
-		if time.Since(*said) >= time.Minute {
-			*said = time.Now()
-			c.log.Error("snapshots can't be saved, they stay in memory; check the space and permissions of data_dir", "error", err, "origins", len(batch))
+	for _, round := range rounds {
+		if err := c.store.Save(recordsOf(round)); err != nil {
+			if time.Since(*said) >= time.Minute {
+				*said = time.Now()
+				c.log.Error("snapshots can't be saved, they stay in memory; check the space and permissions of data_dir", "error", err, "origins", len(round))
+			}
+			return false
 		}
-		return false
+		c.saved(round)
 	}
 	c.front.Wait() // for the Sets of put to be carried out or dropped
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for o, e := range batch {
+	for o, e := range rounds[len(rounds)-1] {
 		if c.pending[o] != e {
 			continue // fetched again meanwhile
 		}

@@ -59,6 +59,11 @@ type Standing struct {
 	Age      time.Duration   // since Snapshot was fetched or confirmed
 	Retry    time.Duration   // Unreachable: until the next fetch
 	From     Layer           // where the evidence was found; empty where nobody asked for it
+
+	// What it follows from, for [Config.Again].
+	At     time.Time // as of when it was judged
+	Answer *Snapshot // what the origin answers the crawler: Snapshot, unless a copy stands in for it
+	Good   *Snapshot // the last that held rules; nil without
 }
 
 // A Layer is a place where an origin's robots.txt may be found, the nearest first.
@@ -154,6 +159,12 @@ func (r *Robots) due(rec *Record, token string, s *Snapshot, now time.Time) bool
 
 // standing judges what current has returned.
 func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
+	st := r.means(rec, s, now)
+	st.At, st.Answer, st.Good = now, s, rec.Good
+	return st
+}
+
+func (r *Robots) means(rec *Record, s *Snapshot, now time.Time) Standing {
 	switch r.class(s) {
 	case Fresh:
 		return Standing{State: Fresh, Snapshot: s, Age: age(s, now)}

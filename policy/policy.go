@@ -70,6 +70,7 @@ type Decision struct {
 	Note     string          // an override's reason
 	Robots   *Standing       // the evidence; nil for ByOverride
 	URL      string          // of robots.txt; empty for ByOverride
+	Asked    time.Time       // as of when the overrides were looked at
 }
 
 // Denied reports whether the request must be refused.
@@ -114,7 +115,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // or that the engine is closed.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.meet(r)
-	d, decided := e.byOverride(r)
+	d, decided := byOverride(e.overrides, r, time.Now())
 	if decided {
 		return d, nil
 	}
@@ -151,10 +152,17 @@ func (e *Engine) meet(r Request) {
 func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	r.Target.Path = "/"
 	d, err := e.Decide(ctx, r)
-	if err == nil && d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
-		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
+	if err == nil {
+		d.forHost()
 	}
 	return d, err
+}
+
+// forHost makes a decision about "/" one about the whole host.
+func (d *Decision) forHost() {
+	if d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
+		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
+	}
 }
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
@@ -165,20 +173,16 @@ func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
 // Known returns what is kept of an origin, without asking it.
 func (e *Engine) Known(origin string) (Record, bool) { return e.robots.known(origin) }
 
-func (e *Engine) byOverride(r Request) (d Decision, decided bool) {
-	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report}
+func byOverride(overrides []Override, r Request, now time.Time) (d Decision, decided bool) {
+	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
 	}
-	if len(e.overrides) == 0 {
-		return d, false
-	}
-	now := time.Now()
-	i := slices.IndexFunc(e.overrides, func(o Override) bool { return o.applies(r.Target, r.Crawler, now) })
+	i := slices.IndexFunc(overrides, func(o Override) bool { return o.applies(r.Target, r.Crawler, now) })
 	if i < 0 {
 		return d, false
 	}
-	d.Allow, d.Reason, d.Note = e.overrides[i].Allow, ByOverride, e.overrides[i].Reason
+	d.Allow, d.Reason, d.Note = overrides[i].Allow, ByOverride, overrides[i].Reason
 	return d, true
 }
 

@@ -1,0 +1,65 @@
+package policy
+
+import (
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// A Past is a request that has been decided about, with what the decision
+// followed from.
+type Past struct {
+	Target  Target
+	Whole   bool     // about the whole host, as [Engine.DecideHost]
+	Crawler *Crawler // of the configuration at that time
+	Tokens  []string // its product tokens then
+
+	Asked  time.Time // as in Decision
+	Judged time.Time // [Standing.At]; zero if robots.txt was not looked at
+	Answer *Snapshot // as in Standing; nil if robots.txt was not looked at
+	Good   *Snapshot // as in Standing, with its Body if Answer does not bind by itself
+}
+
+// Again decides about a past request as an Engine with this configuration has, from
+// the same evidence and as of the same time. It asks nobody. The rules are read from
+// Good.Body; without a body that is known, ok is false where they would decide.
+func (c *Config) Again(p Past) (d Decision, ok bool) {
+	crawler := *p.Crawler
+	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
+	r := Request{Target: p.Target, Crawler: &crawler}
+	if p.Whole {
+		r.Target.Path = "/"
+	}
+	d, decided := byOverride(c.Overrides, r, p.Asked)
+	d.Crawler = p.Crawler
+	if decided {
+		return d, true
+	}
+	if p.Answer == nil {
+		return d, false
+	}
+	st := c.Robots.standing(&Record{Good: p.Good, Last: p.Answer}, p.Answer, p.Judged)
+	if st.State == Fresh || st.State == Stale {
+		if Digest(st.Snapshot.Body) != st.Snapshot.SHA256 {
+			return d, false
+		}
+		st.File = robotstxt.Parse([]byte(st.Snapshot.Body), 0) // it was cut when it was fetched
+	}
+	d.Robots, d.URL = &st, p.Target.Origin()+"/robots.txt"
+	d.judge(r.Target)
+	if p.Whole {
+		d.forHost()
+	}
+	return d, true
+}
+
+// BoundTo names the crawler with these product tokens in [Record.Bound].
+func BoundTo(tokens []string) string { return boundTo(tokens) }
+
+// ForOthers is what an answer is kept under in [Record.Bound] that many crawlers
+// share.
+const ForOthers = others
+
+// Invented reports whether a snapshot is not what an origin has answered, but what
+// the gate says in its place when it can't ask in time.
+func (s *Snapshot) Invented() bool { return s.Others && s.Status == 0 }
