@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 )
 
@@ -27,8 +28,11 @@ type clientConn struct {
 	secure *tls.Conn // nil: in clear
 	first  []byte    // read to look at, and not yet handed on
 
-	crawlers []string // the crowd's: names of those that are counted for it
-	closed   bool     // the crowd's
+	// These are the crowd's.
+	address  netip.Addr // whom it is counted for
+	crawlers []string   // names of those that it is counted for
+	tunnel   bool       // it has become one
+	closed   bool
 }
 
 func (c *clientConn) sniff() {

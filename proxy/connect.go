@@ -74,6 +74,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
 	}
+	p.crowd.dig(clientOf(r))
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
 	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r)}
@@ -169,7 +170,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	defer p.finish(x, r)
 
 	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
-	ask.Crawler = x.settings.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
+	ask.Crawler = x.settings.Engine.Crawlers().Identify(policy.Client{Addr: x.Client, UserAgent: ask.UserAgent})
 	x.Crawler = ask.Crawler.Name
 	if pr := p.admit(r, ask.Crawler); pr != nil {
 		pr.write(x.out, r, x)
@@ -192,6 +193,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 		return
 	}
 	x.out.status = http.StatusOK
+	p.crowd.dig(clientOf(r))
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := relay{idle: p.Limits.IdleTimeout, silence: p.Silence}

@@ -1,20 +1,80 @@
 package proxy
 
 import (
+	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"robotsgate/policy"
 )
 
-// A crowd counts the connections that each crawler has in use. Who a connection
-// belongs to is known only by its requests, and by more than one crawler if
-// their User-Agents differ: it is counted for each until it closes.
+// A crowd counts clients' connections: all, by address, and by crawler. Who a
+// connection belongs to is known only by its requests, and by more than one crawler
+// if their User-Agents differ: it is counted for each until it closes. The requests
+// that an HTTP/2 connection carries at a time are not counted, only bounded.
 type crowd struct {
-	mu    sync.Mutex
-	inUse map[string]int // by name, since a reload makes new crawlers of the same names
+	mu      sync.Mutex
+	total   int
+	tunnels int
+	clients map[netip.Addr]int
+	inUse   map[string]int // by crawler's name, since a reload makes new crawlers of the same names
+	turned  map[limit]*turned
+}
+
+// Connections are how many a proxy's clients have.
+type Connections struct {
+	Open    int
+	Tunnels int // of those: after a CONNECT
+	// TurnedAway counts those for which there was no room, by the limit that they
+	// met with.
+	TurnedAway map[string]int64
+}
+
+// Connections counts them.
+func (p *Proxy) Connections() Connections {
+	c := &p.crowd
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := Connections{Open: c.total, Tunnels: c.tunnels, TurnedAway: map[string]int64{}}
+	for _, l := range []limit{limitTotal, limitClient, limitCrawler} {
+		all.TurnedAway[string(l)] = 0
+		if t := c.turned[l]; t != nil {
+			all.TurnedAway[string(l)] = t.total
+		}
+	}
+	return all
+}
+
+// enter reports whether there is room for a connection, which then has to leave.
+func (c *crowd) enter(conn *clientConn, s *Settings, log *slog.Logger) bool {
+	full := c.count(conn, s)
+	if full != "" {
+		c.turnedAway(full, conn.address.String(), log)
+	}
+	return full == ""
+}
+
+// count counts a connection, or returns the limit that is reached.
+func (c *crowd) count(conn *clientConn, s *Settings) (full limit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client, most := conn.address, s.MaxConnectionsPerClient
+	switch {
+	case most > 0 && c.clients[client] >= most:
+		return limitClient
+	case c.total >= s.MaxConnections:
+		return limitTotal
+	}
+	if c.clients == nil {
+		c.clients = map[netip.Addr]int{}
+	}
+	c.total++
+	c.clients[client]++
+	return ""
 }
 
 // admit reports whether a crawler may use a connection.
@@ -41,16 +101,53 @@ func (c *crowd) admit(conn *clientConn, k *policy.Crawler) bool {
 	return true
 }
 
-// leave takes a connection out of the count, for good.
+// dig counts a connection as a tunnel.
+func (c *crowd) dig(conn *clientConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn != nil && !conn.tunnel && !conn.closed {
+		conn.tunnel = true
+		c.tunnels++
+	}
+}
+
+// leave takes a connection out of the count. It is called once.
 func (c *crowd) leave(conn *clientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.total--
+	drop(c.clients, conn.address)
 	for _, name := range conn.crawlers {
-		if c.inUse[name]--; c.inUse[name] == 0 {
-			delete(c.inUse, name) // it may be configured no more
-		}
+		drop(c.inUse, name) // it may be configured no more
+	}
+	if conn.tunnel {
+		c.tunnels--
 	}
 	conn.crawlers, conn.closed = nil, true
+}
+
+func drop[K comparable](counts map[K]int, k K) {
+	if counts[k]--; counts[k] <= 0 {
+		delete(counts, k)
+	}
+}
+
+// turnedAway counts a client for which there was no room, and says once a minute
+// who they were.
+func (c *crowd) turnedAway(at limit, who string, log *slog.Logger) {
+	c.mu.Lock()
+	if c.turned == nil {
+		c.turned = map[limit]*turned{}
+	}
+	if c.turned[at] == nil {
+		c.turned[at] = &turned{}
+	}
+	names, open := c.turned[at].add(who, time.Now()), c.total
+	c.mu.Unlock() // before the log, which may be slow
+	if len(names) > 0 {
+		log.Warn("clients are turned away: they have as many connections open as a limit allows",
+			"limit", string(at), "clients", strings.Join(names, ", "), "open", open)
+	}
 }
 
 type clientKey struct{}
@@ -70,6 +167,7 @@ func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
 	if p.crowd.admit(clientOf(r), k) {
 		return nil
 	}
+	p.crowd.turnedAway(limitCrawler, k.Name, p.Log)
 	return &problem{
 		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", last: true,
 		detail: "The crawler " + k.Name + " has as many connections open as its max_connections allows.",

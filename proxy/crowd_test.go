@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/netip"
 	"testing"
 
 	"robotsgate/internal/glob"
@@ -61,7 +62,10 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 // ones have open count on.
 func TestMaxConnectionsOutlivesReload(t *testing.T) {
 	var c crowd
-	first := &clientConn{}
+	first := &clientConn{address: netip.MustParseAddr("192.0.2.1")}
+	if !c.enter(first, &Settings{MaxConnections: 10}, quietLog) {
+		t.Fatal("there is no room for the first connection")
+	}
 	if !c.admit(first, &policy.Crawler{Name: "small", MaxConnections: 1}) {
 		t.Fatal("the first connection is not admitted")
 	}

@@ -34,12 +34,15 @@ type Exchange struct {
 	Head       Head   // whether the page's head was read
 	Error      string // what went wrong, if something did
 	Status     int
-	Bytes      int64 // of the response's body, as passed on
-	Tunnel     bool  // inside a CONNECT
+	Bytes      int64  // of the response's body, as passed on
+	Tunnel     bool   // inside a CONNECT
+	Config     string // SHA-256 of the configuration that it was served by
 	Duration   time.Duration
-	Upstream   time.Duration // until the origin's response head
-	Decided    time.Duration // until the decision
-	Config     string        // SHA-256 of the configuration that it was served by
+	// What follows is since Start, and 0 where it did not come to that.
+	Decided  time.Duration // until the decision
+	Sent     time.Duration // until the request went to the origin
+	Upstream time.Duration // until the origin's response head, or its failure
+	Answered time.Duration // until the head of the answer went to the client
 
 	settings *Settings // in force when it came
 	target   policy.Target
@@ -127,6 +130,9 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 	}
 	w.letGo(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes
+	if !w.answered.IsZero() {
+		x.Answered = w.answered.Sub(x.Start)
+	}
 	x.Duration = time.Since(x.Start)
 	p.Done(x)
 	if cause != nil {

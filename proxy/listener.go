@@ -2,13 +2,11 @@ package proxy
 
 import (
 	"crypto/tls"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A gateListener accepts clients: no more of them than the limits say, and in
@@ -21,17 +19,9 @@ type gateListener struct {
 	errors   clientErrors
 	log      *slog.Logger
 
-	mu      sync.Mutex
-	total   int
-	clients map[netip.Addr]int
-	said    time.Time
 	socks   sync.Once
 	turning atomic.Int64 // clients being turned away
 }
-
-// full is what a client reads when there is no room for it.
-const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n" +
-	"Retry-After: 1\r\nConnection: close\r\n\r\nrobotsgate: too many open connections.\r\n"
 
 // Accept waits for the next client that there is room for.
 func (l *gateListener) Accept() (net.Conn, error) {
@@ -40,16 +30,11 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		client := addrOf(conn)
-		if l.enter(client) {
-			c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: l.errors}
-			c.leave = sync.OnceFunc(func() {
-				l.exit(client)
-				l.crowd.leave(c)
-			})
+		c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
+		if l.crowd.enter(c, l.settings.Load(), l.log) {
+			c.leave = sync.OnceFunc(func() { l.crowd.leave(c) })
 			return c, nil
 		}
-		l.report(client)
 		if l.turning.Add(1) > maxTurning {
 			l.turning.Add(-1)
 			conn.Close()
@@ -62,68 +47,24 @@ func (l *gateListener) Accept() (net.Conn, error) {
 	}
 }
 
-// maxTurning bounds the clients that are being told that there is no room.
-const maxTurning = 100
-
-// turnAway answers a client that there is no room for. It waits a moment for the
-// request, since closing a connection with something unread in it takes the answer
-// back (RFC 9112, 9.6), and many clients are puzzled by one that comes unasked.
-func turnAway(conn net.Conn) {
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	buf := make([]byte, 4<<10)
-	if n, _ := conn.Read(buf); n > 0 && buf[0] == recordTypeHandshake {
-		return // it would take words in clear for a broken TLS
-	}
-	if _, err := io.WriteString(conn, full); err != nil {
-		return
-	}
-	_ = closeWrite(conn)
-	for range 16 { // what more of the request comes, within the second
-		if _, err := conn.Read(buf); err != nil {
-			return
-		}
-	}
-}
-
 func addrOf(c net.Conn) netip.Addr {
 	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	return a.Addr().Unmap()
 }
 
-func (l *gateListener) enter(client netip.Addr) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.settings.Load()
-	most := s.MaxConnectionsPerClient
-	if l.total >= s.MaxConnections || most > 0 && l.clients[client] >= most {
-		return false
+// household returns whose connections are counted together with those from an
+// address: all of a /64 in IPv6, from which one client may take any address
+// (RFC 8981). In a network of one's own that would be all there are, so there
+// each counts for itself.
+func household(a netip.Addr) netip.Addr {
+	if !a.Is6() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() {
+		return a
 	}
-	if l.clients == nil {
-		l.clients = map[netip.Addr]int{}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
 	}
-	l.total++
-	l.clients[client]++
-	return true
-}
-
-func (l *gateListener) exit(client netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.total--
-	if l.clients[client]--; l.clients[client] == 0 {
-		delete(l.clients, client)
-	}
-}
-
-func (l *gateListener) report(client netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.said) < time.Minute {
-		return
-	}
-	l.said = time.Now()
-	l.log.Warn("clients are turned away: limits.max_connections or max_connections_per_client is reached", "client", client, "open", l.total)
+	return p.Addr()
 }
 
 func (l *gateListener) reportSocks() {

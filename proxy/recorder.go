@@ -21,6 +21,7 @@ type recorder struct {
 	http1    bool
 	last     bool // the connection ends with this answer; HTTP/1 only
 	wrote    bool
+	answered time.Time // when wrote was set
 	status   int
 	bytes    int64
 }
@@ -41,7 +42,7 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *recorder) WriteHeader(status int) {
 	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		w.wrote, w.status = true, status
+		w.wrote, w.answered, w.status = true, time.Now(), status
 		if w.upload != nil {
 			w.upload.limit.stop() // a client may stop its upload when it is answered, and read
 		}
