@@ -1,0 +1,91 @@
+package config
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const everything = `
+listen: 127.0.0.1:1234
+data_dir: ${DIR}
+mode: report
+crawlers:
+- name: news
+  login: {user: u, password_bcrypt: "$2a$10$abcdefghijklmnopqrstuuGy2LM1fyWS8eXcT2yxQwzC0G0Qjzr3G"}
+  sources: [10.0.0.0/8, 2001:db8::/32]
+  user_agents: ["*news*", "${AGENT}"]
+  product_tokens: [NewsBot]
+  deny_status: 451
+overrides:
+- hosts: ["*.PARTNER.example"]
+  paths: ["/api/$${x}", "*#"]
+  crawlers: [news]
+  action: allow
+  reason: "a: \"b\" \u2028 ${REASON}"
+  expires: 2027-03-01
+robots: {max_age: 90m, max_bytes: 1MiB, after_stale: keep}
+egress: {proxy: "http://me:${PASSWORD}@proxy.lan:3128", ports: [80, 443]}
+log: {level: warn, redact_query: true}
+`
+
+// TestEffective writes every key as it holds, and reads it again.
+func TestEffective(t *testing.T) {
+	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	c := Default()
+	c.source = source{file: "x", lines: map[string]int{}, bad: map[string]bool{}}
+	root, err := parseYAML([]byte(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decoder{source: &c.source, lookup: lookup}
+	d.document(root, c)
+	if err := c.source.sorted(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hidden := range []string{"hunter2", "$2a$"} {
+		if bytes.Contains(text, []byte(hidden)) {
+			t.Errorf("%s is in it:\n%s", hidden, text)
+		}
+	}
+	again, err := Kept(text)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	twice, err := again.Effective()
+	if err != nil || !bytes.Equal(text, twice) {
+		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
+	}
+	// All but secrets and bytes that are no text comes back.
+	c.Crawlers[0].Login.PasswordBcrypt = secret
+	c.Egress.Proxy = again.Egress.Proxy
+	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
+	c.source, again.source = source{}, source{}
+	if !reflect.DeepEqual(c, again) {
+		t.Errorf("got  %+v\nwant %+v", again, c)
+	}
+	if got := again.Egress.Proxy.String(); got != "http://xxxxx@proxy.lan:3128" {
+		t.Errorf("proxy %s", got)
+	}
+	// Every key is there, those with their defaults too.
+	for _, key := range []string{"unknown_clients: \"allow\"", "min_age: \"5m\"", "disk_bytes: \"10GiB\"", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
+		if !bytes.Contains(text, []byte(key)) {
+			t.Errorf("%s is missing in\n%s", key, text)
+		}
+	}
+}
+
+// TestKeptDamaged does not take for a configuration what is none.
+func TestKeptDamaged(t *testing.T) {
+	for _, text := range []string{"nonsense: true\n", "[", "listen: \"${X}\"\n", "robots: {max_age: never}\n"} {
+		if _, err := Kept([]byte(text)); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}
