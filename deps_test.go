@@ -24,9 +24,10 @@ var imports = map[string][]string{
 	"htmlmeta":          {"internal/coding"},
 	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "internal/glob"},
 	"internal/store":    {"policy"},
-	"internal/admin":    {"policy"},
+	"internal/admin":    {"policy", "internal/overview"},
 	"internal/audit":    {"policy", "proxy"},
 	"internal/metrics":  {"policy", "proxy"},
+	"internal/overview": {"policy", "proxy"},
 	"internal/config":   {"internal/glob"},
 	"internal/ca":       {},
 	"internal/glob":     {},
@@ -36,7 +37,7 @@ var imports = map[string][]string{
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/metrics", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
+		"internal/admin", "internal/audit", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
 }
 
 // libraries says which packages may import what is not ours, by the beginning

@@ -1,0 +1,195 @@
+// Package overview keeps in mind what has happened in the last hour, for people
+// to look at. What it remembers is bounded, whatever clients do.
+package overview
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// Minutes is how far back an overview goes.
+const Minutes = 60
+
+// rateOver is how many seconds make up the present.
+const rateOver = 10
+
+// Counts are requests by what was decided about them.
+type Counts struct {
+	Allowed   uint64 `json:"allowed"`
+	Denied    uint64 `json:"denied"`
+	Reported  uint64 `json:"reported"`  // denied, but let through
+	Undecided uint64 `json:"undecided"` // malformed, prohibited, a name that does not resolve
+}
+
+// Sum is how many they are together.
+func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided }
+
+func (c *Counts) add(more Counts) {
+	c.Allowed += more.Allowed
+	c.Denied += more.Denied
+	c.Reported += more.Reported
+	c.Undecided += more.Undecided
+}
+
+// count adds a request with this decision.
+func (c *Counts) count(d *policy.Decision) {
+	switch {
+	case d == nil:
+		c.Undecided++
+	case d.Allow:
+		c.Allowed++
+	case d.Enforced:
+		c.Denied++
+	default:
+		c.Reported++
+	}
+}
+
+// A Minute is what has ended in one.
+type Minute struct {
+	Begin time.Time `json:"begin"`
+	Counts
+}
+
+// A Rule is what has denied: a line of a robots.txt, or an override.
+type Rule struct {
+	Origin string `json:"origin,omitempty"` // empty for an override
+	Line   int    `json:"line,omitempty"`
+	Text   string `json:"text"` // the pattern of a Disallow, or the reason of an override
+}
+
+// State is an overview at one time.
+type State struct {
+	Started time.Time       `json:"started"`
+	Rate    float64         `json:"requests_per_second"` // over the last ten seconds
+	Total   Counts          `json:"total"`               // since Started
+	Hour    Counts          `json:"hour"`
+	Minutes []Minute        `json:"minutes"` // the last is not over yet
+	Hosts   []Tally[string] `json:"denied_hosts"`
+	Rules   []Tally[Rule]   `json:"denying_rules"`
+}
+
+// An Overview counts requests. It is safe for concurrent use.
+type Overview struct {
+	started time.Time
+
+	mu      sync.Mutex
+	total   Counts
+	seconds [rateOver + 1]second // by Unix time, modulo
+	minutes [Minutes]minute
+	hosts   recent[string]
+	rules   recent[Rule]
+}
+
+type second struct {
+	at int64
+	n  uint64
+}
+
+type minute struct {
+	at int64
+	Counts
+}
+
+// New returns an overview that has seen nothing.
+func New() *Overview { return &Overview{started: time.Now()} }
+
+// Request counts one that is over.
+func (o *Overview) Request(x *proxy.Exchange) {
+	end := max(x.Start.Add(x.Duration).Unix(), 0)
+	d := x.Decision
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total.count(d)
+	s := &o.seconds[end%int64(len(o.seconds))]
+	if s.at != end {
+		*s = second{at: end}
+	}
+	s.n++
+	at := end / 60
+	m := &o.minutes[at%Minutes]
+	if m.at != at {
+		*m = minute{at: at}
+	}
+	m.count(d)
+	if d != nil && !d.Allow {
+		o.denied(x, at)
+	}
+}
+
+// denied takes down what was denied and by what. Where robots.txt can't be had, no
+// rule has. The caller holds the lock.
+func (o *Overview) denied(x *proxy.Exchange, at int64) {
+	d := x.Decision
+	o.hosts.add(at, cut(hostOf(x.URL)), strings.Clone, d.Enforced)
+	switch d.Reason {
+	case policy.ByRule:
+		origin := strings.TrimSuffix(d.URL, "/robots.txt")
+		o.rules.add(at, Rule{cut(origin), d.Rule.Line, cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
+	case policy.ByOverride:
+		o.rules.add(at, Rule{Text: cut(d.Note)}, Rule.clone, d.Enforced)
+	}
+}
+
+// clone is for what is kept: the parts of a robots.txt would keep all of it.
+func (r Rule) clone() Rule {
+	return Rule{strings.Clone(r.Origin), r.Line, strings.Clone(r.Text)}
+}
+
+// maxText bounds what is kept of a text, in bytes: a host name has 253 at most.
+const maxText = 256
+
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") // of a character that was cut through
+}
+
+// hostOf returns the host of a canonical URL, with its port.
+func hostOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}
+
+// Top is how many hosts and rules a State has at most.
+const Top = 10
+
+// State returns what there is to say now.
+func (o *Overview) State() State {
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := State{Started: o.started, Total: o.total, Rate: o.rate(now)}
+	this := now.Unix() / 60
+	for at := this - Minutes + 1; at <= this; at++ {
+		m := Minute{Begin: time.Unix(at*60, 0).UTC()}
+		if kept := o.minutes[at%Minutes]; kept.at == at {
+			m.Counts = kept.Counts
+		}
+		s.Hour.add(m.Counts)
+		s.Minutes = append(s.Minutes, m)
+	}
+	s.Hosts = o.hosts.top(this, Top, strings.Compare)
+	s.Rules = o.rules.top(this, Top, Rule.compare)
+	return s
+}
+
+// rate is the requests in each of the last ten seconds, or of those since the start.
+func (o *Overview) rate(now time.Time) float64 {
+	this, n := now.Unix(), uint64(0)
+	for _, s := range o.seconds {
+		if s.at < this && s.at >= this-rateOver {
+			n += s.n
+		}
+	}
+	over := min(max(this-o.started.Unix(), 1), rateOver)
+	return float64(n) / float64(over)
+}

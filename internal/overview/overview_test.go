@@ -1,0 +1,248 @@
+package overview
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/proxy"
+)
+
+// ended is an exchange that ends now.
+func ended(url string, d *policy.Decision) *proxy.Exchange {
+	return &proxy.Exchange{Start: time.Now().Add(-time.Second), Duration: time.Second, URL: url, Decision: d}
+}
+
+var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMatch}
+
+// denied is a denial by a line of the robots.txt of http://a.example.
+func denied(line int, pattern string, enforced bool) *policy.Decision {
+	return &policy.Decision{Enforced: enforced, Reason: policy.ByRule, URL: "http://a.example/robots.txt",
+		Rule: robotstxt.Rule{Line: line, Pattern: pattern}}
+}
+
+func TestCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		begin := time.Now().UTC() // midnight
+		requests := func(n int, d *policy.Decision) {
+			for range n {
+				o.Request(ended("http://a.example/x", d))
+			}
+		}
+		requests(1, nil)
+		requests(2, allowed)
+		requests(3, denied(1, "/x", true))
+		requests(4, denied(1, "/x", false))
+		first := Counts{Allowed: 2, Denied: 3, Reported: 4, Undecided: 1}
+		check := func(when string, want State) {
+			t.Helper()
+			got := o.State()
+			now := time.Now().UTC().Truncate(time.Minute)
+			if len(got.Minutes) != Minutes || !got.Minutes[Minutes-1].Begin.Equal(now) || !got.Minutes[0].Begin.Equal(now.Add(-59*time.Minute)) {
+				t.Errorf("%s: %d minutes from %v", when, len(got.Minutes), got.Minutes[0].Begin)
+			}
+			for i, m := range got.Minutes {
+				if want := map[bool]Counts{true: first}[m.Begin.Equal(begin)]; m.Counts != want {
+					t.Errorf("%s: minute %d has %+v, want %+v", when, i, m.Counts, want)
+				}
+			}
+			if got.Rate != want.Rate || got.Total != want.Total || got.Hour != want.Hour || !got.Started.Equal(begin) {
+				t.Errorf("%s: got %v, %+v, %+v, want %v, %+v, %+v", when, got.Rate, got.Total, got.Hour, want.Rate, want.Total, want.Hour)
+			}
+		}
+		check("in the first second", State{Total: first, Hour: first})
+		time.Sleep(time.Second)
+		check("after it", State{Rate: 10, Total: first, Hour: first})
+		time.Sleep(9 * time.Second)
+		check("after ten", State{Rate: 1, Total: first, Hour: first})
+		time.Sleep(time.Second)
+		check("after eleven", State{Total: first, Hour: first})
+		time.Sleep(begin.Add(time.Hour - time.Nanosecond).Sub(time.Now()))
+		check("just in the hour", State{Total: first, Hour: first})
+		time.Sleep(time.Nanosecond)
+		check("an hour later", State{Total: first})
+		time.Sleep(time.Hour)
+		requests(1, allowed)
+		if got := o.State(); got.Hour != (Counts{Allowed: 1}) || got.Minutes[Minutes-1].Allowed != 1 {
+			t.Errorf("two hours later: got %+v", got.Hour)
+		}
+	})
+}
+
+func TestTop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
+		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt"}
+		long := "/" + strings.Repeat("ä", 200)
+		for n, x := range []*proxy.Exchange{
+			ended("https://d.example/private/", denied(9, long, true)),
+			ended("https://c.example:8443?q", unreachable),
+			ended("http://b.example/", override),
+			ended("http://a.example/x/y", denied(1, "/x", true)),
+			ended("http://a.example/y", denied(2, "/y", false)),
+			ended("http://a.example/z", allowed),
+			ended("", nil),
+		} {
+			for range n + 1 {
+				o.Request(x)
+			}
+		}
+		const hosts = "[{a.example 4 5} {b.example 3 0} {c.example:8443 2 0} {d.example 1 0}]"
+		rules := "[{{http://a.example 2 /y} 0 5} {{http://a.example 1 /x} 4 0} {{ 0 the contract has ended} 3 0} {{http://a.example 9 /" +
+			strings.Repeat("ä", 127) + "} 1 0}]"
+		for _, step := range []struct {
+			after        time.Duration
+			hosts, rules string
+		}{
+			{0, hosts, rules},
+			{59*time.Minute + 59*time.Second, hosts, rules},
+			{time.Second, "[]", "[]"},
+		} {
+			time.Sleep(step.after)
+			s := o.State()
+			if got := fmt.Sprint(s.Hosts); got != step.hosts {
+				t.Errorf("hosts after %v: got %s, want %s", step.after, got, step.hosts)
+			}
+			if got := fmt.Sprint(s.Rules); got != step.rules {
+				t.Errorf("rules after %v: got %s, want %s", step.after, got, step.rules)
+			}
+		}
+	})
+}
+
+// TestFlood denies at thousands of hosts and by thousands of rules that come up once,
+// between which some come up again and again: these are found, nothing is said to
+// have come up more often than it has, and memory does not grow.
+func TestFlood(t *testing.T) {
+	o := New()
+	flood := func(n int) {
+		for i := range n {
+			name := fmt.Sprintf("%d-%d.example", i, rand.Uint64())
+			d := denied(i, "/"+name+strings.Repeat("/x", 20_000), true)
+			d.URL = "http://" + name + strings.Repeat(".x", 1000) + "/robots.txt"
+			o.Request(ended("http://"+name+strings.Repeat(".x", 1000)+"/", d))
+			if i%20 == 0 {
+				o.Request(ended("http://often.example/", denied(7, "/often", true)))
+			}
+		}
+	}
+	flood(500)
+	before := heap()
+	flood(5000)
+	if grown := heap() - before; grown > 1<<20 {
+		t.Errorf("%d bytes more", grown)
+	}
+	s := o.State()
+	if len(s.Hosts) != Top || s.Hosts[0] != (Tally[string]{"often.example", 275, 0}) {
+		t.Errorf("got %d hosts, in front %+v", len(s.Hosts), s.Hosts[0])
+	}
+	if want := (Tally[Rule]{Rule{"http://a.example", 7, "/often"}, 275, 0}); len(s.Rules) != Top || s.Rules[0] != want {
+		t.Errorf("got %d rules, in front %+v", len(s.Rules), s.Rules[0])
+	}
+	for _, h := range s.Hosts[1:] {
+		if h.Denied != 1 || len(h.Of) > maxText {
+			t.Errorf("%d bytes of a host denied %d times: it was asked for once", len(h.Of), h.Denied)
+		}
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestWindow compares a sketch with the truth: what comes up in more than one of
+// capacity requests is in it, and its order is kept.
+func TestWindow(t *testing.T) {
+	const n = 50_000
+	w := window[int]{index: map[int]*item[int]{}}
+	truth := map[int]uint64{}
+	for range n {
+		key := int(rand.ExpFloat64() * 200)
+		truth[key]++
+		w.take(key, func(k int) int { return k }).Denied++
+		for i, at := range w.heap {
+			if at.place != i || i > 0 && w.heap[(i-1)/2].weight > at.weight {
+				t.Fatalf("the heap is out of order at %d", i)
+			}
+		}
+	}
+	if len(w.heap) != capacity || len(w.index) != capacity {
+		t.Errorf("%d items, %d in the index", len(w.heap), len(w.index))
+	}
+	for key, count := range truth {
+		switch i := w.index[key]; {
+		case i == nil && count > n/capacity:
+			t.Errorf("%d came up %d times and is lost", key, count)
+		case i != nil && (i.Denied > count || i.weight < count):
+			t.Errorf("%d came up %d times: got %d, weight %d", key, count, i.Denied, i.weight)
+		}
+	}
+}
+
+// TestAtOnce counts from many goroutines while somebody looks.
+func TestAtOnce(t *testing.T) {
+	o := New()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 1000 {
+				o.Request(ended(fmt.Sprintf("http://%d.example/", i%300), denied(i%200, "/x", i%2 == 0)))
+				if i%100 == 0 {
+					o.State()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := o.State().Total; got != (Counts{Denied: 2000, Reported: 2000}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	many := make([]*proxy.Exchange, 1000)
+	for i := range many {
+		many[i] = ended(fmt.Sprintf("http://%d.example/private/page.html", i), denied(i, "/private/", true))
+	}
+	for _, bench := range []struct {
+		name string
+		of   []*proxy.Exchange
+	}{
+		{"allowed", []*proxy.Exchange{ended("http://a.example/page.html", allowed)}},
+		{"denied", many[:1]},
+		{"denied-hosts=1000", many},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			o := New()
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				o.Request(bench.of[i])
+				if i++; i == len(bench.of) {
+					i = 0
+				}
+			}
+		})
+	}
+	b.Run("allowed-parallel", func(b *testing.B) {
+		o, x := New(), ended("http://a.example/page.html", allowed)
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				o.Request(x)
+			}
+		})
+	})
+}

@@ -1,0 +1,136 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A Tally is how often something was denied. It is never more than there were;
+// where clients ask for more than can be kept apart it may be less.
+type Tally[K comparable] struct {
+	Of       K      `json:"of"`
+	Denied   uint64 `json:"denied"`
+	Reported uint64 `json:"reported,omitempty"`
+}
+
+func (r Rule) compare(other Rule) int {
+	return cmp.Or(strings.Compare(r.Origin, other.Origin), cmp.Compare(r.Line, other.Line), strings.Compare(r.Text, other.Text))
+}
+
+const (
+	windows = 6  // that an hour is counted in, so that what is over goes away
+	span    = 10 // minutes of a window
+	// capacity is how many are kept apart in a window. Whatever comes up in more
+	// than one of so many requests is among them.
+	capacity = 128
+)
+
+// recent finds what comes up most in the last hour.
+type recent[K comparable] struct{ windows [windows]window[K] }
+
+// add counts a denial in a minute. Own makes a copy of a key, which may be part of
+// something larger.
+func (r *recent[K]) add(minute int64, key K, own func(K) K, enforced bool) {
+	at := minute / span
+	w := &r.windows[at%windows]
+	if w.at != at || w.index == nil {
+		*w = window[K]{at: at, index: make(map[K]*item[K], capacity)}
+	}
+	i := w.take(key, own)
+	if enforced {
+		i.Denied++
+	} else {
+		i.Reported++
+	}
+}
+
+// top returns the n that come up most, in order.
+func (r *recent[K]) top(minute int64, n int, compare func(a, b K) int) []Tally[K] {
+	sums := map[K]Tally[K]{}
+	for _, w := range r.windows {
+		if w.at <= minute/span-windows || w.at > minute/span {
+			continue
+		}
+		for _, i := range w.heap {
+			sum := sums[i.Of]
+			sums[i.Of] = Tally[K]{i.Of, sum.Denied + i.Denied, sum.Reported + i.Reported}
+		}
+	}
+	all := make([]Tally[K], 0, len(sums))
+	for _, t := range sums {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b Tally[K]) int {
+		return cmp.Or(cmp.Compare(b.Denied+b.Reported, a.Denied+a.Reported), compare(a.Of, b.Of))
+	})
+	return all[:min(n, len(all))]
+}
+
+// A window is a sketch by the Space-Saving algorithm (Metwally et al., 2005): what is
+// new takes the place of what has come up least, and inherits its weight, so that it
+// has to come up as often to stay. Only the weight is an estimate.
+type window[K comparable] struct {
+	at    int64 // the minute it begins with, by span
+	index map[K]*item[K]
+	heap  []*item[K] // the least weight in front
+}
+
+type item[K comparable] struct {
+	Tally[K]
+	weight uint64
+	place  int // in the heap
+}
+
+// take returns the item of a key, with its weight one more.
+func (w *window[K]) take(key K, own func(K) K) *item[K] {
+	i := w.index[key]
+	switch {
+	case i != nil:
+	case len(w.heap) < capacity:
+		i = &item[K]{Tally: Tally[K]{Of: own(key)}, place: len(w.heap)}
+		w.heap = append(w.heap, i)
+		w.index[i.Of] = i
+		w.rise(i) // nothing weighs less
+	default:
+		i = w.heap[0]
+		delete(w.index, i.Of)
+		i.Tally = Tally[K]{Of: own(key)}
+		w.index[i.Of] = i
+	}
+	i.weight++
+	w.sink(i)
+	return i
+}
+
+func (w *window[K]) rise(i *item[K]) {
+	for i.place > 0 {
+		above := w.heap[(i.place-1)/2]
+		if above.weight <= i.weight {
+			return
+		}
+		w.swap(i, above)
+	}
+}
+
+func (w *window[K]) sink(i *item[K]) {
+	for {
+		below := 2*i.place + 1
+		if below >= len(w.heap) {
+			return
+		}
+		least := w.heap[below]
+		if below+1 < len(w.heap) && w.heap[below+1].weight < least.weight {
+			least = w.heap[below+1]
+		}
+		if i.weight <= least.weight {
+			return
+		}
+		w.swap(i, least)
+	}
+}
+
+func (w *window[K]) swap(a, b *item[K]) {
+	a.place, b.place = b.place, a.place
+	w.heap[a.place], w.heap[b.place] = a, b
+}
