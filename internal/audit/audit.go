@@ -70,6 +70,7 @@ type Log struct {
 
 	failed int // records lost since then
 
+	lost   atomic.Int64 // records, since the start
 	jammed atomic.Int64 // when it was last said that the queue is full, in Unix seconds
 }
 
@@ -127,6 +128,7 @@ func (l *Log) Write(x *proxy.Exchange) {
 		return
 	}
 	if lost := l.queue.add(line.Bytes()); lost > 0 {
+		l.lost.Add(1)
 		if now, last := time.Now().Unix(), l.jammed.Load(); now-last >= 60 && l.jammed.CompareAndSwap(last, now) {
 			l.log.Error(tooSlow, "lost", lost)
 		}
@@ -149,7 +151,9 @@ func (l *Log) write(lines []byte, lost int) {
 		lines = lines[n:]
 	}
 	if err != nil {
-		l.failed += bytes.Count(lines, []byte{'\n'})
+		n := bytes.Count(lines, []byte{'\n'})
+		l.failed += n
+		l.lost.Add(int64(n))
 	}
 	if lost > 0 {
 		l.log.Error(tooSlow, "lost", lost)
@@ -159,6 +163,14 @@ func (l *Log) write(lines []byte, lost int) {
 		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err, "lost", l.failed)
 		l.failed = 0
 	}
+}
+
+// Lost returns how many records have been lost since the start.
+func (l *Log) Lost() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.lost.Load()
 }
 
 // Close writes what is left, and closes the file.

@@ -230,6 +230,9 @@ func TestJam(t *testing.T) {
 		if n := bytes.Count(out.got.Bytes(), []byte("\n")); n != 16 || !strings.Contains(said.String(), "lost=24") {
 			t.Errorf("%d records were written: %s", n, said.String())
 		}
+		if got := l.Lost(); got != 24 {
+			t.Errorf("%d are counted as lost, want 24", got)
+		}
 	})
 }
 
@@ -273,8 +276,8 @@ func TestTornLine(t *testing.T) {
 		if len(lines) != 2 || json.Unmarshal([]byte(lines[1]), &r) != nil || r.ID != "second" {
 			t.Errorf("got %q", lines)
 		}
-		if !strings.Contains(said.String(), "lost=1") {
-			t.Errorf("said: %s", said.String())
+		if !strings.Contains(said.String(), "lost=1") || l.Lost() != 1 {
+			t.Errorf("%d are counted as lost; said: %s", l.Lost(), said.String())
 		}
 	})
 }

@@ -17,12 +17,22 @@ import (
 // leafLife and skew together stay below the 200 days that browsers accept.
 const leafLife = 180 * 24 * time.Hour
 
-func (p *pair) leaf(host string) (*tls.Certificate, error) {
+func (p *pair) leaf(host string, told func(signed time.Duration)) (*tls.Certificate, error) {
 	name, err := leafName(host)
 	if err != nil {
 		return nil, err
 	}
-	return p.leaves.get(name, time.Now(), p.sign)
+	begun := time.Now()
+	var signed time.Duration
+	cert, err := p.leaves.get(name, begun, func(name string, now time.Time) (*tls.Certificate, error) {
+		cert, err := p.sign(name, now)
+		signed = time.Since(begun)
+		return cert, err
+	})
+	if err == nil && told != nil {
+		told(signed)
+	}
+	return cert, err
 }
 
 // leafName returns the form under which host is kept and signed.

@@ -246,3 +246,22 @@ func BenchmarkLeafKey(b *testing.B) {
 		}
 	}
 }
+
+// OnLeaf hears of each leaf that was handed out, and which of them were signed.
+func TestOnLeaf(t *testing.T) {
+	a := open(t, t.TempDir())
+	var signed, there int
+	a.OnLeaf = func(took time.Duration) {
+		if took > 0 {
+			signed++
+		} else {
+			there++
+		}
+	}
+	for _, host := range []string{"a.example", "a.example", "b.example", "A.example", "not a name"} {
+		_, _ = a.Leaf(host)
+	}
+	if signed != 2 || there != 2 {
+		t.Errorf("%d were signed and %d were there, want 2 and 2", signed, there)
+	}
+}
