@@ -30,26 +30,35 @@ type Answer struct {
 // History returns what an origin has answered, the oldest first.
 func (d *Disk) History(origin string) (all []Answer, err error) {
 	err = d.view(func(tx *bbolt.Tx) error {
-		for key, sealed := range ofOrigin(tx.Bucket(historyBucket), append([]byte(origin), 0)) {
-			a, err := openAnswer(key, sealed)
-			if err != nil {
-				return err
-			}
+		all, err = historyOf(tx, origin)
+		return err
+	})
+	return all, err
+}
+
+func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
+	history, records := tx.Bucket(historyBucket), tx.Bucket(recordsBucket)
+	if history == nil || records == nil {
+		return nil, nil // it has just been begun
+	}
+	for key, sealed := range ofOrigin(history, append([]byte(origin), 0)) {
+		a, err := openAnswer(key, sealed)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	if sealed := records.Get([]byte(origin)); sealed != nil {
+		r, err := openRow([]byte(origin), sealed)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range r.answers() {
 			all = append(all, a)
 		}
-		if sealed := tx.Bucket(recordsBucket).Get([]byte(origin)); sealed != nil {
-			r, err := openRow([]byte(origin), sealed)
-			if err != nil {
-				return err
-			}
-			for _, a := range r.answers() {
-				all = append(all, a)
-			}
-		}
-		return nil
-	})
+	}
 	slices.SortStableFunc(all, func(a, b Answer) int { return a.From.Compare(b.From) })
-	return all, err
+	return all, nil
 }
 
 // historyKey sorts an origin's answers by when they began. The last byte is
