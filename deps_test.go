@@ -54,6 +54,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/client_golang": {"internal/metrics"},
 	"github.com/rogpeppe/go-internal":     {"internal/gatetest"},
 	"go.etcd.io/bbolt":                    {"internal/store"},
+	"golang.org/x/crypto/bcrypt":          {"proxy"},
 	"golang.org/x/net/html":               {"htmlmeta"},
 	"golang.org/x/net/http/httpguts":      {"proxy"},
 	"golang.org/x/net/idna":               {"policy", "internal/glob"},

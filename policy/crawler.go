@@ -21,6 +21,7 @@ const (
 // key given holds, by one of its values.
 type Crawler struct {
 	Name       string
+	Login      *Login         // that it has to prove; nil: none
 	Sources    []netip.Prefix // addresses it connects from; empty: any
 	UserAgents []glob.Glob    // of its User-Agent header; empty: any
 	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
@@ -30,29 +31,64 @@ type Crawler struct {
 	MaxConnections int // to the gate, at a time; 0: no limit
 }
 
+// A Login is what a crawler proves that it is itself by.
+type Login struct {
+	User string
+	Hash []byte // of the password, by bcrypt
+}
+
+// A Client is what is known of who sends a request.
+type Client struct {
+	Addr      netip.Addr
+	UserAgent string
+	// AnyAgent says that UserAgent is not known yet: it may turn out to be any.
+	AnyAgent bool
+	// Proves reports whether the client has proved a login. It is asked only where
+	// everything else holds; nil: it proves none.
+	Proves func(*Login) bool
+}
+
 // Crawlers are all that are configured, in order. The last resort, for clients
 // that match none, is Default.
 type Crawlers struct {
-	Known   []*Crawler
-	Default *Crawler
+	Known         []*Crawler
+	Default       *Crawler
+	RefuseUnknown bool // those for whom there is only Default
 }
 
-// Identify returns the first crawler that matches a client's address and
-// User-Agent.
-func (c Crawlers) Identify(client netip.Addr, userAgent string) *Crawler {
+// Identify returns the first crawler that matches a client, Default if none does.
+func (c Crawlers) Identify(client Client) *Crawler {
+	client.Addr = client.Addr.Unmap()
 	for _, k := range c.Known {
-		if k.matches(client.Unmap(), userAgent) {
+		if k.mayBe(client) && (k.Login == nil || client.Proves != nil && client.Proves(k.Login)) {
 			return k
 		}
 	}
 	return c.Default
 }
 
-func (c *Crawler) matches(client netip.Addr, userAgent string) bool {
-	if len(c.Sources) > 0 && !slices.ContainsFunc(c.Sources, func(p netip.Prefix) bool { return p.Contains(client) }) {
+// Invites reports whether a client that matches no crawler could do so by a login.
+func (c Crawlers) Invites(client Client) bool {
+	client.Addr = client.Addr.Unmap()
+	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login != nil && k.mayBe(client) })
+}
+
+// Named returns the crawler of a name, nil if there is none.
+func (c Crawlers) Named(name string) *Crawler {
+	for _, k := range append(slices.Clone(c.Known), c.Default) {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// mayBe reports whether all but the login holds.
+func (c *Crawler) mayBe(client Client) bool {
+	if len(c.Sources) > 0 && !slices.ContainsFunc(c.Sources, func(p netip.Prefix) bool { return p.Contains(client.Addr) }) {
 		return false
 	}
-	return len(c.UserAgents) == 0 || slices.ContainsFunc(c.UserAgents, func(g glob.Glob) bool { return g.Match(userAgent) })
+	return len(c.UserAgents) == 0 || client.AnyAgent || slices.ContainsFunc(c.UserAgents, func(g glob.Glob) bool { return g.Match(client.UserAgent) })
 }
 
 // Obeys returns the product tokens that the crawler answers to when it sends

@@ -175,7 +175,7 @@ func TestIdentify(t *testing.T) {
 		if test.client != "" {
 			client = netip.MustParseAddr(test.client)
 		}
-		if got := crawlers.Identify(client, test.userAgent).Name; got != test.want {
+		if got := crawlers.Identify(Client{Addr: client, UserAgent: test.userAgent}).Name; got != test.want {
 			t.Errorf("%s, %q: got %s, want %s", test.client, test.userAgent, got, test.want)
 		}
 	}

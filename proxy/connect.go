@@ -18,6 +18,7 @@ type tunnel struct {
 	net.Conn
 	authority string      // canonical host and port, the port always given
 	client    *clientConn // the connection underneath
+	login     *login      // that CONNECT came with; nil: none
 }
 
 type tunnelKey struct{}
@@ -69,6 +70,10 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.passThrough(w, r, target)
 		return
 	}
+	if pr := p.strangerAt(r); pr != nil {
+		p.serve(w, r, target, pr)
+		return
+	}
 	conn, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
@@ -77,7 +82,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	p.crowd.dig(clientOf(r))
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
-	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r)}
+	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r), login: loginOf(r)}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	first := make([]byte, 1)
@@ -169,13 +174,17 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target polic
 	x.out = p.newRecorder(w, r)
 	defer p.finish(x, r)
 
-	ask := policy.Request{Target: target, UserAgent: r.Header.Get("User-Agent")}
-	ask.Crawler = x.settings.Engine.Crawlers().Identify(policy.Client{Addr: x.Client, UserAgent: ask.UserAgent})
-	x.Crawler = ask.Crawler.Name
-	if pr := p.admit(r, ask.Crawler); pr != nil {
+	crawler, pr := p.identify(x.settings, r, x.Client, false)
+	if pr != nil {
 		pr.write(x.out, r, x)
 		return
 	}
+	x.Crawler = crawler.Name
+	if pr := p.admit(r, crawler); pr != nil {
+		pr.write(x.out, r, x)
+		return
+	}
+	ask := policy.Request{Target: target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
 	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.DecideHost); pr != nil {
 		pr.write(x.out, r, x)
 		return

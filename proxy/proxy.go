@@ -62,6 +62,8 @@ type Proxy struct {
 	silent   openConns    // tunnels whose client has said nothing yet
 	crowd    crowd        // who has how many connections
 	errors   clientErrors // what is wrong with clients' connections
+	verifier *verifier    // of logins
+	wrong    wrongLogins
 }
 
 // New returns a proxy. This function is the whole pipeline: every request,
@@ -73,7 +75,7 @@ func New(o Options) *Proxy {
 		o.Done = func(*Exchange) {}
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}, verifier: newVerifier()}
 	p.Use(o.Settings)
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,

@@ -147,6 +147,9 @@ func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 	if p.status == http.StatusMethodNotAllowed {
 		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")
 	}
+	if p.status == http.StatusProxyAuthRequired {
+		h.Set("Proxy-Authenticate", `Basic realm="robotsgate", charset="UTF-8"`) // RFC 7617, 2.1
+	}
 	if p.fault != "" {
 		status(h, p.fault, p.cause)
 	}

@@ -115,12 +115,15 @@ func malformed(r *http.Request) error {
 // onRequest decides about a request. It returns the response where the gate
 // itself answers, nil where the request may be sent.
 func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
-	ask := policy.Request{Target: x.target, UserAgent: r.Header.Get("User-Agent")}
-	ask.Crawler = x.settings.Engine.Crawlers().Identify(x.Client, ask.UserAgent)
-	x.Crawler = ask.Crawler.Name
-	if pr := p.admit(r, ask.Crawler); pr != nil {
+	crawler, pr := p.identify(x.settings, r, x.Client, false)
+	if pr != nil {
 		return pr.response(r, x)
 	}
+	x.Crawler = crawler.Name
+	if pr := p.admit(r, crawler); pr != nil {
+		return pr.response(r, x)
+	}
+	ask := policy.Request{Target: x.target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
 	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.Decide); pr != nil {
 		return pr.response(r, x)
 	}

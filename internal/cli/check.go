@@ -115,7 +115,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	crawler := engine.Crawlers().Identify(netip.Addr{}, c.Agent)
+	crawler := engine.Crawlers().Identify(policy.Client{UserAgent: c.Agent})
 	if len(tokens) > 0 {
 		as := *crawler
 		as.Tokens = tokens

@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"robotsgate/internal/glob"
+)
+
+// A login is one more kind of key: it must hold beside the others, and is asked for
+// only where they do.
+func TestIdentifyByLogin(t *testing.T) {
+	login := func(user, hash string) *Login { return &Login{User: user, Hash: []byte(hash)} }
+	inside := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	crawlers := Crawlers{
+		Known: []*Crawler{
+			{Name: "inside", Login: login("news", "1"), Sources: inside},
+			{Name: "bot", Login: login("news", "1"), UserAgents: []glob.Glob{glob.Text("bot*")}},
+			{Name: "other password", Login: login("news", "2")},
+			{Name: "agent only", UserAgents: []glob.Glob{glob.Text("open*")}},
+			{Name: "shadowed", Login: login("news", "2")},
+		},
+		Default: &Crawler{Name: "default"},
+	}
+	for _, c := range []struct {
+		addr, agent string
+		anyAgent    bool
+		proves      string // the hash that its password has
+		want        string
+		asked       string // hashes that had to be compared
+	}{
+		{"10.1.1.1", "bot/1", false, "1", "inside", "1"},
+		{"::ffff:10.1.1.1", "bot/1", false, "1", "inside", "1"},
+		{"192.0.2.1", "bot/1", false, "1", "bot", "1"},
+		{"192.0.2.1", "curl", false, "1", "default", "22"},
+		{"192.0.2.1", "curl", false, "2", "other password", "2"},
+		{"10.1.1.1", "bot/1", false, "2", "other password", "112"},
+		{"192.0.2.1", "open/1", false, "3", "agent only", "2"},
+		{"192.0.2.1", "", true, "1", "bot", "1"},
+		{"192.0.2.1", "", true, "3", "agent only", "12"},
+	} {
+		asked := ""
+		got := crawlers.Identify(Client{Addr: netip.MustParseAddr(c.addr), UserAgent: c.agent, AnyAgent: c.anyAgent, Proves: func(l *Login) bool {
+			asked += string(l.Hash)
+			return string(l.Hash) == c.proves
+		}})
+		if got.Name != c.want || asked != c.asked {
+			t.Errorf("%+v: got %s by asking %q", c, got.Name, asked)
+		}
+	}
+	if got := crawlers.Identify(Client{Addr: netip.MustParseAddr("10.1.1.1"), UserAgent: "bot/1"}); got.Name != "default" {
+		t.Errorf("without a login: got %s", got.Name)
+	}
+}
+
+func TestInvites(t *testing.T) {
+	crawlers := Crawlers{
+		Known: []*Crawler{
+			{Name: "a", Login: &Login{}, Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserAgents: []glob.Glob{glob.Text("bot*")}},
+			{Name: "b", UserAgents: []glob.Glob{glob.Text("open*")}},
+		},
+		Default: &Crawler{Name: "default"},
+	}
+	for _, c := range []struct {
+		addr, agent string
+		anyAgent    bool
+		want        bool
+	}{
+		{"10.1.1.1", "bot/1", false, true},
+		{"::ffff:10.1.1.1", "bot/1", false, true},
+		{"10.1.1.1", "curl", false, false},
+		{"10.1.1.1", "", true, true},
+		{"192.0.2.1", "bot/1", false, false},
+		{"192.0.2.1", "open/1", true, false},
+	} {
+		if got := crawlers.Invites(Client{Addr: netip.MustParseAddr(c.addr), UserAgent: c.agent, AnyAgent: c.anyAgent}); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	crawlers := Crawlers{Known: []*Crawler{{Name: "a"}, {Name: "b"}}, Default: &Crawler{Name: "default"}}
+	var got []string
+	for _, name := range []string{"a", "b", "default", "c"} {
+		if k := crawlers.Named(name); k != nil {
+			got = append(got, k.Name)
+		}
+	}
+	if want := []string{"a", "b", "default"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
