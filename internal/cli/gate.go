@@ -25,8 +25,10 @@ import (
 
 // A gate is everything that runs: this file is where it is put together.
 type gate struct {
-	config     *config.Config
+	config     *config.Config // in force
+	reloads    reloads
 	log        *slog.Logger
+	level      *slog.LevelVar // of log
 	authority  *ca.Authority
 	clients    trust // the files by which clients trust the CA
 	store      policy.Store
@@ -35,6 +37,7 @@ type gate struct {
 	upstream   *proxy.Upstream
 	proxy      *proxy.Proxy
 	admin      *http.Server // nil if it is turned off
+	pages      handler      // that admin serves
 	metrics    *metrics.Metrics
 	audit      *audit.Log
 
@@ -45,8 +48,11 @@ type gate struct {
 
 // newGate builds a gate and opens its ports, so that all that can be wrong is
 // known before anything is served.
-func newGate(c *config.Config, out io.Writer, log *slog.Logger) (*gate, error) {
-	g := &gate{config: c, log: log, metrics: metrics.New()}
+func newGate(c *config.Config, out io.Writer, errs io.Writer) (*gate, error) {
+	g := &gate{config: c, metrics: metrics.New(), level: new(slog.LevelVar)}
+	g.level.Set(c.Log.Level)
+	g.log = logger(c.Log.Format, g.level, errs)
+	adopt(g.log)
 	if err := g.build(out); err != nil {
 		g.close()
 		return nil, err
@@ -116,14 +122,14 @@ func (g *gate) wire() (err error) {
 	if g.upstream, err = newUpstream(c, g.addresses); err != nil {
 		return err
 	}
-	if g.engine, err = policy.New(engineConfig(c, g.upstream, g.store, g.log, g.metrics.Fetch)); err != nil {
+	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
 	if g.remembered, err = policy.NewRemembered(int64(c.Tags.CacheBytes)); err != nil {
 		return err
 	}
 	o := serving(c)
-	o.Settings.Engine, o.Settings.Upstream = g.engine, g.upstream
+	o.Settings = g.settings()
 	o.Remembered, o.Log = g.remembered, g.log
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	o.Done = func(x *proxy.Exchange) {
@@ -132,11 +138,22 @@ func (g *gate) wire() (err error) {
 	}
 	g.proxy = proxy.New(o)
 	if g.adminListener != nil {
-		a := administration(c.Admin)
-		a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
-		g.admin = adminServer(admin.New(a), g.log)
+		g.administer()
+		g.admin = adminServer(&g.pages, g.log)
 	}
 	return nil
+}
+
+func (g *gate) engineConfig() policy.Config {
+	return engineConfig(g.config, g.upstream, g.store, g.log, g.metrics.Fetch)
+}
+
+// administer makes the pages of the admin listener.
+func (g *gate) administer() {
+	a := administration(g.config.Admin)
+	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
+	h := admin.New(a)
+	g.pages.Store(&h)
 }
 
 func adminServer(h http.Handler, log *slog.Logger) *http.Server {
@@ -158,11 +175,7 @@ func (g *gate) run(ctx context.Context) error {
 	}
 	go remind(ctx, g.authority, g.log)
 	g.ready.Store(true)
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
-	}
+	err := g.wait(ctx, failed)
 	g.ready.Store(false)
 	if err == nil && g.config.Limits.ShutdownDelay > 0 {
 		g.log.Info("not ready any more; still accepting for a while", "delay", g.config.Limits.ShutdownDelay)
@@ -175,6 +188,22 @@ func (g *gate) run(ctx context.Context) error {
 	}
 	g.close()
 	return err
+}
+
+// wait returns when ctx ends, or with the error of a listener. Meanwhile the
+// configuration may change.
+func (g *gate) wait(ctx context.Context, failed <-chan error) error {
+	for {
+		select {
+		case why := <-g.reloads.changed:
+			g.log.Debug("the configuration is read again", "why", why)
+			g.reload(g.reloads.load)
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		}
+	}
 }
 
 // close frees what newGate has opened, as far as it came.

@@ -50,9 +50,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 		s.warn("%s", w)
 	}
 	t := tally{hosts: map[string]struct{}{}}
-	log := logger(c.Log, s.Err)
-	adopt(log)
-	g, err := newGate(c, s.Err, log)
+	g, err := newGate(c, s.Err, s.Err)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -24,14 +22,10 @@ func (*Serve) Help() string {
 
 // Run serves. SIGTERM and SIGINT end it in good order, a second one at once.
 func (s *Serve) Run(ctx Context, io Streams) error {
+	changed := watch(ctx, s.Config) // from before it is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
-	}
-	if s.Listen != "" {
-		if err := c.SetListen(s.Listen); err != nil {
-			return fmt.Errorf("--listen: %w", err)
-		}
 	}
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
@@ -40,13 +34,11 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	log := logger(c.Log, io.Err)
-	adopt(log)
-	ignoreHangup(ctx, log)
-	g, err := newGate(c, io.Out, log)
+	g, err := newGate(c, io.Out, io.Err)
 	if err != nil {
 		return err
 	}
+	g.reloads = reloads{s.load, changed}
 	banner := io.Out
 	if c.Log.Audit == "-" {
 		banner = io.Err                // stdout is for records then
@@ -66,20 +58,14 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	return g.run(ctx)
 }
 
-// ignoreHangup answers SIGHUP, by which daemons are told to reload, with words
-// instead of the process's end.
-func ignoreHangup(ctx context.Context, log *slog.Logger) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	go func() {
-		defer signal.Stop(hangup)
-		for {
-			select {
-			case <-hangup:
-				log.Warn("this version can't reload its configuration; restart it to apply changes")
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+// load reads the configuration, with what the command line says beside it.
+func (s *Serve) load() (*config.Config, error) {
+	c, err := s.Configured.load()
+	if err != nil || s.Listen == "" {
+		return c, err
+	}
+	if err := c.SetListen(s.Listen); err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return c, nil
 }

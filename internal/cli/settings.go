@@ -186,9 +186,9 @@ func adopt(log *slog.Logger) {
 }
 
 // logger writes for people or, as JSON, for programs.
-func logger(c config.Log, w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: c.Level}
-	if c.Format == "json" {
+func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))

@@ -13,15 +13,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxFileBytes bounds what is read: far more than any list of crawlers needs,
+// MaxFileBytes bounds what is read: far more than any list of crawlers needs,
 // and little enough that a log given by mistake is refused at once.
-const maxFileBytes = 4 << 20
+const MaxFileBytes = 4 << 20
 
 // Load reads and checks the configuration at path, with the variables of the
 // process's environment. If the file has mistakes the error is of type
 // [Errors] and holds all of them.
 func Load(path string) (*Config, error) {
-	data, err := readFile(path, maxFileBytes)
+	data, err := readFile(path, MaxFileBytes)
 	if err != nil {
 		return nil, Errors{{File: path, Text: err.Error()}}
 	}

@@ -125,7 +125,7 @@ func TestRelativePaths(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
-	if err := os.WriteFile(big, make([]byte, maxFileBytes+1), 0o600); err != nil {
+	if err := os.WriteFile(big, make([]byte, MaxFileBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{

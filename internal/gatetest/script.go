@@ -28,6 +28,7 @@ import (
 //	                     $NAME_ADMIN. What it prints is in NAME.out and NAME.err.
 //	terminate NAME       end it as service managers do; it must end well
 //	signal NAME          tell it so, and go on; ended NAME waits for its good end
+//	hangup NAME          send it SIGHUP
 //	kill9 NAME           end it as a power cut does
 //	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
 //	                     none); print status, headers and body. TLS is trusted if the CA in
@@ -54,6 +55,7 @@ func Params(dir string) testscript.Params {
 			"terminate": cmdTerminate,
 			"signal":    cmdSignal,
 			"ended":     cmdEnded,
+			"hangup":    cmdHangup,
 			"kill9":     cmdKill9,
 			"get":       cmdGet,
 			"flood":     cmdFlood,
@@ -143,6 +145,11 @@ func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
 	if err := gateOf(ts, args[0]).Ended(); err != nil {
 		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
 	}
+}
+
+func cmdHangup(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "hangup NAME")
+	ts.Check(gateOf(ts, args[0]).Signal(syscall.SIGHUP))
 }
 
 func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+
+	"robotsgate/internal/config"
+	"robotsgate/proxy"
+)
+
+// Reloads say when a running gate is to read its configuration again, and how.
+type reloads struct {
+	load    func() (*config.Config, error)
+	changed <-chan string // says why it is to be looked at; nil: never
+}
+
+// reload goes over to the configuration as it is now, as far as that needs no
+// restart. One with mistakes changes nothing. Only [gate.run] calls it.
+func (g *gate) reload(load func() (*config.Config, error)) {
+	next, err := load()
+	if err == nil {
+		var kept []string
+		if kept, err = g.change(next); len(kept) > 0 {
+			g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
+		}
+	}
+	if err != nil {
+		g.refuse(err)
+		return
+	}
+	for _, w := range next.Warnings() {
+		g.log.Warn("configuration", "warning", w.String())
+	}
+	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
+}
+
+// refuse says why the configuration in force stays.
+func (g *gate) refuse(err error) {
+	const stays = "the changed configuration can't be used, the one before stays in force"
+	mistakes, ok := errors.AsType[config.Errors](err)
+	if !ok {
+		g.log.Error(stays, "error", err)
+	}
+	for _, m := range mistakes {
+		g.log.Error(stays, "mistake", m.String())
+	}
+}
+
+// change puts a configuration in force. It returns the keys that keep their values.
+func (g *gate) change(next *config.Config) (kept []string, err error) {
+	old, upstream := g.config, g.upstream
+	kept = next.Restrain(old)
+	// Connections that lead out the same way are worth keeping. What ca_file holds may
+	// have changed under its name.
+	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
+		if upstream, err = newUpstream(next, g.addresses); err != nil {
+			return nil, err
+		}
+	}
+	before := g.upstream
+	g.config, g.upstream = next, upstream
+	g.level.Set(next.Log.Level)
+	g.engine = g.engine.With(g.engineConfig())
+	g.proxy.Use(g.settings())
+	g.administer()
+	if upstream != before {
+		before.Close() // what is in flight there goes on
+	}
+	return kept, nil
+}
+
+// settings are those of the proxy that the configuration in force makes.
+func (g *gate) settings() proxy.Settings {
+	s := serving(g.config).Settings
+	s.Engine, s.Upstream = g.engine, g.upstream
+	return s
+}
+
+// A handler can be replaced while it serves.
+type handler struct{ atomic.Pointer[http.Handler] }
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*h.Load()).ServeHTTP(w, r) }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"robotsgate/internal/gatetest"
+)
+
+// Under load the configuration is changed again and again, in every way that it can
+// be: not one request or connection is lost, and every change takes effect.
+// ROBOTSGATE_LOAD says how many requests there are.
+func TestReloadUnderLoad(t *testing.T) {
+	n, err := strconv.ParseInt(os.Getenv("ROBOTSGATE_LOAD"), 10, 64)
+	if err != nil {
+		n = 3000
+	}
+	dir := t.TempDir()
+	origin, err := gatetest.StartOrigin("testdata/clients/site", filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(origin.Close)
+	file := filepath.Join(dir, "config.yaml")
+	// The version stands in an override's reason, which comes back with each answer.
+	text := func(version int) string {
+		return fmt.Sprintf(`
+listen: 127.0.0.1:0
+data_dir: data
+egress: {allow_private: [127.0.0.2/32], ca_file: origin-ca.pem, dial_timeout: %ds}
+limits: {idle_timeout: 10m}
+admin: {listen: ""}
+overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
+`, 10+version%2, version)
+	}
+	write(t, file, text(0))
+	var errs lines
+	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), &errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := gate.Terminate(); err != nil {
+			t.Errorf("the gate ends with %v", err)
+		}
+	})
+
+	var mu sync.Mutex
+	seen := map[string]int64{}
+	done := func(resp *http.Response) {
+		_, note, _ := strings.Cut(resp.Header.Get("Robots-Gate-Decision"), `note="`)
+		version, _, _ := strings.Cut(note, `"`)
+		mu.Lock()
+		defer mu.Unlock()
+		seen[version]++
+	}
+	var asked, made atomic.Int64
+	stop, changed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(changed)
+		change(t, gate, file, text, &errs, &made, stop)
+	}()
+	// All changes have to be made under load.
+	more := func() bool { return asked.Add(1) <= n || made.Load() < 4 && !t.Failed() }
+	var all sync.WaitGroup
+	for _, l := range []gatetest.Load{
+		{URLs: []string{"http://" + origin.HTTP + "/page.html", "https://" + origin.HTTPS + "/page.html"}},
+		{URLs: []string{"https://" + origin.HTTPS + "/page.html"}, HTTP2: true},
+	} {
+		l.Proxy, l.CAFile = gate.Proxy, gate.CA
+		all.Go(func() {
+			if err := l.Run(8, more, done); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	close(stop)
+	<-changed
+	total := int64(0)
+	for version, times := range seen {
+		if total += times; version == "" {
+			t.Errorf("%d answers say nothing of the override", times)
+		}
+	}
+	if total < n || len(seen) < 3 {
+		t.Errorf("%d answers to %d requests, %d versions seen", total, n, len(seen))
+	}
+	t.Logf("%d requests, %d changes, %d versions seen", total, made.Load(), len(seen))
+}
+
+// change makes the gate go over to one version after another until stop is closed, in
+// each way in turn, and counts in made how often it did.
+func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) string, errs *lines, made *atomic.Int64, stop <-chan struct{}) {
+	const reloaded, stays = "has been reloaded", "stays in force"
+	good, bad := 0, 0
+	aside := file + ".new"
+	replace := func(text string) {
+		write(t, aside, text)
+		if err := os.Rename(aside, file); err != nil {
+			t.Error(err)
+		}
+	}
+	hangup := func() {
+		if err := gate.Signal(syscall.SIGHUP); err != nil {
+			t.Error(err)
+		}
+	}
+	for v := 1; ; v++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		switch v % 4 {
+		case 0: // as an editor does that writes in place
+			write(t, file, text(v))
+		case 1: // as one that renames; and not waiting for it to be seen
+			replace(text(v))
+			hangup()
+		case 2: // as Kubernetes does
+			folder := filepath.Join(filepath.Dir(file), fmt.Sprint("..", v))
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Error(err)
+			}
+			write(t, filepath.Join(folder, "config.yaml"), text(v))
+			if err := os.Symlink(filepath.Join(filepath.Base(folder), "config.yaml"), aside); err != nil {
+				t.Error(err)
+			}
+			if err := os.Rename(aside, file); err != nil {
+				t.Error(err)
+			}
+		case 3: // a mistake: nothing changes
+			replace("mode: enforcing\n")
+			hangup()
+			if bad++; !errs.waitFor(stays, bad) {
+				t.Error("a bad file is not reported")
+				return
+			}
+			continue
+		}
+		if good++; !errs.waitFor(reloaded, good) {
+			t.Errorf("version %d is not taken over", v)
+			return
+		}
+		made.Add(1)
+	}
+}
+
+// lines are what a program prints, to be waited for.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// waitFor reports whether there come to be so many lines with word.
+func (l *lines) waitFor(word string, times int) bool {
+	for late := time.After(30 * time.Second); ; {
+		l.mu.Lock()
+		n := strings.Count(l.text.String(), word)
+		l.mu.Unlock()
+		if n >= times {
+			return true
+		}
+		select {
+		case <-late:
+			return false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
