@@ -18,6 +18,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/metrics"
+	"robotsgate/internal/overview"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -39,6 +40,7 @@ type gate struct {
 	admin      *http.Server // nil if it is turned off
 	pages      handler      // that admin serves
 	metrics    *metrics.Metrics
+	overview   *overview.Overview
 	audit      *audit.Log
 
 	listener      net.Listener
@@ -49,7 +51,7 @@ type gate struct {
 // newGate builds a gate and opens its ports, so that all that can be wrong is
 // known before anything is served.
 func newGate(c *config.Config, out io.Writer, errs io.Writer) (*gate, error) {
-	g := &gate{config: c, metrics: metrics.New(), level: new(slog.LevelVar)}
+	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
 	adopt(g.log)
@@ -134,9 +136,11 @@ func (g *gate) wire() (err error) {
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	o.Done = func(x *proxy.Exchange) {
 		g.metrics.Request(x)
+		g.overview.Request(x)
 		g.audit.Write(x)
 	}
 	g.proxy = proxy.New(o)
+	g.measure()
 	if g.adminListener != nil {
 		g.administer()
 		g.admin = adminServer(&g.pages, g.log)
@@ -152,6 +156,8 @@ func (g *gate) engineConfig() policy.Config {
 func (g *gate) administer() {
 	a := administration(g.config.Admin)
 	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
+	a.Overview, a.Connections, a.Sizes = g.overview, g.connections, g.sizes
+	a.Proxy = "http://" + g.listener.Addr().String()
 	h := admin.New(a)
 	g.pages.Store(&h)
 }

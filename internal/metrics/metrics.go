@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,46 +14,91 @@ import (
 	"robotsgate/proxy"
 )
 
-// Metrics counts requests and fetches.
+// Metrics counts requests, fetches and certificates.
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests *prometheus.CounterVec
+	requests *requests
 	heads    *prometheus.CounterVec
-	fetches  *prometheus.CounterVec
-	fetched  prometheus.Histogram
+	seen     map[head]prometheus.Counter // of heads, so that it need not look for them
+	lookups  map[policy.Layer]prometheus.Counter
+	recalled prometheus.Counter // tags that were remembered
+	unknown  prometheus.Counter // tags that were not
+	bytes    prometheus.Counter
 	decided  prometheus.Histogram
 	upstream prometheus.Histogram
-	bytes    prometheus.Counter
+	added    prometheus.Histogram
+
+	fetches *prometheus.CounterVec
+	fetched prometheus.Histogram
+
+	signed  prometheus.Counter // leaves
+	there   prometheus.Counter // leaves that were signed before
+	signing prometheus.Histogram
 }
+
+// A head is how far one was read, and why no further.
+type head struct{ state, why string }
+
+// The upper ends of the histograms' buckets, in seconds.
+var (
+	// From a decision in memory, some 10 µs, to a robots.txt that times out twice.
+	decisionTimes = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 25}
+	// As those, and the wait for a page's head.
+	addedTimes = []float64{25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30}
+	// From a cache next door to egress.response_header_timeout.
+	originTimes = []float64{1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60}
+	// ECDSA takes some 200 µs, and waits where the processor is busy.
+	signingTimes = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1}
+)
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "robotsgate_requests_total", Help: "Requests by decision (allow, deny, reported, none), reason and crawler."},
-			[]string{"decision", "reason", "crawler"}),
-		heads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "robotsgate_head_scans_total", Help: "Responses by how far the page's head was read for robots tags."},
-			[]string{"state", "why"}),
-		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "robotsgate_robots_fetches_total", Help: "Fetches of robots.txt by outcome."},
-			[]string{"outcome"}),
-		fetched:  histogram("robotsgate_robots_fetch_seconds", "Time that fetching a robots.txt took."),
-		decided:  histogram("robotsgate_decision_seconds", "Time from a request's arrival to the decision about it, with any fetch of robots.txt."),
-		upstream: histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response."),
-		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "robotsgate_response_bytes_total", Help: "Bytes of response bodies passed on to clients."}),
+	m := &Metrics{registry: prometheus.NewRegistry(), seen: map[head]prometheus.Counter{}, lookups: map[policy.Layer]prometheus.Counter{}}
+	m.requests = newRequests(m.counters("robotsgate_requests_total", "Requests by decision (allow, deny, reported, none), reason and crawler.", "decision", "reason", "crawler"))
+	m.heads = m.counters("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags.", "state", "why")
+	for _, h := range []head{
+		{"complete", ""}, {"remembered", ""}, {"partial", "limit"}, {"partial", "timeout"}, {"partial", "encoding"},
+		{"skipped", "type"}, {"skipped", "status"}, {"skipped", "method"}, {"skipped", "off"},
+	} {
+		m.seen[h] = m.heads.WithLabelValues(h.state, h.why)
 	}
-	m.registry.MustRegister(m.requests, m.heads, m.fetches, m.fetched, m.decided, m.upstream, m.bytes,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	layers := m.counters("robotsgate_robots_lookups_total", "Decisions by where their robots.txt was found: in memory, in the store, or by waiting for a fetch.", "layer")
+	for _, l := range []policy.Layer{policy.InMemory, policy.InStore, policy.Fetched} {
+		m.lookups[l] = layers.WithLabelValues(string(l))
+	}
+	recalls := m.counters("robotsgate_tag_lookups_total", "Responses without a head of their own (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result")
+	m.recalled, m.unknown = recalls.WithLabelValues("hit"), recalls.WithLabelValues("miss")
+	m.bytes = m.counter("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.")
+	m.decided = m.histogram("robotsgate_decision_seconds", "Time from a request's arrival to the decision about it, with any wait for robots.txt.", decisionTimes)
+	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or its failure.", originTimes)
+	m.added = m.histogram("robotsgate_added_seconds", "Time that the gate adds to a request: until it is sent on, and from the head of the origin's response to that of the answer.", addedTimes)
+	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
+	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
+		m.fetches.WithLabelValues(outcome)
+	}
+	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Time that fetching a robots.txt took.", originTimes)
+	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates shown to clients, by where they came from: signed for them, or there.", "from")
+	m.signed, m.there = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
+	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Time that making and signing a certificate took.", signingTimes)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func histogram(name, help string) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help,
-		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 12)}) // 10 µs to 42 s
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	return m.counters(name, help).WithLabelValues()
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(h)
+	return h
 }
 
 // Handler serves the metrics.
@@ -62,33 +108,62 @@ func (m *Metrics) Handler() http.Handler {
 
 // Request counts one that is over.
 func (m *Metrics) Request(x *proxy.Exchange) {
-	decision, reason := "none", "none"
-	if d := x.Decision; d != nil {
-		reason = string(d.Reason)
-		switch {
-		case d.Allow:
-			decision = "allow"
-		case d.Enforced:
-			decision = "deny"
-		default:
-			decision = "reported"
+	m.requests.count(x)
+	if d := x.Decision; d != nil && d.Robots != nil {
+		if c := m.lookups[d.Robots.From]; c != nil {
+			c.Inc()
 		}
 	}
-	m.requests.WithLabelValues(decision, reason, x.Crawler).Inc()
-	if x.Head.State != "" {
-		m.heads.WithLabelValues(x.Head.State, x.Head.Why).Inc()
+	if h := (head{x.Head.State, x.Head.Why}); h.state != "" {
+		if c := m.seen[h]; c != nil {
+			c.Inc()
+		} else {
+			m.heads.WithLabelValues(h.state, h.why).Inc()
+		}
+	}
+	if x.Upstream > 0 && headless(x) {
+		if x.Head.State == "remembered" {
+			m.recalled.Inc()
+		} else {
+			m.unknown.Inc()
+		}
 	}
 	if x.Decided > 0 {
 		m.decided.Observe(x.Decided.Seconds())
 	}
 	if x.Upstream > 0 {
-		m.upstream.Observe((x.Upstream - x.Decided).Seconds())
+		m.upstream.Observe((x.Upstream - x.Sent).Seconds())
+		if x.Answered > 0 { // the client waited for it
+			m.added.Observe((x.Answered - x.Upstream + x.Sent).Seconds())
+		}
 	}
 	m.bytes.Add(float64(x.Bytes))
+}
+
+// headless reports answers to which rules seen before may belong.
+func headless(x *proxy.Exchange) bool {
+	switch x.Status {
+	case http.StatusNotModified, http.StatusPartialContent:
+		return true
+	case http.StatusOK:
+		return x.Method == http.MethodHead
+	}
+	return false
 }
 
 // Fetch counts one of robots.txt.
 func (m *Metrics) Fetch(f policy.Fetch) {
 	m.fetches.WithLabelValues(f.Outcome).Inc()
 	m.fetched.Observe(f.Took.Seconds())
+}
+
+// Leaf counts a certificate that a client is shown, with the time that signing it
+// took, 0 where it was there.
+func (m *Metrics) Leaf(signed time.Duration) {
+	if signed == 0 {
+		m.there.Inc()
+		return
+	}
+	m.signed.Inc()
+	m.signing.Observe(signed.Seconds())
 }

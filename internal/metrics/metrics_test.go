@@ -4,14 +4,35 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
+
+// watched returns metrics as a gate has them.
+func watched() *Metrics {
+	m := New()
+	m.Watch(Sources{
+		Build: Build{"v1", "abc", "go1.26"},
+		Connections: func() proxy.Connections {
+			return proxy.Connections{Open: 3, Tunnels: 2, TurnedAway: map[string]int64{"limits.max_connections": 4}}
+		},
+		Rules:     func() policy.Size { return policy.Size{Entries: 5, Bytes: 6} },
+		Tags:      func() policy.Size { return policy.Size{Entries: 7, Bytes: 8} },
+		Snapshots: func() (int64, int64) { return 9, 10 },
+		Lost:      func() int64 { return 11 },
+		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
+	})
+	return m
+}
 
 // scrape returns what Prometheus would get of our own metrics.
 func scrape(m *Metrics) string {
@@ -26,41 +47,145 @@ func scrape(m *Metrics) string {
 	return own.String()
 }
 
-func TestRequest(t *testing.T) {
-	m := New()
-	for _, x := range []proxy.Exchange{
-		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch}, Bytes: 30,
-			Decided: time.Millisecond, Upstream: 5 * time.Second, Head: proxy.Head{State: "skipped", Why: "type"}},
-		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule}, Bytes: 12, Decided: time.Millisecond},
-		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule}, Decided: time.Millisecond},
-		{},
-	} {
-		m.Request(&x)
-	}
-	m.Fetch(policy.Fetch{Outcome: "fresh", Took: time.Second})
-	got := scrape(m)
-	for _, want := range []string{
-		`robotsgate_requests_total{crawler="news",decision="allow",reason="no-match"} 1`,
-		`robotsgate_requests_total{crawler="news",decision="deny",reason="rule"} 1`,
-		`robotsgate_requests_total{crawler="news",decision="reported",reason="rule"} 1`,
-		`robotsgate_requests_total{crawler="",decision="none",reason="none"} 1`,
-		`robotsgate_head_scans_total{state="skipped",why="type"} 1`,
-		`robotsgate_robots_fetches_total{outcome="fresh"} 1`,
-		`robotsgate_robots_fetch_seconds_sum 1`,
-		`robotsgate_decision_seconds_count 3`,
-		`robotsgate_upstream_seconds_sum 4.999`,
-		`robotsgate_response_bytes_total 42`,
-	} {
+func wantLines(t *testing.T, got string, lines ...string) {
+	t.Helper()
+	for _, want := range lines {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 }
 
+func TestRequest(t *testing.T) {
+	const ms = time.Millisecond
+	in := func(l policy.Layer) *policy.Standing { return &policy.Standing{From: l} }
+	m := New()
+	for _, x := range []proxy.Exchange{
+		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(policy.Fetched)}, Bytes: 30,
+			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
+		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(policy.InMemory)}, Bytes: 12, Decided: ms, Answered: ms},
+		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(policy.InStore)}, Decided: ms},
+		// These are not asked to be counted apart, but must not be lost.
+		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: "new"}, Head: proxy.Head{State: "skipped", Why: "new"}},
+		{Crawler: "news"},
+		{},
+		// Answers without a head.
+		{Method: "HEAD", Status: 200, Upstream: 1, Head: proxy.Head{State: "remembered"}},
+		{Method: "GET", Status: 304, Upstream: 1, Head: proxy.Head{State: "remembered"}},
+		{Method: "GET", Status: 206, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "status"}},
+		{Method: "HEAD", Status: 404, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "method"}},
+		{Method: "HEAD", Status: 200, Head: proxy.Head{State: "skipped", Why: "type"}}, // a robots.txt of the gate's own
+	} {
+		m.Request(&x)
+	}
+	m.Fetch(policy.Fetch{Outcome: "fresh", Took: time.Second})
+	m.Leaf(0)
+	m.Leaf(0)
+	m.Leaf(300 * time.Microsecond)
+	wantLines(t, scrape(m),
+		`robotsgate_requests_total{crawler="news",decision="allow",reason="no-match"} 1`,
+		`robotsgate_requests_total{crawler="news",decision="deny",reason="rule"} 1`,
+		`robotsgate_requests_total{crawler="news",decision="reported",reason="rule"} 1`,
+		`robotsgate_requests_total{crawler="news",decision="deny",reason="unreachable"} 0`,
+		`robotsgate_requests_total{crawler="news",decision="allow",reason="new"} 1`,
+		`robotsgate_requests_total{crawler="news",decision="none",reason="none"} 1`,
+		`robotsgate_requests_total{crawler="",decision="none",reason="none"} 6`,
+		`robotsgate_robots_lookups_total{layer="fetch"} 1`,
+		`robotsgate_robots_lookups_total{layer="memory"} 1`,
+		`robotsgate_robots_lookups_total{layer="store"} 1`,
+		`robotsgate_head_scans_total{state="skipped",why="type"} 2`,
+		`robotsgate_head_scans_total{state="skipped",why="new"} 1`,
+		`robotsgate_head_scans_total{state="remembered",why=""} 2`,
+		`robotsgate_head_scans_total{state="partial",why="limit"} 0`,
+		`robotsgate_tag_lookups_total{result="hit"} 2`,
+		`robotsgate_tag_lookups_total{result="miss"} 1`,
+		`robotsgate_robots_fetches_total{outcome="fresh"} 1`,
+		`robotsgate_robots_fetches_total{outcome="error"} 0`,
+		`robotsgate_robots_fetch_seconds_sum 1`,
+		`robotsgate_decision_seconds_count 3`,
+		`robotsgate_upstream_seconds_count 5`,
+		`robotsgate_upstream_seconds_bucket{le="5"} 5`,
+		`robotsgate_added_seconds_sum 0.005`,
+		`robotsgate_added_seconds_count 1`,
+		`robotsgate_response_bytes_total 42`,
+		`robotsgate_leaf_certificates_total{from="cache"} 2`,
+		`robotsgate_leaf_certificates_total{from="signed"} 1`,
+		`robotsgate_leaf_signing_seconds_count 1`,
+	)
+}
+
+func TestWatch(t *testing.T) {
+	wantLines(t, scrape(watched()),
+		`robotsgate_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
+		`robotsgate_connections 3`,
+		`robotsgate_tunnels 2`,
+		`robotsgate_connections_turned_away_total{limit="limits.max_connections"} 4`,
+		`robotsgate_cache_entries{cache="rules"} 5`,
+		`robotsgate_cache_bytes{cache="rules"} 6`,
+		`robotsgate_cache_entries{cache="tags"} 7`,
+		`robotsgate_cache_bytes{cache="tags"} 8`,
+		`robotsgate_snapshot_origins 9`,
+		`robotsgate_snapshot_bytes 10`,
+		`robotsgate_audit_lost_records_total 11`,
+		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
+	)
+}
+
+// Names and units are as Prometheus wants them.
+func TestLint(t *testing.T) {
+	m := watched()
+	m.Request(&proxy.Exchange{Crawler: "news"})
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	problems, err := promlint.New(w.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// Every reason there is has its counter from the start.
+func TestEveryReason(t *testing.T) {
+	source, err := os.ReadFile("../../policy/policy.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`Reason += "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(reasons) < 7 {
+		t.Fatalf("only %d reasons found", len(reasons))
+	}
+	c := New().requests.meet("news")
+	for _, r := range reasons {
+		if reason := policy.Reason(r[1]); c.allowed[reason] == nil && c.denied[reason] == nil {
+			t.Errorf("the reason %q is looked for anew for every request", reason)
+		}
+	}
+}
+
+// Requests are counted from many goroutines, also those that meet a crawler first.
+func TestRequestsAtOnce(t *testing.T) {
+	m := New()
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for n := range 100 {
+				m.Request(&proxy.Exchange{Crawler: fmt.Sprint((i + n) % 5)})
+			}
+		})
+	}
+	group.Wait()
+	got := scrape(m)
+	for i := range 5 {
+		wantLines(t, got, fmt.Sprintf(`robotsgate_requests_total{crawler="%d",decision="none",reason="none"} 160`, i))
+	}
+}
+
 // TestLabelsAreBounded counts what clients and origins invent: it must not make
 // a series of its own, nor show up in one.
 func TestLabelsAreBounded(t *testing.T) {
-	m := New()
+	m := watched()
 	count := func() int { return strings.Count(scrape(m), "\n") }
 	before := 0
 	for i := range 100 {
@@ -71,6 +196,7 @@ func TestLabelsAreBounded(t *testing.T) {
 			Crawler: "default", Decision: &token, Error: invented, Status: 200 + i, Decided: 1, Upstream: 2,
 		})
 		m.Fetch(policy.Fetch{Origin: "http://" + invented, Outcome: "fresh"})
+		m.Leaf(time.Duration(i))
 		if i == 0 {
 			before = count()
 		}
@@ -80,5 +206,29 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	if all := scrape(m); regexp.MustCompile(`invented|192\.0\.2`).MatchString(all) {
 		t.Errorf("a client's own words are in\n%s", all)
+	}
+}
+
+// A page is what is counted for each of most requests.
+func page() *proxy.Exchange {
+	return &proxy.Exchange{
+		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Standing{From: policy.InMemory}},
+		Bytes: 30_000, Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond,
+		Head: proxy.Head{State: "complete"}, Status: 200, Method: "GET",
+	}
+}
+
+func TestRequestAllocatesNothing(t *testing.T) {
+	m, x := New(), page()
+	if n := testing.AllocsPerRun(100, func() { m.Request(x) }); n != 0 {
+		t.Errorf("counting a request allocates %v times", n)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	m, x := New(), page()
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Request(x)
 	}
 }

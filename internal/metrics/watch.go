@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// Build is the program that runs.
+type Build struct{ Version, Revision, Go string }
+
+// Sources are asked when Prometheus asks. They must not be nil, and are called from
+// several goroutines.
+type Sources struct {
+	Build       Build
+	Connections func() proxy.Connections
+	Rules       func() policy.Size                  // compiled robots.txt files in memory
+	Tags        func() policy.Size                  // remembered robots tags
+	Snapshots   func() (origins int64, bytes int64) // what is kept
+	Lost        func() int64                        // records of the audit log
+	CAEnds      func() time.Time                    // of the CA's certificate
+}
+
+// Watch adds what the sources say to the metrics. It is called once.
+func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(watch{s}) }
+
+type watch struct{ Sources }
+
+func described(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	buildDesc     = described("robotsgate_build_info", "The program that runs; always 1.", "version", "revision", "goversion")
+	openDesc      = described("robotsgate_connections", "Connections of clients that are open.")
+	tunnelsDesc   = described("robotsgate_tunnels", "Those of them that are tunnels.")
+	turnedDesc    = described("robotsgate_connections_turned_away_total", "Connections for which there was no room, by the key of the configuration that sets the limit.", "limit")
+	bytesDesc     = described("robotsgate_cache_bytes", "Memory that caches take: rules of robots.txt files, tags by URL.", "cache")
+	entriesDesc   = described("robotsgate_cache_entries", "Entries of caches.", "cache")
+	originsDesc   = described("robotsgate_snapshot_origins", "Origins of which something is kept.")
+	snapshotsDesc = described("robotsgate_snapshot_bytes", "Size of all snapshots and their index.")
+	lostDesc      = described("robotsgate_audit_lost_records_total", "Audit records that could not be written.")
+	endsDesc      = described("robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate ends.")
+)
+
+func (w watch) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, endsDesc} {
+		ch <- d
+	}
+}
+
+func (w watch) Collect(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, t, v, labels...)
+	}
+	send(buildDesc, prometheus.GaugeValue, 1, w.Build.Version, w.Build.Revision, w.Build.Go)
+	conns := w.Connections()
+	send(openDesc, prometheus.GaugeValue, float64(conns.Open))
+	send(tunnelsDesc, prometheus.GaugeValue, float64(conns.Tunnels))
+	for limit, n := range conns.TurnedAway {
+		send(turnedDesc, prometheus.CounterValue, float64(n), limit)
+	}
+	for cache, size := range map[string]policy.Size{"rules": w.Rules(), "tags": w.Tags()} {
+		send(bytesDesc, prometheus.GaugeValue, float64(size.Bytes), cache)
+		send(entriesDesc, prometheus.GaugeValue, float64(size.Entries), cache)
+	}
+	origins, bytes := w.Snapshots()
+	send(originsDesc, prometheus.GaugeValue, float64(origins))
+	send(snapshotsDesc, prometheus.GaugeValue, float64(bytes))
+	send(lostDesc, prometheus.CounterValue, float64(w.Lost()))
+	send(endsDesc, prometheus.GaugeValue, float64(w.CAEnds().Unix()))
+}
