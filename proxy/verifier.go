@@ -44,8 +44,8 @@ type verifier struct {
 	good    map[proof]bool // apart from the bad ones, which others can add to
 	bad     map[proof]bool
 	lines   map[netip.Addr]*line // of addresses that have something to be compared
-	turns   []*line                // those with something waiting and nothing running, the next one first
-	waiting int                    // trials in all lines
+	turns   []*line              // those with something waiting and nothing running, the next one first
+	waiting int                  // trials in all lines
 	running int
 }
 

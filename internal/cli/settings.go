@@ -141,7 +141,10 @@ func crawlers(c *config.Config) policy.Crawlers {
 	for _, k := range c.Crawlers {
 		known = append(known, crawler(k, c.Mode))
 	}
-	return policy.Crawlers{Known: known, Default: crawler(config.DefaultCrawler(), c.Mode)}
+	return policy.Crawlers{
+		Known: known, Default: crawler(config.DefaultCrawler(), c.Mode),
+		RefuseUnknown: c.UnknownClients == config.RefuseClients,
+	}
 }
 
 func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
@@ -149,8 +152,12 @@ func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
 	if mode == "" {
 		mode = global
 	}
+	var login *policy.Login
+	if k.Login != (config.Login{}) {
+		login = &policy.Login{User: k.Login.User, Hash: []byte(k.Login.PasswordBcrypt)}
+	}
 	return &policy.Crawler{
-		Name: k.Name, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
+		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
 		Mode: policy.Mode(mode), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
 	}
 }

@@ -43,13 +43,17 @@ func partsOf(c *config.Config) parts {
 var arrives = map[string]string{
 	"mode": "Crawlers.Default.Mode Crawlers.Known.0.Mode",
 
-	"crawlers.name":            "Crawlers.Known.0.Name",
-	"crawlers.sources":         "Crawlers.Known.0.Sources",
-	"crawlers.user_agents":     "Crawlers.Known.0.UserAgents",
-	"crawlers.product_tokens":  "Crawlers.Known.0.Tokens",
-	"crawlers.mode":            "Crawlers.Known.0.Mode",
-	"crawlers.deny_status":     "Crawlers.Known.0.DenyStatus",
-	"crawlers.max_connections": "Crawlers.Known.0.MaxConnections",
+	"crawlers.name":                  "Crawlers.Known.0.Name",
+	"crawlers.login.user":            "Crawlers.Known.0.Login.User",
+	"crawlers.login.password_bcrypt": "Crawlers.Known.0.Login.Hash",
+	"crawlers.sources":               "Crawlers.Known.0.Sources",
+	"crawlers.user_agents":           "Crawlers.Known.0.UserAgents",
+	"crawlers.product_tokens":        "Crawlers.Known.0.Tokens",
+	"crawlers.mode":                  "Crawlers.Known.0.Mode",
+	"crawlers.deny_status":           "Crawlers.Known.0.DenyStatus",
+	"crawlers.max_connections":       "Crawlers.Known.0.MaxConnections",
+
+	"unknown_clients": "Crawlers.RefuseUnknown",
 
 	"overrides.hosts":    "Overrides.0.Hosts",
 	"overrides.paths":    "Overrides.0.Paths",
@@ -103,21 +107,18 @@ var arrives = map[string]string{
 
 // notAPart says why a key is no setting of a part.
 var notAPart = map[string]string{
-	"listen":                         "newGate listens there: every script",
-	"admin.listen":                   "newGate listens there: admin.txtar",
-	"data_dir":                       "newGate and the commands open it: two_gates.txtar",
-	"https.ca_cert":                  "openCA reads it: ca_mismatch.txtar",
-	"https.ca_key":                   "openCA reads it: ca_mismatch.txtar",
-	"egress.ca_file":                 "roots reads it: intercept.txtar",
-	"tags.cache_bytes":               "newGate hands it to policy.NewRemembered as it is",
-	"limits.shutdown_delay":          "gate.run waits: shutdown.txtar",
-	"limits.shutdown_grace":          "gate.run waits: shutdown.txtar",
-	"log.level":                      "logger goes by it: log.txtar",
-	"log.format":                     "logger goes by it: log.txtar",
-	"unknown_clients":                "only its default is supported",
-	"crawlers.login.user":            "logins are not supported",
-	"crawlers.login.password_bcrypt": "logins are not supported",
-	"log.audit_required":             "only its default is supported",
+	"listen":                "newGate listens there: every script",
+	"admin.listen":          "newGate listens there: admin.txtar",
+	"data_dir":              "newGate and the commands open it: two_gates.txtar",
+	"https.ca_cert":         "openCA reads it: ca_mismatch.txtar",
+	"https.ca_key":          "openCA reads it: ca_mismatch.txtar",
+	"egress.ca_file":        "roots reads it: intercept.txtar",
+	"tags.cache_bytes":      "newGate hands it to policy.NewRemembered as it is",
+	"limits.shutdown_delay": "gate.run waits: shutdown.txtar",
+	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",
+	"log.level":             "logger goes by it: log.txtar",
+	"log.format":            "logger goes by it: log.txtar",
+	"log.audit_required":    "only its default is supported",
 }
 
 // TestSettings sets each key off its default, and compares what the parts
@@ -147,7 +148,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && key != "overrides.action" && at != "Proxy.Settings.Passthrough" {
+			if value := text(field); got[at] != value && key != "overrides.action" && key != "unknown_clients" && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -168,6 +169,7 @@ func TestSettings(t *testing.T) {
 func base() *config.Config {
 	c := config.Default()
 	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
+	c.Crawlers[0].Login = config.Login{User: "u", PasswordBcrypt: "p"}
 	c.Overrides = make([]config.Override, 1)
 	return c
 }
@@ -217,6 +219,8 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 		return
 	}
 	switch v.Interface().(type) {
+	case config.ClientsPolicy:
+		v.SetString(string(config.RefuseClients))
 	case []string:
 		v.Set(reflect.ValueOf([]string{"/off", "/too"}))
 	case []int:
@@ -285,6 +289,8 @@ func text(v reflect.Value) string {
 			return "none"
 		}
 		return fmt.Sprint(x("off.example"), x("other.example"))
+	case []byte:
+		return string(x)
 	case *robotstxt.File:
 		var paths []string
 		if x != nil {

@@ -18,6 +18,9 @@ func (c *Config) check() {
 	for i := range c.Crawlers {
 		c.checkCrawler(i, names)
 	}
+	if c.UnknownClients == RefuseClients && len(c.Crawlers) == 0 {
+		c.source.mistake("unknown_clients", "refuse needs crawlers: without any, every client is unknown")
+	}
 	for i := range c.Overrides {
 		c.checkOverride(i)
 	}
@@ -68,6 +71,7 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 	} else {
 		names[crawler.Name] = i
 	}
+	c.checkLogin(crawler.Login, path+".login")
 	for j, token := range crawler.ProductTokens {
 		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)
 		switch {
@@ -82,20 +86,27 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 	}
 }
 
+// dotSegment finds one that is followed by more of the path. What a star stands for
+// may reach into the query, where dots have no meaning.
+var dotSegment = regexp.MustCompile(`\A[^*?]*/\.\.?/`)
+
 func (c *Config) checkOverride(i int) {
 	s, o, path := &c.source, c.Overrides[i], fmt.Sprintf("overrides[%d]", i)
 	if len(o.Hosts) == 0 {
 		s.mistake(path+".hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
 	}
 	for j, p := range o.Paths {
-		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "*") {
-			s.mistake(fmt.Sprintf("%s.paths[%d]", path, j), "%q can't match: a path starts with / or *", cut(p))
+		at := fmt.Sprintf("%s.paths[%d]", path, j)
+		switch {
+		case !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "*"):
+			s.mistake(at, "%q can't match: a path starts with / or *", cut(p))
+		case dotSegment.MatchString(p):
+			s.mistake(at, "%q can't match: a URL is judged without . and .. as parts of its path", cut(p))
 		}
 	}
 	for j, name := range o.Crawlers {
-		known := func(crawler Crawler) bool { return crawler.Name == name }
-		if !slices.ContainsFunc(c.CrawlersOrDefault(), known) {
-			s.mistake(fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), c.crawlerNames())
+		if names := c.crawlerNames(); !slices.Contains(names, name) {
+			s.mistake(fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), few(names))
 		}
 	}
 	if o.Action == "" {
@@ -106,16 +117,26 @@ func (c *Config) checkOverride(i int) {
 	}
 }
 
-func (c *Config) crawlerNames() string {
+// crawlerNames are those of all crawlers that a request may come from: clients that
+// match none of the configured ones are the default one too, unless they are refused.
+func (c *Config) crawlerNames() []string {
 	var names []string
-	for _, crawler := range c.CrawlersOrDefault() {
+	for _, crawler := range c.Crawlers {
 		if crawler.Name != "" {
 			names = append(names, crawler.Name)
 		}
 	}
-	const few = 10
-	if len(names) > few {
-		names = append(names[:few], "…")
+	if c.UnknownClients == AllowClients || len(c.Crawlers) == 0 {
+		names = append(names, DefaultCrawler().Name)
+	}
+	return names
+}
+
+// few lists names, but not hundreds of them.
+func few(names []string) string {
+	const most = 10
+	if len(names) > most {
+		names = append(names[:most:most], "…")
 	}
 	return cmp.Or(strings.Join(names, ", "), "a crawler with a name")
 }

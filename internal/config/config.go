@@ -70,7 +70,7 @@ type Crawler struct {
 // A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
 	User           string `yaml:"user" doc:"a user name, such as news"`
-	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash in quotes"`
+	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"`
 }
 
 // An Override is an operator's exception from robots.txt.

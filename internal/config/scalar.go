@@ -61,6 +61,9 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	// like, so that 010 or "5" can't mean one thing here and another elsewhere.
 	if !replaced {
 		if problem := wrongType(n, tag, v.Type()); problem != "" {
+			if tag.Get("secret") != "" {
+				problem = "something else" // which may be a password
+			}
 			d.mistake(path, "expected %s, got %s", want, problem)
 			return
 		}
@@ -206,8 +209,13 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 		}
 		return g, nil
 	}
-	if text == "" {
+	switch {
+	case text == "":
 		return nil, errors.New("an empty pattern matches nothing: remove it")
+	case strings.Trim(text, " \t") != text:
+		return nil, fmt.Errorf("%q can't match: a header's value has no white space at its ends", cut(text))
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return nil, fmt.Errorf("%q can't match: a header's value has no control characters", cut(text))
 	}
 	return glob.Text(text), nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/internal/glob"
 )
 
 // Warnings returns what is allowed but deserves a second look, as of now.
@@ -60,14 +62,10 @@ func loopback(host string) bool {
 }
 
 func (c *Config) warnCrawlers(w *source) {
-	catchAll := ""
 	for i, crawler := range c.Crawlers {
 		path := fmt.Sprintf("crawlers[%d]", i)
-		if catchAll != "" {
-			w.mistake(path+".name", "%s is never reached: %s, before it, matches every client", crawler.Name, catchAll)
-		}
-		if catchAll == "" && len(crawler.Sources) == 0 && len(crawler.UserAgents) == 0 && crawler.Login == (Login{}) {
-			catchAll = crawler.Name
+		if j := slices.IndexFunc(c.Crawlers[:i], func(before Crawler) bool { return before.covers(crawler) }); j >= 0 {
+			w.mistake(path+".name", "%s is never reached: %s, before it, matches every client that it would", cut(crawler.Name), cut(c.Crawlers[j].Name))
 		}
 		for j, token := range crawler.ProductTokens {
 			if strings.ContainsAny(token, "0123456789") {
@@ -75,6 +73,24 @@ func (c *Config) warnCrawlers(w *source) {
 			}
 		}
 	}
+}
+
+// covers reports whether k certainly matches every client that other does.
+func (k Crawler) covers(other Crawler) bool {
+	source := func(p netip.Prefix) bool {
+		return slices.ContainsFunc(k.Sources, func(wide netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) })
+	}
+	agent := func(g glob.Glob) bool {
+		return slices.ContainsFunc(k.UserAgents, func(same glob.Glob) bool { return strings.EqualFold(same.String(), g.String()) })
+	}
+	anyAgent := slices.ContainsFunc(k.UserAgents, func(g glob.Glob) bool { return g.String() == "*" })
+	return (k.Login == Login{} || k.Login == other.Login) &&
+		(len(k.Sources) == 0 || len(other.Sources) > 0 && all(other.Sources, source)) &&
+		(len(k.UserAgents) == 0 || anyAgent || len(other.UserAgents) > 0 && all(other.UserAgents, agent))
+}
+
+func all[T any](list []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
 }
 
 // SetListen replaces listen with an address given elsewhere, such as on the

@@ -29,6 +29,12 @@ func TestWarnings(t *testing.T) {
 		{"digits", "crawlers:\n  - name: a\n    product_tokens:\n      - Bot\n      - Bot2", "test.yaml:5: crawlers.product_tokens: Bot2 has a digit"},
 		{"redirects", "robots:\n  max_redirects: 4", "test.yaml:2: robots.max_redirects: 4: RFC 9309"},
 		{"never reached", "crawlers:\n  - name: all\n  - name: b\n    sources: [10.0.0.0/8]", "test.yaml:3: crawlers.name: b is never reached: all, before it"},
+		{"the same login", "crawlers:\n  - name: a\n    login: &one {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n  - name: b\n    login: *one\n    sources: [10.0.0.0/8]", "test.yaml:4: crawlers.name: b is never reached: a, before it"},
+		{"one login, two agents", "crawlers:\n  - name: a\n    login: &one {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n    user_agents: [a]\n  - name: b\n    login: *one\n    user_agents: [b]", ""},
+		{"another password", "crawlers:\n  - name: a\n    login: {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n  - name: b\n    login: {user: u, password_bcrypt: $2y$04$eEsOJWFlwbuGngOB1H3rdODCpD3CqxIpVGEFANDM2Ezt5pVNeHCsi}", ""},
+		{"a part of its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8], user_agents: [x, Y]}\n  - {name: b, sources: [10.1.0.0/16], user_agents: [y]}", "test.yaml:3: crawlers.name: b is never reached: a"},
+		{"more than its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8]}\n  - {name: b, sources: [10.1.0.0/16, 11.0.0.0/8]}\n  - {name: c, user_agents: [x]}", ""},
+		{"any agent", "crawlers:\n  - {name: a, user_agents: ['*']}\n  - {name: b}", "test.yaml:3: crawlers.name: b is never reached: a"},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))
@@ -44,6 +50,10 @@ func TestOpenProxyOnceClientsAreRefused(t *testing.T) {
 	c.UnknownClients = RefuseClients
 	if got := warnings(c); got != "" {
 		t.Errorf("sources: %s", got)
+	}
+	c = parse(t, "unknown_clients: refuse\nlisten: 10.0.0.1:9309\ncrawlers: [{name: a, login: {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}}]")
+	if got := warnings(c); got != "" {
+		t.Errorf("logins: %s", got)
 	}
 	c = parse(t, "listen: 10.0.0.1:9309\ncrawlers: [{name: a, user_agents: [x]}, {name: b, sources: [0.0.0.0/0]}]")
 	c.UnknownClients = RefuseClients

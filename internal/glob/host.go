@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -65,10 +66,38 @@ func canonical(pattern string) (string, error) {
 		labels[i] = l
 	}
 	name := strings.Join(labels, ".")
+	if err := numeric(name, labels); err != nil {
+		return "", err
+	}
 	if len(strings.ReplaceAll(name, "*", "")) > 253 {
 		return "", errors.New("a host name has at most 253 characters")
 	}
 	return name, nil
+}
+
+// numeric refuses what looks like an IPv4 address and is none. A host that ends in a
+// number is an address, and has four decimal numbers (RFC 3986, 3.2.2).
+func numeric(name string, labels []string) error {
+	last := labels[len(labels)-1]
+	hex, isHex := strings.CutPrefix(last, "0x")
+	switch {
+	case strings.Contains(last, "*"), strings.Trim(last, "0123456789") != "" && !(isHex && strings.Trim(hex, "0123456789abcdef") == ""):
+		return nil
+	case !strings.Contains(name, "*"):
+		if _, err := netip.ParseAddr(name); err != nil {
+			return fmt.Errorf("%q is no IPv4 address: write four decimal numbers", name)
+		}
+		return nil
+	}
+	if n, err := strconv.ParseUint(last, 10, 8); err != nil || strconv.FormatUint(n, 10) != last || len(labels) > 4 {
+		return fmt.Errorf("%q matches no IPv4 address: write four decimal numbers, or * in place of some", name)
+	}
+	for _, label := range labels {
+		if strings.Trim(label, "0123456789*") != "" {
+			return fmt.Errorf("%q matches nothing: what ends in a number is an IPv4 address", name)
+		}
+	}
+	return nil
 }
 
 func canonicalLabel(label string) (string, error) {

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Costs of bcrypt: one more doubles the time. 14 takes about a second, for which all
+// others wait that log in at that moment; 4 is the least that bcrypt knows.
+const (
+	minBcryptCost = 4
+	maxBcryptCost = 14
+)
+
+// bcryptHash is the form of a hash: version, cost, 22 characters of salt and 31 of the
+// hash proper. Versions a, b and y are the same computation; x and the first one,
+// without a letter, are of programs that got it wrong.
+var bcryptHash = regexp.MustCompile(`\A\$2[aby]\$([0-9]{2})\$([./A-Za-z0-9]{53})\z`)
+
+const howToHash = "make one with: htpasswd -nBC 10 USER"
+
+// checkLogin checks the login at path. No message repeats a password.
+func (c *Config) checkLogin(l Login, path string) {
+	if l == (Login{}) {
+		return
+	}
+	s := &c.source
+	switch {
+	case l.User == "":
+		s.mistake(path+".user", "is missing: a password_bcrypt needs the user that it is for")
+	case strings.Contains(l.User, ":"):
+		s.mistake(path+".user", "%q has a colon, which ends the user name in a login (RFC 7617): leave it out", cut(l.User))
+	case strings.ContainsFunc(l.User, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		s.mistake(path+".user", "%q has a control character, which no login can have (RFC 7617)", cut(l.User))
+	}
+	path += ".password_bcrypt"
+	if l.PasswordBcrypt == "" {
+		s.mistake(path, "is missing: %s", howToHash)
+		return
+	}
+	if problem := bcryptProblem(l.PasswordBcrypt); problem != "" {
+		s.mistake(path, "%s", problem)
+	}
+}
+
+// bcryptProblem says what keeps a text from being the hash of a password.
+func bcryptProblem(text string) string {
+	m := bcryptHash.FindStringSubmatch(text)
+	if m == nil {
+		if _, rest, ok := strings.Cut(text, ":"); ok && bcryptHash.MatchString(strings.TrimSpace(rest)) {
+			return "has the user name in it: leave out everything up to the colon"
+		}
+		return "is no bcrypt hash, such as $2y$10$ with 53 characters behind it: " + howToHash
+	}
+	// The last character has 2 of its 6 bits beyond the hash; bcrypt writes zeros.
+	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	if strings.IndexByte(alphabet, m[2][52])%4 != 0 {
+		return "is a bcrypt hash with a wrong character in it, which no password matches: copy it again"
+	}
+	switch cost, _ := strconv.Atoi(m[1]); {
+	case cost > maxBcryptCost:
+		return "has cost " + m[1] + ", which takes too long for every login: at most " + strconv.Itoa(maxBcryptCost) + "; " + howToHash
+	case cost < minBcryptCost:
+		return "has cost " + m[1] + ", which bcrypt does not know: at least " + strconv.Itoa(minBcryptCost) + "; " + howToHash
+	}
+	return ""
+}
