@@ -10,11 +10,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/glob"
+	"robotsgate/internal/overview"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -24,6 +27,17 @@ type origin struct {
 	status  int
 	body    string
 	fetches int
+
+	crawlers []*policy.Crawler // of the gate that knows it
+	seen     *overview.Overview
+}
+
+// overview is what the gate has seen, nothing unless a test says so.
+func (o *origin) overview() *overview.Overview {
+	if o.seen == nil {
+		o.seen = overview.New()
+	}
+	return o.seen
 }
 
 func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -37,7 +51,7 @@ const rules = "User-agent: *\nDisallow: /private/\nDisallow: /p\n\nUser-agent: f
 func listener(t *testing.T, o *origin) http.Handler {
 	t.Helper()
 	engine, err := policy.New(policy.Config{
-		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}},
+		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}},
 		Robots:    policy.Robots{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20},
 		Transport: o,
 		Store:     store.NewMemory(1 << 20),
@@ -48,7 +62,12 @@ func listener(t *testing.T, o *origin) http.Handler {
 	}
 	t.Cleanup(engine.Close)
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "metrics") })
-	return New(Options{Engine: engine, Metrics: metrics, Ready: func() bool { return o.status != 0 }, Hosts: []string{"ops.example"}, Version: "v1"})
+	return New(Options{
+		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: func() bool { return o.status != 0 }, Hosts: []string{"ops.example"},
+		Version: "v1", Proxy: "http://192.0.2.1:9309",
+		Connections: func() Connections { return Connections{Open: 3, Tunnels: 2} },
+		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
+	})
 }
 
 // ask sends a request as it arrives at 192.0.2.1:9310.
@@ -86,14 +105,21 @@ func TestHosts(t *testing.T) {
 		"ops.example":             true,
 		"Ops.Example:80":          true,
 		"192.0.2.2:9310":          false,
+		"127.0.0.1:9310":          false,
+		"192.0.2.1:9310:9310":     false,
+		"ops.example@evil":        false,
+		"evil.localhost":          false,
+		"localhost.evil.example":  false,
+		"3221225985":              false,
 		"evil.example":            false,
 		"192.0.2.1.evil.example":  false,
 		"ops.example.evil":        false,
 		"":                        false,
 	} {
-		for _, path := range []string{"/", "/api/decision?url=http://a.example/", "/healthz", "/readyz", "/metrics"} {
+		for _, path := range []string{"/", "/?url=http://a.example/", "/live", "/style.css", "/page.js", "/icon.svg",
+			"/api/overview", "/api/decision?url=http://a.example/", "/healthz", "/readyz", "/metrics"} {
 			want := http.StatusOK
-			if !own && (path == "/" || strings.HasPrefix(path, "/api/")) {
+			if !own && !slices.Contains([]string{"/healthz", "/readyz", "/metrics"}, path) {
 				want = http.StatusForbidden
 			}
 			if w := ask(h, "GET", host, path); w.Code != want {
@@ -121,6 +147,10 @@ func TestMethods(t *testing.T) {
 		{"GET", "/api/robots", http.StatusBadRequest, nil},
 		{"POST", "/api/refresh?origin=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=nonsense", http.StatusBadRequest, nil},
+		{"GET", "/api/decision?url=http://a.example/&crawler=nobody", http.StatusBadRequest, nil},
+		{"GET", "/?url=nonsense", http.StatusBadRequest, nil},
+		{"POST", "/", http.StatusMethodNotAllowed, nil},
+		{"HEAD", "/", http.StatusOK, nil},
 		{"GET", "/api/robots?origin=http://unknown.example", http.StatusNotFound, nil},
 		// Another site's page may send a POST, but a browser says whose it is.
 		{"POST", "/api/refresh" + of, http.StatusForbidden, []string{"Sec-Fetch-Site", "cross-site"}},
@@ -140,7 +170,8 @@ func TestReady(t *testing.T) {
 }
 
 func TestDecision(t *testing.T) {
-	h := listener(t, &origin{status: 200, body: rules})
+	food := &policy.Crawler{Name: "food", Mode: policy.Report, Tokens: []string{"foobot"}, UserAgents: []glob.Glob{glob.Text("food*")}}
+	h := listener(t, &origin{status: 200, body: rules, crawlers: []*policy.Crawler{food}})
 	for query, want := range map[string]string{
 		"url=http://a.example/private/x":                  "false line 2: [map[line:3 text:Disallow: /p]]",
 		"url=http://a.example/foo":                        "true line <nil>: <nil>",
@@ -148,6 +179,10 @@ func TestDecision(t *testing.T) {
 		"url=http://a.example/foo&agent=FooBot/1&token=":  "false line 6: <nil>",
 		"url=http://a.example/foo&agent=FooBot/1&token=x": "true line <nil>: <nil>",
 		"url=http://a.example/foo&token=x&token=foobot":   "false line 6: <nil>",
+		"url=http://a.example/foo&crawler=food":           "false line 6: <nil>",
+		"url=http://a.example/foo&crawler=food&agent=x":   "false line 6: <nil>",
+		"url=http://a.example/foo&crawler=food&token=x":   "true line <nil>: <nil>",
+		"url=http://a.example/foo&crawler=default":        "true line <nil>: <nil>",
 	} {
 		got := answers(t, h, "GET", "/api/decision?"+query)
 		rule, _ := got["rule"].(map[string]any)

@@ -1,0 +1,57 @@
+// Keeps the page up to date: it fetches the parts that change, as the server draws
+// them, and puts them in place of those that are there.
+"use strict";
+
+const every = 5000; // ms between two updates
+const patience = 15000; // ms for one
+const stale = document.getElementById("stale");
+let updated = new Date();
+let next;
+
+async function update() {
+  clearTimeout(next);
+  try {
+    const answer = await fetch("/live", { cache: "no-store", signal: AbortSignal.timeout(patience) });
+    if (!answer.ok) throw new Error(answer.status);
+    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    updated = new Date();
+    if (!stale.hidden) { stale.hidden = true; stale.textContent = ""; }
+  } catch {
+    if (stale.hidden) {
+      stale.textContent = `The gate does not answer. What is shown is from ${updated.toLocaleTimeString()}.`;
+      stale.hidden = false;
+    }
+  }
+  if (!document.hidden) next = setTimeout(update, every);
+}
+
+function show(live) {
+  for (const part of live.querySelectorAll("[data-live]")) {
+    const old = document.getElementById(part.id);
+    if (!old || unchanged(old, part) || selected(old)) continue;
+    const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
+    const scrolled = [...old.querySelectorAll(".scroll")].map(s => [s.id, s.scrollTop, s.scrollLeft]);
+    for (const open of old.querySelectorAll("details[open]")) {
+      part.querySelector("#" + open.id)?.setAttribute("open", "");
+    }
+    old.replaceWith(document.adoptNode(part));
+    for (const [id, top, left] of scrolled) document.getElementById(id)?.scrollTo({ top, left, behavior: "instant" });
+    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+}
+
+// What is open was opened here, and makes no difference.
+function unchanged(old, part) {
+  const copy = old.cloneNode(true);
+  for (const open of copy.querySelectorAll("details[open]")) open.removeAttribute("open");
+  return copy.isEqualNode(part);
+}
+
+// Somebody copies from it.
+function selected(part) {
+  const now = document.getSelection();
+  return now && !now.isCollapsed && now.containsNode(part, true);
+}
+
+document.addEventListener("visibilitychange", () => { if (!document.hidden) update(); });
+next = setTimeout(update, every);

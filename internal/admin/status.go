@@ -1,0 +1,104 @@
+package admin
+
+import (
+	"sync"
+	"time"
+
+	"robotsgate/internal/overview"
+	"robotsgate/policy"
+)
+
+// A Size is how much a cache or a store holds.
+type Size struct {
+	Name    string `json:"name"`
+	Of      string `json:"of"` // what its entries are
+	Entries int64  `json:"entries"`
+	Bytes   int64  `json:"bytes"`
+	Bound   int64  `json:"bound"` // on Bytes
+}
+
+// Connections are those of clients that are open now.
+type Connections struct {
+	Open    int `json:"open"`
+	Tunnels int `json:"tunnels"` // of those, after a CONNECT
+}
+
+// status is what the page shows, and /api/overview answers.
+type status struct {
+	Version string      `json:"version"`
+	Mode    policy.Mode `json:"mode"`
+	// Crawlers are those that are configured, in order, and the one for all others.
+	Crawlers []crawler `json:"crawlers"`
+	Ready    bool      `json:"ready"`
+	Uptime   int64     `json:"uptime"` // seconds
+	overview.State
+	Connections Connections `json:"connections"`
+	Unreachable []outage    `json:"unreachable"`
+	Sizes       []Size      `json:"sizes"`
+
+	Now time.Time `json:"-"`
+}
+
+type crawler struct {
+	Name string      `json:"name"`
+	Mode policy.Mode `json:"mode"`
+}
+
+// An outage is a policy.Outage for people to read.
+type outage struct {
+	Origin    string       `json:"origin"`
+	Tokens    []string     `json:"product_tokens,omitempty"` // left out where it is so for all
+	Meanwhile policy.State `json:"meanwhile"`                // unreachable: no rules are obeyed, see Allowed
+	Allowed   bool         `json:"allowed,omitempty"`
+	Status    int          `json:"status,omitempty"`
+	Error     string       `json:"error"`
+	Failures  int          `json:"failures"`
+	Since     time.Time    `json:"since"`
+	Tried     time.Time    `json:"tried"`
+	Next      time.Time    `json:"next"` // a request from then on tries again
+}
+
+// gathered is a status that several people look at.
+type gathered struct {
+	mu sync.Mutex
+	status
+}
+
+// gatherEvery bounds the work that looking makes, whoever looks: the caches count
+// what they hold.
+const gatherEvery = time.Second
+
+func (a *admin) status() status {
+	g := &a.gathered
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); g.Now.IsZero() || now.Sub(g.Now) >= gatherEvery || now.Before(g.Now) {
+		g.status = a.gather(now)
+	}
+	return g.status
+}
+
+func (a *admin) gather(now time.Time) status {
+	s := status{
+		Version: a.Version, Ready: a.Ready(), State: a.Overview.State(),
+		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []outage{}, Now: now,
+	}
+	s.Started = second(s.Started)
+	s.Uptime = int64(now.Sub(s.Started) / time.Second)
+	known := a.Engine.Crawlers()
+	s.Mode = known.Default.Mode
+	named := false
+	for _, k := range known.Known {
+		s.Crawlers = append(s.Crawlers, crawler{k.Name, k.Mode})
+		named = named || k.Name == known.Default.Name
+	}
+	if !named {
+		s.Crawlers = append(s.Crawlers, crawler{known.Default.Name, known.Default.Mode})
+	}
+	for _, o := range a.Engine.Outages() {
+		s.Unreachable = append(s.Unreachable, outage{
+			o.Origin, o.Tokens, o.State, o.Allow, o.Status, o.Error, o.Failures, second(o.Since), second(o.Tried), second(o.Next),
+		})
+	}
+	return s
+}

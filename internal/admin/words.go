@@ -1,0 +1,138 @@
+package admin
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"robotsgate/internal/escape"
+	"robotsgate/policy"
+)
+
+// words are the functions of the templates.
+var words = template.FuncMap{
+	"ago":    ago,
+	"ahead":  ahead,
+	"bytes":  byteCount,
+	"clock":  func(t time.Time) string { return t.UTC().Format("15:04") },
+	"cut":    cut,
+	"full":   full,
+	"lasted": lasted,
+	"list":   func(words []string) string { return strings.Join(words, ", ") },
+	"number": number[uint64],
+	"count":  number[int64],
+	"plus":   func(a, b uint64) uint64 { return a + b },
+	"rate":   rate,
+	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"why":    why,
+}
+
+// longest is how much of a text from the network is shown, in characters.
+const longest = 200
+
+// cut makes such a text fit for people's eyes; html/template makes it harmless.
+func cut(s string) string {
+	runes := []rune(s[:min(len(s), 4*longest)])
+	if len(runes) <= longest && len(s) <= 4*longest {
+		return escape.Printable(s)
+	}
+	return escape.Printable(string(runes[:min(len(runes), longest)])) + "…"
+}
+
+// number groups a number's digits.
+func number[N int64 | uint64](n N) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:] // a narrow space, which does not break
+	}
+	return s
+}
+
+func rate(perSecond float64) string {
+	switch {
+	case perSecond == 0 || perSecond >= 100:
+		return number(int64(perSecond + 0.5))
+	case perSecond < 0.1:
+		return "< 0.1"
+	}
+	return strconv.FormatFloat(perSecond, 'f', 1, 64)
+}
+
+func byteCount(n int64) string {
+	size, unit := float64(n), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if size < 1024 {
+			break
+		}
+		size, unit = size/1024, next
+	}
+	if unit == "B" || size >= 100 || size == float64(int64(size)) {
+		return fmt.Sprintf("%.0f\u00a0%s", size, unit)
+	}
+	return fmt.Sprintf("%.1f\u00a0%s", size, unit)
+}
+
+// full is how much of a bound is used, in percent.
+func full(s Size) int {
+	if s.Bound <= 0 || s.Bytes <= 0 {
+		return 0
+	}
+	return int(min(max(100*float64(s.Bytes)/float64(s.Bound), 1), 100))
+}
+
+func ago(now, t time.Time) string {
+	if d := now.Sub(t); d >= time.Second {
+		return lasted(int64(d/time.Second)) + " ago"
+	}
+	return "just now"
+}
+
+// ahead says when something will be tried that only a request tries.
+func ahead(now, t time.Time) string {
+	if d := t.Sub(now); d > 0 {
+		return "by a request in " + lasted(int64((d+time.Second-1)/time.Second)) + " or later"
+	}
+	return "by the next request"
+}
+
+// lasted words a time in seconds by its two largest units.
+func lasted(seconds int64) string {
+	units := []struct {
+		name string
+		of   int64
+	}{{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}}
+	for i, u := range units {
+		if seconds < u.of && u.of > 1 {
+			continue
+		}
+		s := fmt.Sprintf("%d\u00a0%s", seconds/u.of, u.name)
+		if rest := seconds % u.of; i+1 < len(units) && rest >= units[i+1].of && seconds/u.of < 10 {
+			s += fmt.Sprintf(" %d\u00a0%s", rest/units[i+1].of, units[i+1].name)
+		}
+		return s
+	}
+	return ""
+}
+
+// why says in a sentence what a reason means.
+func why(e *policy.Explanation) string {
+	switch e.Reason {
+	case policy.ByRule:
+		return "The longest rule that matches decides; if an Allow is as long, the Allow."
+	case policy.NoMatch:
+		return "The group has no rule that matches."
+	case policy.NoGroup:
+		return "The robots.txt has no group for this crawler."
+	case policy.Implicit:
+		return "The robots.txt itself may always be fetched."
+	case policy.ByOverride:
+		return "An override of the operator's decides; robots.txt is not asked."
+	case policy.IsUnavailable:
+		return "There is no robots.txt to obey."
+	case policy.IsUnreachable:
+		return "The robots.txt can't be had, so nothing may be fetched."
+	}
+	return string(e.Reason)
+}
