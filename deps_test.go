@@ -61,7 +61,6 @@ var libraries = map[string][]string{
 	"golang.org/x/net/proxy":              {"proxy"},
 	"golang.org/x/sync/singleflight":      {"internal/ca"},
 	"golang.org/x/text":                   {"htmlmeta"},
-	"gopkg.in/natefinch/lumberjack.v2":    {"internal/audit"},
 	"gopkg.in/yaml.v3":                    {"internal/config"},
 }
 

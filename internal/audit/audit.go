@@ -1,118 +1,85 @@
 // Package audit writes down every request: one JSON object a line, with what
-// was decided and on which evidence.
+// was decided and on which evidence. Each record is linked to the one before it.
+//
+// It also reads what it has written: [Lines], [Verify] and [Summary].
 package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"gopkg.in/natefinch/lumberjack.v2"
-
-	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
-// maxFile is the size at which a file is rotated, in MiB.
-const maxFile = 100
-
-// A Record is one request. Members that do not apply are left out.
-type Record struct {
-	Time     time.Time     `json:"time"`
-	ID       string        `json:"id"`
-	Crawler  string        `json:"crawler,omitempty"`
-	Client   string        `json:"client,omitempty"`
-	Method   string        `json:"method"`
-	URL      string        `json:"url"`
-	Tunnel   bool          `json:"tunnel,omitempty"`
-	Decision string        `json:"decision,omitempty"` // allow or deny; none was made without
-	Enforced *bool         `json:"enforced,omitempty"` // false: denied, but let through
-	Reason   policy.Reason `json:"reason,omitempty"`
-	Note     string        `json:"note,omitempty"` // an override's reason
-	Rule     string        `json:"rule,omitempty"`
-	Line     int           `json:"line,omitempty"`
-	Group    string        `json:"group,omitempty"`
-	Token    string        `json:"token,omitempty"`
-	Robots   *Robots       `json:"robots,omitempty"`
-	Tags     []string      `json:"tags,omitempty"` // that bind the crawler
-	Status   int           `json:"status"`         // 0: the client left before an answer
-	Bytes    int64         `json:"bytes"`          // of the response's body
-	Duration float64       `json:"duration"`       // seconds
-	Error    string        `json:"error,omitempty"`
-}
-
-// Robots is the evidence of a decision.
-type Robots struct {
-	URL    string       `json:"url"`
-	Status int          `json:"status,omitempty"`
-	State  policy.State `json:"state"`
-	Age    int64        `json:"age"` // seconds
-	SHA256 string       `json:"sha256,omitempty"`
-}
-
 // A Log writes records. A nil Log writes nothing.
 type Log struct {
-	redact   bool
-	keepNone bool // of the files that are full
-	log      *slog.Logger
+	redact bool
+	log    *slog.Logger
+	file   *file     // nil: out
+	out    io.Writer // standard output
 
-	out   io.Writer
+	heads    string // their folder; none without
+	keepHead time.Duration
+
 	queue *queue
-	torn  bool      // the last line was not written whole; the queue's
-	said  time.Time // the queue's
+	// The queue's alone, until it has ended:
+	chain   chain
+	headAt  int64     // number in the head that is kept
+	said    time.Time // when it was last said that the log can't be written
+	headErr time.Time // and the head
+	failed  int       // records lost since said
+	untold  int       // records lost since the last that was written
+	torn    bool      // out has half a line
 
-	failed int // records lost since then
-
-	lost   atomic.Int64 // records, since the start
-	jammed atomic.Int64 // when it was last said that the queue is full, in Unix seconds
+	lost    atomic.Int64          // records, since the start
+	failing atomic.Pointer[error] // why records are not written now
+	jammed  atomic.Int64          // when it was last said that the queue is full, in Unix seconds
 }
 
 // Options say where records go, and what of them.
 type Options struct {
-	File        string // is rotated at 100 MiB; "-" is standard output
-	Keep        int    // rotated files
-	RedactQuery bool   // query values become *
+	File        string        // is rotated at 100 MiB; "-" is standard output
+	Keep        int           // rotated files
+	RedactQuery bool          // query values become *
+	Heads       string        // folder for how far the chain of records has come; empty: nowhere
+	KeepHeads   time.Duration // of chains that have ended
 }
 
 // New returns a log that appends to a file, or writes to stdout.
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: o.RedactQuery, log: log, out: stdout}
+	l := &Log{redact: o.RedactQuery, log: log, out: stdout, heads: o.Heads, keepHead: o.KeepHeads, chain: newChain()}
 	if o.File != "-" {
-		l.out = &lumberjack.Logger{Filename: o.File, MaxSize: maxFile, MaxBackups: o.Keep}
-		l.keepNone = o.Keep == 0
+		l.file = &file{path: o.File, keep: o.Keep}
 	}
-	l.queue = newQueue(l.write)
+	l.queue = newQueue(l.write, func() { l.settle(false) })
 	return l
 }
 
-// Check reports whether the log can be written.
+// Check reports whether the log can be written. It comes before the first Write.
 func (l *Log) Check() error {
-	if err := l.makeRoom(0); err != nil {
+	if l.heads != "" {
+		sweepHeads(l.heads, l.keepHead)
+	}
+	if l.file == nil {
+		_, err := l.out.Write(nil)
 		return err
 	}
-	_, err := l.out.Write(nil)
+	_, err := l.ready(0)
 	return err
 }
 
-// makeRoom removes a file that is full where no old one is kept. Lumberjack
-// can't be told so: 0 means all of them to it.
-func (l *Log) makeRoom(n int) error {
-	file, ok := l.out.(*lumberjack.Logger)
-	if !ok || !l.keepNone {
-		return nil
+// ready is file's, and says what it has cut off.
+func (l *Log) ready(n int) (empty bool, err error) {
+	empty, cut, err := l.file.ready(n)
+	if cut > 0 {
+		l.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", l.file.path, "bytes", cut)
 	}
-	info, err := os.Stat(file.Filename)
-	if err != nil || info.Size()+int64(n) < maxFile<<20 {
-		return nil // lumberjack makes what is missing
-	}
-	return errors.Join(file.Close(), os.Remove(file.Filename))
+	return empty, err
 }
 
 // Write writes down one request, soon. It never waits.
@@ -120,48 +87,141 @@ func (l *Log) Write(x *proxy.Exchange) {
 	if l == nil {
 		return
 	}
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false) // a URL's & can be searched for
-	if err := enc.Encode(l.record(x)); err != nil {
+	r := l.record(x)
+	line, err := encode(&r)
+	if err != nil {
 		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
 		return
 	}
-	if lost := l.queue.add(line.Bytes()); lost > 0 {
-		l.lost.Add(1)
-		if now, last := time.Now().Unix(), l.jammed.Load(); now-last >= 60 && l.jammed.CompareAndSwap(last, now) {
-			l.log.Error(tooSlow, "lost", lost)
-		}
+	lost := l.queue.add(line)
+	if lost == 0 {
+		return
+	}
+	l.lost.Add(1)
+	l.failing.Store(new(errTooSlow))
+	if now, last := time.Now().Unix(), l.jammed.Load(); now-last >= 60 && l.jammed.CompareAndSwap(last, now) {
+		l.log.Error(tooSlow, "lost", lost)
 	}
 }
 
 const tooSlow = "the audit log is too slow: records are lost; check log.audit, its disk, or who reads the pipe"
 
+var errTooSlow = errors.New("it takes nothing: its disk, or who reads the pipe, is too slow")
+
+// hangs is how long a write may take before it counts as one that does not end.
+const hangs = 5 * time.Second
+
+// Err reports why records can't be written now, nil if they can. What is written
+// later is the test of whether they can again.
+func (l *Log) Err() error {
+	if l == nil {
+		return nil
+	}
+	if err := l.failing.Load(); err != nil {
+		return *err
+	}
+	if l.queue.busy() > hangs {
+		return errTooSlow
+	}
+	return nil
+}
+
 // write is the queue's. A log that can't be written is reported once a minute, and
 // requests go on.
 func (l *Log) write(lines []byte, lost int) {
-	err := l.makeRoom(len(lines))
-	if err == nil {
-		if l.torn {
-			lines = append([]byte{'\n'}, lines...)
-		}
-		var n int
-		n, err = l.out.Write(lines)
-		l.torn = err != nil && n > 0 || err != nil && l.torn
-		lines = lines[n:]
-	}
-	if err != nil {
-		n := bytes.Count(lines, []byte{'\n'})
-		l.failed += n
-		l.lost.Add(int64(n))
-	}
 	if lost > 0 {
 		l.log.Error(tooSlow, "lost", lost)
 	}
-	if err != nil && time.Since(l.said) >= time.Minute {
+	l.untold += lost
+	if len(lines) == 0 {
+		return
+	}
+	records, err := l.append(lines)
+	if err == nil {
+		l.failing.Store(nil)
+		return
+	}
+	l.failing.Store(&err)
+	l.lost.Add(int64(records))
+	l.failed += records
+	l.untold += records
+	if time.Since(l.said) >= time.Minute {
 		l.said = time.Now()
 		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err, "lost", l.failed)
 		l.failed = 0
+	}
+}
+
+// append links lines and writes them. It returns how many are not written.
+func (l *Log) append(lines []byte) (lost int, err error) {
+	const link = 250 // bytes, about
+	n := bytes.Count(lines, []byte{'\n'})
+	begins := false
+	if l.file != nil {
+		if begins, err = l.ready(len(lines) + n*link); err != nil {
+			return n, err
+		}
+	}
+	out := make([]byte, 0, len(lines)+n*link)
+	if l.torn {
+		out = append(out, '\n')
+	}
+	before, untold := l.chain, l.untold
+	for line := range bytes.Lines(lines) {
+		out = l.chain.link(out, line, l.untold, begins)
+		l.untold, begins = 0, false
+	}
+	written := 0
+	if l.file != nil {
+		written, err = l.file.write(out)
+	} else {
+		written, err = l.out.Write(out)
+		l.torn = err != nil && (l.torn || written > 0)
+	}
+	if err == nil {
+		return 0, nil
+	}
+	whole := l.rewind(before, out[:written])
+	if whole == 0 {
+		l.untold = untold // no record tells it yet
+	}
+	return n - whole, err
+}
+
+// rewind makes the chain end with the last line that was written whole, and returns
+// how many were.
+func (l *Log) rewind(before chain, written []byte) (whole int) {
+	l.chain = before
+	for line := range bytes.Lines(written) {
+		if !bytes.HasSuffix(line, []byte("}\n")) {
+			continue
+		}
+		whole++
+		l.chain.number++
+		l.chain.hash = string(line[len(line)-len("\"}\n")-len(genesis) : len(line)-len("\"}\n")])
+	}
+	return whole
+}
+
+// settle is the queue's, a while after records: it keeps how far the chain has come,
+// once the disk has the records.
+func (l *Log) settle(ended bool) {
+	if l.heads == "" || l.chain.number == 0 || !ended && l.chain.number == l.headAt {
+		return
+	}
+	name := "-"
+	if l.file != nil {
+		l.file.sync()
+		name = l.file.path
+	}
+	err := writeHead(l.heads, Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: time.Now().UTC(), File: name, Ended: ended})
+	if err == nil {
+		l.headAt = l.chain.number
+		return
+	}
+	if time.Since(l.headErr) >= time.Minute {
+		l.headErr = time.Now()
+		l.log.Error("how far the audit log has come can't be kept; check the space and permissions of data_dir", "error", err)
 	}
 }
 
@@ -181,60 +241,18 @@ func (l *Log) Close() error {
 	if err := l.queue.close(); err != nil {
 		return err // whose file is in use
 	}
-	if c, ok := l.out.(*lumberjack.Logger); ok {
-		return c.Close()
+	l.settle(true)
+	if l.chain.number > 0 {
+		l.log.Info("the audit log's chain ends here", "chain", l.chain.id, "number", l.chain.number, "hash", l.chain.hash)
+	}
+	if l.untold > 0 {
+		l.log.Error("the last records of the audit log could not be written", "lost", l.untold)
+	}
+	if l.file == nil {
+		return nil
+	}
+	if err := l.file.close(); err != nil {
+		return fmt.Errorf("%s: %w", l.file.path, err)
 	}
 	return nil
-}
-
-func (l *Log) record(x *proxy.Exchange) Record {
-	r := Record{
-		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, URL: x.URL, Tunnel: x.Tunnel,
-		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error,
-	}
-	if l.redact {
-		r.URL = Redact(r.URL)
-	}
-	if x.Client.IsValid() {
-		r.Client = x.Client.String()
-	}
-	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
-		r.Tags = append(r.Tags, rule.String())
-	}
-	d := x.Decision
-	if d == nil {
-		return r
-	}
-	r.Decision = "deny"
-	if d.Allow {
-		r.Decision = "allow"
-	}
-	if !d.Allow && !d.Enforced {
-		r.Enforced = new(bool)
-	}
-	r.Reason, r.Note, r.Group, r.Token = d.Reason, d.Note, d.Group.Name(), d.Token
-	if d.Reason == policy.ByRule {
-		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
-	}
-	if st := d.Robots; st != nil {
-		r.Robots = &Robots{d.URL, st.Snapshot.Status, st.State, int64(st.Age / time.Second), st.Snapshot.SHA256}
-	}
-	return r
-}
-
-// Redact replaces the values of a URL's query by "*"; the names stay.
-func Redact(url string) string {
-	head, query, ok := strings.Cut(url, "?")
-	if !ok {
-		return url
-	}
-	pairs := strings.Split(query, "&")
-	for i, p := range pairs {
-		if name, _, ok := strings.Cut(p, "="); ok {
-			pairs[i] = name + "=*"
-		} else if p != "" {
-			pairs[i] = "*" // a lone word may be a secret as well
-		}
-	}
-	return head + "?" + strings.Join(pairs, "&")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,15 +13,19 @@ const (
 	maxPending = 16 << 20
 	// closeWait is how long Close waits for them to be written.
 	closeWait = 5 * time.Second
+	// settleAfter is how long after lines they are settled, at most.
+	settleAfter = time.Second
 )
 
 // A queue writes lines in the order in which they came, in a goroutine of its own:
 // a disk that hangs, or a pipe that nobody reads, must not hold up requests. What
 // comes while it is full is lost, and counted.
 type queue struct {
-	write func(lines []byte, lost int)
-	wake  chan struct{} // holds one
-	done  chan struct{} // closed when all is written
+	write  func(lines []byte, lost int)
+	settle func()
+	wake   chan struct{} // holds one
+	done   chan struct{} // closed when all is written
+	began  atomic.Int64  // when the write under way was begun, in Unix nanoseconds; 0: none is
 
 	mu      sync.Mutex
 	pending []byte
@@ -29,9 +34,9 @@ type queue struct {
 }
 
 // newQueue passes on lines, at most maxPending bytes at a time, with the number of
-// those lost before them.
-func newQueue(write func(lines []byte, lost int)) *queue {
-	q := &queue{write: write, wake: make(chan struct{}, 1), done: make(chan struct{})}
+// those lost before them. It calls settle a while after.
+func newQueue(write func(lines []byte, lost int), settle func()) *queue {
+	q := &queue{write: write, settle: settle, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
 }
@@ -59,21 +64,43 @@ func (q *queue) call() {
 func (q *queue) run() {
 	defer close(q.done)
 	var spare []byte // two buffers take turns
-	for range q.wake {
+	var due <-chan time.Time
+	for {
+		select {
+		case <-due:
+			due = nil
+			q.settle()
+			continue
+		case <-q.wake:
+		}
 		q.mu.Lock()
 		lines, lost, closed := q.pending, q.lost, q.closed
 		q.pending, q.lost = spare[:0], 0
 		q.mu.Unlock()
 		if len(lines) > 0 || lost > 0 {
+			q.began.Store(time.Now().UnixNano())
 			q.write(lines, lost)
+			q.began.Store(0)
 		}
 		if closed {
 			return
+		}
+		if due == nil {
+			due = time.After(settleAfter)
 		}
 		if spare = lines; cap(spare) > 1<<20 {
 			spare = nil // after a jam
 		}
 	}
+}
+
+// busy returns how long the write under way has taken.
+func (q *queue) busy() time.Duration {
+	began := q.began.Load()
+	if began == 0 {
+		return 0
+	}
+	return time.Duration(time.Now().UnixNano() - began)
 }
 
 // close writes what is left.

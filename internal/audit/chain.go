@@ -1,0 +1,70 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// A Link holds a record fast to the one before it, so that a record that is
+// changed, missing or added is found. The hash is SHA-256 of the line up to its own
+// member, of which the hash before is a part.
+type Link struct {
+	Lost   int    `json:"lost,omitempty"`   // records before this one that could not be written
+	Chain  string `json:"chain,omitempty"`  // a gate's, from its start to its end
+	Number int64  `json:"number,omitempty"` // in the chain, from 1
+	Begins bool   `json:"begins,omitempty"` // a file begins with it
+	Prev   string `json:"prev,omitempty"`   // hash of the record before
+	Hash   string `json:"hash,omitempty"`
+}
+
+// A chain numbers and links the records of one gate. It is made anew at every
+// start: then no two gates can share one, whatever they write to, and none has to
+// find out how an earlier one ended.
+type chain struct {
+	id     string
+	number int64
+	hash   string // of the last record
+}
+
+// genesis is the hash before the first record.
+var genesis = strings.Repeat("0", 2*sha256.Size)
+
+func newChain() chain { return chain{id: rand.Text(), hash: genesis} }
+
+// link appends a line, which ends in "}\n", with its link.
+func (c *chain) link(out, line []byte, lost int, begins bool) []byte {
+	start := len(out)
+	c.number++
+	out = append(out, bytes.TrimSuffix(line, []byte("}\n"))...)
+	if lost > 0 {
+		out = append(append(out, `,"lost":`...), strconv.Itoa(lost)...)
+	}
+	out = append(append(out, `,"chain":"`...), c.id...)
+	out = append(append(out, `","number":`...), strconv.FormatInt(c.number, 10)...)
+	if begins {
+		out = append(out, `,"begins":true`...)
+	}
+	out = append(append(append(out, `,"prev":"`...), c.hash...), '"')
+	c.hash = digest(out[start:])
+	out = append(append(out, `,"hash":"`...), c.hash...)
+	return append(out, "\"}\n"...)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// intact reports whether a line, without its end, has the hash that it says.
+func intact(line []byte) bool {
+	const tail = len(`,"hash":"`) + 2*sha256.Size + len(`"}`)
+	if len(line) < tail {
+		return false
+	}
+	body, end := line[:len(line)-tail], string(line[len(line)-tail:])
+	return end == `,"hash":"`+digest(body)+`"}`
+}

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Head is how far a chain has come. It is kept apart from the records, so that
+// a log whose end is cut off is found out.
+type Head struct {
+	Chain  string    `json:"chain"`
+	Number int64     `json:"number"`
+	Hash   string    `json:"hash"`
+	Time   time.Time `json:"time"` // when the last record was written
+	File   string    `json:"file"`
+	Ended  bool      `json:"ended,omitempty"` // in good order: nothing may follow
+}
+
+// leastHeads is how long heads are kept at least.
+const leastHeads = 48 * time.Hour
+
+// writeHead puts a head in its place in a folder, whole.
+func writeHead(dir string, h Head) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, h.Chain+".json")
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Heads returns those in a folder, by their chains.
+func Heads(dir string) (map[string]Head, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Head{}
+	var errs []error
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		var h Head
+		if err == nil {
+			err = json.Unmarshal(data, &h)
+		}
+		if err == nil && h.Chain != name {
+			err = errors.New(e.Name() + " is the head of another chain")
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all[name] = h
+	}
+	return all, errors.Join(errs...)
+}
+
+// sweepHeads removes those that no gate has written for so long.
+func sweepHeads(dir string, keep time.Duration) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // there are none yet
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) >= max(keep, leastHeads) {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxLine bounds a line that is read, in bytes: several times what the longest
+// record takes.
+const maxLine = 1 << 20
+
+// A Line is one line of a log. It is the caller's only until the next.
+type Line struct {
+	File   string
+	Number int
+	Text   []byte // without its end
+	Record *Record
+	Err    error // why there is no record
+}
+
+// At names the line for people.
+func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
+
+// Lines calls each for every line of the files that is not empty, in order; "-" is
+// stdin. Compressed files are read too. A file that can't be read is in the error,
+// after those that can.
+func Lines(files []string, stdin io.Reader, each func(*Line)) error {
+	var errs []error
+	for _, name := range files {
+		if err := linesOf(name, stdin, each); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func linesOf(name string, stdin io.Reader, each func(*Line)) error {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	r := bufio.NewReaderSize(in, 256<<10)
+	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r = bufio.NewReaderSize(z, 256<<10)
+	}
+	line := Line{File: name}
+	for {
+		text, long, err := nextLine(r)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%s: after line %d: %w", name, line.Number, err)
+		}
+		line.Number++
+		if len(bytes.TrimSpace(text)) > 0 || long {
+			line.Text, line.Record, line.Err = text, nil, fmt.Errorf("longer than %d bytes", maxLine)
+			if !long {
+				line.Record, line.Err = parse(text)
+			}
+			each(&line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// nextLine returns a line without its end, long if there is more of it than is read.
+func nextLine(r *bufio.Reader) (text []byte, long bool, err error) {
+	text, err = r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		whole := bytes.Clone(text)
+		for err == bufio.ErrBufferFull {
+			text, err = r.ReadSlice('\n')
+			if long = long || len(whole)+len(text) > maxLine; !long {
+				whole = append(whole, text...)
+			}
+		}
+		text = whole
+	}
+	return bytes.TrimSuffix(text, []byte{'\n'}), long, err
+}
+
+func parse(text []byte) (*Record, error) {
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, errors.New("not a JSON object of this kind")
+	}
+	if r.Time.IsZero() || r.Method == "" && r.URL == "" && r.Origin == "" {
+		return nil, errors.New("not a record of a request")
+	}
+	return &r, nil
+}

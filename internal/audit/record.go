@@ -1,0 +1,217 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// A Record is one request. Members that do not apply are left out.
+type Record struct {
+	Time     time.Time     `json:"time"`
+	ID       string        `json:"id"`
+	Crawler  string        `json:"crawler,omitempty"`
+	Client   string        `json:"client,omitempty"`
+	Method   string        `json:"method"`
+	Origin   string        `json:"origin,omitempty"`
+	Path     string        `json:"path,omitempty"`     // and query; without for a tunnel that is decided as a whole
+	URL      string        `json:"url,omitempty"`      // in place of both: what was sent, if it could not be read
+	Redacted bool          `json:"redacted,omitempty"` // values of the query have been replaced
+	Tunnel   bool          `json:"tunnel,omitempty"`
+	Decision string        `json:"decision,omitempty"` // allow or deny; none was made without
+	Enforced *bool         `json:"enforced,omitempty"` // false: denied, but let through
+	Reason   policy.Reason `json:"reason,omitempty"`
+	Note     string        `json:"note,omitempty"` // an override's reason
+	Rule     string        `json:"rule,omitempty"`
+	Line     int           `json:"line,omitempty"`
+	Group    string        `json:"group,omitempty"`
+	Token    string        `json:"token,omitempty"`
+	Tokens   []string      `json:"tokens,omitempty"` // all that the crawler obeys, if there are several
+	Decided  time.Time     `json:"decided,omitzero"` // as of when the overrides were looked at
+	Robots   *Robots       `json:"robots,omitempty"` //
+	Tags     []string      `json:"tags,omitempty"`   // that bind the crawler
+	Status   int           `json:"status"`           // 0: the client left before an answer
+	Bytes    int64         `json:"bytes"`            // of the response's body
+	Duration float64       `json:"duration"`         // seconds
+	Error    string        `json:"error,omitempty"`  //
+	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
+	Link                   // to the records before it
+}
+
+// Robots is the evidence of a decision.
+type Robots struct {
+	URL    string       `json:"url"`
+	State  policy.State `json:"state"`
+	Age    int64        `json:"age"`    // seconds
+	Judged time.Time    `json:"judged"` // as of when
+	Answer              // what is obeyed, or stands for its absence
+	// Where a copy stands in for what the origin answers: what that is.
+	Instead *Answer `json:"instead_of,omitempty"`
+	// Where the last good copy is not what is obeyed: which that is.
+	Copy *Answer `json:"copy,omitempty"`
+}
+
+// An Answer is a snapshot, as far as a decision can depend on it.
+type Answer struct {
+	Status   int       `json:"status,omitempty"` // left out where there was no answer
+	SHA256   string    `json:"sha256,omitempty"`
+	Fetched  time.Time `json:"fetched"`
+	Lifetime *float64  `json:"lifetime,omitempty"` // seconds; left out where the origin does not say
+	Since    time.Time `json:"since,omitzero"`     // of failures: the first in a row
+	Looped   bool      `json:"looped,omitempty"`
+	Others   bool      `json:"others,omitempty"` // many crawlers share it
+}
+
+func answerOf(s *policy.Snapshot) Answer {
+	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Looped: s.Looped, Others: s.Others}
+	if s.Lifetime >= 0 {
+		a.Lifetime = new(s.Lifetime.Seconds())
+	}
+	if !s.Since.IsZero() {
+		a.Since = s.Since.UTC()
+	}
+	return a
+}
+
+// Snapshot undoes answerOf. It has no body.
+func (a *Answer) Snapshot() *policy.Snapshot {
+	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Others: a.Others, Lifetime: -1}
+	if a.Lifetime != nil {
+		s.Lifetime = time.Duration(*a.Lifetime * float64(time.Second))
+	}
+	return s
+}
+
+func robotsOf(d *policy.Decision) *Robots {
+	st := d.Robots
+	r := &Robots{URL: d.URL, State: st.State, Age: int64(st.Age / time.Second), Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	if st.Answer != nil && st.Answer != st.Snapshot {
+		r.Instead = new(answerOf(st.Answer))
+	}
+	if st.Good != nil && st.Good != st.Snapshot {
+		r.Copy = new(answerOf(st.Good))
+	}
+	return r
+}
+
+func (l *Log) record(x *proxy.Exchange) Record {
+	r := Record{
+		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
+		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Config: x.Config,
+	}
+	url := x.URL
+	if l.redact {
+		url = Redact(url)
+		r.Redacted = url != x.URL
+	}
+	if r.Origin, r.Path = split(url); r.Origin == "" {
+		r.URL = url
+	}
+	if x.Client.IsValid() {
+		r.Client = x.Client.String()
+	}
+	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
+		r.Tags = append(r.Tags, rule.String())
+	}
+	d := x.Decision
+	if d == nil {
+		return r
+	}
+	r.Decision = "deny"
+	if d.Allow {
+		r.Decision = "allow"
+	}
+	if !d.Allow && !d.Enforced {
+		r.Enforced = new(bool)
+	}
+	r.Reason, r.Note, r.Group, r.Token, r.Decided = d.Reason, d.Note, d.Group.Name(), d.Token, d.Asked.UTC()
+	if len(d.Tokens) > 1 {
+		r.Tokens = d.Tokens
+	}
+	if d.Reason == policy.ByRule {
+		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
+	}
+	if d.Robots != nil {
+		r.Robots = robotsOf(d)
+	}
+	return r
+}
+
+// split cuts a canonical URL into its origin and the rest. What is not canonical was
+// not understood, and has neither.
+func split(url string) (origin, path string) {
+	t, err := policy.ParseURL(url)
+	switch {
+	case err != nil:
+		return "", ""
+	case url == t.Origin():
+		return url, ""
+	case url == t.String():
+		return t.Origin(), t.Path
+	}
+	return "", ""
+}
+
+// Redact replaces the values of a URL's query by "*"; the names stay.
+func Redact(url string) string {
+	head, query, ok := strings.Cut(url, "?")
+	if !ok {
+		return url
+	}
+	pairs := strings.Split(query, "&")
+	for i, p := range pairs {
+		if name, _, ok := strings.Cut(p, "="); ok {
+			pairs[i] = name + "=*"
+		} else if p != "" {
+			pairs[i] = "*" // a lone word may be a secret as well
+		}
+	}
+	return head + "?" + strings.Join(pairs, "&")
+}
+
+// encode returns a record as a line. What a terminal would obey, and what turns a
+// line's direction, is escaped beyond what JSON asks for.
+func encode(r *Record) ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false) // a URL's & can be searched for
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	return escaped(line.Bytes()), nil
+}
+
+func escaped(line []byte) []byte {
+	if !slices.ContainsFunc(line, func(c byte) bool { return c >= 0x7f }) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+64)
+	for rest := line; len(rest) > 0; {
+		c, n := utf8.DecodeRune(rest)
+		switch {
+		case c == '\n' || c < utf8.RuneSelf && c != 0x7f || unicode.IsPrint(c):
+			out = append(out, rest[:n]...)
+		case c > 0xffff:
+			hi, lo := surrogates(c)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, c)
+		}
+		rest = rest[n:]
+	}
+	return out
+}
+
+// surrogates are how JSON escapes a character beyond the first plane (RFC 8259, 7).
+func surrogates(c rune) (hi, lo rune) {
+	c -= 0x10000
+	return 0xd800 + c>>10, 0xdc00 + c&0x3ff
+}

@@ -1,0 +1,207 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxRuns bounds the pieces that chains may be found in, and so the memory.
+	maxRuns = 200_000
+	// maxSaid bounds what is said of them.
+	maxSaid = 1000
+)
+
+// A Verifier checks that records are those that gates have written: all of them,
+// in their order, unchanged. Files may come in any order.
+type Verifier struct {
+	Records int
+	Lost    int      // that could not be written at the time, as the records say
+	Said    []string // what is wrong, the first of it
+	Wrong   int      // how much
+	Notes   []string // what could not be checked, or deserves a look
+
+	heads  map[string]Head // nil: not at hand
+	chains map[string]*track
+	runs   int
+	first  time.Time // of all records
+	files  map[string]bool
+}
+
+// A track is what has been seen of a chain.
+type track struct {
+	runs  []run
+	first time.Time
+}
+
+// A run is records of one file that follow each other.
+type run struct {
+	file       string
+	lines      [2]int   // first and last
+	numbers    [2]int64 // first and last
+	prev, hash string   // before the first, and of the last
+	begins     bool
+}
+
+// NewVerifier returns one that knows how far chains have come; nil, if that is not
+// known.
+func NewVerifier(heads map[string]Head) *Verifier {
+	return &Verifier{heads: heads, chains: map[string]*track{}, files: map[string]bool{}}
+}
+
+func (v *Verifier) wrong(format string, args ...any) {
+	if v.Wrong++; len(v.Said) < maxSaid {
+		v.Said = append(v.Said, fmt.Sprintf(format, args...))
+	}
+}
+
+func (v *Verifier) note(format string, args ...any) {
+	if len(v.Notes) < maxSaid {
+		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// Line takes the next line.
+func (v *Verifier) Line(l *Line) {
+	v.files[filepath.Base(l.File)] = true
+	r := l.Record
+	switch {
+	case r == nil:
+		v.wrong("%s: no record (%v): it has been added or changed", l.At(), l.Err)
+		return
+	case r.Chain == "" || r.Number < 1:
+		v.wrong("%s: a record without its place in a chain: it has been added or changed", l.At())
+		return
+	}
+	v.Records++
+	v.Lost += r.Lost
+	if v.first.IsZero() || r.Time.Before(v.first) {
+		v.first = r.Time
+	}
+	if !intact(l.Text) {
+		v.wrong("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
+	}
+	if h, ok := v.heads[r.Chain]; ok && h.Number == r.Number && h.Hash != r.Hash {
+		v.wrong("%s: record %d of chain %s is another than the one that was written", l.At(), r.Number, r.Chain)
+	}
+	t := v.chains[r.Chain]
+	if t == nil {
+		t = &track{first: r.Time}
+		v.chains[r.Chain] = t
+	}
+	v.follow(t, l, r)
+}
+
+// follow makes a record part of the run before it, or begins another.
+func (v *Verifier) follow(t *track, l *Line, r *Record) {
+	if n := len(t.runs); n > 0 && t.runs[n-1].file == l.File {
+		last := &t.runs[n-1]
+		if r.Number == last.numbers[1]+1 && r.Prev == last.hash {
+			last.lines[1], last.numbers[1], last.hash = l.Number, r.Number, r.Hash
+			return
+		}
+		if r.Number <= last.numbers[1] {
+			v.wrong("%s: record %d of chain %s stands behind record %d: it is there twice, or not in its place", l.At(), r.Number, r.Chain, last.numbers[1])
+		}
+	}
+	if v.runs++; v.runs > maxRuns {
+		return // End says so
+	}
+	t.runs = append(t.runs, run{
+		file: l.File, lines: [2]int{l.Number, l.Number}, numbers: [2]int64{r.Number, r.Number}, prev: r.Prev, hash: r.Hash, begins: r.Begins,
+	})
+}
+
+// End judges the chains as wholes. Keep is how long heads are kept.
+func (v *Verifier) End(keep time.Duration) {
+	if v.runs > maxRuns {
+		v.wrong("the records are in more than %d pieces: not all of them have been compared", maxRuns)
+	}
+	names := slices.SortedFunc(maps.Keys(v.chains), func(a, b string) int {
+		return cmp.Or(v.chains[a].first.Compare(v.chains[b].first), strings.Compare(a, b))
+	})
+	for _, name := range names {
+		if t := v.chains[name]; len(t.runs) > 0 {
+			v.end(name, t, v.join(name, t), keep)
+		}
+	}
+	v.unseen()
+	if v.heads == nil && len(v.chains) > 0 {
+		v.note("whether the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
+	}
+}
+
+// join puts the runs of a chain one after the other, and returns the last number.
+func (v *Verifier) join(name string, t *track) run {
+	slices.SortStableFunc(t.runs, func(a, b run) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
+	first := t.runs[0]
+	at := func(r run) string { return fmt.Sprintf("%s:%d", r.file, r.lines[0]) }
+	switch number := first.numbers[0]; {
+	case number == 1 && first.prev != genesis:
+		v.wrong("%s: record 1 of chain %s says that others come before it", at(first), name)
+	case number > 1 && first.begins:
+		v.note("chain %s begins with record %d, at the beginning of %s: the files before have been rotated away, or were not given", name, number, first.file)
+	case number > 1:
+		v.wrong("%s: records 1 to %d of chain %s are missing before this one", at(first), number-1, name)
+	}
+	last := first
+	for _, r := range t.runs[1:] {
+		switch next := last.numbers[1] + 1; {
+		case r.numbers[0] > next && r.begins:
+			v.wrong("%s: records %d to %d of chain %s are missing before this one: a file was not given, or is gone", at(r), next, r.numbers[0]-1, name)
+		case r.numbers[0] > next:
+			v.wrong("%s: records %d to %d of chain %s are missing before this one", at(r), next, r.numbers[0]-1, name)
+		case r.numbers[0] < next && r.file != last.file:
+			v.wrong("%s: record %d of chain %s is in %s too", at(r), r.numbers[0], name, last.file)
+		case r.numbers[0] == next && r.prev != last.hash:
+			v.wrong("%s: record %d of chain %s does not follow the one at %s:%d: one of them has been replaced", at(r), next, name, last.file, last.lines[1])
+		}
+		if r.numbers[1] > last.numbers[1] {
+			last = r
+		}
+	}
+	return last
+}
+
+// end compares the end of a chain with its head.
+func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
+	if v.heads == nil {
+		return
+	}
+	h, ok := v.heads[name]
+	number := last.numbers[1]
+	switch {
+	case !ok && time.Since(t.first) < max(keep, leastHeads):
+		v.wrong("%s:%d: chain %s is not known to this data_dir: its records have been added, or were written by a gate with another", last.file, last.lines[1], name)
+	case !ok:
+		v.note("the end of chain %s was not checked: its head is not kept any more", name)
+	case number < h.Number:
+		v.wrong("%s:%d: records %d to %d of chain %s are missing behind this one, its end", last.file, last.lines[1], number+1, h.Number, name)
+	case number > h.Number && h.Ended:
+		v.wrong("%s:%d: chain %s has ended with record %d: what is behind it has been added", last.file, last.lines[1], name, h.Number)
+	}
+}
+
+// unseen looks at the heads of chains of which there is no record at all.
+func (v *Verifier) unseen() {
+	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
+		h := v.heads[name]
+		switch _, seen := v.chains[name]; {
+		case seen:
+		case v.first.IsZero() || h.Time.Before(v.first):
+			v.note("chain %s, %d records until %s, is older than these files: rotated away, or not given", name, h.Number, h.Time.Format(time.DateTime))
+		case v.files[filepath.Base(h.File)]:
+			v.wrong("%s: all %d records of chain %s, written until %s, are missing", h.File, h.Number, name, h.Time.Format(time.DateTime))
+		default:
+			v.note("chain %s, %d records, was written to %s, which was not given", name, h.Number, h.File)
+		}
+	}
+}
+
+// Chains returns how many there are.
+func (v *Verifier) Chains() int { return len(v.chains) }
