@@ -156,8 +156,7 @@ func (g *gate) engineConfig() policy.Config {
 func (g *gate) administer() {
 	a := administration(g.config.Admin)
 	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
-	a.Overview, a.Connections, a.Sizes = g.overview, g.connections, g.sizes
-	a.Proxy = "http://" + g.listener.Addr().String()
+	g.oversee(&a)
 	h := admin.New(a)
 	g.pages.Store(&h)
 }
