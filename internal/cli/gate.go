@@ -42,6 +42,8 @@ type gate struct {
 	metrics    *metrics.Metrics
 	overview   *overview.Overview
 	audit      *audit.Log
+	// configurations are kept for who asks later what a decision was made by.
+	configurations *store.Configurations
 
 	listener      net.Listener
 	adminListener net.Listener
@@ -108,6 +110,7 @@ func (g *gate) openTrust(dir string) (err error) {
 // openRecords opens the snapshots and the audit log.
 func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
+	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
 	if g.store, err = openStore(c, dir, g.log); err != nil || c.Log.Audit == "" {
 		return err
 	}
@@ -131,7 +134,11 @@ func (g *gate) wire() (err error) {
 		return err
 	}
 	o := serving(c)
-	o.Settings = g.settings()
+	text, err := c.Effective()
+	if err != nil {
+		return err
+	}
+	o.Settings = g.settings(text)
 	o.Remembered, o.Log = g.remembered, g.log
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	o.Done = func(x *proxy.Exchange) {
@@ -235,6 +242,7 @@ func (g *gate) close() {
 			g.log.Error("closing the snapshots", "error", err)
 		}
 	}
+	g.configurations.Close()
 	if err := g.audit.Close(); err != nil {
 		g.log.Error("closing the audit log", "error", err)
 	}

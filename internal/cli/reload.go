@@ -20,6 +20,7 @@ type reloads struct {
 // reload goes over to the configuration as it is now, as far as that needs no
 // restart. One with mistakes changes nothing. Only [gate.run] calls it.
 func (g *gate) reload(load func() (*config.Config, error)) {
+	g.renewTrust()
 	next, err := load()
 	if err == nil {
 		var kept []string
@@ -35,6 +36,17 @@ func (g *gate) reload(load func() (*config.Config, error)) {
 		g.log.Warn("configuration", "warning", w.String())
 	}
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
+}
+
+// renewTrust goes over to the CA that is in the files now.
+func (g *gate) renewTrust() {
+	changed, err := g.authority.Reload()
+	switch {
+	case err != nil:
+		g.log.Error("the CA's files can't be used, the CA before stays in force", "error", err)
+	case changed:
+		g.log.Info("certificates are signed by the CA's new files from now on; clients that trust only the one before must get the new one", "file", g.authority.CertFile())
+	}
 }
 
 // refuse says why the configuration in force stays.
@@ -53,6 +65,10 @@ func (g *gate) refuse(err error) {
 func (g *gate) change(next *config.Config) (kept []string, err error) {
 	old, upstream := g.config, g.upstream
 	kept = next.Restrain(old)
+	text, err := next.Effective()
+	if err != nil {
+		return nil, err
+	}
 	// Connections that lead out the same way are worth keeping. What ca_file holds may
 	// have changed under its name.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
@@ -64,7 +80,7 @@ func (g *gate) change(next *config.Config) (kept []string, err error) {
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
 	g.engine = g.engine.With(g.engineConfig())
-	g.proxy.Use(g.settings())
+	g.proxy.Use(g.settings(text))
 	g.administer()
 	if upstream != before {
 		before.Close() // what is in flight there goes on
@@ -72,10 +88,11 @@ func (g *gate) change(next *config.Config) (kept []string, err error) {
 	return kept, nil
 }
 
-// settings are those of the proxy that the configuration in force makes.
-func (g *gate) settings() proxy.Settings {
+// settings are those of the proxy that the configuration in force makes. Its text is
+// kept as evidence.
+func (g *gate) settings(text []byte) proxy.Settings {
 	s := serving(g.config).Settings
-	s.Engine, s.Upstream = g.engine, g.upstream
+	s.Engine, s.Upstream, s.Config = g.engine, g.upstream, g.configurations.Use(text)
 	return s
 }
 
