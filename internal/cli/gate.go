@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -114,7 +115,9 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	if g.store, err = openStore(c, dir, g.log); err != nil || c.Log.Audit == "" {
 		return err
 	}
-	g.audit = audit.New(auditing(c.Log), out, g.log)
+	o := auditing(c.Log)
+	o.Heads, o.KeepHeads = filepath.Join(dir, chainsDir), c.Robots.Keep
+	g.audit = audit.New(o, out, g.log)
 	if err := g.audit.Check(); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
