@@ -3,7 +3,6 @@ package proxy
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -20,8 +19,8 @@ type clientConn struct {
 	net.Conn
 	tls    *tls.Config
 	leave  func()
-	socks  func()    // told of a client that speaks another protocol
-	errors io.Writer // told of failed handshakes
+	socks  func()       // told of a client that speaks another protocol
+	errors clientErrors // told of failed handshakes
 
 	once   sync.Once
 	err    error
@@ -48,11 +47,12 @@ func (c *clientConn) sniff() {
 	}
 	c.first = b[:]
 	if b[0] == recordTypeHandshake {
-		c.secure = tls.Server(&replay{Conn: c.Conn, first: c.first}, c.tls)
+		greeting := &replay{Conn: c.Conn, first: c.first}
+		c.secure = tls.Server(greeting, c.tls)
 		c.first = nil
 		// Here rather than in Read, where net/http would keep its failure to itself.
 		if c.err = c.secure.Handshake(); c.err != nil {
-			fmt.Fprintf(c.errors, "TLS handshake error from %s: %v", c.RemoteAddr(), c.err)
+			c.errors.mistrust.failed(greeting, tlsProxy, "the gate itself", c.err)
 		}
 	}
 }
@@ -115,7 +115,10 @@ func closeWrite(c io.Closer) error {
 type replay struct {
 	net.Conn
 	first []byte
+	shown bool // a certificate has been sent
 }
+
+func (r *replay) wasShown() *bool { return &r.shown }
 
 func (r *replay) Read(p []byte) (int, error) {
 	if len(r.first) > 0 {

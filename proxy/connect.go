@@ -18,8 +18,14 @@ type tunnel struct {
 	net.Conn
 	authority string      // canonical host and port, the port always given
 	client    *clientConn // the connection underneath
+	kind      *kind       // as CONNECT has told
+	shown     bool        // the certificate has been sent
+	opened    time.Time   // the handshake was done
+	used      bool        // a request has come
 	login     *login      // that CONNECT came with; nil: none
 }
+
+func (t *tunnel) wasShown() *bool { return &t.shown }
 
 type tunnelKey struct{}
 
@@ -82,7 +88,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	p.crowd.dig(clientOf(r))
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
-	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r), login: loginOf(r)}
+	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r), login: loginOf(r), kind: kindOf(r)}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	first := make([]byte, 1)
@@ -94,7 +100,9 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadDeadline(time.Time{})
 	t.Conn = &replay{Conn: conn, first: first}
 	if first[0] == recordTypeHandshake {
-		p.tunnels.give(tls.Server(t, p.tls))
+		if secure := p.handshake(t); secure != nil {
+			p.tunnels.give(secure)
+		}
 		return
 	}
 	p.tunnels.give(t)
@@ -129,6 +137,7 @@ func buffered(conn net.Conn, r *bufio.Reader) net.Conn {
 // expects, even if it is not the tunnel's host, so that it can read why its
 // request is refused.
 func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	show(hello.Conn)
 	name := hello.ServerName
 	if t, ok := hello.Conn.(*tunnel); ok && (name == "" || t.names(name)) {
 		name, _, _ = net.SplitHostPort(t.authority)
@@ -154,6 +163,7 @@ func (p *Proxy) ownConfig() *tls.Config {
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			show(hello.Conn)
 			name := hello.ServerName
 			if name == "" {
 				name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())

@@ -75,7 +75,7 @@ func New(o Options) *Proxy {
 		o.Done = func(*Exchange) {}
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, new(atomic.Int64)}, verifier: newVerifier()}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: newVerifier()}
 	p.Use(o.Settings)
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -109,6 +109,7 @@ func New(o Options) *Proxy {
 	}
 	p.inner = p.server(http.HandlerFunc(p.serveInner))
 	p.inner.TLSConfig = p.tls
+	p.inner.ConnState = p.errors.mistrust.watch
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
 		WriteByteTimeout: p.Silence, // of a client that does not even read frames
