@@ -1,0 +1,576 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"robotsgate/internal/glob"
+	"robotsgate/policy"
+)
+
+func TestParseLogin(t *testing.T) {
+	encode := base64.StdEncoding.EncodeToString
+	long := strings.Repeat("p", maxPassword)
+	for _, c := range []struct {
+		value          string
+		user, password string
+		unreadable     bool
+	}{
+		{"Basic bmV3czpzM2NyZXQ=", "news", "s3cret", false},
+		{"basic bmV3czpzM2NyZXQ=", "news", "s3cret", false},
+		{"BASIC   bmV3czpzM2NyZXQ= ", "news", "s3cret", false},
+		{"Basic bmV3czpzM2NyZXQ", "news", "s3cret", false}, // without its padding
+		{"Basic " + encode([]byte("news:a:b")), "news", "a:b", false},
+		{"Basic " + encode([]byte("news:")), "news", "", false},
+		{"Basic " + encode([]byte(":x")), "", "x", false},
+		{"Basic " + encode([]byte("jürgen:pässwörd")), "jürgen", "pässwörd", false},
+		{"Basic " + encode([]byte("news:"+long)), "news", long, false},
+		{"Basic " + encode([]byte("news:"+long+"p")), "", "", true},
+		{"Basic " + encode([]byte("news")), "", "", true},
+		{"Basic " + encode([]byte("news:a\x00b")), "", "", true},
+		{"Basic " + encode([]byte("ne\tws:ab")), "", "", true},
+		{"Basic bmV3czpzM2NyZX!=", "", "", true},
+		{"Basic bmV3czpz M2NyZXQ=", "", "", true},
+		{"Basic", "", "", true},
+		{"Basicbmv3czpzM2NyZXQ=", "", "", true},
+		{"Bearer bmV3czpzM2NyZXQ=", "", "", true},
+		{"", "", "", true},
+	} {
+		if got, want := *parseLogin(c.value), (login{c.user, c.password, c.unreadable}); got != want {
+			t.Errorf("%q: got %+v, want %+v", c.value, got, want)
+		}
+	}
+}
+
+// The passwords of these tests, and what they are sent as.
+const (
+	newsPassword = "paper-boy 1"
+	shopPassword = "shop-keeper 2"
+	lastPassword = "latecomer 3"
+)
+
+func basic(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
+var hashes = sync.OnceValue(func() map[string][]byte {
+	m := map[string][]byte{}
+	for _, password := range []string{newsPassword, shopPassword, lastPassword} {
+		m[password], _ = bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	}
+	return m
+})
+
+func loginFor(user, password string) *policy.Login {
+	return &policy.Login{User: user, Hash: hashes()[password]}
+}
+
+// team is a configuration in which all is needed to be somebody: news by its login,
+// shop by the same name and another password, and by its User-Agent, open by that alone.
+func team(refuse bool) func(*policy.Config) {
+	return func(c *policy.Config) {
+		c.Crawlers.Known = []*policy.Crawler{
+			{Name: "news", Login: loginFor("team", newsPassword), Mode: policy.Enforce, DenyStatus: 403},
+			{Name: "shop", Login: loginFor("team", shopPassword), UserAgents: []glob.Glob{glob.Text("*bot*")}, Mode: policy.Enforce, DenyStatus: 403},
+			{Name: "elsewhere", Login: loginFor("last", lastPassword), Sources: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Mode: policy.Enforce, DenyStatus: 403},
+		}
+		c.Crawlers.RefuseUnknown = refuse
+	}
+}
+
+// counted is a verifier that knows no bcrypt and counts what it is asked.
+func counted(w *world, compared *atomic.Int64) {
+	w.gate.verifier.compare = func(hash, password []byte) bool {
+		compared.Add(1)
+		return bytes.Equal(hash, hashes()[string(password)])
+	}
+}
+
+// proxied is a client whose proxy URL holds a login.
+func (w *world) proxied(t *testing.T, http2 bool, user, password string) *http.Client {
+	c := w.clientVia("http", w.addr, http2)
+	if user != "" {
+		c.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr, User: url.UserPassword(user, password)})
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// A login in the proxy's URL is all that a client needs, over all ways, and is
+// compared once for all its requests.
+func TestLogin(t *testing.T) {
+	w := newWorld(t, options{engine: team(true)})
+	var compared atomic.Int64
+	counted(w, &compared)
+	for _, v := range []struct {
+		name, origin string
+		http2        bool
+	}{{"http", w.http, false}, {"https HTTP/1.1", w.https, false}, {"https HTTP/2", w.https, true}} {
+		for _, c := range []struct{ password, crawler string }{{newsPassword, "news"}, {shopPassword, "shop"}} {
+			client := w.proxied(t, v.http2, "team", c.password)
+			for range 3 {
+				resp, _ := send(t, client, http.MethodGet, v.origin+"/page", nil)
+				wantStatus(t, resp, 200)
+				if x := w.next(t); x.Crawler != c.crawler {
+					t.Errorf("%s: the crawler is %s, want %s", v.name, x.Crawler, c.crawler)
+				}
+				for name, values := range w.last().Header {
+					if strings.Contains(strings.ToLower(name), "proxy") || strings.Contains(fmt.Sprint(values), basic("team", c.password)[6:]) {
+						t.Errorf("%s: the origin receives %s: %s", v.name, name, values)
+					}
+				}
+			}
+		}
+	}
+	// news: right at once; shop: wrong for news, right for shop.
+	if n := compared.Load(); n != 3 {
+		t.Errorf("%d comparisons, want 3", n)
+	}
+}
+
+// askOn sends one request in clear over a connection that stays open.
+func askOn(t *testing.T, conn net.Conn, r *bufio.Reader, uri string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot/1.0\r\n%s\r\n", uri, lines(headers))
+	return answerTo(t, r, http.MethodGet)
+}
+
+func connectOn(t *testing.T, conn net.Conn, r *bufio.Reader, target string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, lines(headers))
+	return answerTo(t, r, http.MethodConnect)
+}
+
+func answerTo(t *testing.T, r *bufio.Reader, method string) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.ReadResponse(r, &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method == http.MethodConnect && resp.StatusCode == 200 {
+		return resp, ""
+	}
+	body := resp.Body
+	if method == http.MethodConnect { // ReadResponse takes it for a tunnel
+		body = io.NopCloser(io.LimitReader(r, resp.ContentLength))
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+func lines(headers []string) string {
+	if len(headers) == 0 {
+		return ""
+	}
+	return strings.Join(headers, "\r\n") + "\r\n"
+}
+
+const authenticate = `Basic realm="robotsgate", charset="UTF-8"`
+
+// Who needs a login is asked for it, on a connection that can go on being used, by
+// others as well: each request is who its own login says.
+func TestLoginRequired(t *testing.T) {
+	w := newWorld(t, options{engine: team(true)})
+	conn := w.dial()
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	auth := func(user, password string) string { return "Proxy-Authorization: " + basic(user, password) }
+	for _, c := range []struct {
+		name    string
+		headers []string
+		status  int
+		crawler string
+	}{
+		{"none", nil, 407, ""},
+		{"wrong", []string{auth("team", "guess")}, 407, ""},
+		{"right", []string{auth("team", newsPassword)}, 200, "news"},
+		{"none, after another's", nil, 407, ""},
+		{"another", []string{auth("team", shopPassword)}, 200, "shop"},
+		{"unknown user", []string{auth("nobody", newsPassword)}, 407, ""},
+		{"from the wrong address", []string{auth("last", lastPassword)}, 407, ""},
+		{"doubled", []string{auth("team", newsPassword), auth("team", newsPassword)}, 407, ""},
+		{"with another in front", []string{auth("team", "guess"), auth("team", newsPassword)}, 407, ""},
+		{"two in one", []string{auth("team", newsPassword) + ", " + basic("team", shopPassword)}, 407, ""},
+		{"under another name", []string{"Proxy_Authorization: " + basic("team", newsPassword)}, 407, ""},
+		{"for the origin", []string{"Authorization: " + basic("team", newsPassword)}, 407, ""},
+		{"named by Connection", []string{auth("team", newsPassword), "Connection: Proxy-Authorization"}, 200, "news"},
+		{"another scheme", []string{"Proxy-Authorization: Bearer x"}, 407, ""},
+		{"a hash", []string{auth("team", string(hashes()[newsPassword]))}, 407, ""},
+	} {
+		resp, body := askOn(t, conn, r, w.http+"/page", c.headers...)
+		x := w.next(t)
+		if resp.StatusCode != c.status || x.Crawler != c.crawler || resp.Close {
+			t.Errorf("%s: status %d, crawler %q, close %v, want %d, %q", c.name, resp.StatusCode, x.Crawler, resp.Close, c.status, c.crawler)
+		}
+		if c.status == 407 {
+			wantHeader(t, resp, "Proxy-Authenticate", authenticate)
+			wantHeader(t, resp, proxyStatus, "robotsgate;error=http_request_denied")
+			if x.Decision != nil || resp.Header.Get(headerDecision) != "" || resp.Header.Get(headerID) == "" {
+				t.Errorf("%s: decision %v, headers %v", c.name, x.Decision, resp.Header)
+			}
+			if !strings.Contains(body, "http://USER:PASSWORD@HOST:PORT") && c.headers == nil {
+				t.Errorf("%s: the answer does not say what to do:\n%s", c.name, body)
+			}
+		}
+	}
+	wantArrived(t, w, "GET /page", "GET /page", "GET /page")
+	for _, r := range w.seen {
+		for name := range r.Header {
+			if strings.Contains(strings.ToLower(name), "proxy") {
+				t.Errorf("the origin receives %s", name)
+			}
+		}
+	}
+}
+
+// The login of a tunnel is that of its CONNECT; what comes inside is no login, and
+// goes nowhere.
+func TestLoginAtConnect(t *testing.T) {
+	w := newWorld(t, options{engine: team(true)})
+	auth := "Proxy-Authorization: " + basic("team", newsPassword)
+	conn := w.dial()
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	for _, headers := range [][]string{nil, {"Proxy-Authorization: " + basic("team", "guess")}, {auth, auth}} {
+		resp, _ := connectOn(t, conn, r, host(w.https), headers...)
+		wantStatus(t, resp, 407)
+		wantHeader(t, resp, "Proxy-Authenticate", authenticate)
+		if x := w.next(t); x.Method != http.MethodConnect || x.Crawler != "" || x.Status != 407 {
+			t.Errorf("the record: %s, crawler %q, %d", x.Method, x.Crawler, x.Status)
+		}
+	}
+	// The same connection, asked for in clear with a login, then made a tunnel with one.
+	resp, _ := askOn(t, conn, r, w.http+"/clear", auth)
+	wantStatus(t, resp, 200)
+	resp, _ = connectOn(t, conn, r, host(w.https))
+	wantStatus(t, resp, 407)
+	resp, _ = connectOn(t, conn, r, host(w.https), "Proxy-Authorization: "+basic("team", shopPassword))
+	wantStatus(t, resp, 200)
+	inside := tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: []string{"http/1.1"}})
+	ir := bufio.NewReader(inside)
+	for _, c := range []struct {
+		agent  string
+		header string
+		status int
+	}{
+		{"ExampleBot/1.0", "", 200},
+		{"ExampleBot/1.0", auth + "\r\n", 200},
+		{"curl", "", 403}, // shop is told by its User-Agent too
+		{"curl", auth + "\r\n", 403},
+	} {
+		fmt.Fprintf(inside, "GET /inside HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n%s\r\n", host(w.https), c.agent, c.header)
+		resp, body := answerTo(t, ir, http.MethodGet)
+		if resp.StatusCode != c.status || resp.Header.Get("Proxy-Authenticate") != "" {
+			t.Errorf("%s %s: %d, %v, want %d", c.agent, c.header, resp.StatusCode, resp.Header, c.status)
+		}
+		if c.status == 403 && !strings.Contains(body, "unknown-client") {
+			t.Errorf("%s: %s", c.agent, body)
+		}
+		if c.status == 200 && w.last().Header.Get("Proxy-Authorization") != "" {
+			t.Error("the origin receives the login")
+		}
+	}
+}
+
+// A crawler that needs no login may come by the tunnel, so nobody is asked for one at
+// CONNECT; who is none inside is refused, whatever he sends there.
+func TestTunnelOfUnknownClients(t *testing.T) {
+	w := newWorld(t, options{engine: func(c *policy.Config) {
+		team(true)(c)
+		c.Crawlers.Known = append(c.Crawlers.Known, &policy.Crawler{Name: "open", UserAgents: []glob.Glob{glob.Text("Open*")}, Mode: policy.Enforce, DenyStatus: 403})
+	}})
+	for _, http2 := range []bool{false, true} {
+		client := w.clientVia("http", w.addr, http2)
+		for _, c := range []struct {
+			agent, crawler string
+			status         int
+		}{{"OpenReader/1", "open", 200}, {"curl/8", "", 403}} {
+			req, _ := http.NewRequest(http.MethodGet, w.https+"/page", nil)
+			req.Header.Set("User-Agent", c.agent)
+			req.Header.Set("Proxy-Authorization", basic("team", newsPassword))
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			wantStatus(t, resp, c.status)
+			if x := w.next(t); x.Crawler != c.crawler {
+				t.Errorf("%s: crawler %q", c.agent, x.Crawler)
+			}
+			if c.status == 403 && !strings.Contains(string(text), "has to come with CONNECT") {
+				t.Errorf("the refusal does not say what to do:\n%s", text)
+			}
+		}
+	}
+}
+
+// Where no login would help, none is asked for.
+func TestUnknownClientWithoutLogins(t *testing.T) {
+	w := newWorld(t, options{engine: func(c *policy.Config) {
+		team(true)(c)
+		c.Crawlers.Known = c.Crawlers.Known[2:] // from elsewhere only
+	}})
+	resp, body := w.get(w.http + "/page")
+	wantStatus(t, resp, 403)
+	wantHeader(t, resp, "Proxy-Authenticate", "")
+	wantHeader(t, resp, proxyStatus, `robotsgate;error=http_request_denied;details="unknown client"`)
+	if !strings.Contains(body, "127.0.0.1") {
+		t.Errorf("the refusal does not say which client it means:\n%s", body)
+	}
+	_, resp = w.connectTo(t, host(w.https), "Proxy-Authorization: "+basic("last", lastPassword)+"\r\n")
+	wantStatus(t, resp, 403)
+	if n := w.count(); n != 0 {
+		t.Errorf("%d requests reached an origin", n)
+	}
+}
+
+// Where unknown clients may use the gate, a wrong login is as good as none.
+func TestWrongLoginWhereAllMay(t *testing.T) {
+	var said lockedBuffer
+	w := newWorld(t, options{engine: team(false), gate: func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}})
+	for range 3 {
+		client := w.proxied(t, true, "team", "a bad guess")
+		for _, origin := range []string{w.http, w.https} {
+			resp, _ := send(t, client, http.MethodGet, origin+"/page", nil)
+			wantStatus(t, resp, 200)
+			if x := w.next(t); x.Crawler != "default" {
+				t.Errorf("crawler %s", x.Crawler)
+			}
+		}
+	}
+	text := said.String()
+	if n := strings.Count(text, "a client's login is wrong"); n != 1 || !strings.Contains(text, "client=127.0.0.1") {
+		t.Errorf("said %d times:\n%s", n, text)
+	}
+	for _, secret := range []string{"a bad guess", basic("team", "a bad guess")[6:]} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A new password counts from the next request on, in tunnels that are open too.
+func TestNewPassword(t *testing.T) {
+	var config policy.Config
+	w := newWorld(t, options{engine: func(c *policy.Config) { team(true)(c); config = *c }})
+	client := w.proxied(t, true, "team", newsPassword)
+	for _, origin := range []string{w.http, w.https} {
+		resp, _ := send(t, client, http.MethodGet, origin+"/page", nil)
+		wantStatus(t, resp, 200)
+	}
+	config.Crawlers.Known = []*policy.Crawler{{Name: "news", Login: loginFor("team", lastPassword), Mode: policy.Enforce, DenyStatus: 403}}
+	s := *w.gate.settings.Load()
+	s.Engine = s.Engine.With(config)
+	w.gate.Use(s)
+	for origin, status := range map[string]int{w.http: 407, w.https: 403} {
+		resp, _ := send(t, client, http.MethodGet, origin+"/page", nil)
+		wantStatus(t, resp, status)
+	}
+}
+
+// While wrong passwords are being compared, who has logged in once goes on.
+func TestKnownLoginIsNotHeldUp(t *testing.T) {
+	w := newWorld(t, options{engine: team(true)})
+	release := make(chan struct{})
+	w.gate.verifier.compare = func(hash, password []byte) bool {
+		if strings.HasPrefix(string(password), "guess") {
+			<-release
+		}
+		return bytes.Equal(hash, hashes()[string(password)])
+	}
+	defer close(release)
+	ask := func() {
+		resp, _ := send(t, w.proxied(t, false, "team", newsPassword), http.MethodGet, w.http+"/page", nil)
+		wantStatus(t, resp, 200)
+	}
+	ask()
+	var flood []net.Conn
+	for i := range 2 * maxTried {
+		conn := w.dial()
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET %s/page HTTP/1.1\r\nHost: x\r\nProxy-Authorization: %s\r\n\r\n", w.http, basic("team", fmt.Sprint("guess ", i)))
+		flood = append(flood, conn)
+	}
+	eventually(t, "the flood has come", func() bool {
+		w.gate.verifier.mu.Lock()
+		defer w.gate.verifier.mu.Unlock()
+		return w.gate.verifier.waiting == maxTried
+	})
+	ask()
+	// Beyond that the flood is told to come back, and its connections are kept.
+	busy := make(chan string, len(flood))
+	for _, conn := range flood {
+		go func() {
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err == nil {
+				busy <- resp.Status + " " + resp.Header.Get("Retry-After")
+			}
+		}()
+	}
+	if got := receive(t, busy, "an answer to the flood"); got != "503 Service Unavailable 1" {
+		t.Errorf("the flood is told %s", got)
+	}
+	for _, conn := range flood {
+		conn.Close()
+	}
+	eventually(t, "those who left have taken back what they asked", func() bool {
+		w.gate.verifier.mu.Lock()
+		defer w.gate.verifier.mu.Unlock()
+		return w.gate.verifier.waiting == 0
+	})
+}
+
+// A connection tries a password once, however often it comes with it.
+func TestWrongLoginIsComparedOnce(t *testing.T) {
+	w := newWorld(t, options{engine: team(false)})
+	var compared atomic.Int64
+	counted(w, &compared)
+	client := w.proxied(t, true, "team", "a bad guess")
+	for range 5 {
+		for _, origin := range []string{w.http, w.https} {
+			send(t, client, http.MethodGet, origin+"/page", nil)
+		}
+	}
+	if n := compared.Load(); n != 2 { // once for each crawler of that user name
+		t.Errorf("%d comparisons, want 2", n)
+	}
+}
+
+// Neither a passed-through tunnel nor a WebSocket carries the login to the origin, and
+// a refusal does not repeat it.
+func TestLoginStaysHere(t *testing.T) {
+	var said lockedBuffer
+	var got lockedBuffer
+	raw, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	go func() {
+		for {
+			conn, err := raw.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				r := bufio.NewReader(io.TeeReader(conn, &got))
+				req, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				if req.URL.Path == "/robots.txt" {
+					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 34\r\nConnection: close\r\n\r\nUser-agent: *\nDisallow: /private/\r\n")
+					return
+				}
+				if req.Header.Get("Upgrade") != "" {
+					io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+					io.Copy(io.Discard, r)
+					return
+				}
+				io.Copy(io.Discard, req.Body)
+				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"evil\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+			}()
+		}
+	}()
+	var passthrough atomic.Bool
+	engine := func(c *policy.Config) {
+		team(true)(c)
+		// The tunnel is let through, whose robots.txt can't be had.
+		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Paths: policy.PathRules([]string{"/$"}), Allow: true, Reason: "a test"}}
+	}
+	w := newWorld(t, options{engine: engine, gate: func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Settings.Passthrough = func(string) bool { return passthrough.Load() }
+	}})
+	origin := raw.Addr().String()
+	auth := "Proxy-Authorization: " + basic("team", newsPassword) + "\r\n"
+	var answers strings.Builder
+	for _, request := range []string{
+		"GET http://" + origin + "/page HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
+		"GET http://" + origin + "/private/ HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
+		"GET http://" + origin + "/ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade, proxy-authorization\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n" + auth + "\r\n",
+		"POST http://" + origin + "/page HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nTrailer: Proxy-Authorization\r\nTransfer-Encoding: chunked\r\n" + auth + "\r\n1\r\nx\r\n0\r\n" + auth + "\r\n",
+		"TRACE http://" + origin + "/page HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
+		"GET http://" + origin + "/a%zz HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
+		"GET / HTTP/1.1\r\nHost: " + w.addr + "\r\n" + auth + "\r\n",
+		"GET http://" + origin + "/page HTTP/1.1\r\nHost: x\r\n" + auth + "Broken header\r\n\r\n",
+	} {
+		conn := w.dial()
+		io.WriteString(conn, request)
+		resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &answers)), nil)
+		if err != nil {
+			t.Errorf("%q: %v", request, err)
+		} else if resp.StatusCode != http.StatusSwitchingProtocols {
+			io.Copy(io.Discard, resp.Body)
+		}
+		if resp != nil && resp.Header.Get("Proxy-Authenticate") != "" {
+			t.Errorf("%q: an origin asks for the login: %v", request, resp.Header)
+		}
+		conn.Close()
+	}
+	passthrough.Store(true)
+	conn, resp := w.connectTo(t, origin, auth)
+	wantStatus(t, resp, 200)
+	io.WriteString(conn, "GET /inside HTTP/1.1\r\nHost: x\r\n\r\n")
+	io.Copy(&answers, conn)
+	_, resp = w.connectTo(t, origin)
+	wantStatus(t, resp, 407)
+
+	eventually(t, "the origin has had its requests", func() bool { return strings.Contains(got.String(), "GET /inside") })
+	w.mu.Lock()
+	records := fmt.Sprintf("%+v", w.exchanges)
+	for _, x := range w.exchanges {
+		records += fmt.Sprintf("%+v", *x)
+	}
+	w.mu.Unlock()
+	for what, text := range map[string]string{"origin": got.String(), "log": said.String(), "answers": answers.String(), "records": records} {
+		for _, secret := range []string{newsPassword, basic("team", newsPassword)[6:], string(hashes()[newsPassword])} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: %q is in\n%s", what, secret, text)
+			}
+		}
+	}
+	if arrived := got.String(); strings.Count(strings.ToLower(arrived), "proxy-auth") > 0 || !slices.Contains([]int{5, 6}, strings.Count(arrived, "HTTP/1.1\r\n")) {
+		t.Errorf("the origin received\n%s", arrived)
+	}
+}
