@@ -25,6 +25,7 @@ var imports = map[string][]string{
 	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "internal/glob"},
 	"internal/store":    {"policy"},
 	"internal/admin":    {"policy", "internal/overview"},
+	"internal/replay":   {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/audit":    {"policy", "proxy"},
 	"internal/metrics":  {"policy", "proxy"},
 	"internal/overview": {"policy", "proxy"},
@@ -37,7 +38,7 @@ var imports = map[string][]string{
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
+		"internal/admin", "internal/audit", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
 }
 
 // libraries says which packages may import what is not ours, by the beginning

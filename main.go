@@ -28,6 +28,7 @@ type commands struct {
 	Env      cli.Env      `cmd:"" help:"Print the variables that lead clients through the gate."`
 	CA       cli.CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate cli.Validate `cmd:"" help:"Check a configuration."`
+	Audit    cli.Audit    `cmd:"" help:"Sum up, replay or verify audit logs."`
 	Version  cli.Version  `cmd:"" help:"Print version, commit and Go version."`
 }
 

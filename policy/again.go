@@ -17,12 +17,14 @@ type Past struct {
 	Asked  time.Time // as in Decision
 	Judged time.Time // [Standing.At]; zero if robots.txt was not looked at
 	Answer *Snapshot // as in Standing; nil if robots.txt was not looked at
-	Good   *Snapshot // as in Standing, with its Body if Answer does not bind by itself
+	Good   *Snapshot // as in Standing
+	// Rules returns those of the file that a digest names, nil if that is gone.
+	Rules func(sha256 string) *robotstxt.File
 }
 
 // Again decides about a past request as an Engine with this configuration has, from
-// the same evidence and as of the same time. It asks nobody. The rules are read from
-// Good.Body; without a body that is known, ok is false where they would decide.
+// the same evidence and as of the same time. It asks nobody. If that can't be told, as
+// where the rules would decide and are gone, ok is false.
 func (c *Config) Again(p Past) (d Decision, ok bool) {
 	crawler := *p.Crawler
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
@@ -40,10 +42,10 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	}
 	st := c.Robots.standing(&Record{Good: p.Good, Last: p.Answer}, p.Answer, p.Judged)
 	if st.State == Fresh || st.State == Stale {
-		if Digest(st.Snapshot.Body) != st.Snapshot.SHA256 {
+		if st.File = p.Rules(st.Snapshot.SHA256); st.File == nil {
+			d.Robots = &st
 			return d, false
 		}
-		st.File = robotstxt.Parse([]byte(st.Snapshot.Body), 0) // it was cut when it was fetched
 	}
 	d.Robots, d.URL = &st, p.Target.Origin()+"/robots.txt"
 	d.judge(r.Target)

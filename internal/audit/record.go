@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func answerOf(s *policy.Snapshot) Answer {
 func (a *Answer) Snapshot() *policy.Snapshot {
 	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Others: a.Others, Lifetime: -1}
 	if a.Lifetime != nil {
-		s.Lifetime = time.Duration(*a.Lifetime * float64(time.Second))
+		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
 	}
 	return s
 }
@@ -121,10 +122,14 @@ func (l *Log) record(x *proxy.Exchange) Record {
 	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
 		r.Tags = append(r.Tags, rule.String())
 	}
-	d := x.Decision
-	if d == nil {
-		return r
+	if x.Decision != nil {
+		r.Decide(x.Decision)
 	}
+	return r
+}
+
+// Decide takes a decision down.
+func (r *Record) Decide(d *policy.Decision) {
 	r.Decision = "deny"
 	if d.Allow {
 		r.Decision = "allow"
@@ -142,7 +147,6 @@ func (l *Log) record(x *proxy.Exchange) Record {
 	if d.Robots != nil {
 		r.Robots = robotsOf(d)
 	}
-	return r
 }
 
 // split cuts a canonical URL into its origin and the rest. What is not canonical was

@@ -26,6 +26,9 @@ type Verifier struct {
 	Wrong   int      // how much
 	Notes   []string // what could not be checked, or deserves a look
 
+	// Guess says that the heads may be those of other gates.
+	Guess bool
+
 	heads  map[string]Head // nil: not at hand
 	chains map[string]*track
 	runs   int
@@ -119,6 +122,9 @@ func (v *Verifier) follow(t *track, l *Line, r *Record) {
 
 // End judges the chains as wholes. Keep is how long heads are kept.
 func (v *Verifier) End(keep time.Duration) {
+	if v.Guess && !slices.ContainsFunc(slices.Collect(maps.Keys(v.chains)), func(name string) bool { _, ok := v.heads[name]; return ok }) {
+		v.heads = nil
+	}
 	if v.runs > maxRuns {
 		v.wrong("the records are in more than %d pieces: not all of them have been compared", maxRuns)
 	}
