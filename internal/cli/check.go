@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 
 	"robotsgate/internal/config"
@@ -21,19 +23,22 @@ import (
 // Check decides about URLs without sending the requests.
 type Check struct {
 	Configured
-	Agent  string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
-	Token  []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
-	Robots string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
-	JSON   bool     `help:"Print JSON, one object for each URL."`
-	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
-	URL    []string `arg:"" optional:"" name:"URL" help:"What to decide about."`
+	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
+	Token   []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
+	Crawler string   `placeholder:"NAME" help:"Crawler of FILE that asks. Without it, the one that --agent alone makes known."`
+	Robots  string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
+	JSON    bool     `help:"Print JSON, one object for each URL."`
+	Batch   bool     `help:"Read JSON lines from standard input and answer each with one."`
+	URL     []string `arg:"" optional:"" name:"URL" help:"What to decide about."`
 }
 
 // Help is shown by --help.
 func (*Check) Help() string {
 	return "Exit status 0: all allowed, 1: some denied, 2: an error.\n\n" +
+		"With -c FILE its overrides and crawlers count. A crawler that is told by its login or address has to be named.\n\n" +
 		"Example:\n  robotsgate check --token ExampleBot https://example.com/private/\n" +
-		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/"
+		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/\n" +
+		"  robotsgate check -c config.yaml --crawler news https://example.com/private/"
 }
 
 // Run decides and prints.
@@ -91,15 +96,16 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	tokens := c.Token
+	crawler, err := c.crawler(crawlers(cfg))
+	if err != nil {
+		return nil, nil, err
+	}
 	if c.Robots != "" {
 		body, err := readFile(c.Robots, s.In)
 		if err != nil {
 			return nil, nil, err
 		}
-		if token := policy.ProductToken(c.Agent); len(tokens) == 0 && token != "" {
-			tokens = []string{token}
-		}
+		tokens := crawler.Obeys(c.Agent)
 		rules := robots(cfg.Robots)
 		return func(t policy.Target) (policy.Decision, error) {
 			d := rules.Judge(200, body, t, tokens)
@@ -115,18 +121,35 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	crawler := engine.Crawlers().Identify(policy.Client{UserAgent: c.Agent})
-	if len(tokens) > 0 {
-		as := *crawler
-		as.Tokens = tokens
-		crawler = &as
-	}
 	return func(t policy.Target) (policy.Decision, error) {
 			return engine.Decide(ctx, policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent})
 		}, func() {
 			engine.Close()
 			upstream.Close()
 		}, nil
+}
+
+// crawler returns who asks.
+func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
+	k := all.Identify(policy.Client{UserAgent: c.Agent})
+	var names []string
+	for _, known := range all.Known {
+		names = append(names, known.Name)
+	}
+	switch {
+	case c.Crawler != "":
+		if k = all.Named(c.Crawler); k == nil {
+			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, cmp.Or(strings.Join(names, ", "), "default; -c FILE has others"))
+		}
+	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0:
+		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; say which one asks with --crawler: %s", strings.Join(names, ", "))
+	}
+	if len(c.Token) > 0 {
+		as := *k
+		as.Tokens = c.Token
+		k = &as
+	}
+	return k, nil
 }
 
 // personal returns the way out for a person's own requests: the egress guard does

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
 )
@@ -25,6 +26,12 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 		fmt.Fprintf(&b, "  %-7s %s\n", name+":", fmt.Sprintf(format, args...))
 	}
 	e := d.Evidence(url)
+	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
+		line("asks", "%s", escape.Printable(d.Crawler.Name))
+	}
+	if !d.Allow && !d.Enforced {
+		line("mode", "report: the gate marks it and lets it through")
+	}
 	line("rule", "%s", why(d, &e))
 	if e.Rule != nil {
 		excerpt(&b, d.Robots.File.Body(), e.Rule.Line)
