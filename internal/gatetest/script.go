@@ -24,7 +24,7 @@ import (
 //	                     FILE.headers beside FILE holds its status and headers.
 //	                     http://$ORIGIN is also a proxy that leads every name there.
 //	serve NAME ARG...    run robotsgate serve ARG... in the background, until it listens
-//	                     at $NAME, or in TLS at $NAME_TLS, with its admin listener at
+//	                     at $NAME (host and port: $NAME_AT), or in TLS at $NAME_TLS, with its admin listener at
 //	                     $NAME_ADMIN. What it prints is in NAME.out and NAME.err.
 //	terminate NAME       end it as service managers do; it must end well
 //	signal NAME          tell it so, and go on; ended NAME waits for its good end
@@ -103,6 +103,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { g.Kill(); out.Close(); errs.Close() })
 	ts.Value(gatesKey{}).(map[string]*Gate)[name] = g
 	ts.Setenv(name, g.Proxy)
+	ts.Setenv(name+"_AT", strings.TrimPrefix(g.Proxy, "http://"))
 	ts.Setenv(name+"_TLS", strings.Replace(g.Proxy, "http://", "https://", 1))
 	ts.Setenv(name+"_ADMIN", g.Admin)
 	ts.Setenv(name+"_CA", g.CA)
