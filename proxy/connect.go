@@ -68,7 +68,8 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
 		return
 	}
-	if p.settings.Load().Passthrough(target.Hostname()) {
+	own := target.Hostname() == ownName // which is open to all, and always to be seen
+	if !own && p.settings.Load().Passthrough(target.Hostname()) {
 		if strings.HasSuffix(target.Address(), ":80") {
 			// Some clients open a tunnel for http as well; the origin in it is another.
 			target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
@@ -76,7 +77,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.passThrough(w, r, target)
 		return
 	}
-	if pr := p.strangerAt(r); pr != nil {
+	if pr := p.strangerAt(r); pr != nil && !own {
 		p.serve(w, r, target, pr)
 		return
 	}

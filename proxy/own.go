@@ -1,15 +1,22 @@
 package proxy
 
 import (
+	"bytes"
 	"fmt"
 	"html/template"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"robotsgate/policy"
 )
+
+// ownName is the gate's, wherever a client goes through it: no other host can
+// have a name under .invalid (RFC 6761, 6.4). A client that gets a page from there
+// goes through a gate and, over https, trusts its CA.
+const ownName = "robotsgate.invalid"
 
 // serveOwn answers requests to the gate itself: what it is, the certificate to
 // trust, and a configuration script.
@@ -27,82 +34,118 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := ownAddress(r)
-	switch path, _, _ := strings.Cut(r.RequestURI, "?"); path {
+	var page bytes.Buffer
+	switch ownPath(r) {
 	case "/":
 		h.Set("Vary", "Accept")
 		if preferred(r.Header["Accept"]) == "text/html" {
 			h.Set("Content-Type", "text/html; charset=utf-8")
-			_ = ownPage.Execute(w, ownFacts{address, settings(address)}) // the client left
-			return
+			_ = ownPage.Execute(&page, ownFacts{address, howTo(address)}) // which TestOwnPageForms does too
+			break
 		}
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, ownText, address)
-		for _, s := range settings(address) {
-			fmt.Fprintf(w, "%-10s %s\n", s.Client, s.Setting)
+		fmt.Fprintf(&page, ownText, address)
+		for _, c := range howTo(address) {
+			fmt.Fprintf(&page, "\n%s\n", c.Client)
+			for _, line := range c.Lines {
+				fmt.Fprintf(&page, "    %s\n", line)
+			}
 		}
 	case "/ca.pem":
 		h.Set("Content-Type", "application/x-pem-file")
-		w.Write(p.CA())
+		page.Write(p.CA())
 	case "/proxy.pac":
 		h.Set("Content-Type", "application/x-ns-proxy-autoconfig")
-		fmt.Fprintf(w, "function FindProxyForURL(url, host) { return \"PROXY %s\"; }\n", address)
+		fmt.Fprintf(&page, ownPAC, address, route(r, address))
 	default:
 		http.Error(w, "robotsgate: this is a proxy; send it absolute URLs, or set http_proxy=http://"+address, http.StatusNotFound)
+		return
 	}
+	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
+	w.Write(page.Bytes())
+}
+
+// ownPath returns the path that was asked for, as it was sent: what begins with
+// two slashes is no name of a host here.
+func ownPath(r *http.Request) string {
+	uri := r.RequestURI
+	if !strings.HasPrefix(uri, "/") { // in clear to a proxy
+		_, uri, _ = strings.Cut(uri, "://")
+		i := strings.IndexAny(uri, "/?")
+		if i < 0 || uri[i] == '?' {
+			return "/"
+		}
+		uri = uri[i:]
+	}
+	path, _, _ := strings.Cut(uri, "?")
+	return path
 }
 
 // ownAddress is where the client has found the gate: the Host that it asked for,
-// since the socket's address may be one behind a port mapping.
+// since the socket's address may be one behind a port mapping. It stands in
+// commands that are made to be copied, so no other characters get there.
 func ownAddress(r *http.Request) string {
-	if t, err := policy.ParseTarget("http", r.Host, "/"); err == nil {
-		if _, port := policy.SplitPort(r.Host); port != "" {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]"
+	if t, err := policy.ParseTarget("http", r.Host, "/"); err == nil && t.Hostname() != ownName {
+		if _, port := policy.SplitPort(r.Host); port != "" && strings.Trim(t.Address(), letters) == "" {
 			return t.Address()
 		}
 	}
 	return r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 }
 
-type setting struct{ Client, Setting string }
-
-// settings says how common clients are told of the gate.
-func settings(address string) []setting {
-	return []setting{
-		{"curl", "curl -x http://" + address + " --cacert ca.pem https://example.com/"},
-		{"wget", "wget -e use_proxy=yes -e http_proxy=" + address + " -e https_proxy=" + address + " --ca-certificate=ca.pem https://example.com/"},
-		{"Scrapy", "http_proxy and https_proxy in the environment"},
-		{"requests", "http_proxy, https_proxy and REQUESTS_CA_BUNDLE in the environment"},
-		{"Node", "NODE_USE_ENV_PROXY=1 and NODE_EXTRA_CA_CERTS=ca.pem with http_proxy and https_proxy"},
-		{"Go", "http_proxy, https_proxy and SSL_CERT_FILE in the environment"},
-		{"Java", "-Dhttp.proxyHost, -Dhttp.proxyPort, -Dhttps.proxyHost, -Dhttps.proxyPort, and ca.pem in a trust store"},
-		{"aria2", "--all-proxy=http://" + address + " --ca-certificate=ca.pem"},
-		{"PHP", "CURLOPT_PROXY, and curl.cainfo in php.ini"},
-		{"browsers", "the automatic configuration http://" + address + "/proxy.pac, and ca.pem as an authority for websites"},
+// route is the way through the gate in the words of a configuration script. Who
+// fetches that over TLS can speak TLS to the proxy too, and keep what it asks for
+// and its login to itself.
+func route(r *http.Request, address string) string {
+	_, tunnelled := r.Context().Value(tunnelKey{}).(*tunnel)
+	if c := clientOf(r); !tunnelled && c != nil && c.secure != nil {
+		return "HTTPS " + address + "; PROXY " + address
 	}
+	return "PROXY " + address
 }
+
+// ownPAC leaves to the client what no_proxy does, and the gate's own pages. The
+// path of an https URL is none of a script's business, and browsers cut it off.
+const ownPAC = `function FindProxyForURL(url, host) {
+  if (host == "localhost" || host == "::1" || host == "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host) ||
+      url.indexOf("http://%[1]s/") == 0 || url.indexOf("https://%[1]s/") == 0) return "DIRECT";
+  return "%[2]s";
+}
+`
 
 const ownText = `This is robotsgate, a forward proxy that enforces robots rules on what goes through it.
 
 Set a client's proxy to http://%[1]s for http and https, and let it trust
-http://%[1]s/ca.pem. For a shell, robotsgate env prints all that is needed:
+http://%[1]s/ca.pem. On the gate's machine robotsgate env prints all
+that a shell needs, and robotsgate doctor tells what is missing:
 
     eval "$(robotsgate env)"
 
+Elsewhere, the lines for each client. They find the CA in ca.pem:
+
+    curl -o ca.pem http://%[1]s/ca.pem
 `
 
 type ownFacts struct {
-	Address  string
-	Settings []setting
+	Address string
+	Clients []client
 }
 
 var ownPage = template.Must(template.New("own").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="robots" content="noindex"><meta name="viewport" content="width=device-width">
 <title>robotsgate</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:3em auto;padding:0 1em}th{text-align:left;padding-right:1em;vertical-align:top}td{overflow-wrap:anywhere}</style>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:3em auto;padding:0 1em}pre{overflow-x:auto;background:#f4f4f4;padding:.5em}h2{font-size:1em}</style>
 </head><body><h1>robotsgate</h1>
 <p>This is a forward proxy that enforces robots rules on what goes through it.</p>
 <p>Set a client's proxy to <code>http://{{.Address}}</code> for http and https, and let it trust <a href="/ca.pem">the certificate of its CA</a>.
-Browsers take <a href="/proxy.pac">the automatic configuration</a>. For a shell, <code>robotsgate env</code> prints all that is needed:</p>
+Browsers take <a href="/proxy.pac">the automatic configuration</a>. On the gate's machine <code>robotsgate env</code> prints all that a shell
+needs, and <code>robotsgate doctor</code> tells what is missing:</p>
 <pre>eval "$(robotsgate env)"</pre>
-<table>{{range .Settings}}<tr><th>{{.Client}}</th><td><code>{{.Setting}}</code></td></tr>
-{{end}}</table></body></html>
+<p>Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>:</p>
+<pre>curl -o ca.pem http://{{.Address}}/ca.pem</pre>
+{{range .Clients}}<h2>{{.Client}}</h2>
+<pre>{{range .Lines}}{{.}}
+{{end}}</pre>
+{{end}}</body></html>
 `))

@@ -23,8 +23,9 @@ func TestOwnPages(t *testing.T) {
 			{"/", "text/plain; charset=utf-8", 200, "http://" + w.addr + "/ca.pem"},
 			{"/?x=y", "text/plain; charset=utf-8", 200, "robotsgate env"},
 			{"/ca.pem", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
+			{"/?", "text/plain; charset=utf-8", 200, "keytool"},
 			{"/ca.pem?", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
-			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, `function FindProxyForURL(url, host) { return "PROXY ` + w.addr + `"; }`},
+			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, "PROXY " + w.addr + "\";"},
 			{"/favicon.ico", "text/plain", 404, "absolute URLs"},
 			{"/healthz", "text/plain", 404, "robotsgate:"},
 			{"/../ca.pem", "text/plain", 404, "robotsgate:"},
@@ -99,6 +100,9 @@ func TestOwnAddressOnPages(t *testing.T) {
 		"gate.example:9309": "gate.example:9309",
 		"[::1]:9309":        "[::1]:9309",
 		"\"};evil(\":1":     "",
+		"$(evil):1":         w.addr, // a name that a shell would run
+		"a'evil:1":          w.addr,
+		"<evil>:1":          "",
 	} {
 		answer := w.raw("GET /proxy.pac HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
 		if want == "" {
@@ -118,5 +122,62 @@ func TestOwnPageForms(t *testing.T) {
 		if !strings.Contains(answer, want) || !strings.Contains(answer, "curl -x http://"+w.addr+" --cacert ca.pem") {
 			t.Errorf("%s: got %s", accept, answer)
 		}
+	}
+}
+
+// Under its own name the gate is found by whoever goes through it, by any way.
+func TestOwnName(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) {
+		o.Settings.Passthrough = func(string) bool { return true } // which does not concern the gate
+	}})
+	pem := string(w.gate.CA())
+	for _, url := range []string{"http://robotsgate.invalid/ca.pem", "http://ROBOTSGATE.invalid:80/ca.pem?x", "https://robotsgate.invalid/ca.pem"} {
+		for _, http2 := range []bool{false, true} {
+			resp, body := send(t, w.clientVia("http", w.addr, http2), http.MethodGet, url, nil)
+			wantStatus(t, resp, 200)
+			if body != pem {
+				t.Errorf("%s: got %q", url, body)
+			}
+		}
+	}
+	for _, url := range []string{"http://robotsgate.invalid", "http://robotsgate.invalid?x", "https://robotsgate.invalid/"} {
+		_, body := send(t, w.client(), http.MethodGet, url, nil)
+		if !strings.Contains(body, "curl -x http://"+w.addr) {
+			t.Errorf("%s does not tell where the gate is: %s", url, body)
+		}
+	}
+	resp, body := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/proxy.pac", nil)
+	wantStatus(t, resp, 200)
+	if !strings.Contains(body, `return "PROXY `+w.addr+`";`) {
+		t.Errorf("got %s", body)
+	}
+	wantArrived(t, w)
+	if n := len(w.exchanges); n > 0 {
+		t.Errorf("%d requests to the gate itself are on the record", n)
+	}
+
+	// A tunnel to it leads nowhere else.
+	client := w.client()
+	client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
+	req, err := http.NewRequest(http.MethodGet, "https://robotsgate.invalid/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "shop.example"
+	if resp, err = client.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	wantStatus(t, resp, 421)
+}
+
+// Who asks over TLS is told that the proxy speaks TLS.
+func TestConfigurationScriptOverTLS(t *testing.T) {
+	w := newWorld(t, options{})
+	client := w.client()
+	client.Transport.(*http.Transport).Proxy = nil
+	_, body := send(t, client, http.MethodGet, "https://"+w.addr+"/proxy.pac", nil)
+	if want := `return "HTTPS ` + w.addr + "; PROXY " + w.addr + `";`; !strings.Contains(body, want) {
+		t.Errorf("no %s in %s", want, body)
 	}
 }

@@ -28,7 +28,12 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 	default:
 		// The URL names the destination; Host is not looked at (RFC 9112, 3.2.2).
 		target, err := policy.ParseURL(r.RequestURI)
-		p.serve(w, r, target, unreadable(r, err))
+		refused := unreadable(r, err)
+		if refused == nil && target.Hostname() == ownName {
+			p.serveOwn(w, r)
+			return
+		}
+		p.serve(w, r, target, refused)
 	}
 }
 
@@ -62,6 +67,9 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
 		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied",
 			detail: "CONNECT, the TLS server name, Host and :authority do not name the same host."}
+	case target.Hostname() == ownName:
+		p.serveOwn(w, r)
+		return
 	}
 	p.serve(w, r, target, refused)
 }
