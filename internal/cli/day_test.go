@@ -1,0 +1,343 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+const morning = `
+data_dir: %s
+crawlers:
+- {name: news, user_agents: ["news*"], product_tokens: [NewsBot, ExampleBot]}
+- {name: trial, user_agents: ["trial*"], product_tokens: [TrialBot], mode: report}
+overrides:
+- {hosts: ["3.example"], action: allow, reason: "until noon", expires: 2000-01-01T12:00:00Z}
+- {hosts: ["*.example"], paths: ["/contract/"], crawlers: [news], action: deny, reason: "contract"}
+robots: {max_age: 1h, stale_for: 3h, timeout: 5s}
+log: {audit: %s}
+`
+
+const evening = `
+data_dir: %s
+crawlers:
+- {name: news, user_agents: ["news*"], product_tokens: [NewsBot]}
+- {name: trial, user_agents: ["trial*"], product_tokens: [TrialBot, NewsBot]}
+overrides:
+- {hosts: ["*.example"], paths: ["/a"], crawlers: [trial], action: allow, reason: "agreed", expires: 2000-01-01T20:30:00Z}
+robots: {max_age: 2h, stale_for: 10m, after_stale: allow, timeout: 5s, unavailable: keep, too_many_requests: allow}
+log: {audit: %s}
+`
+
+// A world is origins that change their minds all day.
+type world struct {
+	mu    sync.Mutex
+	moods map[string]*mood
+	rand  *rand.Rand
+}
+
+type mood struct {
+	until time.Time
+	kind  int
+	body  string
+}
+
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == "0.example" {
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}
+	w.mu.Lock()
+	m := w.moods[r.URL.Host]
+	if m == nil || time.Now().After(m.until) {
+		m = &mood{until: time.Now().Add(time.Duration(w.rand.IntN(7200)) * time.Second), kind: w.rand.IntN(12), body: w.rules()}
+		w.moods[r.URL.Host] = m
+	}
+	kind, body, wait := m.kind, m.body, time.Duration(w.rand.IntN(100))*time.Millisecond
+	w.mu.Unlock()
+	time.Sleep(wait)
+	rec := httptest.NewRecorder()
+	switch kind {
+	case 0:
+		rec.WriteHeader(404)
+	case 1:
+		rec.WriteHeader(503)
+	case 2:
+		return nil, errors.New("connection refused")
+	case 3:
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	case 4: // one is not welcome
+		if strings.HasPrefix(r.UserAgent(), "news") {
+			rec.WriteHeader(403)
+			break
+		}
+		rec.WriteString(body)
+	case 5:
+		rec.WriteHeader(429)
+	case 6: // changes at every fetch, which are near each other
+		rec.Header().Set("Cache-Control", "no-store")
+		fmt.Fprintf(rec, "User-agent: *\nDisallow: /%d\nAllow: /a\n", time.Now().UnixNano()%1000)
+	case 7:
+		rec.Header().Set("Location", "http://"+r.URL.Host+"/robots.txt")
+		rec.WriteHeader(302)
+	case 8:
+		rec.WriteHeader(401)
+	case 9:
+		rec.Header().Set("ETag", `"`+policy.Digest(body)[:8]+`"`)
+		if r.Header.Get("If-None-Match") == rec.Header().Get("ETag") {
+			rec.WriteHeader(304)
+			break
+		}
+		rec.WriteString(body)
+	default:
+		rec.Header().Set("Expires", time.Now().Add(time.Duration(w.rand.IntN(7200))*time.Second).UTC().Format(http.TimeFormat))
+		rec.WriteString(body)
+	}
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// rules returns a robots.txt.
+func (w *world) rules() string {
+	var b strings.Builder
+	for _, name := range []string{"*", "NewsBot", "TrialBot", "ExampleBot"} {
+		if w.rand.IntN(3) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "User-agent: %s\n", name)
+		for range w.rand.IntN(4) {
+			fmt.Fprintf(&b, "%s: /%c%s\n", []string{"Allow", "Disallow"}[w.rand.IntN(2)], 'a'+rune(w.rand.IntN(4)), []string{"", "*\xff", "/x", "*?q=1", "$"}[w.rand.IntN(5)])
+		}
+	}
+	return b.String()
+}
+
+// A day is a gate's, without its sockets.
+type day struct {
+	t      *testing.T
+	dir    string
+	file   string
+	web    *world
+	store  *store.Disk
+	engine *policy.Engine
+	log    *audit.Log
+	kept   *store.Configurations
+	digest string
+	rand   *rand.Rand
+	id     int
+	mu     sync.Mutex
+}
+
+func (d *day) configure(text string) policy.Config {
+	c, err := config.Parse("gate.yaml", fmt.Appendf(nil, text, d.dir, d.file), os.LookupEnv)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	effective, err := c.Effective()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.digest = d.kept.Use(effective)
+	return engineConfig(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
+}
+
+var dayAgents = []string{"news/1", "trial/1", "curl/8", "Other/2 (+http://other.example)", "Mozilla/5.0", ""}
+
+// request asks for something, as a proxy does.
+func (d *day) request(engine *policy.Engine, digest string, at ...int) {
+	d.mu.Lock()
+	d.id++
+	id, agent, host := d.id, dayAgents[d.rand.IntN(len(dayAgents))], d.rand.IntN(40)
+	path := []string{"/", "/a", "/a/x", "/b?q=1", "/c/%FF", "/d", "/contract/1", "/robots.txt", "/a?k=v&w"}[d.rand.IntN(9)]
+	whole := d.rand.IntN(10) == 0
+	if d.rand.IntN(3) == 0 { // more names than an origin may answer one by one
+		agent = fmt.Sprintf("Bot%c/1", 'A'+rune(d.rand.IntN(26)))
+		host %= 4
+	}
+	if len(at) > 0 {
+		host = at[0]
+	}
+	d.mu.Unlock()
+	target, err := policy.ParseURL(fmt.Sprintf("http://%d.example%s", host, path))
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	crawler := engine.Crawlers().Default
+	for _, k := range engine.Crawlers().Known {
+		if strings.HasPrefix(agent, k.Name) {
+			crawler = k
+		}
+	}
+	x := &proxy.Exchange{ID: fmt.Sprint(id), Start: time.Now(), Method: "GET", URL: target.String(), Crawler: crawler.Name, Status: 200, Config: digest}
+	decide := engine.Decide
+	if whole {
+		decide, x.Method, x.URL, x.Tunnel = engine.DecideHost, "CONNECT", target.Origin(), true
+	}
+	decision, err := decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
+	if err == nil {
+		x.Decision = &decision
+	}
+	x.Duration = time.Since(x.Start)
+	d.log.Write(x)
+}
+
+// live serves from midnight to midnight. It restarts once, and changes its configuration
+// once.
+func (d *day) live() {
+	d.kept = store.OpenConfigurations(d.dir, time.Hour, slog.New(slog.DiscardHandler))
+	defer d.kept.Close()
+	start := time.Now()
+	open := func(text string) {
+		var err error
+		if d.store, err = store.Open(d.dir, store.Limits{Keep: 1000 * time.Hour, Bytes: 1 << 30}, slog.New(slog.DiscardHandler)); err != nil {
+			d.t.Fatal(err)
+		}
+		if d.engine, err = policy.New(d.configure(text)); err != nil {
+			d.t.Fatal(err)
+		}
+		d.log = audit.New(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, chainsDir)}, io.Discard, slog.New(slog.DiscardHandler))
+		if err := d.log.Check(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	shut := func() {
+		d.engine.Close()
+		if err := errors.Join(d.store.Close(), d.log.Close()); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	open(morning)
+	hour := func() int { return int(time.Since(start) / time.Hour) }
+	for last := 0; hour() < 24; {
+		if now := hour(); now != last {
+			switch last = now; now {
+			case 8:
+				shut()
+				open(morning)
+			case 15:
+				d.engine = d.engine.With(d.configure(evening))
+			}
+		}
+		// One after the other sometimes, before the first is saved.
+		n, again, host := d.rand.IntN(6), d.rand.IntN(20) == 0, d.rand.IntN(40)
+		var burst sync.WaitGroup
+		for range n {
+			burst.Go(func() { d.request(d.engine, d.digest) })
+		}
+		if again {
+			origin, err := policy.ParseURL(fmt.Sprintf("http://%d.example/", host))
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			burst.Go(func() {
+				for range 3 {
+					d.engine.Refresh(context.Background(), policy.Request{Target: origin, Crawler: d.engine.Crawlers().Default})
+					d.request(d.engine, d.digest, host)
+				}
+			})
+		}
+		burst.Wait()
+		time.Sleep(time.Duration(d.rand.IntN(40)) * time.Second)
+	}
+	shut()
+}
+
+// TestDay replays a day's traffic with origins that change their robots.txt, fail, forbid
+// single crawlers and come back: nothing differs, and no evidence is gone. Then it
+// tampers with the evidence, and finds it.
+func TestDay(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		const seed = 1
+		d := &day{t: t, dir: dir, file: file, web: &world{moods: map[string]*mood{}, rand: rand.New(rand.NewPCG(seed, 1))}, rand: rand.New(rand.NewPCG(seed, 2))}
+		d.live()
+	})
+	conf := filepath.Join(dir, "gate.yaml")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, evening, dir, file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(a Audit) (out string, err error) {
+		var b bytes.Buffer
+		a.Config, a.File = conf, []string{file}
+		err = a.Run(Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+		return b.String(), err
+	}
+	out, err := run(Audit{Replay: true, Verify: true})
+	if err != nil || !strings.Contains(out, "0 differences, evidence gone: 0,") || !strings.Contains(out, "none changed, missing or added") {
+		t.Fatalf("%v\n%s", err, out[:min(len(out), 4000)])
+	}
+	t.Log(out)
+	summary, err := run(Audit{Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(summary)
+	for _, reason := range []string{"rule", "no-match", "no-group", "unavailable", "implicit", "unreachable", "override"} {
+		if !strings.Contains(summary, "\n  "+reason+" ") {
+			t.Errorf("the day had no decision %q", reason)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(summary, "\n  no decision ") {
+		t.Error("the day had nothing that was not decided")
+	}
+	for _, state := range []string{`"state":"stale"`, `"others":true`, `"looped":true`, `"instead_of"`, `"enforced":false`, `"method":"CONNECT"`} {
+		if !bytes.Contains(data, []byte(state)) {
+			t.Errorf("the day had no %s", state)
+		}
+	}
+
+	// A record that says something else than was decided.
+	changed := bytes.Replace(data, []byte(`"decision":"allow"`), []byte(`"decision":"deny"`), 1)
+	if err := os.WriteFile(file, changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(Audit{Replay: true, Verify: true}); err != Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "has been changed") {
+		t.Errorf("a changed record: %v\n%s", err, out[:min(len(out), 2000)])
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A robots.txt that is another by now.
+	bodies, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*"))
+	if err != nil || len(bodies) == 0 {
+		t.Fatal(err, len(bodies))
+	}
+	for _, b := range bodies {
+		if bytes.Contains(data, []byte(filepath.Base(b))) {
+			if err := os.WriteFile(b, []byte("User-agent: *\nDisallow: /\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if out, err := run(Audit{Replay: true}); err != nil || !strings.Contains(out, "snapshot changed: ") {
+		t.Errorf("a changed robots.txt: %v\n%s", err, out)
+	}
+}
