@@ -39,6 +39,7 @@ func New(o Options) http.Handler {
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))
 	}
+	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // for what is not HTML
 	mux.HandleFunc("GET /api/overview", a.own(a.overview))
 	mux.HandleFunc("GET /api/decision", a.own(a.decision))
 	mux.HandleFunc("GET /api/robots", a.own(a.robots))

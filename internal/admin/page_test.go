@@ -106,7 +106,7 @@ func TestPage(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "trial : report mode", "v1, up 3 s",
-				"Allowed 1 Denied 2 Reported (let through) 1 No decision 1",
+				"Allowed 1 Denied 2 Reported 1 let through No decision 1",
 				"1 allowed, 2 denied, 1 reported. The most, 4, at 00:00 UTC.",
 				"00:00 UTC: 1 allowed, 2 denied, 1 reported",
 				"UTC Allowed Denied Reported No decision 00:00 1 2 1 1",
