@@ -1,0 +1,408 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"robotsgate/internal/gatetest"
+)
+
+// startBrowser returns the context of a headless Chromium, in which every name below
+// rebound.example is this machine. Without Chromium the test is skipped, or with
+// ROBOTSGATE_REQUIRE_CLIENTS=1 fails.
+func startBrowser(t *testing.T) context.Context {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
+			t.Fatal("install Debian's package chromium")
+		}
+		t.Skip("there is no chromium: Debian's package of that name has it")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
+		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1"))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // it refuses to run as root in one
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("chromium does not start: %v", err)
+	}
+	return ctx
+}
+
+// A tab is one of the browser's, which notes what goes wrong in it.
+type tab struct {
+	*testing.T
+	ctx context.Context
+
+	mu     sync.Mutex
+	faults []string // messages of the console, dialogs
+}
+
+func newTab(t *testing.T, browser context.Context) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	b := &tab{T: t, ctx: ctx}
+	err := chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.faults = append(b.faults, "exception: "+e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			b.faults = append(b.faults, "console: "+string(e.Type))
+		case *log.EventEntryAdded:
+			b.faults = append(b.faults, e.Entry.Text+" "+e.Entry.URL)
+		case *page.EventJavascriptDialogOpening:
+			b.faults = append(b.faults, "dialog: "+e.Message)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// open goes to a page and returns its status.
+func (b *tab) open(url string) int64 {
+	b.Helper()
+	answer, err := chromedp.Run(b.ctx, chromedp.NavigateResponse(url))
+	if err != nil {
+		b.Fatalf("%s: %v", url, err)
+	}
+	return answer.Status
+}
+
+// text returns what is to be read on the page.
+func (b *tab) text() string {
+	b.Helper()
+	return eval[string](b, "document.body.innerText.replace(/\\s+/g, ' ')")
+}
+
+func eval[T any](b *tab, expression string) T {
+	b.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits for an expression to become true.
+func (b *tab) until(expression string) {
+	b.Helper()
+	script := fmt.Sprintf(`new Promise(done => {
+		const look = () => { if (%s) { done(true); clearInterval(timer); } };
+		const timer = setInterval(look, 50);
+		look();
+	})`, expression)
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); err != nil {
+		b.Fatalf("it never becomes true that %s: %v; the page says\n%s", expression, err, b.text())
+	}
+}
+
+// says checks that the page has these words.
+func (b *tab) says(words ...string) {
+	b.Helper()
+	got := b.text()
+	for _, w := range words {
+		if !strings.Contains(got, w) {
+			b.Errorf("%q is not to be read in\n%s", w, got)
+		}
+	}
+}
+
+// quiet checks that nothing has gone wrong.
+func (b *tab) quiet() {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.faults {
+		b.Error(f)
+	}
+}
+
+// fits checks that the page needs no scrolling sideways at a width.
+func (b *tab) fits(width int64) {
+	b.Helper()
+	b.do(chromedp.EmulateViewport(width, 800, chromedp.EmulateMobile))
+	if got := eval[int64](b, "Math.max(document.documentElement.scrollWidth, innerWidth)"); got > width {
+		wide := eval[string](b, fmt.Sprintf("[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > %d).map(e => e.outerHTML.slice(0, 80)).join('\\n')", width))
+		b.Errorf("at a width of %d the page takes %d, because of\n%s", width, got, wide)
+	}
+}
+
+// pageGate is a gate whose page is looked at.
+type pageGate struct {
+	*gatetest.Gate
+	origin *gatetest.Origin
+	log    string
+	client *http.Client
+}
+
+const hostileRule = `/hostile*</script><img src=x onerror="document.title='owned';alert(1)">` + `wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww`
+
+func startForPage(t *testing.T) *pageGate {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "site/robots.txt"), "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
+	write(t, filepath.Join(dir, "site/page.txt"), "public")
+	g := &pageGate{log: filepath.Join(dir, "origin.log")}
+	var err error
+	if g.origin, err = gatetest.StartOrigin(filepath.Join(dir, "site"), g.log, filepath.Join(dir, "origin-ca.pem")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.origin.Close)
+	file := filepath.Join(dir, "gate.yaml")
+	write(t, file, fmt.Sprintf(`listen: 127.0.0.1:0
+data_dir: data
+admin: {listen: "127.0.0.1:0"}
+egress: {proxy: "http://%s"}
+crawlers:
+- name: trial
+  user_agents: ["*TrialBot*"]
+  mode: report
+- name: 'news "&<b>'
+  product_tokens: [NewsBot]
+`, g.origin.HTTP))
+	if g.Gate, err = gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Kill() }) // most tests end it
+	proxy, err := url.Parse(g.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{Proxy: http.ProxyURL(proxy)}
+	t.Cleanup(transport.CloseIdleConnections)
+	g.client = &http.Client{Transport: transport}
+	return g
+}
+
+func (g *pageGate) get(t *testing.T, url string, status int) {
+	t.Helper()
+	get(t, g.client, http.MethodGet, url, status)
+}
+
+// TestStatusPage looks at the page in Chromium.
+func TestStatusPage(t *testing.T) {
+	browser := startBrowser(t)
+	for name, test := range map[string]func(*testing.T, context.Context, *pageGate){
+		"updates itself":     pageUpdates,
+		"without JavaScript": pageWithoutScript,
+		"hostile texts":      pageHostile,
+		"sizes and schemes":  pageFits,
+		"other sites":        pageOtherSites,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, browser, startForPage(t))
+		})
+	}
+}
+
+// pageUpdates looks at a gate from its first request to its end.
+func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
+	b := newTab(t, browser)
+	b.open(g.Admin + "/")
+	b.says("Ready", "Enforcing", "trial: report mode", "Nothing has come through yet.", "robotsgate env", g.Proxy, "All that were asked for have answered.")
+	eval[bool](b, "window.kept = true")
+	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
+	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
+	b.until("document.querySelector('.tiles .denied dd').innerText == '1'")
+	b.says("Allowed 1 Denied 1", "shop.invalid 1", "Disallow: /private/ http://shop.invalid, line 2 1")
+	if n := eval[int](b, "document.querySelectorAll('svg rect.denied').length"); n != 1 {
+		t.Errorf("the chart has %d bars of denials", n)
+	}
+
+	// What somebody does with the page outlives the next update.
+	eval[bool](b, "document.getElementById('table').open = true")
+	eval[bool](b, "(document.getElementById('table-scroll').focus(), true)")
+	eval[bool](b, "(document.getElementById('url').value = 'http://half.typed', true)")
+	g.get(t, "http://shop.invalid/private/y", http.StatusForbidden)
+	b.until("document.querySelector('.tiles .denied dd').innerText == '2'")
+	if got := eval[string](b, "[window.kept, document.getElementById('table').open, document.activeElement.id, document.getElementById('url').value].join()"); got != "true,true,table-scroll,http://half.typed" {
+		t.Errorf("after an update: got %s", got)
+	}
+	b.quiet()
+
+	if err := g.Terminate(); err != nil {
+		t.Errorf("the gate ends with %v", err)
+	}
+	b.until("!document.getElementById('stale').hidden")
+	b.says("The gate does not answer. What is shown is from")
+	b.says("Denied 2")
+}
+
+// pageWithoutScript reads the page and asks it something, with nothing but HTML.
+func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
+	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
+	b := newTab(t, browser)
+	b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
+		_, err := cdp.Call(ctx, to, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	b.open(g.Admin + "/")
+	b.says("Denied 1", "shop.invalid 1", "Without JavaScript this page shows the moment it was loaded.", "Rules in memory", "Snapshots on disk")
+	b.do(
+		chromedp.SendKeys(chromedp.ID("url"), "http://shop.invalid/private/x"),
+		chromedp.SetValue(chromedp.ID("crawler"), `news "&<b>`),
+	)
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS("button[type=submit]"))); err != nil {
+		t.Fatal(err)
+	}
+	b.says("Denied The longest rule that matches decides", "line 2: Disallow: /private/", "Product token NewsBot", "Group obeyed *", "fresh, status 200")
+	if chosen := eval[string](b, "document.getElementById('crawler').value + ' ' + document.getElementById('url').value"); chosen != `news "&<b> http://shop.invalid/private/x` {
+		t.Errorf("the form has forgotten what was asked: %s", chosen)
+	}
+	b.quiet()
+}
+
+// pageHostile shows texts that would be programs if they were not escaped.
+func pageHostile(t *testing.T, browser context.Context, g *pageGate) {
+	attack := "http://shop.invalid" + strings.NewReplacer("*", "", `"`, "%22", " ", "%20", "<", "%3C", ">", "%3E").Replace(hostileRule)
+	g.get(t, attack, http.StatusForbidden)
+	b := newTab(t, browser)
+	for _, path := range []string{"/", "/live", "/?url=" + url.QueryEscape(attack) + "&agent=" + url.QueryEscape(`"><script>alert(1)</script>`) + "&token=" + url.QueryEscape(`"><svg onload=alert(1)>`)} {
+		b.open(g.Admin + path)
+		b.says(`<img src=x onerror="document.title='owned';alert(1)">`)
+		if got := eval[string](b, "document.title + document.querySelectorAll('main img, main script').length"); got != "robotsgate0" && got != "live0" {
+			t.Errorf("%s: got %s", path, got)
+		}
+		if path != "/live" { // which has no style of its own
+			b.fits(360)
+		}
+	}
+	b.quiet()
+
+	// Had something not been escaped, the policy would not let it run.
+	c := newTab(t, browser)
+	c.open(g.Admin + "/")
+	eval[bool](c, `(document.body.append(Object.assign(document.createElement("script"), {textContent: "document.title = 'owned'"})), true)`)
+	eval[bool](c, `(document.body.insertAdjacentHTML("beforeend", "<img src='/nothing' onerror='document.title = 1'>"), true)`)
+	c.until("document.images[document.images.length - 1].complete")
+	if title := eval[string](c, "document.title"); title != "robotsgate" {
+		t.Errorf("a script in the page has run: the title is %s", title)
+	}
+}
+
+// pageFits looks at the page in full and empty, on phones and desks, light and dark.
+func pageFits(t *testing.T, browser context.Context, g *pageGate) {
+	b := newTab(t, browser)
+	look := func() {
+		for scheme, back := range map[string]string{"light": "rgb(244, 245, 247)", "dark": "rgb(17, 21, 27)"} {
+			b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
+				_, err := cdp.Call(ctx, to, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+				return err
+			}))
+			if got := eval[string](b, "getComputedStyle(document.body).backgroundColor"); got != back {
+				t.Errorf("%s: the page is %s", scheme, got)
+			}
+		}
+		for _, width := range []int64{320, 360, 768, 1280} {
+			b.fits(width)
+		}
+		// Every field has a label, and every heading is where it belongs.
+		if bare := eval[string](b, "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length).map(e => e.name).join()"); bare != "" {
+			t.Errorf("fields without a label: %s", bare)
+		}
+		if got := eval[string](b, "document.documentElement.lang + ' ' + [...document.querySelectorAll('h1, h2, h3')].map(e => e.tagName).join('')"); got != "en H1H2H2H2H2H2H2" {
+			t.Errorf("the language and the headings are %s", got)
+		}
+	}
+	b.open(g.Admin + "/")
+	look()
+	long := strings.Repeat("long-", 11) + "host." + strings.Repeat("wwwwww", 9) + ".invalid"
+	g.get(t, "http://"+long+"/private/"+strings.Repeat("x", 300), http.StatusForbidden)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+long+"/private/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", "TrialBot/1.0")
+	if answer, err := g.client.Do(req); err != nil {
+		t.Fatal(err)
+	} else {
+		answer.Body.Close()
+	}
+	b.open(g.Admin + "/?url=http://" + long + "/private/" + strings.Repeat("y", 1000) + "&crawler=trial")
+	b.says(long, "let through in report mode")
+	look()
+	b.quiet()
+}
+
+// pageOtherSites are hostile: one reaches the gate by a name that leads here, one has
+// its own and sends the browser on.
+func pageOtherSites(t *testing.T, browser context.Context, g *pageGate) {
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(g.Admin, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t, browser)
+	for _, path := range []string{"/", "/api/overview", "/api/decision?url=http://target.invalid/"} {
+		if status := b.open("http://gate.rebound.example:" + port + path); status != http.StatusForbidden {
+			t.Errorf("%s under another name: got %d", path, status)
+		}
+	}
+
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<title>evil</title><a id="page" href="%[1]s/">.</a><a id="ask" href="%[1]s/?url=http://target.invalid/">.</a>
+			<iframe src="%[1]s/"></iframe><img src="%[1]s/api/decision?url=http://target.invalid/">`, g.Admin)
+	}))
+	defer evil.Close()
+	site := strings.Replace(evil.URL, "127.0.0.1", "evil.rebound.example", 1)
+	b.open(site)
+	b.until("document.readyState == 'complete'")
+	for _, path := range []string{"/api/overview", "/live", "/api/decision?url=http://target.invalid/"} {
+		got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](fmt.Sprintf("fetch(%q).then(a => a.text(), () => 'refused')", g.Admin+path), chromedp.EvalAwaitPromise))
+		if err != nil || got != "refused" {
+			t.Errorf("another site reads %s: %v %s", path, err, got)
+		}
+	}
+	for id, want := range map[string]int64{"page": http.StatusOK, "ask": http.StatusForbidden} {
+		b.open(site)
+		answer, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.ID(id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Status != want {
+			t.Errorf("the link %s: got %d, want %d", id, answer.Status, want)
+		}
+	}
+	if log := read(t, g.log); strings.Contains(log, "target.invalid") {
+		t.Errorf("another site has made the gate ask an origin:\n%s", log)
+	}
+}
