@@ -16,10 +16,12 @@ FROM alpine:3
 # of the bundle for clients.
 RUN apk add --no-cache ca-certificates
 # Numbers, since some orchestrators can't tell from a name that it isn't root.
-# The volume takes over its owner from the folder.
+# A volume takes over its owner from the folder: /data is the gate's, /trust is for
+# what deploy/compose.yaml hands to clients.
 RUN addgroup -S -g 10001 robotsgate \
  && adduser -S -D -H -u 10001 -G robotsgate -h /data robotsgate \
  && install -d -o 10001 -g 10001 -m 0700 /data \
+ && install -d -o 10001 -g 10001 -m 0755 /trust \
  && install -d /etc/robotsgate \
  && printf 'listen: 0.0.0.0:9309\ndata_dir: /data\n' > /etc/robotsgate/config.yaml
 COPY --from=build /robotsgate /usr/local/bin/robotsgate

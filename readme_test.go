@@ -192,9 +192,6 @@ func TestReadmeTests(t *testing.T) {
 // keys it names.
 func TestReadmeConfiguration(t *testing.T) {
 	for i, block := range blocks(t, "yaml") {
-		if strings.HasPrefix(block, "services:") {
-			continue // for another program
-		}
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		write(t, file, block)
 		if _, err := config.Load(file); err != nil {

@@ -114,19 +114,8 @@ func (m *Metrics) Request(x *proxy.Exchange) {
 			c.Inc()
 		}
 	}
-	if h := (head{x.Head.State, x.Head.Why}); h.state != "" {
-		if c := m.seen[h]; c != nil {
-			c.Inc()
-		} else {
-			m.heads.WithLabelValues(h.state, h.why).Inc()
-		}
-	}
-	if x.Upstream > 0 && headless(x) {
-		if x.Head.State == "remembered" {
-			m.recalled.Inc()
-		} else {
-			m.unknown.Inc()
-		}
+	if x.Upstream > 0 { // what the gate itself answers has no head to read
+		m.tags(x)
 	}
 	if x.Decided > 0 {
 		m.decided.Observe(x.Decided.Seconds())
@@ -138,6 +127,24 @@ func (m *Metrics) Request(x *proxy.Exchange) {
 		}
 	}
 	m.bytes.Add(float64(x.Bytes))
+}
+
+// tags counts what became of looking for robots tags.
+func (m *Metrics) tags(x *proxy.Exchange) {
+	if h := (head{x.Head.State, x.Head.Why}); h.state != "" {
+		if c := m.seen[h]; c != nil {
+			c.Inc()
+		} else {
+			m.heads.WithLabelValues(h.state, h.why).Inc()
+		}
+	}
+	switch {
+	case !headless(x):
+	case x.Head.State == "remembered":
+		m.recalled.Inc()
+	default:
+		m.unknown.Inc()
+	}
 }
 
 // headless reports answers to which rules seen before may belong.

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"gopkg.in/yaml.v3"
+
+	"robotsgate/internal/ca"
+	"robotsgate/internal/config"
+)
+
+// What deploy/ holds is tried against what it relies on: the program, its
+// configuration, and the Dockerfile.
+
+// validConfig puts a configuration before `robotsgate validate` and returns it. The
+// CA's files, which are mounted at /ca, are made for it. It may be an open proxy, to
+// those whom a network lets reach it, and give rise to no other warning.
+func validConfig(t *testing.T, text string) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	if strings.Contains(text, "/ca/") {
+		if _, err := ca.Open(dir); err != nil {
+			t.Fatal(err)
+		}
+		text = strings.ReplaceAll(text, "/ca/", dir+"/")
+	}
+	file := filepath.Join(dir, "config.yaml")
+	write(t, file, text)
+	out, err := exec.CommandContext(t.Context(), "robotsgate", "validate", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("validate: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "warning") && !strings.Contains(line, "open proxy") {
+			t.Errorf("validate: %s", line)
+		}
+	}
+	c, err := config.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// understood reports a command line that the program would not take.
+func understood(t *testing.T, args []string) {
+	t.Helper()
+	parser, err := kong.New(&commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Errorf("robotsgate %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// wantSame compares what two files have to agree about.
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// patience is how long a configuration lets requests finish.
+func patience(c *config.Config) time.Duration {
+	return c.Limits.ShutdownDelay + c.Limits.ShutdownGrace
+}
+
+// A composeFile is as much of one as there is in deploy/compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		Build       string
+		Networks    []string
+		NetworkMode string `yaml:"network_mode"`
+		Volumes     []string
+		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+		Environment map[string]string
+		Entrypoint  []string
+		Command     []string
+		Healthcheck struct {
+			Test              []string
+			Interval, Timeout string
+			StartPeriod       string `yaml:"start_period"`
+			Retries           int
+			Disable           bool
+		}
+		Restart     string
+		StopGrace   string   `yaml:"stop_grace_period"`
+		ReadOnly    bool     `yaml:"read_only"`
+		CapDrop     []string `yaml:"cap_drop"`
+		SecurityOpt []string `yaml:"security_opt"`
+		Ulimits     struct{ Nofile int }
+	}
+	Networks map[string]struct{ Internal bool }
+	Volumes  map[string]struct{}
+}
+
+func TestCompose(t *testing.T) {
+	var c composeFile
+	dec := yaml.NewDecoder(strings.NewReader(read(t, "deploy/compose.yaml")))
+	dec.KnownFields(true)
+	if err := dec.Decode(&c); err != nil {
+		t.Fatal(err)
+	}
+	gate, trust, crawler := c.Services["gate"], c.Services["trust"], c.Services["crawler"]
+	image := dockerfile(t)
+	settings := validConfig(t, read(t, "deploy/gate/config.yaml"))
+
+	t.Run("the gate is the only way out", func(t *testing.T) {
+		wantSame(t, "networks of the crawler", strings.Join(crawler.Networks, " "), "crawl")
+		wantSame(t, "crawl is internal", c.Networks["crawl"].Internal, true)
+		wantSame(t, "networks of the gate", strings.Join(gate.Networks, " "), "crawl outside")
+		wantSame(t, "outside is internal", c.Networks["outside"].Internal, false)
+		wantSame(t, "network of trust", trust.NetworkMode, "none")
+	})
+	t.Run("the image is the Dockerfile's", func(t *testing.T) {
+		wantSame(t, "image of trust", trust.Image, gate.Image)
+		if _, err := os.Stat(filepath.Join("deploy", gate.Build, "Dockerfile")); err != nil {
+			t.Error(err)
+		}
+		folder := filepath.Dir(execForm(t, final(t, image, "CMD"))[2]) // of its configuration
+		for _, mount := range []string{"data:" + final(t, image, "VOLUME"), "./gate:" + folder + ":ro"} {
+			if !slices.Contains(gate.Volumes, mount) {
+				t.Errorf("the gate does not mount %s: %q", mount, gate.Volumes)
+			}
+		}
+		wantSame(t, "data_dir", settings.DataDir, final(t, image, "VOLUME"))
+		uid, gid, _ := strings.Cut(final(t, image, "USER"), ":")
+		if want := fmt.Sprintf("install -d -o %s -g %s -m 0755 /trust ", uid, gid); !strings.Contains(read(t, "Dockerfile"), want) {
+			t.Errorf("the image's user can't write the volume trust: no %q", want)
+		}
+	})
+	t.Run("ready when it says so", func(t *testing.T) {
+		if want := "http://" + settings.Admin.Listen + "/readyz"; !slices.Contains(gate.Healthcheck.Test, want) {
+			t.Errorf("the health check is %q, without %s", gate.Healthcheck.Test, want)
+		}
+		for name, s := range map[string]string{"gate": "service_healthy", "trust": "service_completed_successfully"} {
+			wantSame(t, "the crawler waits for "+name, crawler.DependsOn[name].Condition, s)
+		}
+	})
+	t.Run("it ends in its own time", func(t *testing.T) {
+		if grace, err := time.ParseDuration(gate.StopGrace); err != nil || grace <= patience(settings) {
+			t.Errorf("stop_grace_period is %s, the gate takes up to %v", gate.StopGrace, patience(settings))
+		}
+		if gate.Ulimits.Nofile < 2*settings.Limits.MaxConnections {
+			t.Errorf("%d files are few for %d connections", gate.Ulimits.Nofile, settings.Limits.MaxConnections)
+		}
+	})
+	t.Run("hardened", func(t *testing.T) {
+		for name, s := range map[string]struct {
+			readOnly bool
+			drop     []string
+			options  []string
+		}{"gate": {gate.ReadOnly, gate.CapDrop, gate.SecurityOpt}, "trust": {trust.ReadOnly, trust.CapDrop, trust.SecurityOpt}} {
+			if !s.readOnly || !slices.Equal(s.drop, []string{"ALL"}) || !slices.Contains(s.options, "no-new-privileges:true") {
+				t.Errorf("%s: %+v", name, s)
+			}
+		}
+	})
+	t.Run("the crawler has the variables of env, and the files of trust", func(t *testing.T) {
+		dir := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "robotsgate", "env")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for _, m := range regexp.MustCompile(`(?m)^export (\w+)='?([^'\n]*)'?$`).FindAllStringSubmatch(string(out), -1) {
+			value := strings.Replace(m[2], "127.0.0.1:9309", "gate:9309", 1)
+			if strings.HasPrefix(value, dir) {
+				value = "/trust/" + filepath.Base(value)
+				if !strings.Contains(trust.Command[0], "> "+value+"\n") {
+					t.Errorf("trust does not make %s", value)
+				}
+			}
+			want[m[1]] = value
+		}
+		if len(want) < 10 {
+			t.Fatalf("env prints %s", out)
+		}
+		for name, value := range want {
+			wantSame(t, name, crawler.Environment[name], value)
+		}
+		wantSame(t, "number of variables", len(crawler.Environment), len(want))
+		for _, command := range found(`(?m)robotsgate (.+) > `, trust.Command[0]) {
+			understood(t, strings.Fields(command))
+		}
+		if !slices.Contains(crawler.Volumes, "trust:/trust:ro") || slices.ContainsFunc(crawler.Volumes, func(v string) bool { return strings.HasPrefix(v, "data") }) {
+			t.Errorf("the crawler mounts %q: it needs the certificate, and must not have the key", crawler.Volumes)
+		}
+	})
+}
+
+// unit returns the settings of deploy/robotsgate.service, the last of a name.
+func unit(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(read(t, "deploy/robotsgate.service")) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+func TestService(t *testing.T) {
+	s, defaults := unit(t), config.Default()
+	start := strings.Fields(s["ExecStart"])
+	understood(t, start[1:])
+	wantSame(t, "ExecReload", s["ExecReload"], "/bin/kill -HUP $MAINPID")
+	stop, err := time.ParseDuration(s["TimeoutStopSec"])
+	if err != nil || stop <= patience(defaults) {
+		t.Errorf("TimeoutStopSec is %s, the gate takes up to %v", s["TimeoutStopSec"], patience(defaults))
+	}
+	if files, err := strconv.Atoi(s["LimitNOFILE"]); err != nil || files < 2*defaults.Limits.MaxConnections {
+		t.Errorf("LimitNOFILE=%s is little for %d connections", s["LimitNOFILE"], defaults.Limits.MaxConnections)
+	}
+
+	// What the configuration does not name is kept where the unit may write.
+	name, base, _ := strings.Cut(s["Environment"], "=")
+	t.Setenv(name, base)
+	dir, err := config.DataDir(defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "data_dir", dir, "/var/lib/"+s["StateDirectory"])
+
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	program, err := exec.LookPath("robotsgate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "robotsgate.service")
+	if err := os.WriteFile(file, []byte(strings.Replace(read(t, "deploy/robotsgate.service"), start[0], program, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", file).CombinedOutput(); err != nil || bytes.Contains(out, []byte("robotsgate")) {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
