@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"htmlmeta":          {"internal/coding"},
 	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "internal/glob"},
 	"internal/store":    {"policy"},
-	"internal/admin":    {"policy", "internal/overview"},
+	"internal/admin":    {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":   {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/audit":    {"policy", "proxy"},
 	"internal/metrics":  {"policy", "proxy"},

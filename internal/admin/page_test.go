@@ -89,7 +89,7 @@ func see(t *testing.T, h http.Handler, path string) string {
 func TestEmptyPage(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
 	has(t, see(t, h, "/"), "Ready", "Enforcing", "v1, up 0 s", "Nothing has come through yet.", `eval "$(robotsgate env)"`, "http://192.0.2.1:9309",
-		"Requests a second 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "All that were asked for have answered.",
+		"Requests/s 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "All that were asked for have answered.",
 		"Rules in memory 12 origins 2 KiB of 1 MiB")
 	has(t, see(t, listener(t, &origin{}), "/"), "Not ready")
 }
