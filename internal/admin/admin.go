@@ -49,7 +49,7 @@ func New(o Options) http.Handler {
 
 type admin struct {
 	Options
-	gathered gathered
+	measured measured
 }
 
 func (a *admin) health(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }

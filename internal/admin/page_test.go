@@ -308,3 +308,18 @@ func raw(t *testing.T, address, head string) string {
 	}
 	return string(answer)
 }
+
+// TestMeasured looks often: what is dear to count is counted once a second.
+func TestMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		a := &admin{Options: Options{Sizes: func() []Size { n++; return []Size{{Entries: int64(n)}} }}}
+		for range 100 {
+			a.sizes(time.Now())
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n != 10 {
+			t.Errorf("in ten seconds the sizes are counted %d times", n)
+		}
+	})
+}

@@ -58,30 +58,32 @@ type outage struct {
 	Next      time.Time    `json:"next"` // a request from then on tries again
 }
 
-// gathered is a status that several people look at.
-type gathered struct {
-	mu sync.Mutex
-	status
+// A measured is what was counted last.
+type measured struct {
+	mu    sync.Mutex
+	at    time.Time
+	sizes []Size
 }
 
-// gatherEvery bounds the work that looking makes, whoever looks: the caches count
+// measureEvery bounds the work that looking makes, whoever looks: the caches count
 // what they hold.
-const gatherEvery = time.Second
+const measureEvery = time.Second
+
+func (a *admin) sizes(now time.Time) []Size {
+	m := &a.measured
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at.IsZero() || now.Sub(m.at) >= measureEvery || now.Before(m.at) {
+		m.at, m.sizes = now, a.Sizes()
+	}
+	return m.sizes
+}
 
 func (a *admin) status() status {
-	g := &a.gathered
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if now := time.Now(); g.Now.IsZero() || now.Sub(g.Now) >= gatherEvery || now.Before(g.Now) {
-		g.status = a.gather(now)
-	}
-	return g.status
-}
-
-func (a *admin) gather(now time.Time) status {
+	now := time.Now()
 	s := status{
 		Version: a.Version, Ready: a.Ready(), State: a.Overview.State(),
-		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []outage{}, Now: now,
+		Connections: a.Connections(), Sizes: a.sizes(now), Unreachable: []outage{}, Now: now,
 	}
 	s.Started = second(s.Started)
 	s.Uptime = int64(now.Sub(s.Started) / time.Second)
