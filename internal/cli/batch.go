@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"unicode/utf8"
 
 	"robotsgate/policy"
@@ -18,8 +19,14 @@ import (
 const maxLine = 64 << 20
 
 // batch answers JSON lines with JSON lines, in order. A line that can't be
-// answered is answered with why, and the command ends with status 2.
+// answered is answered with why, and the command ends with status 2. Where
+// standard error is a terminal it shows how far it has come, unless the answers
+// go to a terminal themselves.
 func batch(s Streams, answer func(line []byte) (any, error)) error {
+	done := newBatchProgress(s.In)
+	if _, ok := terminal(s.Out); !ok {
+		defer newStatusLine(s.Err, os.Getenv).follow(done.text, false)()
+	}
 	in := bufio.NewReaderSize(s.In, 64<<10)
 	out := bufio.NewWriterSize(s.Out, 64<<10)
 	defer out.Flush()
@@ -32,6 +39,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 		if err != nil {
 			return fmt.Errorf("standard input: %w", err)
 		}
+		done.bytes.Add(int64(len(line)))
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
@@ -43,6 +51,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 		if err := encode(out, v); err != nil {
 			return fmt.Errorf("standard output: %w", err)
 		}
+		done.lines.Add(1)
 		if in.Buffered() == 0 { // whoever writes line by line waits for its answer
 			if err := out.Flush(); err != nil {
 				return fmt.Errorf("standard output: %w", err)

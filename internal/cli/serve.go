@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 
 	"robotsgate/internal/config"
+	"robotsgate/proxy"
 )
 
 // Serve runs the gate until it is told to stop.
@@ -27,6 +29,8 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	if err != nil {
 		return err
 	}
+	line := newStatusLine(io.Err, os.Getenv)
+	io.Out, io.Err = line.around(io.Out), line.around(io.Err)
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
 	}
@@ -55,6 +59,14 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", vars.line())
 
+	if line != nil {
+		p, done := newProgress(), g.proxy.Done
+		g.proxy.Done = func(x *proxy.Exchange) {
+			p.count(x)
+			done(x)
+		}
+		defer line.follow(p.text, true)()
+	}
 	return g.run(ctx)
 }
 

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// A screen is a terminal as a person sees it: what has been written to each line,
+// after all that was overwritten or erased.
+type screen struct {
+	width int
+
+	mu      sync.Mutex
+	lines   []string // without the last
+	last    []byte
+	at      int
+	escape  []byte
+	seen    strings.Builder // all bytes
+	strange string          // what no program here should send
+	changed chan struct{}   // holds one
+}
+
+func newScreen(width int) *screen { return &screen{width: width, changed: make(chan struct{}, 1)} }
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.Write(p)
+	for _, c := range p {
+		s.put(c)
+	}
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (s *screen) put(c byte) {
+	switch {
+	case len(s.escape) > 0 || c == '\x1b':
+		s.escape = append(s.escape, c)
+		switch {
+		case string(s.escape) == "\x1b[K":
+			s.last, s.escape = s.last[:min(s.at, len(s.last))], nil
+		case !strings.HasPrefix("\x1b[K", string(s.escape)):
+			s.strange, s.escape = fmt.Sprintf("%q", s.escape), nil
+		}
+	case c == '\r':
+		s.at = 0
+	case c == '\n':
+		s.lines, s.last, s.at = append(s.lines, string(s.last)), nil, 0
+	case s.at < len(s.last):
+		s.last[s.at] = c
+		s.at++
+	default:
+		s.last = append(s.last, c)
+		s.at++
+	}
+}
+
+// shows waits until all that has been written matches a pattern.
+func (s *screen) shows(t *testing.T, pattern string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		s.mu.Lock()
+		seen := s.seen.String()
+		s.mu.Unlock()
+		if regexp.MustCompile(pattern).MatchString(seen) {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-late:
+			t.Fatalf("the terminal does not come to show %q:\n%q", pattern, seen)
+		}
+	}
+}
+
+// start runs a command whose terminal the screen is: those of its streams that are
+// not set yet.
+func (s *screen) start(t *testing.T, cmd *exec.Cmd) (wait func() error) {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: uint16(s.width)}); err != nil {
+		t.Fatal(err)
+	}
+	if cmd.Stdout == nil {
+		cmd.Stdout = slave
+	}
+	cmd.Stderr = slave
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(s, master) // ends with EIO when nobody has the other end
+	}()
+	wait = sync.OnceValue(func() error {
+		err := cmd.Wait()
+		<-read
+		master.Close()
+		return err
+	})
+	t.Cleanup(func() { cmd.Process.Kill(); wait() })
+	return wait
+}
+
+// rest returns the lines of the screen once nobody writes to it.
+func (s *screen) rest(t *testing.T) []string {
+	t.Helper()
+	if s.strange != "" {
+		t.Errorf("the terminal was sent %s", s.strange)
+	}
+	if len(s.last) > 0 {
+		t.Errorf("the last line does not end: %q", s.last)
+	}
+	return s.lines
+}
+
+// serve on a terminal sums up in a line that moves down as the log grows.
+func TestProgressOfServe(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gate.yaml")
+	write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {level: debug, audit: \"-\"}\n")
+	s := newScreen(60)
+	cmd := exec.Command("robotsgate", "serve", "-c", file)
+	cmd.Env = append(os.Environ(), "TERM=xterm")
+	wait := s.start(t, cmd)
+	s.shows(t, `export http_proxy`)
+	s.shows(t, `\r0 requests \(0/s\), 0 denied, 0 origins\x1b\[K`)
+	proxy, err := url.Parse(found(`listens on (http://\S+)`, s.seen.String())[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	defer client.CloseIdleConnections()
+	for range 20 { // of the log and the audit log, while the line is there
+		get(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
+	}
+	s.shows(t, `\r20 requests \(\d+/s\), 0 denied, 0 origins\x1b\[K`)
+	for range 3 {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		s.shows(t, `has been reloaded`)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	lines := s.rest(t)
+	summary := regexp.MustCompile(`^20 requests \(\d+/s\), 0 denied, 0 origins$`)
+	if last := lines[len(lines)-1]; !summary.MatchString(last) {
+		t.Errorf("in the end it says %q", last)
+	}
+	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=.*|\{"time":.*\}|robotsgate .* listens on .*|CA certificate: .*|To use it, .*|  export .*)$`)
+	audited := 0
+	for _, line := range lines[:len(lines)-1] {
+		if !whole.MatchString(line) {
+			t.Errorf("garbled: %q", line)
+		}
+		if strings.HasPrefix(line, `{"time":`) {
+			audited++
+		}
+	}
+	if audited < 20 {
+		t.Errorf("%d audit records can be read, want 20", audited)
+	}
+	for line := range strings.SplitSeq(s.seen.String(), "\r") {
+		if text, ok := strings.CutSuffix(line, "\x1b[K"); ok && len(text) >= s.width {
+			t.Errorf("%d characters for %d columns: %q", len(text), s.width, text)
+		}
+	}
+}
+
+// A terminal that can't move its cursor is told nothing that it could not show.
+func TestNoProgressOnDumbTerminal(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gate.yaml")
+	write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
+	s := newScreen(80)
+	cmd := exec.Command("robotsgate", "serve", "-c", file)
+	cmd.Env = append(os.Environ(), "TERM=dumb")
+	wait := s.start(t, cmd)
+	s.shows(t, `export http_proxy`)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil { // two seconds later
+		t.Fatal(err)
+	}
+	if lines := s.rest(t); strings.Contains(s.seen.String(), "\x1b") || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "denied") }) {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// A batch over a file says on a terminal how far it is, and cleans up behind itself.
+// Its answers are not read until it has, so that it can't end before.
+func TestProgressOfBatch(t *testing.T) {
+	const lines = 20_000
+	file := filepath.Join(t.TempDir(), "batch.jsonl")
+	write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "/private/x", "product_token": "ExampleBot"}`+"\n", lines))
+	for _, test := range []struct {
+		name, said string
+		stdin      func(t *testing.T) io.Reader
+	}{
+		{"a file", `\r\d+ lines, \d+% \(\d+/s\)\x1b\[K`, func(t *testing.T) io.Reader {
+			in, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { in.Close() })
+			return in
+		}},
+		{"a pipe", `\r\d+ lines \(\d+/s\)\x1b\[K`, func(t *testing.T) io.Reader { return strings.NewReader(read(t, file)) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScreen(80)
+			cmd := exec.Command("robotsgate", "check", "--batch")
+			cmd.Env = append(os.Environ(), "TERM=xterm")
+			cmd.Stdin = test.stdin(t)
+			answers, out, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answers.Close()
+			cmd.Stdout = out
+			wait := s.start(t, cmd)
+			out.Close()
+			s.shows(t, test.said)
+			data, err := io.ReadAll(answers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wait(); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(data), `{"allowed":false,`); n != lines {
+				t.Errorf("%d answers, want %d", n, lines)
+			}
+			if left := s.rest(t); len(left) > 0 {
+				t.Errorf("it leaves %q", left)
+			}
+		})
+	}
+}
