@@ -29,6 +29,7 @@ type commands struct {
 	CA       cli.CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate cli.Validate `cmd:"" help:"Check a configuration."`
 	Audit    cli.Audit    `cmd:"" help:"Sum up, replay or verify audit logs."`
+	Doctor   cli.Doctor   `cmd:"" help:"Try whether the clients of this shell go through the gate and trust it."`
 	Version  cli.Version  `cmd:"" help:"Print version, commit and Go version."`
 }
 

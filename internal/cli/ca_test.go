@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/internal/ca"
+)
+
+// A record is a log that is read while it is written.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+// A gate that runs for years says once a day, in the last month, that its CA ends.
+func TestReminder(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		a, err := ca.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log record
+		ctx, cancel := context.WithCancel(t.Context())
+		go remind(ctx, a, slog.New(slog.NewTextHandler(&log, nil)))
+		lines := func() int { return strings.Count(log.String(), "robotsgate ca --renew") }
+
+		time.Sleep(time.Until(a.Certificate().NotAfter) - 30*24*time.Hour - time.Minute)
+		synctest.Wait()
+		if n := lines(); n != 0 {
+			t.Errorf("%d reminders more than 30 days before the end: %s", n, log.String())
+		}
+		time.Sleep(11 * 24 * time.Hour)
+		synctest.Wait()
+		if n := lines(); n != 10 {
+			t.Errorf("%d reminders in the ten days after: %s", n, log.String())
+		}
+		cancel()
+		synctest.Wait() // and it ends, or the bubble fails
+	})
+}

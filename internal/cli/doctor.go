@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"robotsgate/internal/config"
+)
+
+// Doctor tells whether this shell's clients go through a gate and trust it.
+type Doctor struct {
+	Configured
+	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Try only these: curl, wget, wget2, requests, scrapy, node, java, go."`
+}
+
+// Help is shown by --help.
+func (*Doctor) Help() string {
+	return "Every client that is found asks the gate for a page that only the gate has: nothing else is contacted.\n" +
+		"Exit status 0: all is well, 1: something is not, 2: an error.\n\n" +
+		"Example:\n  robotsgate doctor\n  robotsgate doctor curl node"
+}
+
+// A finding is one line of the report, with what to do about it.
+type finding struct {
+	subject string
+	verdict string
+	text    string
+	advice  []string
+}
+
+const (
+	well    = "ok"
+	unwell  = "no"
+	unknown = "--" // neither, and no reason to fail
+)
+
+// An examination is what doctor knows of the gate and this shell.
+type examination struct {
+	config    *config.Config
+	dir       string
+	gate      string // URL without a password; empty if none answers
+	pem       []byte // what the gate tells clients to trust
+	authority *x509.Certificate
+	getenv    func(string) string
+	unset     bool // the shell's variables are not in order
+}
+
+// Run prints what is well and what is not.
+func (d *Doctor) Run(ctx Context, s Streams) error {
+	chosen, err := choose(d.Clients)
+	if err != nil {
+		return err
+	}
+	c, err := d.load()
+	if err != nil {
+		return err
+	}
+	dir, err := config.DataDir(c)
+	if err != nil {
+		return err
+	}
+	// Clients are processes of a group of their own, which a signal to us does not reach.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	e := &examination{config: c, dir: dir, getenv: os.Getenv}
+	findings := []finding{e.findGate(ctx)}
+	if e.gate != "" {
+		findings = append(findings, e.certificate())
+	}
+	variables, trust := e.proxyVariables(ctx), e.trustVariables()
+	e.unset = variables.verdict == unwell || trust.verdict == unwell
+	if variables.verdict == unwell {
+		trust.advice = nil // the same
+	}
+	findings = append(findings, variables, trust)
+	if e.gate != "" {
+		tried, err := e.try(ctx, chosen, len(d.Clients) > 0)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, tried...)
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return diagnosis(s, findings)
+}
+
+// diagnosis prints the findings in columns; the first that is not well decides the
+// exit status.
+func diagnosis(s Streams, findings []finding) error {
+	width := 0
+	for _, f := range findings {
+		width = max(width, len(f.subject))
+	}
+	var text strings.Builder
+	status := 0
+	for _, f := range findings {
+		fmt.Fprintf(&text, "%-*s  %s  %s\n", width, f.subject, f.verdict, f.text)
+		for _, line := range f.advice {
+			fmt.Fprintf(&text, "%*s  %s\n", width+4, "", line)
+		}
+		if f.verdict == unwell {
+			status = 1
+		}
+	}
+	if _, err := s.Out.Write([]byte(text.String())); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	if status != 0 {
+		return Exit(status)
+	}
+	return nil
+}
+
+// try sends each client on its way, all at once.
+func (e *examination) try(ctx context.Context, chosen []program, named bool) ([]finding, error) {
+	temp, err := os.MkdirTemp("", "robotsgate-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	findings := make([]finding, len(chosen))
+	var wg sync.WaitGroup
+	for i, p := range chosen {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			findings[i] = e.examine(ctx, p, temp)
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(findings, func(f finding) bool { return f.text == notFound && !named }), nil
+}
+
+// patience is how long a client may take, whatever is wrong with it.
+const patience = 10 * time.Second
+
+const notFound = "is not on this machine"
+
+// certificate looks at the CA that the gate signs with.
+func (e *examination) certificate() finding {
+	f := finding{subject: "CA", verdict: well}
+	file := filepath.Join(e.dir, "ca.pem")
+	if e.config.HTTPS.CACert != "" {
+		file = e.config.HTTPS.CACert
+	}
+	f.text = fmt.Sprintf("%s, until %s", file, date(e.authority.NotAfter))
+	data, err := os.ReadFile(file)
+	onDisk := certificatesIn(data)
+	switch {
+	case time.Until(e.authority.NotAfter) <= 0:
+		f.verdict, f.text = unwell, "expired on "+date(e.authority.NotAfter)
+		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then restart the gate"}
+	case err != nil:
+		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate, date(e.authority.NotAfter), file)
+	case len(onDisk) == 0 || !slices.ContainsFunc(onDisk, e.authority.Equal):
+		f.verdict, f.text = unwell, "the gate signs with another CA than that in "+file
+		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
+	case !onDisk[0].Equal(e.authority):
+		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until it is restarted, at most until %s", file, date(e.authority.NotAfter))
+	case time.Until(e.authority.NotAfter) < 30*24*time.Hour:
+		f.verdict, f.text = unwell, f.text+", which is soon"
+		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then restart the gate"}
+	}
+	return f
+}
+
+func certificatesIn(data []byte) (out []*x509.Certificate) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// holds reports whether data has the CA that the gate signs with.
+func (e *examination) holds(data []byte) bool {
+	return slices.ContainsFunc(certificatesIn(data), e.authority.Equal)
+}
+
+// files are where clients find the CA: what robotsgate env names, or where to get it.
+func (e *examination) files() (f trust, get []string) {
+	f = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
+	if data, err := os.ReadFile(f.bundle); err == nil && e.holds(data) {
+		return f, nil
+	}
+	f = trust{ca: "$PWD/ca.pem", bundle: "$PWD/ca.pem"}
+	return f, []string{"curl -o ca.pem " + e.gate + "/ca.pem"}
+}
+
+// isPEM reports whether an answer is the gate's certificate.
+func (e *examination) isPEM(answer []byte) bool {
+	return bytes.Contains(bytes.ReplaceAll(answer, []byte("\r"), nil), bytes.TrimSpace(e.pem))
+}

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A program is a client that doctor knows how to try.
+type program struct {
+	name string
+	bin  string
+	has  []string                        // arguments with which it succeeds if it can be tried; nil: it can
+	get  func(temp, url string) []string // arguments that print what is at a URL
+	// trust and proxy are what to do where it does not trust the CA, or does not go through the gate.
+	trust, proxy func(e *examination, f trust) []string
+}
+
+const (
+	pythonGet = `import sys, requests; sys.stdout.write(requests.get(sys.argv[1], timeout=8).text)`
+	nodeGet   = `fetch(process.argv[1]).then(r => r.text()).then(t => process.stdout.write(t), () => process.exit(1))`
+	javaGet   = `import java.io.*;
+import java.net.*;
+public class Get {
+    public static void main(String[] args) throws Exception {
+        try (InputStream in = new URL(args[0]).openStream()) {
+            in.transferTo(System.out);
+        }
+    }
+}
+`
+)
+
+var programs = []program{
+	{name: "curl", bin: "curl",
+		get:   func(_, url string) []string { return []string{"-sS", "--max-time", "8", url} },
+		trust: exporting("CURL_CA_BUNDLE"), proxy: proxied},
+	{name: "wget", bin: "wget",
+		get:   func(_, url string) []string { return []string{"-q", "-O", "-", "-T", "8", "-t", "1", url} },
+		trust: wgetTrust("SYSTEM_WGETRC", "~/.wgetrc"), proxy: proxied},
+	{name: "wget2", bin: "wget2",
+		get: func(_, url string) []string {
+			return []string{"-q", "-O", "-", "-T", "8", "--tries=1", "--no-hsts", "--no-tls-resume", "--no-ocsp", "--no-ocsp-file", url}
+		},
+		trust: wgetTrust("SYSTEM_WGET2RC", "~/.config/wget/wget2rc"), proxy: proxied},
+	{name: "requests", bin: "python3", has: []string{"-c", "import requests"},
+		get:   func(_, url string) []string { return []string{"-c", pythonGet, url} },
+		trust: exporting("REQUESTS_CA_BUNDLE"), proxy: proxied},
+	{name: "scrapy", bin: "scrapy",
+		get:   func(_, url string) []string { return []string{"fetch", "--nolog", url} },
+		trust: exporting("SSL_CERT_FILE"), proxy: proxied},
+	{name: "node", bin: "node", has: []string{"-e", "fetch"},
+		get: func(_, url string) []string { return []string{"-e", nodeGet, url} },
+		trust: func(e *examination, f trust) []string {
+			return []string{"export NODE_EXTRA_CA_CERTS=" + quoteFile(f.ca)}
+		},
+		proxy: nodeProxy},
+	{name: "java", bin: "java", has: []string{"--describe-module", "jdk.compiler"},
+		get: func(temp, url string) []string {
+			return []string{"-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", filepath.Join(temp, "Get.java"), url}
+		},
+		trust: javaTrust, proxy: javaProxy},
+	{name: "go", trust: exporting("SSL_CERT_FILE"), proxy: proxied}, // itself one, so it is tried in this process
+}
+
+// choose returns the programs of these names, all of them if there are none.
+func choose(names []string) ([]program, error) {
+	if len(names) == 0 {
+		return programs, nil
+	}
+	var out []program
+	for _, name := range names {
+		i := slices.IndexFunc(programs, func(p program) bool { return p.name == strings.ToLower(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("no client named %q is known: robotsgate doctor --help lists them", name)
+		}
+		out = append(out, programs[i])
+	}
+	return out, nil
+}
+
+// examine has a client ask for the gate's certificate at the name that is found
+// only through a gate, and over https. Only if that fails it asks twice more, to
+// tell why.
+func (e *examination) examine(ctx context.Context, p program, temp string) finding {
+	f := finding{subject: p.name, verdict: unwell}
+	if p.bin != "" {
+		if _, err := exec.LookPath(p.bin); err != nil {
+			f.text = notFound
+			return f
+		}
+		if p.has != nil && run(ctx, temp, os.Environ(), p.bin, p.has) == nil {
+			if f.text = notFound; p.bin == "java" {
+				f.verdict, f.text = unknown, "can't be tried without a JDK; it needs both of:"
+				f.advice = e.adviceFor(p, true, true)
+			}
+			return f
+		}
+	}
+	scheme := "https"
+	if !e.config.HTTPS.Intercept {
+		scheme = "http"
+	}
+	if e.isPEM(e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/ca.pem", true)) {
+		f.verdict, f.text = well, "goes through the gate and trusts its CA"
+		return f
+	}
+	through := make(chan bool, 1)
+	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
+	_, host, _ := strings.Cut(e.gate, "://")
+	trusts := e.isPEM(e.fetch(ctx, p, temp, "https://"+host+"/ca.pem", false))
+	goes := <-through
+	switch {
+	case ctx.Err() != nil:
+		f.text = fmt.Sprintf("does not come to an end within %v", patience)
+		return f
+	case trusts && goes:
+		f.text = "trusts the CA, but goes around the gate for https"
+		trusts, goes = true, false
+	case trusts:
+		f.text = "trusts the CA, but does not go through the gate"
+	case goes:
+		f.text = "goes through the gate, but does not trust its CA"
+	default:
+		f.text = "does not go through the gate, nor trust its CA"
+	}
+	f.advice = e.adviceFor(p, !trusts, !goes)
+	return f
+}
+
+func (e *examination) adviceFor(p program, trusting, proxying bool) (out []string) {
+	files, get := e.files()
+	if e.unset && p.name != "java" && !(p.name == "node" && proxying) {
+		return nil // what is to do has been said once
+	}
+	if trusting {
+		out = append(get, p.trust(e, files)...)
+	}
+	if proxying {
+		out = append(out, p.proxy(e, files)...)
+	}
+	return out
+}
+
+// fetch returns what a client prints of a URL, nil if it fails. Without the
+// shell's proxies it has to go to the gate itself.
+func (e *examination) fetch(ctx context.Context, p program, temp, url string, proxies bool) []byte {
+	if p.bin == "" {
+		return fetchAsGo(ctx, url, proxies)
+	}
+	if p.bin == "java" {
+		if err := os.WriteFile(filepath.Join(temp, "Get.java"), []byte(javaGet), 0o600); err != nil {
+			return nil
+		}
+	}
+	env := os.Environ()
+	if !proxies {
+		env = slices.DeleteFunc(env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return strings.HasSuffix(strings.ToLower(name), "_proxy")
+		})
+	}
+	return run(ctx, temp, env, p.bin, p.get(temp, url))
+}
+
+// run returns what a program prints, nil if it fails. It takes nothing from the
+// shell but the environment, and leaves nothing behind.
+func run(ctx context.Context, temp string, env []string, bin string, args []string) []byte {
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = temp
+	cmd.Env = append(slices.Clone(env), "PYTHONDONTWRITEBYTECODE=1")
+	out := &head{left: 1 << 20}
+	cmd.Stdout = out
+	cmd.WaitDelay = time.Second // for what it may have started
+	alone(cmd)
+	if err := cmd.Run(); err != nil {
+		return nil
+	}
+	return append([]byte{}, out.Bytes()...)
+}
+
+// A head keeps the beginning of what a program prints.
+type head struct {
+	bytes.Buffer
+	left int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), h.left)]
+	h.left -= len(keep)
+	h.Buffer.Write(keep)
+	return len(p), nil
+}
+
+// fetchAsGo does what any program in Go does by itself: it reads the proxy and
+// the roots from the environment.
+func fetchAsGo(ctx context.Context, address string, proxies bool) []byte {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if proxies {
+		transport.Proxy = func(r *http.Request) (*url.URL, error) { return http.ProxyFromEnvironment(r) }
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	return body
+}
+
+// exporting names the bundle in a variable.
+func exporting(name string) func(*examination, trust) []string {
+	return func(_ *examination, f trust) []string { return []string{"export " + name + "=" + quoteFile(f.bundle)} }
+}
+
+func wgetTrust(variable, file string) func(*examination, trust) []string {
+	return func(_ *examination, f trust) []string {
+		if f.wgetrc == "" {
+			return []string{"ca_certificate = " + f.bundle + " in " + file}
+		}
+		return []string{"export " + variable + "=" + quoteFile(f.wgetrc) + ", or ca_certificate = " + f.bundle + " in " + file}
+	}
+}
+
+func proxied(e *examination, _ trust) []string {
+	return []string{"export http_proxy=" + e.gate + " https_proxy=" + e.gate}
+}
+
+func nodeProxy(e *examination, f trust) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	version := strings.TrimSpace(string(run(ctx, "", os.Environ(), "node", []string{"--version"})))
+	var major, minor int
+	fmt.Sscanf(version, "v%d.%d", &major, &minor)
+	if major < 22 || major == 22 && minor < 21 || major == 23 || major == 24 && minor < 5 {
+		return []string{
+			fmt.Sprintf("Node %s does not read the variables by itself: get 22.21, 24.5 or later,", printable(version)),
+			"or npm install undici, and call setGlobalDispatcher(new EnvHttpProxyAgent())",
+		}
+	}
+	return append([]string{"export NODE_USE_ENV_PROXY=1"}, proxied(e, f)...)
+}
+
+func javaTrust(_ *examination, f trust) []string {
+	return []string{
+		"keytool -importcert -noprompt -alias robotsgate -file " + quoteFile(f.ca) + " -keystore trust.p12 -storepass changeit",
+		`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Djavax.net.ssl.trustStore=$PWD/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"`,
+	}
+}
+
+func javaProxy(e *examination, _ trust) []string {
+	_, address, _ := strings.Cut(e.gate, "://")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = address, "80"
+	}
+	return []string{fmt.Sprintf(`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.proxyHost=%s -Dhttp.proxyPort=%s -Dhttps.proxyHost=%[1]s -Dhttps.proxyPort=%[2]s"`, host, port)}
+}
+
+// quoteFile quotes a path for a shell, but for $PWD, which is the shell's.
+func quoteFile(path string) string {
+	if strings.HasPrefix(path, "$PWD/") {
+		return `"` + path + `"`
+	}
+	return quoteShell(path)
+}
