@@ -79,7 +79,7 @@ func TestReadmeServing(t *testing.T) {
 	}
 	defer origin.Close()
 	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\negress: {proxy: \"http://%s\"}\n", origin.HTTP))
+	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\negress: {proxy: \"http://%s\"}\nlog: {audit: audit.jsonl}\n", origin.HTTP))
 	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)

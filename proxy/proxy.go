@@ -40,6 +40,8 @@ type Options struct {
 	Silence time.Duration
 	Log     *slog.Logger
 	Done    func(*Exchange) // told of every request when it is over; may be nil
+	// Ready is asked before every decision: an error refuses the request. May be nil.
+	Ready func() error
 }
 
 // Limits bound what clients can take up.

@@ -149,6 +149,9 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 // decide asks policy and takes the decision down. It returns what to answer if
 // the request must not be sent.
 func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
+	if pr := p.notReady(x); pr != nil {
+		return pr
+	}
 	host, port, _ := net.SplitHostPort(ask.Target.Address())
 	err := x.settings.Upstream.Check(host, port)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,13 +24,13 @@ type Log struct {
 	file   *file     // nil: out
 	out    io.Writer // standard output
 
-	heads    string // their folder; none without
-	keepHead time.Duration
+	heads     string // their folder; none without
+	keepHeads time.Duration
 
 	queue *queue
 	// The queue's alone, until it has ended:
 	chain   chain
-	headAt  int64     // number in the head that is kept
+	headAt  int64     // number in the head that is kept; -1: none is
 	said    time.Time // when it was last said that the log can't be written
 	headErr time.Time // and the head
 	failed  int       // records lost since said
@@ -52,7 +53,7 @@ type Options struct {
 
 // New returns a log that appends to a file, or writes to stdout.
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: o.RedactQuery, log: log, out: stdout, heads: o.Heads, keepHead: o.KeepHeads, chain: newChain()}
+	l := &Log{redact: o.RedactQuery, log: log, out: stdout, heads: o.Heads, keepHeads: o.KeepHeads, chain: newChain(), headAt: -1}
 	if o.File != "-" {
 		l.file = &file{path: o.File, keep: o.Keep}
 	}
@@ -63,7 +64,8 @@ func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 // Check reports whether the log can be written. It comes before the first Write.
 func (l *Log) Check() error {
 	if l.heads != "" {
-		sweepHeads(l.heads, l.keepHead)
+		_ = os.MkdirAll(l.heads, 0o700) // keepHead says so if that can't be done
+		sweepHeads(l.heads, l.keepHeads)
 	}
 	if l.file == nil {
 		_, err := l.out.Write(nil)
@@ -166,6 +168,9 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 	if l.torn {
 		out = append(out, '\n')
 	}
+	if l.headAt < 0 && l.keepHead(false) { // so that the chain is known, however soon it ends
+		l.headAt = 0
+	}
 	before, untold := l.chain, l.untold
 	for line := range bytes.Lines(lines) {
 		out = l.chain.link(out, line, l.untold, begins)
@@ -206,23 +211,33 @@ func (l *Log) rewind(before chain, written []byte) (whole int) {
 // settle is the queue's, a while after records: it keeps how far the chain has come,
 // once the disk has the records.
 func (l *Log) settle(ended bool) {
-	if l.heads == "" || l.chain.number == 0 || !ended && l.chain.number == l.headAt {
+	if l.chain.number == 0 || !ended && l.chain.number == l.headAt {
 		return
 	}
-	name := "-"
 	if l.file != nil {
 		l.file.sync()
-		name = l.file.path
 	}
-	err := writeHead(l.heads, Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: time.Now().UTC(), File: name, Ended: ended})
-	if err == nil {
+	if l.keepHead(ended) {
 		l.headAt = l.chain.number
-		return
 	}
-	if time.Since(l.headErr) >= time.Minute {
+}
+
+// keepHead keeps how far the chain has come. Where that can't be done it is said, and
+// requests go on.
+func (l *Log) keepHead(ended bool) bool {
+	if l.heads == "" {
+		return true
+	}
+	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: time.Now().UTC(), File: "-", Ended: ended}
+	if l.file != nil {
+		h.File = l.file.path
+	}
+	err := writeHead(l.heads, h)
+	if err != nil && time.Since(l.headErr) >= time.Minute {
 		l.headErr = time.Now()
 		l.log.Error("how far the audit log has come can't be kept; check the space and permissions of data_dir", "error", err)
 	}
+	return err == nil
 }
 
 // Lost returns how many records have been lost since the start.

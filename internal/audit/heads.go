@@ -13,7 +13,7 @@ import (
 // a log whose end is cut off is found out.
 type Head struct {
 	Chain  string    `json:"chain"`
-	Number int64     `json:"number"`
+	Number int64     `json:"number"` // 0: its first record is about to be written
 	Hash   string    `json:"hash"`
 	Time   time.Time `json:"time"` // when the last record was written
 	File   string    `json:"file"`
@@ -33,7 +33,12 @@ func writeHead(dir string, h Head) error {
 		return err
 	}
 	path := filepath.Join(dir, h.Chain+".json")
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)

@@ -198,7 +198,7 @@ func (v *Verifier) unseen() {
 	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
 		h := v.heads[name]
 		switch _, seen := v.chains[name]; {
-		case seen:
+		case seen, h.Number == 0:
 		case v.first.IsZero() || h.Time.Before(v.first):
 			v.note("chain %s, %d records until %s, is older than these files: rotated away, or not given", name, h.Number, h.Time.Format(time.DateTime))
 		case v.files[filepath.Base(h.File)]:

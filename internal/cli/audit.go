@@ -300,13 +300,13 @@ func table(w io.Writer, title string, rows []audit.Named) {
 		return
 	}
 	const widest = 60
-	width := 0
+	width := len(title)
 	for _, r := range rows {
-		width = max(width, min(len(escape.Printable(r.Name)), widest))
+		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
 	}
-	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s\n", width+2, title, "requests", "allowed", "denied", "reported")
+	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported")
 	for _, r := range rows {
-		fmt.Fprintf(w, "  %-*s %9d %9d %9d %9d\n", width, escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
 	}
 }
 

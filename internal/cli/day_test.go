@@ -72,7 +72,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 		m = &mood{until: time.Now().Add(time.Duration(w.rand.IntN(7200)) * time.Second), kind: w.rand.IntN(12), body: w.rules()}
 		w.moods[r.URL.Host] = m
 	}
-	kind, body, wait := m.kind, m.body, time.Duration(w.rand.IntN(100))*time.Millisecond
+	kind, body, wait, life := m.kind, m.body, time.Duration(w.rand.IntN(100))*time.Millisecond, time.Duration(w.rand.IntN(7200))*time.Second
 	w.mu.Unlock()
 	time.Sleep(wait)
 	rec := httptest.NewRecorder()
@@ -110,7 +110,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		rec.WriteString(body)
 	default:
-		rec.Header().Set("Expires", time.Now().Add(time.Duration(w.rand.IntN(7200))*time.Second).UTC().Format(http.TimeFormat))
+		rec.Header().Set("Expires", time.Now().Add(life).UTC().Format(http.TimeFormat))
 		rec.WriteString(body)
 	}
 	resp := rec.Result()

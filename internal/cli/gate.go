@@ -149,6 +149,9 @@ func (g *gate) wire() (err error) {
 		g.overview.Request(x)
 		g.audit.Write(x)
 	}
+	if c.Log.AuditRequired {
+		o.Ready = g.audit.Err
+	}
 	g.proxy = proxy.New(o)
 	g.measure()
 	if g.adminListener != nil {

@@ -118,7 +118,7 @@ var notAPart = map[string]string{
 	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",
 	"log.level":             "logger goes by it: log.txtar",
 	"log.format":            "logger goes by it: log.txtar",
-	"log.audit_required":    "only its default is supported",
+	"log.audit_required":    "gate.wire asks the log: audit_required.txtar",
 }
 
 // TestSettings sets each key off its default, and compares what the parts

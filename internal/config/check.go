@@ -28,7 +28,6 @@ func (c *Config) check() {
 	c.checkEgress()
 	c.checkBounds()
 	c.checkFiles()
-	c.checkSupported()
 }
 
 func (c *Config) checkListeners() {
@@ -211,6 +210,9 @@ func (c *Config) checkBounds() {
 		if value < 0 {
 			c.source.mistake(path, "can't be negative; 0 is no limit")
 		}
+	}
+	if c.Log.AuditRequired && c.Log.Audit == "" {
+		c.source.mistake("log.audit_required", "true needs log.audit: without a file nothing could be served")
 	}
 	if c.Log.AuditKeep < 0 {
 		c.source.mistake("log.audit_keep", "can't be negative")
