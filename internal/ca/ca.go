@@ -160,9 +160,9 @@ func (a *Authority) Warnings() []string {
 	w := exposed(p.keyFile)
 	// Another process may have renewed it.
 	if certs, err := readCertificates(p.certFile); err == nil && !certs[0].Equal(p.cert) {
-		return append(w, fmt.Sprintf("%s holds a new CA, and this gate signs with the old one, until %s: restart it when all clients trust the new one", p.certFile, day(p.cert.NotAfter)))
+		return append(w, fmt.Sprintf("%s holds a new CA, and this gate signs with the old one, until %s: send it a SIGHUP or restart it when all clients trust the new one", p.certFile, day(p.cert.NotAfter)))
 	}
-	advice := "run robotsgate ca --renew, give clients the new certificate or bundle, then restart the gate; until then they trust both"
+	advice := "run robotsgate ca --renew, give clients the new certificate or bundle, then send the gate a SIGHUP or restart it; they trust both until then"
 	if !ours(p.cert) {
 		advice = "get a new one from whoever issued it, and restart the gate"
 	}

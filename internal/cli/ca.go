@@ -15,7 +15,7 @@ import (
 type CA struct {
 	Configured
 	Bundle bool `help:"Print the system's roots and the CA together."`
-	Renew  bool `help:"Make a new CA first. Clients that are given it trust the old one too, until that ends; a running gate uses it when it is restarted."`
+	Renew  bool `help:"Make a new CA first. Clients that are given it trust the old one too, until that ends; a running gate uses it after a SIGHUP or a restart."`
 }
 
 // Help is shown by --help.
@@ -77,7 +77,7 @@ func renew(cfg *config.Config, s Streams) error {
 	s.note("the new CA in %s holds until %s", files.ca, date(a.Certificate().NotAfter))
 	if old := a.Former(); len(old) > 0 {
 		s.note("the old one stays trusted beside it, there and in %s, until %s", files.bundle, date(old[0].NotAfter))
-		s.note("a gate that is running signs with the old one until it is restarted: give clients the new files first")
+		s.note("a gate that is running signs with the old one until a SIGHUP or a restart: give clients the new files first")
 	}
 	return nil
 }

@@ -163,17 +163,17 @@ func (e *examination) certificate() finding {
 	switch {
 	case time.Until(e.authority.NotAfter) <= 0:
 		f.verdict, f.text = unwell, "expired on "+date(e.authority.NotAfter)
-		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then restart the gate"}
+		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	case err != nil:
 		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate, date(e.authority.NotAfter), file)
 	case len(onDisk) == 0 || !slices.ContainsFunc(onDisk, e.authority.Equal):
 		f.verdict, f.text = unwell, "the gate signs with another CA than that in "+file
 		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
 	case !onDisk[0].Equal(e.authority):
-		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until it is restarted, at most until %s", file, date(e.authority.NotAfter))
+		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, date(e.authority.NotAfter))
 	case time.Until(e.authority.NotAfter) < 30*24*time.Hour:
 		f.verdict, f.text = unwell, f.text+", which is soon"
-		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then restart the gate"}
+		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	}
 	return f
 }
