@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"robotsgate/internal/overview"
 )
@@ -51,6 +53,21 @@ func TestWords(t *testing.T) {
 			t.Errorf("%+v is %d%% full, want %d", size, got, want)
 		}
 	}
+}
+
+// FuzzCut: whatever comes from the network is short, valid, and has nothing unseen.
+func FuzzCut(f *testing.F) {
+	f.Add("Disallow: /private/")
+	f.Add(strings.Repeat("\U0001F600", 201) + "\xff\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := cut(s)
+		if n := utf8.RuneCountInString(got); n > longest+1 || !utf8.ValidString(got) {
+			t.Errorf("%q becomes %d characters: %q", s, n, got)
+		}
+		if i := strings.IndexFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%q has something unseen at %d: %q", s, i, got)
+		}
+	})
 }
 
 func TestChart(t *testing.T) {

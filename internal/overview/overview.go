@@ -162,12 +162,18 @@ func hostOf(url string) string {
 // Top is how many hosts and rules a State has at most.
 const Top = 10
 
-// State returns what there is to say now.
+// State returns what there is to say now. Requests wait only while it is copied.
 func (o *Overview) State() State {
-	now := time.Now()
+	s, hosts, rules := o.copied(time.Now())
+	s.Hosts = top(hosts, Top, strings.Compare)
+	s.Rules = top(rules, Top, Rule.compare)
+	return s
+}
+
+func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := State{Started: o.started, Total: o.total, Rate: o.rate(now)}
+	s := State{Started: o.started, Total: o.total, Rate: o.rate(now), Minutes: make([]Minute, 0, Minutes)}
 	this := now.Unix() / 60
 	for at := this - Minutes + 1; at <= this; at++ {
 		m := Minute{Begin: time.Unix(at*60, 0).UTC()}
@@ -177,9 +183,7 @@ func (o *Overview) State() State {
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
-	s.Hosts = o.hosts.top(this, Top, strings.Compare)
-	s.Rules = o.rules.top(this, Top, Rule.compare)
-	return s
+	return s, o.hosts.tallies(this), o.rules.tallies(this)
 }
 
 // rate is the requests in each of the last ten seconds, or of those since the start.

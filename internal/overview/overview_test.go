@@ -65,7 +65,7 @@ func TestCounts(t *testing.T) {
 		check("after ten", State{Rate: 1, Total: first, Hour: first})
 		time.Sleep(time.Second)
 		check("after eleven", State{Total: first, Hour: first})
-		time.Sleep(begin.Add(time.Hour - time.Nanosecond).Sub(time.Now()))
+		time.Sleep(time.Until(begin.Add(time.Hour - time.Nanosecond)))
 		check("just in the hour", State{Total: first, Hour: first})
 		time.Sleep(time.Nanosecond)
 		check("an hour later", State{Total: first})
@@ -244,5 +244,30 @@ func BenchmarkRequest(b *testing.B) {
 				o.Request(x)
 			}
 		})
+	})
+}
+
+// BenchmarkState looks at an overview that is as full as it gets; requests wait for
+// the copy of it.
+func BenchmarkState(b *testing.B) {
+	o := New()
+	for at := range windows * span {
+		for i := range 2 * capacity {
+			x := ended(fmt.Sprintf("http://%d-%d.example/", at, i), denied(i, fmt.Sprint("/", at), true))
+			x.Start = x.Start.Add(time.Duration(at-windows*span) * time.Minute)
+			o.Request(x)
+		}
+	}
+	b.Run("whole", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			o.State()
+		}
+	})
+	b.Run("copy", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			o.copied(time.Now())
+		}
 	})
 }

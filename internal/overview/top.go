@@ -45,19 +45,28 @@ func (r *recent[K]) add(minute int64, key K, own func(K) K, enforced bool) {
 	}
 }
 
-// top returns the n that come up most, in order.
-func (r *recent[K]) top(minute int64, n int, compare func(a, b K) int) []Tally[K] {
-	sums := map[K]Tally[K]{}
+// tallies returns those of the last hour's windows, one after the other.
+func (r *recent[K]) tallies(minute int64) []Tally[K] {
+	all := make([]Tally[K], 0, windows*capacity)
 	for _, w := range r.windows {
 		if w.at <= minute/span-windows || w.at > minute/span {
 			continue
 		}
 		for _, i := range w.heap {
-			sum := sums[i.Of]
-			sums[i.Of] = Tally[K]{i.Of, sum.Denied + i.Denied, sum.Reported + i.Reported}
+			all = append(all, i.Tally)
 		}
 	}
-	all := make([]Tally[K], 0, len(sums))
+	return all
+}
+
+// top sums up tallies of the same, and returns the n largest sums in order.
+func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[K] {
+	sums := make(map[K]Tally[K], len(all))
+	for _, t := range all {
+		sum := sums[t.Of]
+		sums[t.Of] = Tally[K]{t.Of, sum.Denied + t.Denied, sum.Reported + t.Reported}
+	}
+	all = make([]Tally[K], 0, len(sums))
 	for _, t := range sums {
 		all = append(all, t)
 	}
