@@ -318,6 +318,28 @@ func pageHostile(t *testing.T, browser context.Context, g *pageGate) {
 	}
 }
 
+// contrast lists the words whose colour differs too little from what is behind them
+// (WCAG 2.2, 1.4.3: 4.5 to 1), and the parts of the chart (1.4.11: 3 to 1).
+const contrast = `(() => {
+	const rgb = color => color.match(/[\d.]+/g).map(Number);
+	const light = color => {
+		const [r, g, b] = rgb(color).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const behind = e => { const c = getComputedStyle(e).backgroundColor; return rgb(c)[3] === 0 ? behind(e.parentElement) : c; };
+	const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((m, n) => n - m); return (x + 0.05) / (y + 0.05); };
+	const faint = [];
+	for (const e of document.querySelectorAll("body *")) {
+		const style = getComputedStyle(e);
+		if (e.matches("rect.allowed, rect.denied, rect.reported") && ratio(style.fill, behind(e.closest("section"))) < 3) faint.push(e.className.baseVal);
+		if (e.closest("svg, script, noscript") || !e.checkVisibility()) continue;
+		if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && !e.matches("input")) continue;
+		if (ratio(style.color, behind(e)) < 4.5) faint.push(e.outerHTML.slice(0, 100));
+		if (e.placeholder && ratio(getComputedStyle(e, "::placeholder").color, behind(e)) < 4.5) faint.push(e.placeholder);
+	}
+	return faint.join("\n");
+})()`
+
 // pageFits looks at the page in full and empty, on phones and desks, light and dark.
 func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
@@ -330,6 +352,9 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 			}))
 			if got := eval[string](b, "getComputedStyle(document.body).backgroundColor"); got != back {
 				t.Errorf("%s: the page is %s", scheme, got)
+			}
+			if faint := eval[string](b, contrast); faint != "" {
+				t.Errorf("%s: these words are hard to read: %s", scheme, faint)
 			}
 		}
 		for _, width := range []int64{320, 360, 768, 1280} {
