@@ -26,7 +26,6 @@ type clientConn struct {
 	err    error
 	secure *tls.Conn // nil: in clear
 	first  []byte    // read to look at, and not yet handed on
-	proofs proofs    // of the logins that it has come with
 
 	// These are the crowd's.
 	address  netip.Addr // whom it is counted for

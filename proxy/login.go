@@ -56,36 +56,10 @@ func parseLogin(value string) *login {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// proofs are the verdicts about logins that one connection has come with.
-type proofs struct {
-	mu       sync.Mutex
-	verdicts map[proof]bool
-}
-
-// maxProofs bounds them for one connection; who tries more asks the verifier again.
-const maxProofs = 16
-
-func (p *proofs) get(key proof) (holds, known bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	holds, known = p.verdicts[key]
-	return holds, known
-}
-
-func (p *proofs) put(key proof, holds bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.verdicts == nil || len(p.verdicts) >= maxProofs {
-		p.verdicts = map[proof]bool{}
-	}
-	p.verdicts[key] = holds
-}
-
 // An identity is the search for the crawler that a request comes from.
 type identity struct {
 	p      *Proxy
 	ctx    context.Context
-	conn   *clientConn
 	client policy.Client
 	login  *login
 	asked  bool  // some crawler's login has been looked at
@@ -96,7 +70,7 @@ type identity struct {
 // CONNECT the requests that will come through the tunnel are not known yet.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
-	i := &identity{p: p, ctx: r.Context(), conn: clientOf(r), login: loginOf(r)}
+	i := &identity{p: p, ctx: r.Context(), login: loginOf(r)}
 	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
 	if i.login != nil {
 		i.client.Proves = i.proves
@@ -123,16 +97,9 @@ func (i *identity) proves(l *policy.Login) bool {
 		return false
 	}
 	key := i.p.verifier.proof(l.Hash, i.login.user, i.login.password)
-	if i.conn != nil {
-		if holds, known := i.conn.proofs.get(key); known {
-			return holds
-		}
-	}
 	var holds bool
-	if holds, i.err = i.p.verifier.verify(i.ctx, i.client.Addr, key, l.Hash, i.login.password); i.err == nil && i.conn != nil {
-		i.conn.proofs.put(key, holds)
-	}
-	return holds && i.err == nil
+	holds, i.err = i.p.verifier.verify(i.ctx, i.client.Addr, key, l.Hash, i.login.password)
+	return holds
 }
 
 func (i *identity) busy() *problem {
