@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"internal/store":    {"policy"},
 	"internal/admin":    {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":   {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
+	"internal/history":  {"policy/robotstxt", "internal/escape"},
 	"internal/audit":    {"policy", "proxy"},
 	"internal/metrics":  {"policy", "proxy"},
 	"internal/overview": {"policy", "proxy"},
@@ -38,7 +39,7 @@ var imports = map[string][]string{
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
+		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
 }
 
 // libraries says which packages may import what is not ours, by the beginning
@@ -53,7 +54,7 @@ var libraries = map[string][]string{
 	"github.com/elazarl/goproxy":          {"proxy"},
 	"github.com/klauspost/compress":       {"internal/coding"},
 	"github.com/prometheus/client_golang": {"internal/metrics"},
-	"github.com/rogpeppe/go-internal":     {"internal/gatetest"},
+	"github.com/rogpeppe/go-internal":     {"internal/gatetest", "internal/history"},
 	"go.etcd.io/bbolt":                    {"internal/store"},
 	"golang.org/x/crypto/bcrypt":          {"proxy"},
 	"golang.org/x/net/html":               {"htmlmeta"},

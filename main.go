@@ -30,6 +30,7 @@ type commands struct {
 	Validate cli.Validate `cmd:"" help:"Check a configuration."`
 	Audit    cli.Audit    `cmd:"" help:"Sum up, replay or verify audit logs."`
 	Doctor   cli.Doctor   `cmd:"" help:"Try whether the clients of this shell go through the gate and trust it."`
+	History  cli.History  `cmd:"" help:"Tell how an origin's robots.txt has changed."`
 	Version  cli.Version  `cmd:"" help:"Print version, commit and Go version."`
 }
 

@@ -65,3 +65,7 @@ const ForOthers = others
 // Invented reports whether a snapshot is not what an origin has answered, but what
 // the gate says in its place when it can't ask in time.
 func (s *Snapshot) Invented() bool { return s.Others && s.Status == 0 }
+
+// Means says what an answer means by itself, whatever else is known of its origin:
+// Fresh, Unavailable or Unreachable.
+func (r *Robots) Means(s *Snapshot) State { return r.class(s) }

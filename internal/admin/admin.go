@@ -23,6 +23,8 @@ type Options struct {
 
 	Connections func() Connections
 	Sizes       func() []Size
+	// History returns what an origin has answered, the oldest first; nil: it is not kept.
+	History func(origin string) ([]Past, error)
 }
 
 // New returns the handler. Health and metrics answer under any name; the rest

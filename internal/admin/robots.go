@@ -12,8 +12,20 @@ import (
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots history `json:"robots"`
-	Body   string  `json:"body,omitempty"`
+	Robots  history `json:"robots"`
+	History []Past  `json:"history,omitempty"`
+	Body    string  `json:"body,omitempty"`
+}
+
+// A Past is an answer that has been in force, for all or for one crawler.
+type Past struct {
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to,omitzero"`     // zero: it is
+	Token  string    `json:"token,omitempty"` // whom it bound, in lower case; empty: all
+	Status int       `json:"status,omitempty"`
+	Bytes  int64     `json:"bytes,omitempty"`
+	SHA256 string    `json:"sha256,omitempty"`
+	Error  string    `json:"error,omitempty"`
 }
 
 type inForce struct {
@@ -99,6 +111,12 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 		k.inForce = standing(st, due)
 		if st.File != nil {
 			k.Body = st.File.Body()
+		}
+	}
+	if a.History != nil {
+		if k.History, err = a.History(origin); err != nil {
+			fail(w, http.StatusInternalServerError, err.Error())
+			return
 		}
 	}
 	answer(w, k)

@@ -268,7 +268,6 @@ func (t *summing) wrong() bool { return false }
 
 func (t *summing) print(w io.Writer) {
 	if t.Requests > 0 {
-		const utc = "2006-01-02 15:04:05"
 		fmt.Fprintf(w, "%s to %s UTC\n", t.From.UTC().Format(utc), t.To.UTC().Format(utc))
 	}
 	fmt.Fprintf(w, "%s: %d allowed, %d denied, %d denied but let through (report mode), %d without a decision\n",

@@ -15,6 +15,7 @@ func (g *gate) oversee(a *admin.Options) {
 		c := g.proxy.Connections()
 		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
 	}
+	a.History = pastOf(g.store)
 	a.Sizes = func() []admin.Size { return g.sizes(engine) }
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"os"
 	"slices"
 	"time"
 
@@ -59,6 +60,19 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	}
 	slices.SortStableFunc(all, func(a, b Answer) int { return a.From.Compare(b.From) })
 	return all, nil
+}
+
+// Length returns how long the body is that a digest names, in bytes; 0 if there is none.
+func (d *Disk) Length(digest string) int64 {
+	path, err := d.bodies.path(digest)
+	if err != nil {
+		return 0
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // historyKey sorts an origin's answers by when they began. The last byte is
