@@ -561,12 +561,12 @@ func TestLoginStaysHere(t *testing.T) {
 
 	eventually(t, "the origin has had its requests", func() bool { return strings.Contains(got.String(), "GET /inside") })
 	w.mu.Lock()
-	records := fmt.Sprintf("%+v", w.exchanges)
+	var records strings.Builder
 	for _, x := range w.exchanges {
-		records += fmt.Sprintf("%+v", *x)
+		fmt.Fprintf(&records, "%+v", *x)
 	}
 	w.mu.Unlock()
-	for what, text := range map[string]string{"origin": got.String(), "log": said.String(), "answers": answers.String(), "records": records} {
+	for what, text := range map[string]string{"origin": got.String(), "log": said.String(), "answers": answers.String(), "records": records.String()} {
 		for _, secret := range []string{newsPassword, basic("team", newsPassword)[6:], string(hashes()[newsPassword])} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s: %q is in\n%s", what, secret, text)
