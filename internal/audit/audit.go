@@ -55,7 +55,7 @@ type Options struct {
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 	l := &Log{redact: o.RedactQuery, log: log, out: stdout, heads: o.Heads, keepHeads: o.KeepHeads, chain: newChain(), headAt: -1}
 	if o.File != "-" {
-		l.file = &file{path: o.File, keep: o.Keep}
+		l.file = &file{path: o.File, max: maxFile, keep: o.Keep}
 	}
 	l.queue = newQueue(l.write, func() { l.settle(false) })
 	return l

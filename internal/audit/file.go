@@ -19,7 +19,8 @@ const maxFile = 100 << 20
 // and another is begun. It finds out when it is removed, or another takes its place.
 type file struct {
 	path string
-	keep int // of those that are full
+	max  int64 // bytes
+	keep int   // of those that are full
 	f    *os.File
 	size int64
 	torn bool // what was not written whole could not be taken back
@@ -41,7 +42,7 @@ func (f *file) ready(n int) (empty bool, cut int64, err error) {
 		return false, 0, err
 	}
 	f.size = info.Size()
-	if f.size > 0 && f.size+int64(n) > maxFile {
+	if f.size > 0 && f.size+int64(n) > f.max {
 		if err := f.rotate(); err != nil {
 			return false, cut, fmt.Errorf("it is full, and can't be put aside: %w", err)
 		}

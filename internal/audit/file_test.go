@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+// TestFileGoes writes on where the file, or its folder, is removed or replaced.
+func TestFileGoes(t *testing.T) {
+	for name, goes := range map[string]func(dir, file string) error{
+		"removed":        func(_, file string) error { return os.Remove(file) },
+		"renamed":        func(_, file string) error { return os.Rename(file, file+".1") },
+		"folder removed": func(dir, _ string) error { return os.RemoveAll(dir) },
+		"replaced":       func(_, file string) error { return os.WriteFile(file+".new", nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "logs")
+			file := filepath.Join(dir, "audit.jsonl")
+			synctest.Test(t, func(t *testing.T) {
+				l := New(Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
+				l.Write(&proxy.Exchange{ID: "first", Method: "GET"})
+				synctest.Wait()
+				if err := goes(dir, file); err != nil {
+					t.Fatal(err)
+				}
+				if name == "replaced" {
+					if err := os.Rename(file+".new", file); err != nil {
+						t.Fatal(err)
+					}
+				}
+				l.Write(&proxy.Exchange{ID: "second", Method: "GET"})
+				synctest.Wait()
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			data, err := os.ReadFile(file)
+			if err != nil || !bytes.Contains(data, []byte(`"id":"second"`)) || !bytes.Contains(data, []byte(`"begins":true`)) || bytes.Contains(data, []byte("first")) {
+				t.Errorf("%v: %s", err, data)
+			}
+		})
+	}
+}
+
+// TestTornTail: what a sudden end has left of a record is removed, nothing else is.
+func TestTornTail(t *testing.T) {
+	const whole = "{\"time\":\"2026-01-01T00:00:00Z\"}\n"
+	for name, test := range map[string]struct{ tail, kept string }{
+		"nothing":        {"", ""},
+		"half a record":  {`{"time":"2026-01-`, ""},
+		"a byte":         {"{", ""},
+		"zeros":          {`{"ti` + strings.Repeat("\x00", 4000), ""},
+		"something else": {"root:x:0:0", "root:x:0:0\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "audit.jsonl")
+			if err := os.WriteFile(file, []byte(whole+test.tail), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			l := New(Options{File: file, Keep: 1}, io.Discard, slog.New(slog.NewTextHandler(&said, nil)))
+			if err := l.Check(); err != nil {
+				t.Fatal(err)
+			}
+			l.Write(&proxy.Exchange{ID: "next", Method: "GET"})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _, ok := strings.Cut(string(data), `{"time":"0001`)
+			if !ok || before != whole+test.kept {
+				t.Errorf("got %q", data)
+			}
+			if cut := test.tail != "" && test.kept == ""; cut != strings.Contains(said.String(), "ended in the middle of a record") {
+				t.Errorf("said %q", said.String())
+			}
+		})
+	}
+}
+
+// TestHarmless: what came from the network does nothing to a terminal that shows a log.
+func TestHarmless(t *testing.T) {
+	var out bytes.Buffer
+	l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+	l.Write(&proxy.Exchange{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"url":"/\u001b[2J\u009b\u202e\u007f\udb40\udc01é\ufffd\u2028"`) {
+		t.Errorf("got %s", out.String())
+	}
+	r, err := parse(bytes.TrimSpace(out.Bytes()))
+	if err != nil || r.URL != "/\x1b[2J\u009b\u202e\u007f\U000e0001é\ufffd\u2028" {
+		t.Errorf("read again: %v, %q", err, r.URL)
+	}
+}

@@ -1,0 +1,208 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+// rotated writes n records of a gate into small files, one record at a time, and returns
+// the files that are left, the oldest first.
+func rotated(t *testing.T, dir string, n, keep int) []string {
+	t.Helper()
+	path := filepath.Join(dir, "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{File: path, Keep: keep, Heads: filepath.Join(dir, "chains")}, io.Discard, slog.New(slog.DiscardHandler))
+		l.file.max = 2000
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i)})
+			time.Sleep(time.Second)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return append(Aside(path), path)
+}
+
+// verify returns what is said of files, with their folder left out.
+func verify(t *testing.T, dir string, files []string) (said []string, notes []string) {
+	t.Helper()
+	heads, err := Heads(filepath.Join(dir, "chains"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := NewVerifier(heads)
+	if err := Lines(files, nil, v.Line); err != nil {
+		t.Fatal(err)
+	}
+	v.End(1 << 62)
+	chain := regexp.MustCompile(`chain [A-Z0-9]{26}`)
+	file := regexp.MustCompile(`audit-[-0-9T.]+\.jsonl`)
+	plain := func(all []string) (out []string) {
+		for _, text := range all {
+			text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+			out = append(out, file.ReplaceAllString(chain.ReplaceAllString(text, "chain C"), "OLD"))
+		}
+		return out
+	}
+	return plain(v.Said), plain(v.Notes)
+}
+
+// TestVerifyRotation finds what is missing between files, and not what was rotated away.
+func TestVerifyRotation(t *testing.T) {
+	dir := t.TempDir()
+	files := rotated(t, dir, 30, 3) // five a file or so
+	if len(files) != 4 {
+		t.Fatalf("%d files: %v", len(files), files)
+	}
+	twin := filepath.Join(dir, "copy.jsonl")
+	if data, err := os.ReadFile(files[2]); err != nil || os.WriteFile(twin, data, 0o600) != nil {
+		t.Fatal(err)
+	}
+	reversed := slices.Clone(files)
+	slices.Reverse(reversed)
+	without := func(i int) []string { return slices.Delete(slices.Clone(files), i, i+1) }
+	for _, test := range []struct {
+		name  string
+		files []string
+		said  string // a pattern; empty: nothing
+	}{
+		{"in order", files, ""},
+		{"in any order", reversed, ""},
+		{"the oldest is gone as well", without(0), ""},
+		{"one in the middle", without(2), `^audit\.jsonl:1: records \d+ to \d+ of chain C are missing before this one: a file was not given, or is gone$`},
+		{"the newest", without(3), `^OLD:\d: records \d+ to 30 of chain C are missing behind this one, its end$`},
+		{"one named twice", append(without(0), files[2]), ""},
+		{"one and its copy", append(without(0), twin), `^copy\.jsonl:1: record \d+ of chain C is in OLD too$`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			said, notes := verify(t, dir, test.files)
+			if test.said == "" && len(said) > 0 || test.said != "" && !regexp.MustCompile(test.said).MatchString(strings.Join(said, "\n")) {
+				t.Errorf("said %q, want %q", said, test.said)
+			}
+			if !strings.Contains(strings.Join(notes, "\n"), "the files before have been rotated away, or were not given") {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+}
+
+// TestVerifyEveryLine changes, removes and doubles each line of each file.
+func TestVerifyEveryLine(t *testing.T) {
+	dir := t.TempDir()
+	files := rotated(t, dir, 12, 10)
+	for _, file := range files {
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(whole, []byte("\n"))
+		lines = lines[:len(lines)-1]
+		for i := range lines {
+			changed := slices.Clone(lines)
+			changed[i] = bytes.Replace(lines[i], []byte(`"bytes":0`), []byte(`"bytes":1`), 1)
+			linked := slices.Clone(lines) // and its hash with it
+			body, _, _ := bytes.Cut(changed[i], []byte(`,"hash"`))
+			linked[i] = fmt.Appendf(nil, "%s,\"hash\":\"%s\"}\n", body, digest(body))
+			for name, now := range map[string][][]byte{
+				"changed":         changed,
+				"changed, linked": linked,
+				"removed":         slices.Delete(slices.Clone(lines), i, i+1),
+				"doubled":         slices.Insert(slices.Clone(lines), i, lines[i]),
+				"added":           slices.Insert(slices.Clone(lines), i, []byte("{}\n")),
+			} {
+				if err := os.WriteFile(file, bytes.Join(now, nil), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if said, _ := verify(t, dir, files); len(said) == 0 {
+					t.Errorf("%s: line %d %s: nothing is said", filepath.Base(file), i+1, name)
+				}
+			}
+		}
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said, notes := verify(t, dir, files); len(said) > 0 || len(notes) > 0 {
+		t.Errorf("untouched: %q, %q", said, notes)
+	}
+}
+
+// TestVerifyLost links around what could not be written, and tells how much that was.
+func TestVerifyLost(t *testing.T) {
+	var out bytes.Buffer
+	disk := &shortDisk{out: &out}
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{File: "-"}, disk, slog.New(slog.DiscardHandler))
+		for i := range 10 {
+			disk.full = i >= 3 && i < 6
+			l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+			synctest.Wait()
+			if err := l.Err(); (err != nil) != disk.full {
+				t.Errorf("record %d: Err is %v", i, err)
+			}
+		}
+		l.Close()
+	})
+	v := NewVerifier(nil)
+	if err := Lines([]string{"-"}, &out, v.Line); err != nil {
+		t.Fatal(err)
+	}
+	v.End(0)
+	if v.Wrong > 0 || v.Records != 7 || v.Lost != 3 {
+		t.Errorf("%d records, %d lost, said %q", v.Records, v.Lost, v.Said)
+	}
+}
+
+// A shortDisk takes nothing while it is full.
+type shortDisk struct {
+	out  io.Writer
+	full bool
+}
+
+func (d *shortDisk) Write(b []byte) (int, error) {
+	if d.full {
+		return 0, os.ErrPermission
+	}
+	return d.out.Write(b)
+}
+
+// TestErrHangs: a write that does not return counts as one that fails, until it does.
+func TestErrHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &pipe{reader: make(chan struct{}, 10)}
+		l := New(Options{File: "-"}, out, slog.New(slog.DiscardHandler))
+		l.Write(&proxy.Exchange{Method: "GET"})
+		for _, step := range []struct {
+			wait time.Duration
+			bad  bool
+		}{{0, false}, {hangs, false}, {time.Millisecond, true}} {
+			time.Sleep(step.wait)
+			synctest.Wait()
+			if err := l.Err(); (err != nil) != step.bad {
+				t.Errorf("after %v: %v", step.wait, err)
+			}
+		}
+		out.reader <- struct{}{}
+		synctest.Wait()
+		if err := l.Err(); err != nil {
+			t.Errorf("it goes on: %v", err)
+		}
+		l.Close()
+	})
+}
