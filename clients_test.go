@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"robotsgate/internal/gatetest"
 )
@@ -15,22 +18,52 @@ import (
 // A realClient is a program as people run it, which knows of the gate only by
 // the variables that robotsgate env prints.
 type realClient struct {
-	name    string
-	install string   // Debian's package
-	works   []string // a command that succeeds where the client can be used
-	get     []string // a command that prints the response to URL
+	name     string
+	install  string   // Debian's package
+	works    []string // a command that succeeds where the client can be used
+	get      []string // a command that prints the response to URL
+	kind     string   // what the gate takes it for where it rejects the certificate; empty: it checks none
+	optional bool     // it is not among Debian's packages
 }
 
 var realClients = []realClient{
-	{"curl", "curl", []string{"curl", "--version"}, []string{"curl", "-sS", "-i", "URL"}},
-	{"wget", "wget", []string{"wget", "--version"}, []string{"wget", "-S", "--content-on-error", "-O", "-", "URL"}},
-	{"wget2", "wget2", []string{"wget2", "--version"}, []string{"wget2", "-S", "--content-on-error", "-O", "-", "URL"}},
-	{"scrapy", "python3-scrapy", []string{"scrapy", "version"},
-		[]string{"scrapy", "runspider", "-s", "ROBOTSTXT_OBEY=False", "-L", "ERROR", "-a", "url=URL", "testdata/clients/spider.py"}},
-	{"requests", "python3-requests", []string{"/usr/bin/python3", "-c", "import requests"},
-		[]string{"/usr/bin/python3", "testdata/clients/get.py", "URL"}},
-	{"node", "npm", []string{"node", "testdata/clients/get.cjs"}, []string{"node", "testdata/clients/get.cjs", "URL"}},
-	{"go", "", []string{"true"}, []string{"fetch", "URL"}},
+	{name: "curl", install: "curl", kind: "curl",
+		works: []string{"curl", "--version"},
+		get:   []string{"curl", "-sS", "-i", "URL"}},
+	{name: "wget", install: "wget", kind: "wget",
+		works: []string{"wget", "--version"},
+		get:   []string{"wget", "-S", "--content-on-error", "-O", "-", "URL"}},
+	{name: "wget2", install: "wget2", kind: "wget2, or a client with an https:// proxy",
+		works: []string{"wget2", "--version"},
+		get:   []string{"wget2", "-S", "--content-on-error", "-O", "-", "URL"}},
+	{name: "scrapy", install: "python3-scrapy",
+		works: []string{"scrapy", "version"},
+		get:   []string{"scrapy", "runspider", "-s", "ROBOTSTXT_OBEY=False", "-L", "ERROR", "-a", "url=URL", "testdata/clients/spider.py"}},
+	{name: "requests", install: "python3-requests", kind: "requests, or Python's http.client",
+		works: []string{"/usr/bin/python3", "-c", "import requests"},
+		get:   []string{"/usr/bin/python3", "testdata/clients/get.py", "URL"}},
+	{name: "fetch", install: "nodejs", kind: "Node", optional: true,
+		works: []string{node(), "testdata/clients/fetch.cjs"},
+		get:   []string{node(), "testdata/clients/fetch.cjs", "URL"}},
+	{name: "undici", install: "npm", kind: "Node", optional: true,
+		works: []string{node(), "testdata/clients/undici.cjs"},
+		get:   []string{node(), "testdata/clients/undici.cjs", "URL"}},
+	{name: "HttpClient", install: "default-jdk-headless", kind: "unknown",
+		works: []string{"java", "--describe-module", "jdk.compiler"},
+		get:   []string{"sh", "testdata/clients/java.sh", "HttpClientGet", "URL"}},
+	{name: "HttpURLConnection", install: "default-jdk-headless", kind: "Java",
+		works: []string{"java", "--describe-module", "jdk.compiler"},
+		get:   []string{"sh", "testdata/clients/java.sh", "ConnectionGet", "URL"}},
+	{name: "go", kind: "Go", works: []string{"true"}, get: []string{"fetch", "URL"}},
+}
+
+// node is the newest Node there is: CI gets one from npm, since Debian's does not
+// know NODE_USE_ENV_PROXY.
+func node() string {
+	if newer, _ := filepath.Glob("testdata/clients/node_modules/node-*/bin/node"); len(newer) > 0 {
+		return newer[0]
+	}
+	return "node"
 }
 
 // TestRealClients sends clients through the gate as they come. Each must get
@@ -65,10 +98,68 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
+// TestRealClientsWithoutTrust sends clients through the gate that have never heard
+// of its CA. They get nothing, and the log says what each of them has to be told.
+func TestRealClientsWithoutTrust(t *testing.T) {
+	for _, c := range realClients {
+		if c.kind == "" {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.mustWork(t)
+			dir := t.TempDir()
+			log := &output{}
+			_, gate := startGate(t, "testdata/clients/site", dir, log)
+			out := c.runWith(t, "", []string{"http_proxy=" + gate, "https_proxy=" + gate, "HTTPS_PROXY=" + gate, "NODE_USE_ENV_PROXY=1"}, "https://shop.invalid/page.html")
+			if strings.Contains(out, "What everybody may read") {
+				t.Fatal("the client does not check certificates")
+			}
+			log.waitFor(t, `a client does not trust the CA" client=127\.0\.0\.1 kind="?`+regexp.QuoteMeta(c.kind)+`\b.* ca\.pem=`+gate+`/ca\.pem`)
+		})
+	}
+}
+
+// An output is what a process prints, read while it does.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) waitFor(t *testing.T, pattern string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !regexp.MustCompile(pattern).MatchString(o.String()); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("nothing matches %s in\n%s", pattern, o)
+		}
+	}
+}
+
 // startForClients starts an origin that serves site, with its log in dir, and a
 // gate. It returns a configuration for robotsgate env, which names the port that
 // the gate has got.
 func startForClients(t *testing.T, site, dir string) string {
+	t.Helper()
+	config, _ := startGate(t, site, dir, t.Output())
+	return config
+}
+
+// startGate does the same with the gate's log in errs, and returns its URL too.
+func startGate(t *testing.T, site, dir string, errs io.Writer) (config, url string) {
 	t.Helper()
 	origin, err := gatetest.StartOrigin(site, filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
 	if err != nil {
@@ -82,7 +173,7 @@ func startForClients(t *testing.T, site, dir string) string {
 		return file
 	}
 	cmd := exec.Command("robotsgate", "serve", "-c", configure("gate.yaml", "127.0.0.1:0"))
-	gate, err := gatetest.StartGate(cmd, t.Output(), t.Output())
+	gate, err := gatetest.StartGate(cmd, t.Output(), errs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +182,7 @@ func startForClients(t *testing.T, site, dir string) string {
 			t.Errorf("the gate ends with %v", err)
 		}
 	})
-	return configure("env.yaml", strings.TrimPrefix(gate.Proxy, "http://"))
+	return configure("env.yaml", strings.TrimPrefix(gate.Proxy, "http://")), gate.Proxy
 }
 
 // mustWork skips the test where the client is not on the machine. With
@@ -102,7 +193,7 @@ func (c *realClient) mustWork(t *testing.T) {
 	out, err := exec.Command(c.works[0], c.works[1:]...).CombinedOutput()
 	switch {
 	case err == nil:
-	case os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" && c.name != "node":
+	case os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" && !c.optional:
 		t.Fatalf("%s can't be used: %v\n%s\ninstall Debian's package %s", c.name, err, out, c.install)
 	default:
 		t.Skipf("%s can't be used here (%v): Debian's package %s has it", c.name, err, c.install)
@@ -113,14 +204,20 @@ func (c *realClient) mustWork(t *testing.T) {
 // prints, and returns all the client prints.
 func (c *realClient) run(t *testing.T, config, url string) string {
 	t.Helper()
-	args := []string{"-c", `vars=$(robotsgate env -c "$0") || exit; eval "$vars"; exec "$@"`, config}
+	return c.runWith(t, `vars=$(robotsgate env -c "$0") || exit; eval "$vars"`, nil, url, config)
+}
+
+// runWith runs the client in a shell that has carried out begin, with these
+// variables and nothing of the machine's own settings: not its proxies, nor a ~/.curlrc.
+func (c *realClient) runWith(t *testing.T, begin string, vars []string, url string, zero ...string) string {
+	t.Helper()
+	args := []string{"-c", begin + "\nexec \"$@\"", strings.Join(zero, "")}
 	for _, a := range c.get {
 		args = append(args, strings.ReplaceAll(a, "URL", url))
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", args...)
-	// Nothing of the machine's own settings: not its proxies, nor a ~/.curlrc.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"),
-		"PYTHONDONTWRITEBYTECODE=1"} // nor anything left behind in testdata
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"),
+		"PYTHONDONTWRITEBYTECODE=1"}, vars...) // nor anything left behind in testdata
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s: %v\n%s", strings.Join(cmd.Args[4:], " "), err, out) // a refusal may be an error to it
 	return string(out)

@@ -35,9 +35,9 @@ var kinds = []*kind{
 var (
 	pythonOld = &kind{name: "requests, or Python's http.client", trust: "the variables REQUESTS_CA_BUNDLE and SSL_CERT_FILE"}
 	nodeFetch = &kind{name: "Node", trust: "the variable NODE_EXTRA_CA_CERTS"}
-	javaHTTP  = &kind{name: "Java", trust: kindNamed("Java").trust}
 	libcurl   = &kind{name: "libcurl, as in PHP", trust: "curl.cainfo in php.ini, or CURLOPT_CAINFO"}
-	unknown   = &kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it, or its own setting for a CA"}
+	// Java's HttpClient too, which just hangs up.
+	unknown = &kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it; Java and others that read no variables: as the gate's own page says"}
 	// What speaks TLS to the gate's own port says nothing of itself before.
 	tlsProxy = &kind{name: "wget2, or a client with an https:// proxy", trust: "wget2 --ca-certificate=ca.pem, curl --proxy-cacert ca.pem, or http:// in the proxy's URL"}
 )

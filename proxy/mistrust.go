@@ -67,9 +67,6 @@ func (m *mistrust) failed(c net.Conn, k *kind, target string, err error) {
 	who := culprit{k, addrOf(c)}
 	switch {
 	case slices.ContainsFunc(rejections, func(sign string) bool { return strings.HasSuffix(reason, "tls: "+sign) }):
-		if k == unknown && strings.HasSuffix(reason, "tls: unknown certificate") {
-			who.kind = javaHTTP // which else sends this alert, but no User-Agent?
-		}
 		m.tell(who, c, target, reason)
 	case shown(c) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
 		m.suspect(who, c, target, "it hung up when it saw the certificate")

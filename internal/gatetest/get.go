@@ -154,6 +154,21 @@ func (r *request) transport() (*http.Transport, error) {
 	return t, nil
 }
 
+// Get returns what is at a URL, asked for without a proxy.
+func Get(url string) (string, error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := (&http.Client{Timeout: patience, Transport: transport}).Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return string(body), err
+}
+
 // Fetch is a program that gets the URL in its argument with Go's own client,
 // set up by nothing but the environment. It returns the exit status.
 func Fetch() int {
