@@ -34,7 +34,7 @@ func (c *cache) supersede(origin string, by *entry) {
 	}
 	c.earlier = append(c.earlier, unsaved{origin, old})
 	c.bytes += old.cost(origin)
-	for c.bytes > c.most && len(c.earlier) > 0 { // the store is failing
+	for c.bytes+by.cost(origin) > c.most && len(c.earlier) > 0 { // the store is failing
 		c.bytes -= c.earlier[0].entry.cost(c.earlier[0].origin)
 		c.earlier = c.earlier[1:]
 	}

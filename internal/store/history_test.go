@@ -133,3 +133,19 @@ func TestHistoryClockSetBack(t *testing.T) {
 		sound(t, d)
 	})
 }
+
+// TestHistoryOthers: an answer that many share is another than one of the same status.
+func TestHistoryOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), ample)
+		defer d.Close()
+		const o = "https://a.example"
+		for _, shared := range []bool{false, true} {
+			save(t, d, map[string]policy.Record{o: {Bound: map[string]*policy.Snapshot{"x": {Status: 403, Fetched: time.Now(), Others: shared}}}})
+			time.Sleep(time.Hour)
+		}
+		if all, err := d.History(o); err != nil || len(all) != 2 || all[0].Snapshot.Others || !all[1].Snapshot.Others {
+			t.Errorf("got %+v, %v", all, err)
+		}
+	})
+}
