@@ -153,15 +153,15 @@ func TestEnter(t *testing.T) {
 		{"no limit for clients", 10, 0, []string{a, a, a}, "012"},
 	} {
 		var w crowd
-		var got string
+		var got strings.Builder
 		for i, client := range test.clients {
 			conn := &clientConn{address: household(netip.MustParseAddr(client))}
 			if w.enter(conn, &Settings{MaxConnections: test.most, MaxConnectionsPerClient: test.mostOfClient}, quietLog) {
-				got += fmt.Sprint(i)
+				got.WriteString(fmt.Sprint(i))
 			}
 		}
-		if got != test.want {
-			t.Errorf("%s: %s enter, want %s", test.name, got, test.want)
+		if got.String() != test.want {
+			t.Errorf("%s: %s enter, want %s", test.name, got.String(), test.want)
 		}
 	}
 }

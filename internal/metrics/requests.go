@@ -37,6 +37,7 @@ type counted struct {
 func newRequests(vec *prometheus.CounterVec) *requests {
 	r := &requests{vec: vec}
 	r.crawlers.Store(&map[string]*counted{})
+	r.meet("") // whose requests nobody could be asked about
 	return r
 }
 
@@ -74,7 +75,7 @@ func (r *requests) meet(name string) *counted {
 		return c
 	}
 	c := &counted{none: r.vec.WithLabelValues(none, none, name)}
-	if name != "" { // else nobody was asked about
+	if name != "" {
 		c.allowed = r.reasons(allowed, name, policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride)
 		c.denied = r.reasons(denied, name, policy.ByRule, policy.IsUnreachable, policy.ByOverride)
 		c.reported = r.reasons(reported, name, policy.ByRule, policy.IsUnreachable, policy.ByOverride)
