@@ -113,6 +113,9 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 	}
 	if e.isPEM(e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/ca.pem", true)) {
 		f.verdict, f.text = well, "goes through the gate and trusts its CA"
+		if scheme == "http" {
+			f.text = "goes through the gate"
+		}
 		return f
 	}
 	through := make(chan bool, 1)
@@ -235,7 +238,7 @@ func wgetTrust(variable, file string) func(*examination, trust) []string {
 		if f.wgetrc == "" {
 			return []string{"ca_certificate = " + f.bundle + " in " + file}
 		}
-		return []string{"export " + variable + "=" + quoteFile(f.wgetrc) + ", or ca_certificate = " + f.bundle + " in " + file}
+		return []string{"export " + variable + "=" + quoteFile(f.wgetrc), "or ca_certificate = " + f.bundle + " in " + file}
 	}
 }
 

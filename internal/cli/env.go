@@ -112,7 +112,7 @@ func (v variables) print(w io.Writer, shell string) error {
 		case "fish":
 			_, err = fmt.Fprintf(w, "set -gx %s %s\n", x.name, quoteFish(x.value))
 		case "powershell":
-			_, err = fmt.Fprintf(w, "$env:%s = '%s'\n", x.name, strings.ReplaceAll(x.value, "'", "''"))
+			_, err = fmt.Fprintf(w, "$env:%s = %s\n", x.name, quotePowerShell(x.value))
 		default:
 			_, err = fmt.Fprintf(w, "export %s=%s\n", x.name, quoteShell(x.value))
 		}
@@ -155,6 +155,19 @@ func quoteFish(s string) string {
 		return s
 	}
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+// quotePowerShell doubles every character that PowerShell takes for a single
+// quote, which those of typographers are too.
+func quotePowerShell(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("'\u2018\u2019\u201a\u201b", r) {
+			b.WriteRune(r)
+		}
+		b.WriteRune(r)
+	}
+	return "'" + b.String() + "'"
 }
 
 // dialable turns an address to listen on into one to connect to.

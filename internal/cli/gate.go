@@ -103,6 +103,7 @@ func (g *gate) openTrust(dir string) (err error) {
 		g.log.Warn(w)
 	}
 	if g.clients, err = clientFiles(g.authority, dir); errors.Is(err, ca.ErrNoRoots) {
+		g.log.Warn("the bundle holds the gate's CA alone, so that clients trust no host that is passed through", "error", err)
 		return nil
 	}
 	return err
