@@ -18,8 +18,8 @@ import (
 )
 
 // TestFloodOfLogins tries wrong passwords from one address, always as many at a time as
-// may wait, while a client from another logs in for the first time: it must not wait
-// for what is in front of it there.
+// may wait, while clients from another, or by another name, log in for the first time:
+// they must not wait for what is in front of them there.
 func TestFloodOfLogins(t *testing.T) {
 	const atOnce = 60
 	dir := t.TempDir()
@@ -35,19 +35,20 @@ func TestFloodOfLogins(t *testing.T) {
 	}
 	file := filepath.Join(dir, "gate.yaml")
 	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nunknown_clients: refuse\n"+
-		"crawlers: [{name: a, login: {user: a, password_bcrypt: %q}}]\negress: {allow_private: [127.0.0.0/8]}\n", hash))
+		"crawlers:\n- {name: a, login: {user: a, password_bcrypt: %[1]q}}\n- {name: b, login: {user: b, password_bcrypt: %[1]q}}\n"+
+		"egress: {allow_private: [127.0.0.0/8]}\n", hash))
 	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer gate.Kill() // it would wait for the flood
 
-	get := func(from, password string) (int, error) {
+	get := func(from, user, password string) (int, error) {
 		proxy, err := url.Parse(gate.Proxy)
 		if err != nil {
 			return 0, err
 		}
-		proxy.User = url.UserPassword("a", password)
+		proxy.User = url.UserPassword(user, password)
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 		client := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), DialContext: dialer.DialContext, DisableKeepAlives: true}}
 		resp, err := client.Get("http://" + origin.HTTP + "/page.txt")
@@ -58,7 +59,7 @@ func TestFloodOfLogins(t *testing.T) {
 		_, err = io.Copy(io.Discard, resp.Body)
 		return resp.StatusCode, err
 	}
-	if _, err := get("127.0.0.5", "wrong"); err != nil {
+	if _, err := get("127.0.0.5", "a", "wrong"); err != nil {
 		t.Skipf("this machine has one loopback address only: %v", err)
 	}
 	var compared, sent atomic.Int64
@@ -71,7 +72,7 @@ func TestFloodOfLogins(t *testing.T) {
 					return
 				default:
 				}
-				if status, err := get("127.0.0.5", fmt.Sprint("wrong ", sent.Add(1))); err == nil && status == http.StatusProxyAuthRequired {
+				if status, err := get("127.0.0.5", "a", fmt.Sprint("wrong ", sent.Add(1))); err == nil && status == http.StatusProxyAuthRequired {
 					compared.Add(1)
 				}
 			}
@@ -85,16 +86,20 @@ func TestFloodOfLogins(t *testing.T) {
 			t.Fatalf("the flood does not come: %d of %d have been compared", compared.Load(), sent.Load())
 		}
 	}
-	for i, from := range []string{"127.0.0.1", "127.0.0.6"} {
+	for _, c := range []struct{ from, user string }{
+		{"127.0.0.5", "b"}, // the same address, another name
+		{"127.0.0.1", "a"}, // another address
+		{"127.0.0.6", "a"}, // known by now
+	} {
 		before := compared.Load()
-		status, err := get(from, "right")
+		status, err := get(c.from, c.user, "right")
 		if err != nil || status != http.StatusOK {
-			t.Errorf("the honest client: %d, %v", status, err)
+			t.Errorf("%s from %s: %d, %v", c.user, c.from, status, err)
 		}
 		n := compared.Load() - before
-		t.Logf("%d wrong passwords were answered meanwhile", n)
+		t.Logf("%s from %s: %d wrong passwords were answered meanwhile", c.user, c.from, n)
 		if n > atOnce/2 {
-			t.Errorf("client %d waited for %d wrong passwords", i+1, n)
+			t.Errorf("%s from %s waited for %d wrong passwords", c.user, c.from, n)
 		}
 	}
 }

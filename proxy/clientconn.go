@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // recordTypeHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no
@@ -26,6 +27,8 @@ type clientConn struct {
 	err    error
 	secure *tls.Conn // nil: in clear
 	first  []byte    // read to look at, and not yet handed on
+
+	failures atomic.Int32 // wrong logins that came by it
 
 	// These are the crowd's.
 	address  netip.Addr // whom it is counted for

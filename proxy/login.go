@@ -60,6 +60,7 @@ func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 type identity struct {
 	p      *Proxy
 	ctx    context.Context
+	conn   *clientConn
 	client policy.Client
 	login  *login
 	asked  bool  // some crawler's login has been looked at
@@ -70,7 +71,7 @@ type identity struct {
 // CONNECT the requests that will come through the tunnel are not known yet.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
-	i := &identity{p: p, ctx: r.Context(), login: loginOf(r)}
+	i := &identity{p: p, ctx: r.Context(), conn: clientOf(r), login: loginOf(r)}
 	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
 	if i.login != nil {
 		i.client.Proves = i.proves
@@ -80,6 +81,9 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 		return nil, i.busy()
 	}
 	if i.asked && k.Login == nil {
+		if i.conn != nil {
+			i.conn.failures.Add(1)
+		}
 		p.wrong.report(client, p.Log)
 	}
 	if k != crawlers.Default || !crawlers.RefuseUnknown {
@@ -96,9 +100,13 @@ func (i *identity) proves(l *policy.Login) bool {
 	if i.err != nil || i.login.unreadable || i.login.user != l.User {
 		return false
 	}
-	key := i.p.verifier.proof(l.Hash, i.login.user, i.login.password)
+	a := attempt{client: i.client.Addr, hash: l.Hash, user: l.User, password: i.login.password}
+	a.proof = i.p.verifier.proof(a.hash, a.user, a.password)
+	if i.conn != nil {
+		a.failures = int(i.conn.failures.Load())
+	}
 	var holds bool
-	holds, i.err = i.p.verifier.verify(i.ctx, i.client.Addr, key, l.Hash, i.login.password)
+	holds, i.err = i.p.verifier.verify(i.ctx, a)
 	return holds
 }
 

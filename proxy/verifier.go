@@ -52,18 +52,27 @@ type verifier struct {
 // A line is what one address wants compared.
 type line struct {
 	address netip.Addr
-	trials  []*trial // waiting, the next one first
+	trials  []*trial // waiting, by rank
 	running *trial
+}
+
+// An attempt is one request's wish to have a login compared.
+type attempt struct {
+	client         netip.Addr
+	proof          proof
+	hash           []byte
+	user, password string
+	failures       int // of other attempts that came by the same connection
 }
 
 // A trial is one comparison, for all requests that wait for it.
 type trial struct {
-	proof          proof
-	hash, password []byte
-	asking         int           // requests that wait for it
-	done           chan struct{} // closed when the rest is known
-	holds          bool
-	err            error
+	attempt
+	rank   int           // in its line: less goes first
+	asking int           // requests that wait for it
+	done   chan struct{} // closed when the rest is known
+	holds  bool
+	err    error
 }
 
 func newVerifier() *verifier {
@@ -88,19 +97,16 @@ func (v *verifier) proof(hash []byte, user, password string) (p proof) {
 
 // verify reports whether the password is that of the hash. The error is errBusy,
 // also where verifierPatience was not enough, or ctx's.
-func (v *verifier) verify(ctx context.Context, client netip.Addr, p proof, hash []byte, password string) (bool, error) {
+func (v *verifier) verify(ctx context.Context, a attempt) (bool, error) {
 	v.mu.Lock()
-	if v.good[p] || v.bad[p] {
+	if v.good[a.proof] || v.bad[a.proof] {
 		defer v.mu.Unlock()
-		return v.good[p], nil
+		return v.good[a.proof], nil
 	}
-	l, t := v.join(household(client), p)
+	l, t := v.join(a)
 	if t == nil {
 		v.mu.Unlock()
 		return false, errBusy
-	}
-	if t.asking == 0 {
-		t.hash, t.password = hash, []byte(password)
 	}
 	t.asking++
 	v.dispatch()
@@ -117,29 +123,55 @@ func (v *verifier) verify(ctx context.Context, client netip.Addr, p proof, hash 
 	}
 }
 
-// join returns the trial of a proof in the line of an address, nil if there is no
+// join returns the trial of an attempt in the line of its address, nil if there is no
 // room. The caller holds mu.
-func (v *verifier) join(address netip.Addr, p proof) (*line, *trial) {
+func (v *verifier) join(a attempt) (*line, *trial) {
+	address := household(a.client)
 	l := v.lines[address]
 	if l == nil {
 		l = &line{address: address}
 	}
-	if l.running != nil && l.running.proof == p {
+	if l.running != nil && l.running.proof == a.proof {
 		return l, l.running
 	}
-	if i := slices.IndexFunc(l.trials, func(t *trial) bool { return t.proof == p }); i >= 0 {
-		return l, l.trials[i]
+	// Many clients may share an address: user names take turns in it, and whoever
+	// has been wrong before goes behind those who have not.
+	rank := a.failures
+	for _, t := range l.trials {
+		if t.proof == a.proof {
+			return l, t
+		}
+		if t.user == a.user {
+			rank++
+		}
 	}
-	if len(l.trials) >= maxTried || v.waiting >= maxTriedInAll && !v.makeRoom(len(l.trials)) {
+	if !v.hasRoom(l, rank) {
 		return l, nil
 	}
-	t := &trial{proof: p, done: make(chan struct{})}
+	t := &trial{attempt: a, rank: rank, done: make(chan struct{})}
 	if v.lines[address] = l; len(l.trials) == 0 && l.running == nil {
 		v.turns = append(v.turns, l)
 	}
-	l.trials = append(l.trials, t)
+	at := slices.IndexFunc(l.trials, func(other *trial) bool { return other.rank > rank })
+	if at < 0 {
+		at = len(l.trials)
+	}
+	l.trials = slices.Insert(l.trials, at, t)
 	v.waiting++
 	return l, t
+}
+
+// hasRoom reports whether one more may wait in a line, if need be in place of one
+// that is worse. The caller holds mu.
+func (v *verifier) hasRoom(l *line, rank int) bool {
+	switch {
+	case len(l.trials) < maxTried && v.waiting < maxTriedInAll:
+		return true
+	case len(l.trials) > 0 && l.trials[len(l.trials)-1].rank > rank:
+		v.sendAway(l)
+		return true
+	}
+	return len(l.trials) < maxTried && v.makeRoom(len(l.trials))
 }
 
 // makeRoom sends away the last trial of the longest line, for the sake of one that
@@ -154,11 +186,16 @@ func (v *verifier) makeRoom(length int) bool {
 	if longest == nil || len(longest.trials) <= length+1 {
 		return false
 	}
-	t := longest.trials[len(longest.trials)-1]
-	v.remove(longest, t)
+	v.sendAway(longest)
+	return true
+}
+
+// sendAway ends the last trial of a line unbegun. The caller holds mu.
+func (v *verifier) sendAway(l *line) {
+	t := l.trials[len(l.trials)-1]
+	v.remove(l, t)
 	t.err = errBusy
 	close(t.done)
-	return true
 }
 
 // remove takes a waiting trial out of its line. The caller holds mu.
@@ -199,7 +236,7 @@ func (v *verifier) run(l *line, t *trial) {
 	holds, known := v.good[t.proof], v.good[t.proof] || v.bad[t.proof]
 	v.mu.Unlock()
 	if !known {
-		holds = v.compare(t.hash, t.password)
+		holds = v.compare(t.hash, []byte(t.password))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -39,9 +39,16 @@ func newBench(t *testing.T, slots int) *bench {
 
 // ask tries a password in the background.
 func (b *bench) ask(ctx context.Context, client, password string) <-chan string {
+	return b.askAs(ctx, client, "user", password, 0)
+}
+
+// askAs does so with a user name and a number of failures of the same connection.
+func (b *bench) askAs(ctx context.Context, client, user, password string, failures int) <-chan string {
 	said := make(chan string, 1)
 	go func() {
-		holds, err := b.verify(ctx, netip.MustParseAddr(client), b.proof([]byte("hash"), "user", password), []byte("hash"), password)
+		a := attempt{client: netip.MustParseAddr(client), hash: []byte("hash"), user: user, password: password, failures: failures}
+		a.proof = b.proof(a.hash, a.user, a.password)
+		holds, err := b.verify(ctx, a)
 		if err != nil {
 			said <- err.Error()
 			return
@@ -143,6 +150,33 @@ func TestComparisonsAtATime(t *testing.T) {
 		}
 		b.all()
 	})
+}
+
+// Who shares the attacker's address waits no longer for it, if his user name is another
+// or the attacker stays on connections that have failed: also where no more may wait.
+func TestFloodFromTheSameAddress(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		user     string
+		failures int
+	}{{"another user", "other", 0}, {"the same user", "user", 1000}} {
+		for _, wrong := range []int{10, 2 * maxTried} {
+			t.Run(fmt.Sprint(c.name, ", ", wrong), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t, 1)
+					for i := range wrong {
+						b.askAs(t.Context(), "192.0.2.1", "user", fmt.Sprint("wrong ", i), c.failures)
+					}
+					honest := b.askAs(t.Context(), "192.0.2.1", c.user, "right", 0)
+					b.finish(3) // what is running, one in front, and itself
+					if len(honest) == 0 || <-honest != "true" {
+						t.Errorf("the honest client has had no turn after %q", b.begun)
+					}
+					b.all()
+				})
+			})
+		}
+	}
 }
 
 // What has been compared once is known to all; who asks meanwhile waits for the same.
@@ -258,7 +292,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 	v := newVerifier()
 	v.compare = func(_, password []byte) bool { return string(password) == "right" }
 	try := func(password string) bool {
-		holds, err := v.verify(t.Context(), netip.MustParseAddr("192.0.2.1"), v.proof(nil, "", password), nil, password)
+		holds, err := v.verify(t.Context(), attempt{client: netip.MustParseAddr("192.0.2.1"), proof: v.proof(nil, "", password), password: password})
 		return err == nil && holds
 	}
 	if !try("right") {
