@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +35,8 @@ type outages struct {
 // An outage is what is needed of a record to judge it by any settings.
 type outage struct {
 	origin string
-	good   *Snapshot // without its body
-	last   *Snapshot // nil: the failures bind single crawlers
+	good   *Snapshot // without its body, as the next
+	last   *Snapshot // what speaks for the origin; not a failure if bound has some
 	bound  map[string]*Snapshot
 }
 
@@ -56,14 +57,8 @@ func (o *outages) note(origin string, rec *Record) {
 
 // failure returns what of a record may be an outage; the settings say whether it is.
 func failure(origin string, rec *Record) (k outage, failing bool) {
-	k = outage{origin: origin}
-	if rec.Good != nil {
-		good := *rec.Good
-		good.Body = "" // it may be large, and nobody reads it here
-		k.good = &good
-	}
+	k = outage{origin: origin, good: bare(rec.Good), last: bare(rec.Last)}
 	if suspect(rec.Last) {
-		k.last = rec.Last
 		return k, true
 	}
 	for token, s := range rec.Bound {
@@ -75,6 +70,16 @@ func failure(origin string, rec *Record) (k outage, failing bool) {
 		}
 	}
 	return k, k.bound != nil
+}
+
+// bare returns a snapshot without its body, which may be large.
+func bare(s *Snapshot) *Snapshot {
+	if s == nil {
+		return nil
+	}
+	short := *s
+	short.Body = ""
+	return &short
 }
 
 // suspect reports whether a snapshot is an outage under the strictest settings.
@@ -100,23 +105,25 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 }
 
 // now returns the failure that stands for an outage, nil if it is over. One that
-// binds a single crawler is over with its time: then the origin's own answer counts.
+// binds a single crawler is over with its time if the origin has answered others.
 func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, tokens []string) {
-	if k.last != nil {
+	if suspect(k.last) {
 		if r.class(k.last) != Unreachable {
 			return nil, nil
 		}
 		return k.last, nil
 	}
-	for token, b := range k.bound {
-		if r.class(b) != Unreachable || !r.holds(b, now, now.Add(1)) {
+	later := now.Add(1) // nobody has asked meanwhile
+	for _, token := range slices.Sorted(maps.Keys(k.bound)) {
+		b := k.bound[token]
+		answered := k.last != nil && (r.holds(k.last, now, later) || !k.last.Fetched.Before(b.Fetched))
+		if r.class(b) != Unreachable || answered && !r.holds(b, now, later) {
 			continue
 		}
 		tokens = append(tokens, strings.Trim(token, "()"))
-		if s == nil || b.Fetched.After(s.Fetched) {
+		if s == nil || !b.Fetched.Before(s.Fetched) {
 			s = b
 		}
 	}
-	slices.Sort(tokens)
 	return s, tokens
 }

@@ -41,6 +41,7 @@ func TestOutages(t *testing.T) {
 		web.serve("http://none.example/robots.txt", raw("HTTP/1.1 404 Not Found\n\n"))
 		web.serve("http://blocks.example/robots.txt", byCrawler(rules(""), map[string]string{
 			"Bot": "HTTP/1.1 503 Oops\n\n", "Other": "HTTP/1.1 429 Too Many Requests\nRetry-After: 60\n\n"}))
+		web.serve("http://busy.example/robots.txt", raw("HTTP/1.1 503 Oops\n\n"))
 		robots := defaults()
 		robots.AfterStale = "allow"
 		e := engineFor(t, robots, web, disk, io.Discard)
@@ -60,20 +61,23 @@ func TestOutages(t *testing.T) {
 		ask("was-up none", "Bot/1.0")
 		check("all is well")
 
-		ask("down blocks", "Bot/1.0")
+		ask("down busy blocks", "Bot/1.0")
 		ask("blocks", "Other/1.0")
 		ask("blocks", "Good/1.0")
 		check("first", `blocks.example [bot other] fresh: 429 "the origin answered 429", 1 in 0s, next in 1m0s`,
+			`busy.example [bot] unreachable: 503 "the origin answered 503", 1 in 0s, next in 5s`,
 			`down.example [] unreachable: 0 "connection refused", 1 in 0s, next in 5s`)
 		time.Sleep(10 * time.Second)
 		ask("down", "Bot/1.0")
 		check("again", `down.example [] unreachable: 0 "connection refused", 2 in 10s, next in 10s`,
-			`blocks.example [other] fresh: 429 "the origin answered 429", 1 in 10s, next in 50s`)
+			`blocks.example [other] fresh: 429 "the origin answered 429", 1 in 10s, next in 50s`,
+			`busy.example [bot] unreachable: 503 "the origin answered 503", 1 in 10s, next in -5s`)
 
 		web.serve("http://was-up.example/robots.txt", refuses)
 		web.serve("http://down.example/robots.txt", rules(""))
+		web.serve("http://busy.example/robots.txt", rules(""))
 		time.Sleep(26 * time.Hour)
-		ask("was-up down", "Bot/1.0")
+		ask("was-up down busy", "Bot/1.0")
 		check("the other way round", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
 
 		// A restart forgets, until the origin is asked for.
