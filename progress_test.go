@@ -217,6 +217,49 @@ func TestNoProgressOnDumbTerminal(t *testing.T) {
 	}
 }
 
+// The terminal of a gate in the background is the shell's: there the gate writes its
+// log, as others do, and draws nothing.
+func TestNoProgressInBackground(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
+	for _, test := range []struct {
+		name, script string
+		drawn        bool
+	}{
+		{"in the background", "set -m; robotsgate serve -c gate.yaml & read line; kill $!; wait $!", false},
+		{"in the foreground", "exec robotsgate serve -c gate.yaml", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScreen(80)
+			in, out, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			defer out.Close()
+			cmd := exec.Command("sh", "-c", test.script)
+			cmd.Dir, cmd.Stdin = dir, in
+			cmd.Env = append(os.Environ(), "TERM=xterm")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2} // standard error
+			wait := s.start(t, cmd)
+			s.shows(t, `export http_proxy`)
+			if test.drawn {
+				s.shows(t, ` 0 origins\x1b\[K`)
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				fmt.Fprintln(out) // it ends two seconds later
+			}
+			s.shows(t, `still accepting`)
+			_ = wait() // the shell's own status
+			if drawn := strings.Contains(s.seen.String(), "origins"); drawn != test.drawn {
+				t.Errorf("drawn: %v\n%q", drawn, s.seen.String())
+			}
+		})
+	}
+}
+
 // A batch over a file says on a terminal how far it is, and cleans up behind itself.
 // Its answers are not read until it has, so that it can't end before.
 func TestProgressOfBatch(t *testing.T) {

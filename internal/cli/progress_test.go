@@ -34,8 +34,10 @@ func TestStatusLine(t *testing.T) {
 		{"nothing in the middle of it", func() { l.show("2") }, ""},
 		{"its end", func() { io.WriteString(other, "d\n") }, "d\n\r2\x1b[K"},
 		{"a narrow terminal", func() { width = 1; l.show("3") }, "\r\x1b[K"},
+		{"sent to the background", func() { width = 0; l.show("3"); io.WriteString(other, "x\n") }, "x\n"},
 		{"the end", func() { width = 10; l.end("4") }, "\r4\x1b[K\n"},
 		{"after it", func() { io.WriteString(other, "e\n") }, "e\n"},
+		{"an end in the background", func() { width = 0; l.end("4"); width = 10 }, ""},
 		{"another that goes", func() { l.show("5"); l.end("") }, "\r5\x1b[K\r\x1b[K"},
 	} {
 		step.do()

@@ -15,7 +15,7 @@ import (
 // A nil statusLine shows nothing.
 type statusLine struct {
 	screen io.Writer
-	width  func() int // of the terminal, in columns
+	width  func() int // of the terminal, in columns; 0: it is not ours to draw on
 
 	mu      sync.Mutex
 	text    string // "" if there is no line
@@ -31,6 +31,9 @@ func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
 		return nil
 	}
 	return &statusLine{screen: w, width: func() int {
+		if !foreground(file) {
+			return 0
+		}
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil || width <= 0 {
 			return 80 // as terminals are that don't say
@@ -68,8 +71,9 @@ func (l *statusLine) end(text string) {
 		l.clear()
 		return
 	}
-	l.draw()
-	_, _ = io.WriteString(l.screen, "\n")
+	if l.draw(); l.drawn {
+		_, _ = io.WriteString(l.screen, "\n")
+	}
 	l.text, l.drawn = "", false
 }
 
@@ -78,10 +82,11 @@ const eraseToEnd = "\x1b[K" // ECMA-48, 8.3.41
 // draw writes the line over what it was. The caller holds the lock. The last column
 // stays free: a character there makes some terminals go on to the next line.
 func (l *statusLine) draw() {
-	if l.between || l.text == "" {
+	width := l.width()
+	if l.between || l.text == "" || width == 0 {
 		return
 	}
-	text := l.text[:min(len(l.text), max(l.width()-1, 0))]
+	text := l.text[:min(len(l.text), width-1)]
 	_, _ = io.WriteString(l.screen, "\r"+text+eraseToEnd)
 	l.drawn = true
 }
@@ -89,10 +94,10 @@ func (l *statusLine) draw() {
 // clear takes the line away, so that something else can stand there. The caller
 // holds the lock.
 func (l *statusLine) clear() {
-	if l.drawn {
+	if l.drawn && l.width() > 0 {
 		_, _ = io.WriteString(l.screen, "\r"+eraseToEnd)
-		l.drawn = false
 	}
+	l.drawn = false
 }
 
 // beside writes above a status line.

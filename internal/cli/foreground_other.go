@@ -1,0 +1,7 @@
+//go:build !unix
+
+package cli
+
+import "os"
+
+func foreground(*os.File) bool { return true }
