@@ -55,6 +55,7 @@ type examination struct {
 	authority *x509.Certificate
 	getenv    func(string) string
 	unset     bool // the shell's variables are not in order
+	asked     map[string]answer
 }
 
 // Run prints what is well and what is not.
@@ -74,7 +75,7 @@ func (d *Doctor) Run(ctx Context, s Streams) error {
 	// Clients are processes of a group of their own, which a signal to us does not reach.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	e := &examination{config: c, dir: dir, getenv: os.Getenv}
+	e := &examination{config: c, dir: dir, getenv: os.Getenv, asked: map[string]answer{}}
 	findings := []finding{e.findGate(ctx)}
 	if e.gate != "" {
 		findings = append(findings, e.certificate())

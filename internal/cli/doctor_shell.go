@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/internal/config"
 )
 
 // findGate looks for a gate where the shell's variables lead, then where the
@@ -26,8 +28,8 @@ func (e *examination) findGate(ctx context.Context) finding {
 		}
 	}
 	var failed error
-	for _, place := range slices.Compact(places) {
-		pem, address, err := certificateOf(ctx, place)
+	for _, place := range places {
+		pem, address, err := e.ask(ctx, place)
 		if err != nil {
 			failed = err
 			continue
@@ -39,6 +41,23 @@ func (e *examination) findGate(ctx context.Context) finding {
 	f.verdict, f.text = unwell, fmt.Sprintf("none at %s: %v", configured, failed)
 	f.advice = []string{"start it: robotsgate serve"}
 	return f
+}
+
+// An answer is what was found at a proxy's URL.
+type answer struct {
+	pem     []byte
+	address string
+	err     error
+}
+
+// ask is certificateOf, once for each URL: what does not answer takes its time.
+func (e *examination) ask(ctx context.Context, proxy string) (pem []byte, address string, err error) {
+	a, known := e.asked[proxy]
+	if !known {
+		a.pem, a.address, a.err = certificateOf(ctx, proxy)
+		e.asked[proxy] = a
+	}
+	return a.pem, a.address, a.err
 }
 
 // certificateOf asks what is at a proxy's URL for the certificate that clients
@@ -85,7 +104,7 @@ func (e *examination) proxyVariables(ctx context.Context) finding {
 			missing = append(missing, name)
 			continue
 		}
-		if pem, _, err := certificateOf(ctx, value); err != nil || e.gate == "" || !e.holds(pem) {
+		if pem, _, err := e.ask(ctx, value); err != nil || e.gate == "" || !e.holds(pem) {
 			astray = append(astray, name)
 		}
 	}
@@ -94,6 +113,10 @@ func (e *examination) proxyVariables(ctx context.Context) finding {
 		f.verdict, f.text = unwell, "not to the gate: "+strings.Join(astray, ", ")
 	case len(missing) > 0:
 		f.verdict, f.text = unwell, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
+	}
+	logins := slices.ContainsFunc(e.config.Crawlers, func(k config.Crawler) bool { return k.Login.User != "" })
+	if f.verdict == well && logins && e.config.UnknownClients == config.RefuseClients && !strings.Contains(e.getenv("https_proxy"), "@") {
+		f.text += "; the gate refuses unknown clients, and they name no login"
 	}
 	around := e.around()
 	switch {
