@@ -196,9 +196,19 @@ func TestCompose(t *testing.T) {
 			wantSame(t, name, crawler.Environment[name], value)
 		}
 		wantSame(t, "number of variables", len(crawler.Environment), len(want))
-		for _, command := range found(`(?m)robotsgate (.+) > `, trust.Command[0]) {
-			understood(t, strings.Fields(command))
+		wantSame(t, "shell of trust", strings.Join(trust.Entrypoint, " "), "/bin/sh -euc")
+		configuration := filepath.Join(dir, "config.yaml")
+		write(t, configuration, "data_dir: data\n")
+		made := t.TempDir()
+		script := strings.NewReplacer("/etc/robotsgate/config.yaml", configuration, "/trust/", made+"/").Replace(trust.Command[0])
+		if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-euc", script).CombinedOutput(); err != nil {
+			t.Fatalf("trust: %v\n%s", err, out)
 		}
+		certificate := read(t, filepath.Join(made, "ca.pem"))
+		if !strings.HasPrefix(certificate, "-----BEGIN CERTIFICATE-----") || !strings.Contains(read(t, filepath.Join(made, "bundle.pem")), certificate) {
+			t.Errorf("what crawlers are to trust is not there: %s", certificate)
+		}
+		wantSame(t, "wgetrc", read(t, filepath.Join(made, "wgetrc")), "ca_certificate = "+made+"/bundle.pem\n")
 		if !slices.Contains(crawler.Volumes, "trust:/trust:ro") || slices.ContainsFunc(crawler.Volumes, func(v string) bool { return strings.HasPrefix(v, "data") }) {
 			t.Errorf("the crawler mounts %q: it needs the certificate, and must not have the key", crawler.Volumes)
 		}
