@@ -1,0 +1,203 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const text = "User-agent: *\nDisallow: /private/\n"
+
+// A shelf is evidence at hand.
+type shelf struct {
+	config  policy.Config
+	history []store.Answer
+	bodies  map[string]string
+	err     error // of configurations
+}
+
+func (s *shelf) evidence() Evidence {
+	return Evidence{
+		Configuration: func(digest string) (*policy.Config, error) {
+			if digest != "config" {
+				return nil, fs.ErrNotExist
+			}
+			return &s.config, s.err
+		},
+		History: func(string) ([]store.Answer, error) { return s.history, nil },
+		Body: func(digest string) (string, error) {
+			body, ok := s.bodies[digest]
+			switch {
+			case !ok:
+				return "", fs.ErrNotExist
+			case policy.Digest(body) != digest:
+				return "", fmt.Errorf("%s: %w", digest, store.ErrChanged)
+			}
+			return body, nil
+		},
+	}
+}
+
+func good(body string, fetched time.Time) *policy.Snapshot {
+	return &policy.Snapshot{Status: 200, SHA256: policy.Digest(body), Fetched: fetched, Lifetime: -1}
+}
+
+// one is a shelf, and the record of a denial by what is on it.
+func one() (*shelf, *audit.Record) {
+	news := &policy.Crawler{Name: "news", Tokens: []string{"NewsBot", "ExampleBot"}, Mode: policy.Enforce}
+	s := &shelf{
+		config: policy.Config{
+			Crawlers: policy.Crawlers{Known: []*policy.Crawler{news}, Default: &policy.Crawler{Name: "default"}},
+			Robots:   policy.Robots{MaxAge: time.Hour, StaleFor: time.Hour, Timeout: time.Second, MaxBytes: 500 << 10},
+		},
+		bodies: map[string]string{policy.Digest(text): text},
+	}
+	snapshot := good(text, noon)
+	later := *snapshot
+	later.Fetched = noon.Add(30 * time.Minute)
+	s.history = []store.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
+	target, _ := policy.ParseURL("http://a.example/private/x?q=1")
+	d, ok := s.config.Again(policy.Past{
+		Target: target, Crawler: news, Tokens: news.Tokens, Asked: noon.Add(time.Minute), Judged: noon.Add(time.Minute), Answer: snapshot, Good: snapshot,
+		Rules: func(string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) },
+	})
+	if !ok {
+		panic("it can't be decided")
+	}
+	r := &audit.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+	r.Decide(&d)
+	return s, r
+}
+
+func TestAgain(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*shelf, *audit.Record)
+		want   Outcome
+		why    string
+	}{
+		{"as it was", func(*shelf, *audit.Record) {}, Same, ""},
+		{"no decision", func(_ *shelf, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
+		{"redacted", func(_ *shelf, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
+		{"no configuration", func(_ *shelf, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
+		{"a changed configuration", func(s *shelf, _ *audit.Record) { s.err = store.ErrChanged }, BadConfiguration, ""},
+		{"a configuration that can't be read", func(s *shelf, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
+		{"no snapshot", func(s *shelf, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, policy.Digest(text)},
+		{"a changed snapshot", func(s *shelf, _ *audit.Record) { s.bodies[policy.Digest(text)] = "x" }, BadSnapshot, ""},
+
+		{"another decision", func(_ *shelf, r *audit.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
+		{"let through", func(_ *shelf, r *audit.Record) { r.Enforced = new(bool) }, Different, "recorded deny (let through) rule"},
+		{"another line", func(_ *shelf, r *audit.Record) { r.Line = 3 }, Different, "line 3"},
+		{"another rule", func(_ *shelf, r *audit.Record) { r.Rule = "Disallow: /" }, Different, ""},
+		{"another path", func(_ *shelf, r *audit.Record) { r.Path = "/public" }, Different, "now allow no-match"},
+		{"another group", func(_ *shelf, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
+		{"another reason", func(_ *shelf, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
+		{"another state", func(_ *shelf, r *audit.Record) { r.Robots.State = policy.Stale }, Different, "stale"},
+		{"other tokens", func(_ *shelf, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
+		{"an unknown crawler", func(_ *shelf, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
+		{"a path that is none", func(_ *shelf, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
+		{"no evidence", func(_ *shelf, r *audit.Record) { r.Robots = nil }, Different, "no override applies"},
+		{"an override came", func(s *shelf, _ *audit.Record) {
+			s.config.Overrides = []policy.Override{{Allow: true, Reason: "contract"}}
+		}, Same, ""}, // it is for no host
+		{"report mode then", func(s *shelf, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "let through"},
+
+		{"fetched before it was there", func(_ *shelf, r *audit.Record) { r.Robots.Fetched = noon.Add(-time.Second) }, NotInForce, ""},
+		{"fetched after it was last seen", func(_ *shelf, r *audit.Record) {
+			r.Robots.Fetched = noon.Add(31 * time.Minute)
+			r.Robots.Judged = noon.Add(31 * time.Minute)
+		}, NotInForce, ""},
+		{"confirmed", func(_ *shelf, r *audit.Record) {
+			r.Robots.Fetched = noon.Add(30 * time.Minute)
+			r.Robots.Judged = noon.Add(35 * time.Minute)
+		}, Same, ""},
+		{"used after another took its place", func(_ *shelf, r *audit.Record) { r.Robots.Judged = noon.Add(50 * time.Minute) }, NotInForce, ""},
+		{"while the next was under way", func(_ *shelf, r *audit.Record) {
+			r.Robots.Judged = noon.Add(40*time.Minute + 2*time.Second)
+		}, Same, ""},
+		{"no history", func(s *shelf, _ *audit.Record) { s.history = nil }, NotInForce, ""},
+		{"for another crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
+		{"for this crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
+		{"max_bytes was lowered", func(s *shelf, _ *audit.Record) {
+			long := text + "Disallow: /more\n"
+			clear(s.bodies)
+			s.bodies[policy.Digest(long)] = long
+			s.history[0].Snapshot.SHA256 = policy.Digest(long)
+			s.config.Robots.MaxBytes = len(text) + 3
+		}, Same, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, r := one()
+			test.change(s, r)
+			got, why := New(s.evidence()).Again(r)
+			if got != test.want || !strings.Contains(why, test.why) {
+				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
+			}
+		})
+	}
+}
+
+// TestWithoutRules decides again by failures, and by copies that stand in for them.
+func TestWithoutRules(t *testing.T) {
+	failed := func(status int) *policy.Snapshot {
+		return &policy.Snapshot{Status: status, Fetched: noon.Add(time.Minute), Since: noon.Add(time.Minute), Failures: 1, Lifetime: -1}
+	}
+	for _, test := range []struct {
+		name   string
+		answer *policy.Snapshot
+		good   *policy.Snapshot
+		after  time.Duration
+		want   string
+	}{
+		{"a 404", failed(404), nil, 0, "allow unavailable, token NewsBot, robots.txt unavailable 404"},
+		{"a 503", failed(503), nil, 0, "deny unreachable, token NewsBot, robots.txt unreachable 503"},
+		{"no answer", failed(0), nil, 0, "deny unreachable, token NewsBot, robots.txt unreachable"},
+		{"a copy that is fresh", failed(503), good(text, noon), 0, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt fresh " + policy.Digest(text)},
+		{"a stale copy", failed(503), good(text, noon), 90 * time.Minute, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt stale " + policy.Digest(text)},
+		{"after stale_for", failed(503), good(text, noon), 4 * time.Hour, "deny unreachable, token NewsBot, robots.txt unreachable 503"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, _ := one()
+			s.config.Robots.StaleFor = 3 * time.Hour
+			s.history = nil
+			for _, kept := range []*policy.Snapshot{test.answer, test.good} {
+				if kept != nil {
+					s.history = append(s.history, store.Answer{From: kept.Fetched, Snapshot: kept})
+				}
+			}
+			target, _ := policy.ParseURL("http://a.example/private/x")
+			news := s.config.Crawlers.Known[0]
+			at := noon.Add(time.Minute + test.after)
+			d, ok := s.config.Again(policy.Past{
+				Target: target, Crawler: news, Tokens: news.Tokens, Asked: at, Judged: at, Answer: test.answer, Good: test.good,
+				Rules: func(string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) },
+			})
+			if !ok {
+				t.Fatal("it can't be decided")
+			}
+			r := &audit.Record{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+			r.Decide(&d)
+			if got := describe(r); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if got, why := New(s.evidence()).Again(r); got != Same {
+				t.Errorf("again: %s: %s", got, why)
+			}
+			// Without the failure in the history the copy proves nothing.
+			s.history = s.history[1:]
+			if got, why := New(s.evidence()).Again(r); got != NotInForce {
+				t.Errorf("without the answer: %s: %s", got, why)
+			}
+		})
+	}
+}
