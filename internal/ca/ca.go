@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -121,14 +122,20 @@ func exposed(keyFile string) []string {
 	return w
 }
 
-// PEM returns the CA's certificate, followed by its chain if it has one, and by
-// the CAs that it has replaced, until they end: a gate may still sign with those.
-// It never holds a key, whatever else the file does.
+// PEM returns the certificates that clients must trust: the CA's, its chain if it
+// has one, and those that it has replaced, until they end, since a gate may still
+// sign with them. If the CA has been renewed since, the new one is the first: who
+// asks now is to be ready for it. There is never a key among them, whatever else
+// the files hold.
 func (a *Authority) PEM() []byte {
 	p, now := a.current.Load(), time.Now()
-	out := encodeCertificate(p.cert.Raw)
-	for _, c := range p.others {
-		if !selfSigned(c) || now.Before(c.NotAfter) {
+	all := append([]*x509.Certificate{p.cert}, p.others...)
+	if renewed, err := readCertificates(p.certFile); err == nil && slices.ContainsFunc(renewed, p.cert.Equal) {
+		all = renewed
+	}
+	var out []byte
+	for _, c := range all {
+		if c.Equal(p.cert) || !selfSigned(c) || now.Before(c.NotAfter) {
 			out = append(out, encodeCertificate(c.Raw)...)
 		}
 	}

@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"bytes"
 	"crypto/x509"
 	"os"
 	"path/filepath"
@@ -97,6 +98,9 @@ func TestReload(t *testing.T) {
 	if again, _ := gate.Leaf("shop.example"); again != leaf {
 		t.Error("the renewal alone changes what the gate signs")
 	}
+	if got := gate.PEM(); !trusts(t, got, gate) || !trusts(t, got, renewed) || !bytes.Equal(got, renewed.PEM()) {
+		t.Error("who asks the gate now is not ready for the new CA")
+	}
 	if w := strings.Join(gate.Warnings(), "\n"); !strings.Contains(w, "holds a new CA, and this gate signs with the old one") {
 		t.Errorf("warnings: %q", w)
 	}
@@ -114,7 +118,7 @@ func TestReload(t *testing.T) {
 	if changed, err := gate.Reload(); changed || err == nil {
 		t.Errorf("files that do not fit: got %v, %v", changed, err)
 	}
-	if !trusts(t, renewed.PEM(), gate) {
+	if !trusts(t, renewed.PEM(), gate) || !trusts(t, gate.PEM(), gate) {
 		t.Error("a bad reload has changed the CA")
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -34,7 +35,7 @@ func (e *examination) findGate(ctx context.Context) finding {
 			failed = err
 			continue
 		}
-		e.gate, e.pem, e.authority = address, pem, certificatesIn(pem)[0]
+		e.gate, e.pem, e.authority = address, pem, signer(ctx, address, certificatesIn(pem))
 		f.text = e.gate
 		return f
 	}
@@ -92,6 +93,27 @@ func certificateOf(ctx context.Context, proxy string) (pem []byte, address strin
 		return nil, "", fmt.Errorf("what answers is no gate")
 	}
 	return pem, address, nil
+}
+
+// signer returns which of the CAs that a gate hands out it signs with: after a
+// renewal that is not the first, until the gate is told.
+func signer(ctx context.Context, gate string, all []*x509.Certificate) *x509.Certificate {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	_, address, _ := strings.Cut(gate, "://")
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // nothing is asked of it
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return all[0]
+	}
+	defer conn.Close()
+	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
+	for _, c := range all {
+		if leaf.CheckSignatureFrom(c) == nil {
+			return c
+		}
+	}
+	return all[0]
 }
 
 // proxyVariables looks whether the shell's variables lead to the gate.
