@@ -73,14 +73,19 @@ func (s *screen) put(c byte) {
 	}
 }
 
+// text returns all that has been written.
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen.String()
+}
+
 // shows waits until all that has been written matches a pattern.
 func (s *screen) shows(t *testing.T, pattern string) {
 	t.Helper()
 	late := time.After(30 * time.Second)
 	for {
-		s.mu.Lock()
-		seen := s.seen.String()
-		s.mu.Unlock()
+		seen := s.text()
 		if regexp.MustCompile(pattern).MatchString(seen) {
 			return
 		}
@@ -149,7 +154,7 @@ func TestProgressOfServe(t *testing.T) {
 	wait := s.start(t, cmd)
 	s.shows(t, `export http_proxy`)
 	s.shows(t, `\r0 requests \(0/s\), 0 denied, 0 origins\x1b\[K`)
-	proxy, err := url.Parse(found(`listens on (http://\S+)`, s.seen.String())[0])
+	proxy, err := url.Parse(found(`listens on (http://\S+)`, s.text())[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +194,7 @@ func TestProgressOfServe(t *testing.T) {
 	if audited < 20 {
 		t.Errorf("%d audit records can be read, want 20", audited)
 	}
-	for line := range strings.SplitSeq(s.seen.String(), "\r") {
+	for line := range strings.SplitSeq(s.text(), "\r") {
 		if text, ok := strings.CutSuffix(line, "\x1b[K"); ok && len(text) >= s.width {
 			t.Errorf("%d characters for %d columns: %q", len(text), s.width, text)
 		}
@@ -212,7 +217,7 @@ func TestNoProgressOnDumbTerminal(t *testing.T) {
 	if err := wait(); err != nil { // two seconds later
 		t.Fatal(err)
 	}
-	if lines := s.rest(t); strings.Contains(s.seen.String(), "\x1b") || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "denied") }) {
+	if lines := s.rest(t); strings.Contains(s.text(), "\x1b") || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "denied") }) {
 		t.Errorf("got %q", lines)
 	}
 }
@@ -253,8 +258,8 @@ func TestNoProgressInBackground(t *testing.T) {
 			}
 			s.shows(t, `still accepting`)
 			_ = wait() // the shell's own status
-			if drawn := strings.Contains(s.seen.String(), "origins"); drawn != test.drawn {
-				t.Errorf("drawn: %v\n%q", drawn, s.seen.String())
+			if drawn := strings.Contains(s.text(), "origins"); drawn != test.drawn {
+				t.Errorf("drawn: %v\n%q", drawn, s.text())
 			}
 		})
 	}
