@@ -577,3 +577,28 @@ func TestLoginStaysHere(t *testing.T) {
 		t.Errorf("the origin received\n%s", arrived)
 	}
 }
+
+// A parent proxy gets the gate's own login, never a client's.
+func TestParentSeesNoLogin(t *testing.T) {
+	p := startParent(t, "http")
+	w := newWorld(t, options{parent: p, engine: team(true), egress: func(e *Egress) { e.AllowPrivate = nil }, gate: func(o *Options) {
+		o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+	}})
+	client := w.proxied(t, true, "team", newsPassword)
+	for _, url := range []string{"http://away.example.com/", "https://away.example.com/"} {
+		resp, _ := send(t, client, http.MethodGet, url, nil)
+		wantStatus(t, resp, 200)
+	}
+	_, resp := w.connectTo(t, "unseen.example.com:443", "Proxy-Authorization: "+basic("team", newsPassword)+"\r\n")
+	wantStatus(t, resp, 200)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.auth) < 4 { // in clear, and by CONNECT for both ways
+		t.Errorf("the parent was asked for %q", p.log)
+	}
+	for i, auth := range p.auth {
+		if auth != "gate:s3cret" || len(p.headers[i]["Proxy-Authorization"]) != 1 {
+			t.Errorf("%s: %q came with %q", p.log[i], p.headers[i]["Proxy-Authorization"], auth)
+		}
+	}
+}
