@@ -35,6 +35,7 @@ func (g *gate) reload(load func() (*config.Config, error)) {
 	for _, w := range next.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
+	g.metrics.Reload(true)
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
 
@@ -51,6 +52,7 @@ func (g *gate) renewTrust() {
 
 // refuse says why the configuration in force stays.
 func (g *gate) refuse(err error) {
+	g.metrics.Reload(false)
 	const stays = "the changed configuration can't be used, the one before stays in force"
 	mistakes, ok := errors.AsType[config.Errors](err)
 	if !ok {

@@ -32,6 +32,9 @@ type Metrics struct {
 	fetches *prometheus.CounterVec
 	fetched prometheus.Histogram
 
+	applied prometheus.Counter // configurations
+	refused prometheus.Counter // those with mistakes
+
 	signed  prometheus.Counter // leaves
 	there   prometheus.Counter // leaves that were signed before
 	signing prometheus.Histogram
@@ -78,6 +81,8 @@ func New() *Metrics {
 		m.fetches.WithLabelValues(outcome)
 	}
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Time that fetching a robots.txt took.", originTimes)
+	reloads := m.counters("robotsgate_config_reloads_total", "Changes of the configuration, by whether they were applied, or refused because of a mistake.", "outcome")
+	m.applied, m.refused = reloads.WithLabelValues("applied"), reloads.WithLabelValues("refused")
 	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates shown to clients, by where they came from: signed for them, or there.", "from")
 	m.signed, m.there = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
 	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Time that making and signing a certificate took.", signingTimes)
@@ -173,4 +178,13 @@ func (m *Metrics) Leaf(signed time.Duration) {
 	}
 	m.signed.Inc()
 	m.signing.Observe(signed.Seconds())
+}
+
+// Reload counts a configuration that was read again, and whether it is in force.
+func (m *Metrics) Reload(applied bool) {
+	if applied {
+		m.applied.Inc()
+	} else {
+		m.refused.Inc()
+	}
 }

@@ -80,6 +80,9 @@ func TestRequest(t *testing.T) {
 		m.Request(&x)
 	}
 	m.Fetch(policy.Fetch{Outcome: "fresh", Took: time.Second})
+	m.Reload(true)
+	m.Reload(false)
+	m.Reload(false)
 	m.Leaf(0)
 	m.Leaf(0)
 	m.Leaf(300 * time.Microsecond)
@@ -112,6 +115,8 @@ func TestRequest(t *testing.T) {
 		`robotsgate_leaf_certificates_total{from="cache"} 2`,
 		`robotsgate_leaf_certificates_total{from="signed"} 1`,
 		`robotsgate_leaf_signing_seconds_count 1`,
+		`robotsgate_config_reloads_total{outcome="applied"} 1`,
+		`robotsgate_config_reloads_total{outcome="refused"} 2`,
 	)
 }
 
