@@ -141,7 +141,7 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 		if k = all.Named(c.Crawler); k == nil {
 			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, cmp.Or(strings.Join(names, ", "), "default; -c FILE has others"))
 		}
-	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0:
+	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0 && c.Robots == "":
 		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; say which one asks with --crawler: %s", strings.Join(names, ", "))
 	}
 	if len(c.Token) > 0 {
