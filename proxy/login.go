@@ -124,8 +124,12 @@ func (i *identity) busy() *problem {
 func (i *identity) unknown(invited, inside bool) *problem {
 	p := &problem{
 		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client",
-		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.client.Addr.String() + " with this User-Agent.",
+		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.client.Addr.String(),
 	}
+	if !i.client.AnyAgent {
+		p.detail += " with this User-Agent"
+	}
+	p.detail += "."
 	switch {
 	case !invited:
 	case inside && i.login == nil:
