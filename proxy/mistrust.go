@@ -24,6 +24,9 @@ type mistrust struct {
 	said     map[culprit]time.Time // when the log was told
 	content  map[culprit]time.Time // when it last sent a request through TLS
 	suspects map[culprit]struct{}  // that have hung up, and may come again
+
+	telling sync.Mutex // of suspects; guards what follows
+	stopped bool
 }
 
 // A culprit is told of once a minute, whatever number of connections it opens.
@@ -119,10 +122,19 @@ func (m *mistrust) suspect(who culprit, c net.Conn, target, reason string) {
 		delete(m.suspects, who)
 		trusted := time.Since(m.content[who]) < forgiven
 		m.mu.Unlock()
-		if !trusted {
+		m.telling.Lock()
+		defer m.telling.Unlock()
+		if !trusted && !m.stopped {
 			m.tell(who, c, target, reason)
 		}
 	})
+}
+
+// stop ends all telling of suspects: when it returns, nothing of it is going on.
+func (m *mistrust) stop() {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.stopped = true
 }
 
 // tell logs what the client has to be told, unless it was said a moment ago.

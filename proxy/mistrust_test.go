@@ -184,6 +184,10 @@ func TestHangingUpIsToldOfIfNobodyComesBack(t *testing.T) {
 			time.Sleep(forgiven / 2)
 			m.failed(&visitor{from: "192.0.2.7", shown: true}, node, "a:443", io.EOF)
 		}, 0},
+		{"the gate ends", func(m *mistrust) {
+			m.failed(&visitor{from: "192.0.2.7", shown: true}, node, "a:443", io.EOF)
+			m.stop()
+		}, 0},
 		{"another comes", func(m *mistrust) {
 			m.failed(&visitor{from: "192.0.2.7", shown: true}, node, "a:443", io.EOF)
 			m.trusts(culprit{curl, netip.MustParseAddr("192.0.2.7")})

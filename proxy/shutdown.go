@@ -21,6 +21,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.outer.Close()
 	p.inner.Close()
 	p.open.close()
+	p.errors.mistrust.stop()
 	return errors.Join(errs[:]...)
 }
 
