@@ -77,7 +77,7 @@ func (f *file) open() (cut int64, err error) {
 		return 0, err
 	}
 	f.size, f.torn = info.Size(), false
-	tail, ok := tailOf(f.path, f.size)
+	tail, ok := f.tail()
 	switch {
 	case ok && len(tail) == 0:
 	case ok && isTorn(tail):
@@ -88,6 +88,27 @@ func (f *file) open() (cut int64, err error) {
 	}
 	return cut, nil
 }
+
+// tail returns what is behind the last whole line. Another gate may be about to write
+// the rest of it, so it is looked at until nothing is added any more.
+func (f *file) tail() (tail []byte, ok bool) {
+	for range 10 {
+		tail, ok = tailOf(f.path, f.size)
+		if len(tail) == 0 {
+			return tail, ok
+		}
+		time.Sleep(settling)
+		info, err := f.f.Stat()
+		if err != nil || info.Size() == f.size {
+			return tail, ok && err == nil
+		}
+		f.size = info.Size()
+	}
+	return tail, false // it never rests: nothing of it is ours
+}
+
+// settling is longer than it takes to write some megabytes.
+const settling = 200 * time.Millisecond
 
 // isTorn reports whether the end of a file is the beginning of a record, or what a
 // file system leaves in its place.

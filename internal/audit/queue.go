@@ -25,7 +25,7 @@ type queue struct {
 	settle func()
 	wake   chan struct{} // holds one
 	done   chan struct{} // closed when all is written
-	began  atomic.Int64  // when the write under way was begun, in Unix nanoseconds; 0: none is
+	began  atomic.Int64  // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
 
 	mu      sync.Mutex
 	pending []byte
@@ -69,7 +69,7 @@ func (q *queue) run() {
 		select {
 		case <-due:
 			due = nil
-			q.settle()
+			q.time(q.settle)
 			continue
 		case <-q.wake:
 		}
@@ -78,9 +78,7 @@ func (q *queue) run() {
 		q.pending, q.lost = spare[:0], 0
 		q.mu.Unlock()
 		if len(lines) > 0 || lost > 0 {
-			q.began.Store(time.Now().UnixNano())
-			q.write(lines, lost)
-			q.began.Store(0)
+			q.time(func() { q.write(lines, lost) })
 		}
 		if closed {
 			return
@@ -94,7 +92,14 @@ func (q *queue) run() {
 	}
 }
 
-// busy returns how long the write under way has taken.
+// time calls f, which may hang, so that busy can tell for how long.
+func (q *queue) time(f func()) {
+	q.began.Store(time.Now().UnixNano())
+	f()
+	q.began.Store(0)
+}
+
+// busy returns how long what is under way at the disk has taken.
 func (q *queue) busy() time.Duration {
 	began := q.began.Load()
 	if began == 0 {

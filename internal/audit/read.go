@@ -22,6 +22,7 @@ type Line struct {
 	Text   []byte // without its end
 	Record *Record
 	Err    error // why there is no record
+	Open   bool  // the file ends without an end of the line
 }
 
 // At names the line for people.
@@ -66,6 +67,7 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 		}
 		line.Number++
 		if len(bytes.TrimSpace(text)) > 0 || long {
+			line.Open = err == io.EOF
 			line.Text, line.Record, line.Err = text, nil, fmt.Errorf("longer than %d bytes", maxLine)
 			if !long {
 				line.Record, line.Err = parse(text)

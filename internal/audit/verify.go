@@ -74,6 +74,9 @@ func (v *Verifier) Line(l *Line) {
 	v.files[filepath.Base(l.File)] = true
 	r := l.Record
 	switch {
+	case r == nil && l.Open && isTorn(l.Text):
+		v.note("%s: half a record: it is being written, or a sudden end has cut it off", l.At())
+		return
 	case r == nil:
 		v.wrong("%s: no record (%v): it has been added or changed", l.At(), l.Err)
 		return
