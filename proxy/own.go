@@ -122,6 +122,7 @@ that a shell needs, and robotsgate doctor tells what is missing:
 
     eval "$(robotsgate env)"
 
+Who goes through the gate finds this page at http://robotsgate.invalid/.
 Elsewhere, the lines for each client. They find the CA in ca.pem:
 
     curl -o ca.pem http://%[1]s/ca.pem
@@ -142,7 +143,7 @@ var ownPage = template.Must(template.New("own").Parse(`<!doctype html>
 Browsers take <a href="/proxy.pac">the automatic configuration</a>. On the gate's machine <code>robotsgate env</code> prints all that a shell
 needs, and <code>robotsgate doctor</code> tells what is missing:</p>
 <pre>eval "$(robotsgate env)"</pre>
-<p>Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>:</p>
+<p>Who goes through the gate finds this page at <code>http://robotsgate.invalid/</code>. Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>:</p>
 <pre>curl -o ca.pem http://{{.Address}}/ca.pem</pre>
 {{range .Clients}}<h2>{{.Client}}</h2>
 <pre>{{range .Lines}}{{.}}
