@@ -18,8 +18,8 @@ import (
 )
 
 // TestFloodOfLogins tries wrong passwords from one address, always as many at a time as
-// may wait, while clients from another, or by another name, log in for the first time:
-// they must not wait for what is in front of them there.
+// may wait, while others log in for the first time: they must not wait for what is in
+// front of them there, wherever they come from.
 func TestFloodOfLogins(t *testing.T) {
 	const atOnce = 60
 	dir := t.TempDir()
@@ -29,14 +29,17 @@ func TestFloodOfLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(origin.Close)
-	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 8)
-	if err != nil {
-		t.Fatal(err)
+	hash := func(password string) string {
+		h, err := bcrypt.GenerateFromPassword([]byte(password), 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(h)
 	}
 	file := filepath.Join(dir, "gate.yaml")
 	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nunknown_clients: refuse\n"+
-		"crawlers:\n- {name: a, login: {user: a, password_bcrypt: %[1]q}}\n- {name: b, login: {user: b, password_bcrypt: %[1]q}}\n"+
-		"egress: {allow_private: [127.0.0.0/8]}\n", hash))
+		"crawlers:\n- {name: a, login: {user: a, password_bcrypt: %[1]q}}\n- {name: a2, login: {user: a, password_bcrypt: %[2]q}}\n- {name: b, login: {user: b, password_bcrypt: %[1]q}}\n"+
+		"egress: {allow_private: [127.0.0.0/8]}\n", hash("right"), hash("also right")))
 	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +89,14 @@ func TestFloodOfLogins(t *testing.T) {
 			t.Fatalf("the flood does not come: %d of %d have been compared", compared.Load(), sent.Load())
 		}
 	}
-	for _, c := range []struct{ from, user string }{
-		{"127.0.0.5", "b"}, // the same address, another name
-		{"127.0.0.1", "a"}, // another address
-		{"127.0.0.6", "a"}, // known by now
+	for _, c := range []struct{ from, user, password string }{
+		{"127.0.0.5", "b", "right"},      // the same address, another name
+		{"127.0.0.1", "a", "right"},      // another address
+		{"127.0.0.6", "a", "right"},      // known by now
+		{"127.0.0.5", "a", "also right"}, // the same of both
 	} {
 		before := compared.Load()
-		status, err := get(c.from, c.user, "right")
+		status, err := get(c.from, c.user, c.password)
 		if err != nil || status != http.StatusOK {
 			t.Errorf("%s from %s: %d, %v", c.user, c.from, status, err)
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -18,8 +19,8 @@ import (
 
 // Bounds of a verifier.
 const (
-	maxTried         = 64               // different logins of one address that wait
-	maxTriedInAll    = 1024             // of all addresses
+	maxTried         = 256              // different logins of one address that wait
+	maxTriedInAll    = 4096             // of all addresses
 	maxVerdicts      = 4096             // that are remembered, good and bad ones each
 	verifierPatience = 10 * time.Second // for one login, waiting included
 )
@@ -134,29 +135,27 @@ func (v *verifier) join(a attempt) (*line, *trial) {
 	if l.running != nil && l.running.proof == a.proof {
 		return l, l.running
 	}
-	// Many clients may share an address: user names take turns in it, and whoever
-	// has been wrong before goes behind those who have not.
-	rank := a.failures
-	for _, t := range l.trials {
-		if t.proof == a.proof {
-			return l, t
-		}
-		if t.user == a.user {
-			rank++
-		}
+	if i := slices.IndexFunc(l.trials, func(t *trial) bool { return t.proof == a.proof }); i >= 0 {
+		return l, l.trials[i]
 	}
+	// Many clients may share an address: user names take turns in it. One name has one
+	// password, so of those that are tried for it the latest goes first: who tries many
+	// pushes his own back. Who has been wrong before goes behind those who have not.
+	rank := a.failures
 	if !v.hasRoom(l, rank) {
 		return l, nil
+	}
+	for _, t := range l.trials {
+		if t.user == a.user && t.rank >= rank {
+			t.rank++
+		}
 	}
 	t := &trial{attempt: a, rank: rank, done: make(chan struct{})}
 	if v.lines[address] = l; len(l.trials) == 0 && l.running == nil {
 		v.turns = append(v.turns, l)
 	}
-	at := slices.IndexFunc(l.trials, func(other *trial) bool { return other.rank > rank })
-	if at < 0 {
-		at = len(l.trials)
-	}
-	l.trials = slices.Insert(l.trials, at, t)
+	l.trials = append(l.trials, t)
+	slices.SortStableFunc(l.trials, func(a, b *trial) int { return cmp.Compare(a.rank, b.rank) })
 	v.waiting++
 	return l, t
 }

@@ -145,7 +145,7 @@ func TestComparisonsAtATime(t *testing.T) {
 		b.finish(1)
 		b.finish(1)
 		b.finish(1)
-		if got := slices.Sorted(slices.Values(b.begun)); !slices.Equal(got, []string{"a0", "a1", "b0", "b1", "c0", "d0"}) {
+		if got := slices.Sorted(slices.Values(b.begun)); !slices.Equal(got, []string{"a0", "a3", "b0", "b1", "c0", "d0"}) {
 			t.Errorf("compared after three: %q", got)
 		}
 		b.all()
@@ -153,13 +153,14 @@ func TestComparisonsAtATime(t *testing.T) {
 }
 
 // Who shares the attacker's address waits no longer for it, if his user name is another
-// or the attacker stays on connections that have failed: also where no more may wait.
+// the attacker stays on connections that have failed, or waits for answers before he
+// tries on: also where no more may wait.
 func TestFloodFromTheSameAddress(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		user     string
 		failures int
-	}{{"another user", "other", 0}, {"the same user", "user", 1000}} {
+	}{{"another user", "other", 0}, {"the same user", "user", 0}, {"the same user, connections that have failed", "user", 1000}} {
 		for _, wrong := range []int{10, 2 * maxTried} {
 			t.Run(fmt.Sprint(c.name, ", ", wrong), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -223,8 +224,12 @@ func TestVerifierBounds(t *testing.T) {
 		for i := range maxTried + 1 { // one is running
 			said = append(said, b.ask(t.Context(), "192.0.2.1", fmt.Sprint(i)))
 		}
-		if got := <-b.ask(t.Context(), "192.0.2.1", "one more"); got != errBusy.Error() {
+		b.ask(t.Context(), "192.0.2.1", "one more")
+		if got := <-said[1]; got != errBusy.Error() { // the oldest that waits
 			t.Errorf("one too many of an address: %s", got)
+		}
+		if got := <-b.askAs(t.Context(), "192.0.2.1", "user", "worse than all", 1000); got != errBusy.Error() {
+			t.Errorf("one too many, by a connection that has failed: %s", got)
 		}
 		// Sixteen such addresses fill the verifier.
 		for a := 2; b.waiting < maxTriedInAll; a++ {
