@@ -121,7 +121,7 @@ type answerRow struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to,omitzero"`
 	For    string    `json:"token,omitempty"` // whom it bound; empty: all
-	State  string    `json:"state"` // rules, unavailable or unreachable
+	State  string    `json:"state"`           // rules, unavailable or unreachable
 	Status int       `json:"status,omitempty"`
 	Bytes  *int      `json:"bytes,omitempty"`
 	SHA256 string    `json:"sha256,omitempty"`
