@@ -101,11 +101,14 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadDeadline(time.Time{})
 	t.Conn = &replay{Conn: conn, first: first}
 	if first[0] == recordTypeHandshake {
-		if secure := p.handshake(t); secure != nil {
+		secure := p.handshake(t)
+		p.silent.remove(conn) // its first request may be there before we have returned
+		if secure != nil {
 			p.tunnels.give(secure)
 		}
 		return
 	}
+	p.silent.remove(conn)
 	p.tunnels.give(t)
 }
 
