@@ -198,17 +198,24 @@ func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 
 // unseen looks at the heads of chains of which there is no record at all.
 func (v *Verifier) unseen() {
+	older, elsewhere := 0, map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
 		h := v.heads[name]
 		switch _, seen := v.chains[name]; {
 		case seen, h.Number == 0:
 		case v.first.IsZero() || h.Time.Before(v.first):
-			v.note("chain %s, %d records until %s, is older than these files: rotated away, or not given", name, h.Number, h.Time.Format(time.DateTime))
+			older++
 		case v.files[filepath.Base(h.File)]:
 			v.wrong("%s: all %d records of chain %s, written until %s, are missing", h.File, h.Number, name, h.Time.Format(time.DateTime))
 		default:
-			v.note("chain %s, %d records, was written to %s, which was not given", name, h.Number, h.File)
+			elsewhere[h.File]++
 		}
+	}
+	if older > 0 {
+		v.note("chains of this data_dir that are older than these files, rotated away or not given: %d", older)
+	}
+	for _, file := range slices.Sorted(maps.Keys(elsewhere)) {
+		v.note("chains of this data_dir that were written to %s, which was not given: %d", file, elsewhere[file])
 	}
 }
 

@@ -206,3 +206,31 @@ func TestErrHangs(t *testing.T) {
 		l.Close()
 	})
 }
+
+// TestVerifyOtherChains tells chains that are older, or were written elsewhere, from one
+// that is missing.
+func TestVerifyOtherChains(t *testing.T) {
+	dir := t.TempDir()
+	files := rotated(t, dir, 3, 10)
+	at := time.Date(2000, 1, 1, 0, 0, 1, 0, time.UTC) // the test's clock begins a second before
+	for _, h := range []Head{
+		{Chain: "OLD", Number: 5, Time: at.Add(-time.Hour), File: files[0]},
+		{Chain: "ELSEWHERE", Number: 5, Time: at, File: "/logs/other.jsonl"},
+		{Chain: "NOTHING", Time: at, File: files[0]},
+	} {
+		if err := writeHead(filepath.Join(dir, "chains"), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, notes := verify(t, dir, files)
+	want := []string{"chains of this data_dir that are older than these files, rotated away or not given: 1", "chains of this data_dir that were written to /logs/other.jsonl, which was not given: 1"}
+	if len(said) > 0 || !slices.Equal(notes, want) {
+		t.Errorf("said %q, notes %q", said, notes)
+	}
+	if err := writeHead(filepath.Join(dir, "chains"), Head{Chain: "MISSING", Number: 5, Time: at, File: files[len(files)-1]}); err != nil {
+		t.Fatal(err)
+	}
+	if said, _ := verify(t, dir, files); len(said) != 1 || !strings.Contains(said[0], "all 5 records of chain MISSING, written until 2000-01-01 00:00:01, are missing") {
+		t.Errorf("said %q", said)
+	}
+}

@@ -60,8 +60,8 @@ func (a *Audit) Run(s Streams) error {
 		readings = append(readings, &summing{Summary: &audit.Summary{}, top: a.Top, s: s})
 	}
 	c, dir, err := a.folder()
-	if err != nil && len(readings) == 0 {
-		return err
+	if err != nil && (len(readings) == 0 || a.Config != "") {
+		return err // a sum needs no data_dir
 	}
 	if a.Verify {
 		v, err := a.verifying(c, dir)

@@ -26,8 +26,8 @@ type History struct {
 	Diff   bool     `help:"Print what has changed from each robots.txt to the next, and which decisions differ."`
 	Token  []string `placeholder:"T" help:"Whose decisions: product token that the crawler obeys; the first with a group counts."`
 	Agent  string   `placeholder:"UA" help:"Whose decisions: User-Agent that the crawler sends."`
-	URL    []string `placeholder:"URL" help:"Decide about this one too."`
-	Log    []string `placeholder:"FILE" help:"Decide about what this audit log has of the origin, too."`
+	URL    []string `placeholder:"URL" sep:"none" help:"Decide about this one too."`
+	Log    []string `placeholder:"FILE" sep:"none" help:"Decide about what this audit log has of the origin, too."`
 	JSON   bool     `help:"Print JSON."`
 	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; without a scheme both are looked for."`
 }
