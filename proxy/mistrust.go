@@ -40,7 +40,7 @@ const (
 	maxMemory  = 1024             // culprits in each map; beyond that some go untold
 	forgiven   = 10 * time.Minute // for so long a request proves that its client trusts the CA
 	hesitation = 5 * time.Second  // a client that only looks is back by then
-	rightAfter = 2 * time.Second  // after its handshake
+	rightAfter = 5 * time.Second  // after its handshake; browsers keep connections in stock for longer
 )
 
 // rejections are the alerts by which a client says so (RFC 8446, 6.2). OpenSSL
