@@ -259,7 +259,7 @@ func (d *day) live() {
 			})
 		}
 		burst.Wait()
-		time.Sleep(time.Duration(d.rand.IntN(40)) * time.Second)
+		time.Sleep(time.Duration(d.rand.IntN(80)) * time.Second)
 	}
 	shut()
 }
