@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"robotsgate/internal/ca"
@@ -39,6 +40,9 @@ func (e *Env) Run(s Streams) error {
 		s.warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
 		return err
+	}
+	if c.UnknownClients == config.RefuseClients && slices.ContainsFunc(c.Crawlers, func(k config.Crawler) bool { return k.Login != (config.Login{}) }) {
+		s.note("this gate may ask for a login: write it into the proxy's URLs, as http://USER:PASSWORD@%s", dialable(c.Listen))
 	}
 	vars := clientVars("http://"+dialable(c.Listen), files)
 	return vars.print(s.Out, e.Shell)
