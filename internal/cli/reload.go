@@ -22,6 +22,11 @@ type reloads struct {
 func (g *gate) reload(load func() (*config.Config, error)) {
 	g.renewTrust()
 	next, err := load()
+	if err == nil && !next.Given() && g.config.Given() {
+		// A full disk leaves such a file, and so does a pipe that was read at the start: by
+		// its defaults the gate would let in whoever comes.
+		err = errEmptied
+	}
 	if err == nil {
 		var kept []string
 		if kept, err = g.change(next); len(kept) > 0 {
@@ -49,6 +54,8 @@ func (g *gate) renewTrust() {
 		g.log.Info("certificates are signed by the CA's new files from now on; clients that trust only the one before must get the new one", "file", g.authority.CertFile())
 	}
 }
+
+var errEmptied = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 
 // refuse says why the configuration in force stays.
 func (g *gate) refuse(err error) {

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Given reports whether the file that c comes from holds any key.
+func (c *Config) Given() bool { return len(c.source.lines) > 0 }
+
 // Restrain makes c what a process that runs by old can go over to: keys that only a
 // start reads keep the values they have in old. It returns their names where c has
 // others, in the order of the file.
