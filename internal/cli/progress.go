@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
@@ -48,51 +46,24 @@ func (l *statusLine) follow(text func() string, left bool) (end func()) {
 	})
 }
 
-// maxOrigins bounds the origins that progress tells apart, since clients may ask
-// for any number.
-const maxOrigins = 100_000
-
-// A progress is what serve has done so far, for people to look at.
+// A progress is what serve has done so far.
 type progress struct {
-	mu          sync.Mutex
-	requests    int
-	denied      int
-	reported    int
-	unreachable int // of those denied or reported
-	seed        maphash.Seed
-	origins     map[uint64]struct{} // their hashes
+	*tally // by origins
 
 	shown int // requests, when it was last looked at
 	at    time.Time
 }
 
 func newProgress() *progress {
-	return &progress{seed: maphash.MakeSeed(), origins: map[uint64]struct{}{}, at: time.Now()}
-}
-
-// count counts a request that is over.
-func (p *progress) count(x *proxy.Exchange) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.requests++
-	d := x.Decision
-	if d == nil {
-		return
+	// The origin is that of the robots.txt: a request that is not decided by one is
+	// for none.
+	origin := func(x *proxy.Exchange) string {
+		if x.Decision == nil {
+			return ""
+		}
+		return x.Decision.URL
 	}
-	if d.URL != "" && len(p.origins) < maxOrigins { // of the origin's robots.txt
-		p.origins[maphash.String(p.seed, d.URL)] = struct{}{}
-	}
-	switch {
-	case d.Allow:
-		return
-	case d.Enforced:
-		p.denied++
-	default:
-		p.reported++
-	}
-	if d.Reason == policy.IsUnreachable {
-		p.unreachable++
-	}
+	return &progress{tally: newTally(origin), at: time.Now()}
 }
 
 // text sums up, with the rate since it did so last.
@@ -110,11 +81,7 @@ func (p *progress) text() string {
 	if p.unreachable > 0 {
 		fmt.Fprintf(&b, ", %d of them unreachable", p.unreachable)
 	}
-	more := ""
-	if len(p.origins) == maxOrigins {
-		more = "at least "
-	}
-	fmt.Fprintf(&b, ", %s%s", more, plural(len(p.origins), "origin"))
+	fmt.Fprintf(&b, ", %s", p.counted("origin"))
 	return b.String()
 }
 

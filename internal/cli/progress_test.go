@@ -82,10 +82,10 @@ func TestProgressText(t *testing.T) {
 		if got, want := p.text(), "14 requests (7/s), 2 denied, 1 let through, 1 of them unreachable, 4 origins"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		for i := range maxOrigins + 10 {
+		for i := range maxPlaces + 10 {
 			p.count(&proxy.Exchange{Decision: &policy.Decision{Allow: true, URL: robots(i)}})
 		}
-		if got := len(p.origins); got != maxOrigins {
+		if got := len(p.places); got != maxPlaces {
 			t.Errorf("%d origins are remembered", got)
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -49,7 +48,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
-	t := tally{hosts: map[string]struct{}{}}
+	t := newTally(hostOf)
 	g, err := newGate(c, s.Err, s.Err)
 	if err != nil {
 		return err
@@ -183,32 +182,6 @@ func (s Streams) notStarted(name string, err error) Exit {
 		s.Status(fmt.Errorf("%s: %w", name, err))
 	}
 	return 126
-}
-
-// A tally is what the one-line summary says.
-type tally struct {
-	mu       sync.Mutex
-	requests int
-	denied   int
-	hosts    map[string]struct{}
-}
-
-func (t *tally) count(x *proxy.Exchange) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.requests++
-	if x.Decision != nil && x.Decision.Denied() {
-		t.denied++
-	}
-	if u, err := url.Parse(x.URL); err == nil {
-		t.hosts[u.Host] = struct{}{}
-	}
-}
-
-func (t *tally) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return fmt.Sprintf("%s, %d denied, %s", plural(t.requests, "request"), t.denied, plural(len(t.hosts), "host"))
 }
 
 func plural(n int, word string) string {

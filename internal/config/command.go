@@ -3,19 +3,26 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // What follows changes a configuration by what a command line or the
 // environment says in its place.
 
-// SetProductToken makes every crawler obey one product token.
+// SetProductToken makes every crawler obey one product token, and clients that match
+// none of them too.
 func (c *Config) SetProductToken(token string) error {
 	if !productToken.MatchString(token) {
 		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
 	}
-	if len(c.Crawlers) == 0 {
-		c.Crawlers = []Crawler{DefaultCrawler()}
+	anybody := func(k Crawler) bool { return k.Login == (Login{}) && len(k.Sources) == 0 && len(k.UserAgents) == 0 }
+	if !slices.ContainsFunc(c.Crawlers, anybody) && c.UnknownClients == AllowClients {
+		rest := DefaultCrawler()
+		if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Name == rest.Name }) {
+			rest.Name = "unknown"
+		}
+		c.Crawlers = append(slices.Clip(c.Crawlers), rest)
 	}
 	for i := range c.Crawlers {
 		c.Crawlers[i].ProductTokens = []string{token}
