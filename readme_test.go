@@ -218,7 +218,7 @@ func keys(t *testing.T) (all []string) {
 			if m[2] != "" {
 				section += "[]"
 			}
-		} else if m := regexp.MustCompile(`^(?:  |#  - |#    )([a-z_]+):`).FindStringSubmatch(line); m != nil {
+		} else if m := regexp.MustCompile(`^(?:  |#  - |#    |#  # )([a-z_]+):`).FindStringSubmatch(line); m != nil {
 			all = append(all, section+"."+m[1])
 		}
 	}

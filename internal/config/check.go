@@ -18,6 +18,7 @@ func (c *Config) check() {
 	for i := range c.Crawlers {
 		c.checkCrawler(i, names)
 	}
+	c.checkDefault()
 	if c.UnknownClients == RefuseClients && len(c.Crawlers) == 0 {
 		c.source.mistake("unknown_clients", "refuse needs crawlers: without any, every client is unknown")
 	}
@@ -83,6 +84,17 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 	if crawler.MaxConnections < 0 {
 		s.mistake(path+".max_connections", "can't be negative; 0 is no limit")
 	}
+}
+
+// checkDefault keeps clients that match no crawler apart from a crawler of the name
+// that they go by.
+func (c *Config) checkDefault() {
+	last := DefaultCrawler()
+	i := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return k.Name == last.Name })
+	if i < 0 || c.UnknownClients == RefuseClients || c.source.bad["unknown_clients"] || c.Crawlers[i].covers(last) {
+		return
+	}
+	c.source.mistake(fmt.Sprintf("crawlers[%d].name", i), "%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
 }
 
 // dotSegment finds one that is followed by more of the path. What a star stands for

@@ -96,6 +96,17 @@ robots:
 	}
 }
 
+// A crawler may be called default where no client is that matches none.
+func TestOneDefault(t *testing.T) {
+	for _, text := range []string{
+		"crawlers: [{name: default, deny_status: 451}]",
+		"crawlers: [{name: news, user_agents: [x]}, {name: default, user_agents: ['*']}]",
+		"unknown_clients: refuse\ncrawlers: [{name: default, user_agents: [x]}]",
+	} {
+		parse(t, text)
+	}
+}
+
 func TestShortMaxAge(t *testing.T) {
 	if c := parse(t, "robots: {max_age: 1m}"); c.Robots.MinAge != time.Minute {
 		t.Errorf("min_age: %v", c.Robots.MinAge)

@@ -20,12 +20,17 @@ var bcryptHash = regexp.MustCompile(`\A\$2[aby]\$([0-9]{2})\$([./A-Za-z0-9]{53})
 
 const howToHash = "make one with: htpasswd -nBC 10 USER"
 
-// checkLogin checks the login at path. No message repeats a password.
+// checkLogin checks the login at path. No message repeats a password. One that is
+// given must name somebody: what an environment forgot to fill in would let everybody in.
 func (c *Config) checkLogin(l Login, path string) {
-	if l == (Login{}) {
+	s := &c.source
+	if !s.has(path) {
 		return
 	}
-	s := &c.source
+	if l == (Login{}) && !s.bad[path+".user"] && !s.bad[path+".password_bcrypt"] {
+		s.mistake(path, "is given, but empty: write user and password_bcrypt, or leave login out to ask for none")
+		return
+	}
 	switch {
 	case l.User == "":
 		s.mistake(path+".user", "is missing: a password_bcrypt needs the user that it is for")
