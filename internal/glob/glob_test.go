@@ -69,6 +69,12 @@ func TestHost(t *testing.T) {
 		{"0xcafe.example", "0xcafe.example", nil, nil},
 		{"[::1]", "::1", []string{"::1"}, nil},
 		{"2001:DB8:0::1", "2001:db8::1", []string{"2001:db8::1"}, nil},
+		{"2001:DB8::*", "2001:db8::*", []string{"2001:db8::1", "2001:db8::"}, nil},
+		{"::*", "::*", []string{"::1", "::"}, []string{"1::"}},
+		{"*::", "*::", []string{"2001:db8::"}, nil},
+		{"*:0*:1**", "*:0*:1*", []string{"1:2:3:4:5:6:0:1"}, nil},
+		{"a-.example", "a-.example", nil, nil},
+		{"-*.example", "-*.example", []string{"-a.example"}, nil},
 		{"2001:db8:*", "2001:db8:*", []string{"2001:db8::1"}, []string{"2001:db9::1"}},
 	} {
 		g, err := Host(c.pattern)
@@ -105,6 +111,23 @@ func TestHostRefuses(t *testing.T) {
 		{"[::1]:443", "port"},
 		{"fe80::1%eth0", "zone"},
 		{".example.com", "write *.example.com"},
+		{"*.", "write * without it"},
+		{"**.", "write * without it"},
+		{"*。", "write * without it"},
+		{"www.*.", "write www.* without it"},
+		{"*..", "two dots"},
+		{"-", "no label"},
+		{"--.example", "no label"},
+		{"a.-.example", "no label"},
+		{":::*", "no IPv6 address"},
+		{"*:::1", "no IPv6 address"},
+		{"1::2::*", "no IPv6 address"},
+		{"1:2:3:4:5:6:7:8:*", "no IPv6 address"},
+		{"2001:0db8:*", "no IPv6 address"},
+		{"2001:db8:00*:1", "no IPv6 address"},
+		{"2001:12345:*", "no IPv6 address"},
+		{":1:*", "no IPv6 address"},
+		{"*:1:", "no IPv6 address"},
 		{"a..b", "two dots"},
 		{".", "dot"},
 		{"exa?mple.com", "'?'"},
@@ -127,6 +150,23 @@ func TestHostRefuses(t *testing.T) {
 			t.Errorf("Host(%q): got %s, want an error", c.pattern, g)
 		} else if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Host(%q): got %q, want something with %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// Any part of an address may be left open.
+func TestPartsOfAddresses(t *testing.T) {
+	for _, address := range []string{"::", "::1", "1::", "2001:db8::1", "1:2:3:4:5:6:7:8", "::2:3:4:5:6:7", "1:2:3:4:5:6::", "fe80::aaaa:0:bbbb:0", "1000:200:30:0:abcd::"} {
+		for i := range len(address) + 1 {
+			for j := i; j <= len(address); j++ {
+				pattern := address[:i] + "*" + address[j:]
+				if strings.Count(pattern, ":") < 2 {
+					continue // this could be a name with a port
+				}
+				if g, err := Host(pattern); err != nil || !g.Match(address) {
+					t.Errorf("%s, of %s: %v", pattern, address, err)
+				}
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,10 @@ func canonical(pattern string) (string, error) {
 	pattern = strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern))
 	for strings.Contains(pattern, "**") {
 		pattern = strings.ReplaceAll(pattern, "**", "*")
+	}
+	// Half of *.example.com must not be taken for every host.
+	if before, ok := strings.CutSuffix(pattern, "*."); ok {
+		return "", fmt.Errorf("nothing comes after the dot: write %s* without it, or the rest of the name", before)
 	}
 	pattern = strings.TrimSuffix(pattern, ".")
 	if rest, ok := strings.CutPrefix(pattern, "."); ok {
@@ -114,6 +119,9 @@ func canonicalLabel(label string) (string, error) {
 			return "", fmt.Errorf("%q is no valid international name", label)
 		}
 	}
+	if strings.Trim(ascii, "-") == "" {
+		return "", fmt.Errorf("%q is no label of a host name", label)
+	}
 	for _, r := range ascii {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_*", r) {
 			return "", fmt.Errorf("a host name can't have %q", r)
@@ -142,8 +150,35 @@ func canonicalIPv6(pattern string) (string, error) {
 		return addr.String(), nil
 	}
 	bare = lower(bare)
-	if strings.Contains(bare, "*") && strings.Count(bare, ":") > 1 && strings.Trim(bare, "0123456789abcdef:*") == "" {
-		return bare, nil
+	if !strings.Contains(bare, "*") || strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "" {
+		return "", errors.New("a host only, without a port")
 	}
-	return "", errors.New("a host only, without a port")
+	for strings.Contains(bare, "**") {
+		bare = strings.ReplaceAll(bare, "**", "*")
+	}
+	if !mayBeIPv6(bare) {
+		return "", fmt.Errorf("%q matches no IPv6 address: write one without leading zeros, as 2001:db8::1, with * in place of some of it", bare)
+	}
+	return bare, nil
+}
+
+// mayBeIPv6 reports whether a glob may match an address in its canonical form (RFC 5952).
+func mayBeIPv6(pattern string) bool {
+	if strings.Contains(pattern, ":::") || strings.Count(pattern, "::") > 1 || strings.Count(pattern, ":") > 7 {
+		return false
+	}
+	// Only a double colon stands at an end.
+	first, last := strings.TrimPrefix(pattern, ":"), strings.TrimSuffix(pattern, ":")
+	if first != pattern && first[0] != ':' && first[0] != '*' || last != pattern && last[len(last)-1] != ':' && last[len(last)-1] != '*' {
+		return false
+	}
+	for piece := range strings.SplitSeq(pattern, ":") {
+		if start, _, _ := strings.Cut(piece, "*"); len(start) > 1 && start[0] == '0' {
+			return false
+		}
+		if slices.ContainsFunc(strings.Split(piece, "*"), func(digits string) bool { return len(digits) > 4 }) {
+			return false
+		}
+	}
+	return true
 }
