@@ -32,6 +32,20 @@ type commands struct {
 	Doctor   cli.Doctor   `cmd:"" help:"Try whether the clients of this shell go through the gate and trust it."`
 	History  cli.History  `cmd:"" help:"Tell how an origin's robots.txt has changed."`
 	Version  cli.Version  `cmd:"" help:"Print version, commit and Go version."`
+
+	Versioned versionFlag `name:"version" help:"The same as the command version."`
+}
+
+// versionFlag is what people try first.
+type versionFlag bool
+
+// BeforeReset is called where the flag is given, before anything else is looked at.
+func (versionFlag) BeforeReset(app *kong.Kong, s cli.Streams) error {
+	if err := (cli.Version{}).Run(s); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
 }
 
 func main() {
