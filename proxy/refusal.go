@@ -256,6 +256,15 @@ func (d document) printable() *document {
 	return &d
 }
 
+// attempted says what was done at the time that stands for a robots.txt: without an
+// answer nothing was fetched.
+func attempted(r *policy.RobotsEvidence) string {
+	if r.Status == 0 {
+		return "tried"
+	}
+	return "fetched"
+}
+
 func (d *document) text(w io.Writer) {
 	fmt.Fprintf(w, "%d %s\n\n%s\n\nURL: %s\n", d.Status, d.Title, d.Detail, d.URL)
 	if d.Rule != nil {
@@ -275,7 +284,7 @@ func (d *document) text(w io.Writer) {
 	}
 	if d.Robots != nil {
 		r := d.Robots
-		fmt.Fprintf(w, "robots.txt: %s, %s, fetched %s, %d s old\n", r.URL, r.State, r.Fetched.Format(time.RFC3339), r.Age)
+		fmt.Fprintf(w, "robots.txt: %s, %s, %s %s, %d s ago\n", r.URL, r.State, attempted(r), r.Fetched.Format(time.RFC3339), r.Age)
 		if r.Status != 0 {
 			fmt.Fprintf(w, "Its status: %d\n", r.Status)
 		}
@@ -289,7 +298,7 @@ func (d *document) text(w io.Writer) {
 	fmt.Fprintf(w, "Id: %s\n", d.ID)
 }
 
-var page = template.Must(template.New("problem").Parse(`<!doctype html>
+var page = template.Must(template.New("problem").Funcs(template.FuncMap{"attempted": attempted}).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="robots" content="noindex"><meta name="viewport" content="width=device-width">
 <title>{{.Status}} {{.Title}}</title>
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:3em auto;padding:0 1em}dt{font-weight:bold}dd{margin:0 0 .5em;overflow-wrap:anywhere}</style>
@@ -300,7 +309,7 @@ var page = template.Must(template.New("problem").Parse(`<!doctype html>
 {{with .Note}}<dt>Note</dt><dd>{{.}}</dd>{{end}}
 {{with .Group}}<dt>Group</dt><dd>{{.}}</dd>{{end}}
 {{with .ProductToken}}<dt>Product token</dt><dd>{{.}}</dd>{{end}}
-{{with .Robots}}<dt>robots.txt</dt><dd>{{.URL}} ({{.State}}, fetched {{.Fetched}}, {{.Age}} s old{{with .Status}}, status {{.}}{{end}}{{with .SHA256}}, SHA-256 {{.}}{{end}})</dd>{{end}}
+{{with .Robots}}<dt>robots.txt</dt><dd>{{.URL}} ({{.State}}, {{attempted .}} {{.Fetched}}, {{.Age}} s ago{{with .Status}}, status {{.}}{{end}}{{with .SHA256}}, SHA-256 {{.}}{{end}})</dd>{{end}}
 {{with .CrawlDelay}}<dt>Crawl-delay</dt><dd>{{.}} s</dd>{{end}}
 <dt>Id</dt><dd>{{.ID}}</dd></dl><p>Answered by robotsgate, the proxy between the crawler and the web.</p></body></html>
 `))
