@@ -37,10 +37,14 @@ func watch(ctx context.Context, path string) <-chan string {
 				why = "SIGHUP"
 				look.take()
 			case <-tick.C:
-				if !look.again() {
+				switch {
+				case look.again():
+					why = "the file has changed"
+				case look.lost():
+					why = "the file is gone" // who reads it again says so
+				default:
 					continue
 				}
-				why = "the file has changed"
 			}
 			select {
 			case changed <- why:
@@ -57,6 +61,7 @@ type look struct {
 	path  string
 	known []byte // what it held when it was last read for use
 	last  []byte // at the last look
+	gone  int    // looks in a row that found nothing
 }
 
 func newLook(path string) *look {
@@ -69,6 +74,7 @@ func newLook(path string) *look {
 func (l *look) take() {
 	l.known = l.read()
 	l.last = l.known
+	l.gone = 0
 }
 
 // again reports whether the file holds something new, and held it at the last look
@@ -76,6 +82,9 @@ func (l *look) take() {
 // replaced.
 func (l *look) again() bool {
 	now := l.read()
+	if l.gone++; now != nil {
+		l.gone = 0
+	}
 	settled := bytes.Equal(now, l.last)
 	l.last = now
 	if now == nil || !settled || bytes.Equal(now, l.known) {
@@ -84,6 +93,13 @@ func (l *look) again() bool {
 	l.known = now
 	return true
 }
+
+// longGone is after how many looks a file that can't be read is no longer taken for
+// one that is being replaced.
+const longGone = 10
+
+// lost reports, once, that the file has been missing for long.
+func (l *look) lost() bool { return l.known != nil && l.gone == longGone }
 
 // read returns what the file holds, nil if that can't be had: a pipe would be empty
 // afterwards.

@@ -55,6 +55,36 @@ func TestLook(t *testing.T) {
 	again(false, "no configuration, at rest")
 }
 
+// A file that is gone for long is told of, once each time.
+func TestLookForLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	l := newLook(path)
+	look := func(times int) (lost int) {
+		for range times {
+			if l.again(); l.lost() {
+				lost++
+			}
+		}
+		return lost
+	}
+	if n := look(3 * longGone); n != 0 {
+		t.Errorf("where there never was one: told %d times", n)
+	}
+	for range 2 {
+		if err := os.WriteFile(path, []byte("mode: report"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		look(2)
+		os.Remove(path)
+		if n := look(longGone - 1); n != 0 {
+			t.Errorf("gone for a moment: told %d times", n)
+		}
+		if n := look(3 * longGone); n != 1 {
+			t.Errorf("gone for long: told %d times, want 1", n)
+		}
+	}
+}
+
 // What is no file is not read: a pipe would be empty afterwards.
 func TestLookAtPipe(t *testing.T) {
 	r, w, err := os.Pipe()
