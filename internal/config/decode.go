@@ -58,10 +58,11 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], kind(n))
 		return
 	}
-	for _, e := range d.entries(n, path) {
+	entries := d.entries(n, path)
+	for _, e := range entries {
 		field, ok := fieldOf(v.Type(), e.key)
 		if !ok {
-			d.unknown(e, path, v.Type())
+			d.unknown(e, entries, path, v.Type())
 			continue
 		}
 		child := join(path, e.key)

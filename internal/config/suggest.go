@@ -6,11 +6,15 @@ import (
 	"strings"
 )
 
-// unknown reports a key that t doesn't have, with the one probably meant.
-func (d *decoder) unknown(e entry, path string, t reflect.Type) {
+// unknown reports a key among others that t doesn't have, with the one probably meant.
+func (d *decoder) unknown(e entry, others []entry, path string, t reflect.Type) {
 	what := display(join(path, cut(e.key)))
 	known := keys(t)
 	if near := nearest(e.key, known); near != "" {
+		if slices.ContainsFunc(others, func(o entry) bool { return o.key == near }) {
+			d.add(e.line, "unknown key %s: %s is there already, remove one of them", what, near)
+			return
+		}
 		// Its absence, if it is required, needs no second message.
 		d.bad[join(path, near)] = true
 		d.add(e.line, "unknown key %s: did you mean %s?", what, near)
