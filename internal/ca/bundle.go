@@ -127,8 +127,8 @@ func (a *Authority) WriteBundle(dir string) (path string, err error) {
 	if have, err := readFile(path); err == nil && bytes.Equal(have, want) {
 		return path, rootsErr
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", explain(dir, err)
+	if err := makeDir(dir); err != nil {
+		return "", err
 	}
 	if err := replace(path, want, 0o644); err != nil {
 		return "", err

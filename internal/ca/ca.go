@@ -112,11 +112,18 @@ func exposed(keyFile string) []string {
 		return nil // its permissions are not in the mode
 	}
 	var w []string
-	if info, err := os.Stat(keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		w = append(w, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
+	if info, err := os.Stat(keyFile); err == nil {
+		others := os.FileMode(0o077)
+		if !belongsToUs(info) {
+			others = 0o007 // we are in the group that its owner, as Kubernetes, lets read it
+		}
+		if info.Mode()&others != 0 {
+			w = append(w, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
+		}
 	}
 	dir := filepath.Dir(keyFile)
-	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o002 != 0 {
+	// In a sticky folder nobody replaces what is not his, and only its owner could mend it.
+	if info, err := os.Stat(dir); err == nil && info.Mode()&0o002 != 0 && (info.Mode()&os.ModeSticky == 0 || belongsToUs(info)) {
 		w = append(w, fmt.Sprintf("%s can be written by every user of this machine, so the CA's key can be replaced: chmod 700 it", dir))
 	}
 	return w

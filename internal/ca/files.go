@@ -136,6 +136,9 @@ func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err err
 	if err := f.Chmod(mode); err != nil {
 		return "", explain(path, err)
 	}
+	if err := handOver(f, path); err != nil {
+		return "", explain(path, err)
+	}
 	if err := f.Sync(); err != nil {
 		return "", explain(path, err)
 	}
@@ -169,13 +172,19 @@ func createPlain(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	if _, err = f.Write(data); err != nil {
+	if _, err = f.Write(data); err == nil {
+		err = handOver(f, path)
+	}
+	if err != nil {
 		f.Close()
 		os.Remove(path)
 		return explain(path, err)
 	}
 	return f.Close()
 }
+
+// WriteFile makes path hold data, at once, for everybody to read.
+func WriteFile(path string, data []byte) error { return replace(path, data, 0o644) }
 
 // replace makes path hold data, at once.
 func replace(path string, data []byte, mode fs.FileMode) error {

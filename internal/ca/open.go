@@ -119,9 +119,8 @@ func missing(path string) (bool, error) {
 }
 
 func createKey(keyFile string) error {
-	// 0700: what is in there concerns one user.
-	if err := os.MkdirAll(filepath.Dir(keyFile), 0o700); err != nil {
-		return explain(filepath.Dir(keyFile), err)
+	if err := makeDir(filepath.Dir(keyFile)); err != nil {
+		return err
 	}
 	data, err := newKey()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,20 +16,29 @@ import (
 // a gate that has been restarted since, and one that has not. The old key is gone.
 func Renew(dir string) (*Authority, error) {
 	certFile, keyFile, aside := filepath.Join(dir, certName), filepath.Join(dir, keyName), filepath.Join(dir, asideName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, explain(dir, err)
+	if err := makeDir(dir); err != nil {
+		return nil, err
 	}
-	// Without a certificate, any of the states in between is one that Open knows
-	// how to finish, should we be stopped, and the old one is not forgotten.
-	if err := os.Rename(certFile, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, explain(certFile, err)
+	if err := renewable(keyFile, os.Geteuid()); err != nil {
+		return nil, err
 	}
 	data, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	if err := replace(keyFile, data, 0o600); err != nil {
+	temp, err := writeTemp(keyFile, data, 0o600) // whatever forbids it is to happen before anything has changed
+	if err != nil {
 		return nil, err
+	}
+	defer os.Remove(temp)
+	// Without a certificate, any of the states in between is one that Open knows
+	// how to finish, should we be stopped, and the old one is not forgotten.
+	if err := os.Rename(certFile, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(certFile, err)
+	}
+	if err := os.Rename(temp, keyFile); err != nil {
+		_ = os.Rename(aside, certFile) // if there was one
+		return nil, explain(keyFile, err)
 	}
 	key, err := readKey(keyFile)
 	if err != nil {
@@ -46,6 +56,15 @@ func Renew(dir string) (*Authority, error) {
 		return nil, explain(aside, err)
 	}
 	return Open(dir)
+}
+
+// renewable returns an error if the key that is there is not user's, but another's,
+// whose gate could not read a new one. Root gives the new one to that user.
+func renewable(keyFile string, user int) error {
+	if o, known := ownerOf(keyFile); known && o.uid != user && user != root {
+		return fmt.Errorf("%s belongs to user %d, whose gate could not read a new one of yours: renew it as that user, or as root", keyFile, o.uid)
+	}
+	return nil
 }
 
 // rootFile returns what ca.pem is to hold: a new root for key, and after it the

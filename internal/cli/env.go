@@ -82,7 +82,7 @@ func clientFiles(a *ca.Authority, dir string) (trust, error) {
 	if have, err := os.ReadFile(f.wgetrc); err == nil && string(have) == want {
 		return f, rootsErr
 	}
-	if err := os.WriteFile(f.wgetrc, []byte(want), 0o644); err != nil {
+	if err := ca.WriteFile(f.wgetrc, []byte(want)); err != nil {
 		return trust{}, err
 	}
 	return f, rootsErr

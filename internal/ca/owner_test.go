@@ -1,0 +1,166 @@
+//go:build unix
+
+package ca
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// whoever is a user that no machine has.
+const whoever = 54321
+
+// asRoot skips a test that has to give files away.
+func asRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != root {
+		t.Skip("only root can give files to others")
+	}
+}
+
+func chown(t *testing.T, path string, uid int) {
+	t.Helper()
+	if err := os.Chown(path, uid, uid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantOwner(t *testing.T, want int, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if o, _ := ownerOf(path); o != (owner{want, want}) {
+			t.Errorf("%s belongs to %v, want %d", path, o, want)
+		}
+	}
+}
+
+func TestRightful(t *testing.T) {
+	for _, c := range []struct{ old, folder, want owner }{
+		{owner{5, 5}, owner{6, 6}, owner{5, 5}},
+		{owner{5, 5}, owner{0, 0}, owner{5, 5}},
+		{owner{0, 0}, owner{6, 6}, owner{6, 6}}, // none, or what root has left there before
+		{owner{0, 0}, owner{0, 0}, owner{0, 0}},
+	} {
+		if got := rightful(c.old, c.folder); got != c.want {
+			t.Errorf("rightful(%v, %v) = %v, want %v", c.old, c.folder, got, c.want)
+		}
+	}
+}
+
+// A gate goes on being able to read its CA, whoever has renewed it.
+func TestRootWritesForTheGatesUser(t *testing.T) {
+	asRoot(t)
+	above := t.TempDir()
+	chown(t, above, whoever)
+	dir := filepath.Join(above, "share", "robotsgate")
+	key, cert, bundle := filepath.Join(dir, keyName), filepath.Join(dir, certName), filepath.Join(dir, bundleName)
+	a := open(t, dir) // the first time
+	bundleOf(t, a, dir)
+	wantOwner(t, whoever, filepath.Dir(dir), dir, key, cert, bundle)
+
+	bundleOf(t, renew(t, dir), dir)
+	wantOwner(t, whoever, key, cert, bundle)
+	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error("mode of the key:", info.Mode(), err)
+	}
+
+	// The key's user counts, whoever's the folder is; and what root has once taken is given back.
+	chown(t, dir, root)
+	renew(t, dir)
+	wantOwner(t, whoever, key)
+	chown(t, dir, whoever)
+	chown(t, key, root)
+	renew(t, dir)
+	wantOwner(t, whoever, key)
+}
+
+// Others than root can't give it back, so they are told before anything changes.
+func TestAnothersKeyIsNotRenewed(t *testing.T) {
+	key := filepath.Join(t.TempDir(), keyName)
+	if err := renewable(key, whoever); err != nil {
+		t.Error("the first key:", err)
+	}
+	write(t, key, nil)
+	me := os.Geteuid()
+	if err := renewable(key, me); err != nil {
+		t.Error("one's own:", err)
+	}
+	if err := renewable(key, whoever); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("belongs to user %d", me)) {
+		t.Error("another's:", err)
+	}
+	if err := renewable(key, root); err != nil {
+		t.Error("root:", err)
+	}
+}
+
+// A renewal that can't write the key leaves all as it was.
+func TestRenewalThatFailsChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir)
+	key := filepath.Join(dir, keyName)
+	if err := os.Rename(key, key+".there"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(key, "full"), 0o700); err != nil { // nothing can take its place
+		t.Fatal(err)
+	}
+	if _, err := Renew(dir); err == nil || !strings.Contains(err.Error(), keyName) {
+		t.Fatal("renewed:", err)
+	}
+	if err := errors.Join(os.RemoveAll(key), os.Rename(key+".there", key)); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(t, dir); !got.Certificate().Equal(a.Certificate()) {
+		t.Error("the CA is another")
+	}
+}
+
+// Only what can be mended by whoever reads it is warned of. Kubernetes lets the
+// gate's group read a Secret, in a folder where kubelet alone removes anything.
+func TestWarnedOfOthersOnly(t *testing.T) {
+	asRoot(t)
+	for _, c := range []struct {
+		name      string
+		key, dir  os.FileMode
+		keyOf     int
+		dirOf     int
+		wantParts []string
+	}{
+		{"Kubernetes", 0o440, 0o777 | os.ModeSticky | os.ModeSetgid, whoever, whoever, nil},
+		{"for all", 0o444, 0o755, whoever, whoever, []string{"can be read"}},
+		{"ours, for a group", 0o640, 0o755, root, root, []string{"can be read"}},
+		{"a folder for all", 0o600, 0o777, root, whoever, []string{"can be written"}},
+		{"a sticky one, ours", 0o600, 0o777 | os.ModeSticky, root, root, []string{"can be written"}},
+		{"as we make it", 0o600, 0o700, root, root, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "ca")
+			a := open(t, dir)
+			key := filepath.Join(dir, keyName)
+			chown(t, key, c.keyOf)
+			chown(t, dir, c.dirOf)
+			chmod(t, key, c.key)
+			chmod(t, dir, c.dir)
+			got := a.Warnings()
+			if len(got) != len(c.wantParts) {
+				t.Fatalf("got %q, want %q", got, c.wantParts)
+			}
+			for i, part := range c.wantParts {
+				if !strings.Contains(got[i], part) {
+					t.Errorf("got %q, want %q", got[i], part)
+				}
+			}
+		})
+	}
+}
