@@ -60,25 +60,26 @@ func (t *tunnel) names(server string) bool {
 // server, which decides about every request; only where TLS is not to be opened
 // is there one decision, here, for the whole host.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+	s := p.settings.Load()
 	target, err := policy.ParseTarget("https", r.RequestURI, "/")
 	if _, port, perr := net.SplitHostPort(r.RequestURI); err == nil && (perr != nil || port == "") {
 		err = errors.New("CONNECT needs a host and a port")
 	}
 	if err != nil {
-		p.serve(w, r, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
+		p.serve(w, r, s, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
 		return
 	}
 	own := target.Hostname() == ownName // which is open to all, and always to be seen
-	if !own && p.settings.Load().Passthrough(target.Hostname()) {
+	if !own && s.Passthrough(target.Hostname()) {
 		if strings.HasSuffix(target.Address(), ":80") {
 			// Some clients open a tunnel for http as well; the origin in it is another.
 			target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
 		}
-		p.passThrough(w, r, target)
+		p.passThrough(w, r, s, target)
 		return
 	}
-	if pr := p.strangerAt(r); pr != nil && !own {
-		p.serve(w, r, target, pr)
+	if pr := p.strangerAt(r, s); pr != nil && !own {
+		p.serve(w, r, s, target, pr)
 		return
 	}
 	conn, err := accept(w, p.Limits.HeaderTimeout)
@@ -182,8 +183,8 @@ func (p *Proxy) ownConfig() *tls.Config {
 }
 
 // passThrough carries a tunnel unseen, after one decision for the whole host.
-func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, target policy.Target) {
-	x := p.newExchange(r)
+func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
+	x := p.newExchange(r, s)
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
 	x.out = p.newRecorder(w, r)
 	defer p.finish(x, r)

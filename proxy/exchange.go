@@ -58,8 +58,8 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 
 // serve carries one request through the pipeline, and its record to Done. The
 // target is where the request goes, unless refused says why that can't be told.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, target policy.Target, refused *problem) {
-	x := p.newExchange(r)
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *problem) {
+	x := p.newExchange(r, s)
 	x.out = p.newRecorder(w, r)
 	x.out.last = doubtful(r)
 	defer p.finish(x, r)
@@ -102,9 +102,8 @@ func asked(r *http.Request) string {
 	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-func (p *Proxy) newExchange(r *http.Request) *Exchange {
-	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method, settings: p.settings.Load()}
-	x.Config = x.settings.Config
+func (p *Proxy) newExchange(r *http.Request, s *Settings) *Exchange {
+	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method, settings: s, Config: s.Config}
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}

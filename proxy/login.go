@@ -154,20 +154,27 @@ type wrongLogins struct {
 }
 
 func (w *wrongLogins) report(client netip.Addr, log *slog.Logger) {
+	others, say := w.count()
+	if say { // the log may be slow
+		log.Warn("a client's login is wrong, and counts as none", "client", client, "others_since_last", others)
+	}
+}
+
+// count returns how many have not been told of, and whether it is time to do so.
+func (w *wrongLogins) count() (others int, say bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.said) < time.Minute {
 		w.since++
-		return
+		return 0, false
 	}
-	log.Warn("a client's login is wrong, and counts as none", "client", client, "others_since_last", w.since)
-	w.said, w.since = time.Now(), 0
+	others, w.said, w.since = w.since, time.Now(), 0
+	return others, true
 }
 
 // strangerAt returns what to answer to a CONNECT that no known client can have
 // sent, whatever comes through its tunnel.
-func (p *Proxy) strangerAt(r *http.Request) *problem {
-	s := p.settings.Load()
+func (p *Proxy) strangerAt(r *http.Request, s *Settings) *problem {
 	if !s.Engine.Crawlers().RefuseUnknown {
 		return nil // who it is will be asked inside
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -407,6 +408,34 @@ func TestNewPassword(t *testing.T) {
 		resp, _ := send(t, client, http.MethodGet, origin+"/page", nil)
 		wantStatus(t, resp, status)
 	}
+}
+
+// A log that blocks keeps nobody else waiting whose login is wrong.
+func TestWrongLoginsDoNotWaitForTheLog(t *testing.T) {
+	log := &stuck{entered: make(chan struct{}), release: make(chan struct{})}
+	var w wrongLogins
+	var both sync.WaitGroup
+	defer both.Wait()
+	defer close(log.release)
+	report := func() { w.report(netip.MustParseAddr("192.0.2.1"), slog.New(slog.NewTextHandler(log, nil))) }
+	both.Go(report)
+	<-log.entered
+	second := make(chan struct{})
+	both.Go(func() { report(); close(second) })
+	select {
+	case <-second:
+	case <-time.After(patience):
+		t.Error("the second waits for the first one's line")
+	}
+}
+
+// stuck is a log that takes nothing before it is released.
+type stuck struct{ entered, release chan struct{} }
+
+func (s *stuck) Write(p []byte) (int, error) {
+	close(s.entered)
+	<-s.release
+	return len(p), nil
 }
 
 // While wrong passwords are being compared, who has logged in once goes on.

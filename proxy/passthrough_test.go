@@ -79,6 +79,26 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
+// What is put in force while a tunnel is looked at does not concern it any more:
+// the list that lets it through and the rules that judge it are of one configuration.
+func TestPassthroughByOneConfiguration(t *testing.T) {
+	var w *world
+	w = newWorld(t, options{robots: "User-agent: *\nDisallow: /\n", gate: func(o *Options) {
+		o.Settings.Config = "before"
+		o.Settings.Passthrough = func(string) bool {
+			after := *w.gate.settings.Load()
+			after.Config = "after"
+			w.gate.Use(after)
+			return true
+		}
+	}})
+	_, resp := w.connectTo(t, host(w.https), "User-Agent: ExampleBot/1.0", "")
+	wantStatus(t, resp, 403)
+	if x := w.next(t); x.Config != "before" {
+		t.Errorf("let through by the configuration before, judged by that %s", x.Config)
+	}
+}
+
 func TestPassthroughUnreachable(t *testing.T) {
 	w := newWorld(t, options{gate: unseen})
 	_, resp := w.connectTo(t, "127.0.0.1:1")

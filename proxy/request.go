@@ -33,7 +33,7 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 			p.serveOwn(w, r)
 			return
 		}
-		p.serve(w, r, target, refused)
+		p.serve(w, r, p.settings.Load(), target, refused)
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		p.serveOwn(w, r)
 		return
 	}
-	p.serve(w, r, target, refused)
+	p.serve(w, r, p.settings.Load(), target, refused)
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least,
