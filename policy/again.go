@@ -30,7 +30,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
 	r := Request{Target: p.Target, Crawler: &crawler}
 	if p.Whole {
-		r.Target.Path = "/"
+		r.Target.Path, r.whole = "/", true
 	}
 	d, decided := byOverride(c.Overrides, r, p.Asked)
 	d.Crawler = p.Crawler

@@ -43,22 +43,29 @@ func PathRules(patterns []string) *robotstxt.File {
 	return robotstxt.Parse([]byte(text.String()), 0)
 }
 
-// applies reports whether the override decides about a target. Expiry is looked
+// applies reports whether the override decides about a request. Expiry is looked
 // at here, for every request, so that no reload is needed for it.
-func (o *Override) applies(t Target, crawler *Crawler, now time.Time) bool {
+func (o *Override) applies(r Request, now time.Time) bool {
 	if !o.Expires.IsZero() && !now.Before(o.Expires) {
 		return false
 	}
-	if len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, crawler.Name) {
+	if len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, r.Crawler.Name) {
 		return false
 	}
-	host := t.Hostname()
+	host := r.Target.Hostname()
 	if !slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
 		return false
 	}
 	if o.Paths == nil {
 		return true
 	}
-	_, matched := o.Paths.Group().Match(t.Path)
+	_, matched := o.Paths.Group().Match(r.Target.Path)
+	if matched && r.whole && o.Allow {
+		// "/$" matches the root, which must not open what else there is.
+		_, matched = o.Paths.Group().Match(anyPath)
+	}
 	return matched
 }
+
+// anyPath stands for all paths: nobody has a pattern for it alone.
+const anyPath = "/%01"

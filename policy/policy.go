@@ -41,6 +41,8 @@ type Request struct {
 	Target    Target
 	Crawler   *Crawler
 	UserAgent string // the header as sent
+
+	whole bool // about all of the host, of which Target is the root
 }
 
 // Reason says why a decision is what it is.
@@ -148,9 +150,9 @@ func (e *Engine) meet(r Request) {
 
 // DecideHost decides about all of an origin at once, for tunnels whose requests
 // can't be seen: it denies only when the rule for "/" does and the group obeyed
-// allows nothing else.
+// allows nothing else. An override allows a host if its paths are all there are.
 func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
-	r.Target.Path = "/"
+	r.Target.Path, r.whole = "/", true
 	d, err := e.Decide(ctx, r)
 	if err == nil {
 		d.forHost()
@@ -178,7 +180,7 @@ func byOverride(overrides []Override, r Request, now time.Time) (d Decision, dec
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
 	}
-	i := slices.IndexFunc(overrides, func(o Override) bool { return o.applies(r.Target, r.Crawler, now) })
+	i := slices.IndexFunc(overrides, func(o Override) bool { return o.applies(r, now) })
 	if i < 0 {
 		return d, false
 	}
