@@ -147,7 +147,7 @@ func canonicalIPv6(pattern string) (string, error) {
 		if addr.Zone() != "" {
 			return "", errors.New("an address without a zone")
 		}
-		return addr.String(), nil
+		return addr.Unmap().String(), nil // as a URL's host is read, too
 	}
 	bare = lower(bare)
 	if !strings.Contains(bare, "*") || strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "" {
@@ -155,6 +155,9 @@ func canonicalIPv6(pattern string) (string, error) {
 	}
 	for strings.Contains(bare, "**") {
 		bare = strings.ReplaceAll(bare, "**", "*")
+	}
+	if strings.HasPrefix(bare, "::ffff:") {
+		return "", fmt.Errorf("%q is for IPv4 addresses, which are matched in their own form: write that, such as 10.*", bare)
 	}
 	if !mayBeIPv6(bare) {
 		return "", fmt.Errorf("%q matches no IPv6 address: write one without leading zeros, as 2001:db8::1, with * in place of some of it", bare)
