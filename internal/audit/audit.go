@@ -31,6 +31,8 @@ type Log struct {
 	// The queue's alone, until it has ended:
 	chain   chain
 	headAt  int64     // number in the head that is kept; -1: none is
+	wrote   time.Time // the last record
+	in      int       // the opening of the file that has it
 	said    time.Time // when it was last said that the log can't be written
 	headErr time.Time // and the head
 	failed  int       // records lost since said
@@ -158,10 +160,16 @@ func (l *Log) write(lines []byte, lost int) {
 func (l *Log) append(lines []byte) (lost int, err error) {
 	const link = 250 // bytes, about
 	n := bytes.Count(lines, []byte{'\n'})
-	begins := false
+	place := ""
 	if l.file != nil {
-		if begins, err = l.ready(len(lines) + n*link); err != nil {
+		empty, err := l.ready(len(lines) + n*link)
+		switch {
+		case err != nil:
 			return n, err
+		case empty:
+			place = begins
+		case l.chain.number > 0 && l.in != l.file.opened:
+			place = moved
 		}
 	}
 	out := make([]byte, 0, len(lines)+n*link)
@@ -173,8 +181,8 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 	}
 	before, untold := l.chain, l.untold
 	for line := range bytes.Lines(lines) {
-		out = l.chain.link(out, line, l.untold, begins)
-		l.untold, begins = 0, false
+		out = l.chain.link(out, line, l.untold, place)
+		l.untold, place = 0, ""
 	}
 	written := 0
 	if l.file != nil {
@@ -184,13 +192,25 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 		l.torn = err != nil && (l.torn || written > 0)
 	}
 	if err == nil {
+		l.written()
 		return 0, nil
 	}
 	whole := l.rewind(before, out[:written])
+	if whole > 0 {
+		l.written()
+	}
 	if whole == 0 {
 		l.untold = untold // no record tells it yet
 	}
 	return n - whole, err
+}
+
+// written takes down when and where the last record was.
+func (l *Log) written() {
+	l.wrote = time.Now()
+	if l.file != nil {
+		l.in = l.file.opened
+	}
 }
 
 // rewind makes the chain end with the last line that was written whole, and returns
@@ -228,9 +248,12 @@ func (l *Log) keepHead(ended bool) bool {
 	if l.heads == "" {
 		return true
 	}
-	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: time.Now().UTC(), File: "-", Ended: ended}
+	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: l.wrote.UTC(), File: "-", Stream: true, Ended: ended}
+	if h.Number == 0 {
+		h.Time = time.Now().UTC()
+	}
 	if l.file != nil {
-		h.File = l.file.path
+		h.File, h.Stream = l.file.path, l.file.stream
 	}
 	err := writeHead(l.heads, h)
 	if err != nil && time.Since(l.headErr) >= time.Minute {

@@ -17,6 +17,7 @@ type Link struct {
 	Chain  string `json:"chain,omitempty"`  // a gate's, from its start to its end
 	Number int64  `json:"number,omitempty"` // in the chain, from 1
 	Begins bool   `json:"begins,omitempty"` // a file begins with it
+	Moved  bool   `json:"moved,omitempty"`  // the chain goes on in another file with it, which others have begun
 	Prev   string `json:"prev,omitempty"`   // hash of the record before
 	Hash   string `json:"hash,omitempty"`
 }
@@ -35,8 +36,15 @@ var genesis = strings.Repeat("0", 2*sha256.Size)
 
 func newChain() chain { return chain{id: rand.Text(), hash: genesis} }
 
-// link appends a line, which ends in "}\n", with its link.
-func (c *chain) link(out, line []byte, lost int, begins bool) []byte {
+// Places of a record, as members of its line.
+const (
+	begins = `,"begins":true`
+	moved  = `,"moved":true`
+)
+
+// link appends a line, which ends in "}\n", with its link. Place is one of those above,
+// or empty.
+func (c *chain) link(out, line []byte, lost int, place string) []byte {
 	start := len(out)
 	c.number++
 	out = append(out, bytes.TrimSuffix(line, []byte("}\n"))...)
@@ -45,10 +53,7 @@ func (c *chain) link(out, line []byte, lost int, begins bool) []byte {
 	}
 	out = append(append(out, `,"chain":"`...), c.id...)
 	out = append(append(out, `","number":`...), strconv.FormatInt(c.number, 10)...)
-	if begins {
-		out = append(out, `,"begins":true`...)
-	}
-	out = append(append(append(out, `,"prev":"`...), c.hash...), '"')
+	out = append(append(append(append(out, place...), `,"prev":"`...), c.hash...), '"')
 	c.hash = digest(out[start:])
 	out = append(append(out, `,"hash":"`...), c.hash...)
 	return append(out, "\"}\n"...)

@@ -2,8 +2,10 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +26,9 @@ type file struct {
 	f    *os.File
 	size int64
 	torn bool // what was not written whole could not be taken back
+
+	opened int  // how often
+	stream bool // it is no regular file
 }
 
 // ready makes the file fit for n more bytes. It reports whether it is empty, and
@@ -38,8 +43,11 @@ func (f *file) ready(n int) (empty bool, cut int64, err error) {
 		}
 	}
 	info, err := f.f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		return false, 0, err
+	}
+	if f.stream = !info.Mode().IsRegular(); f.stream {
+		return false, 0, nil
 	}
 	f.size = info.Size()
 	if f.size > 0 && f.size+int64(n) > f.max {
@@ -72,6 +80,7 @@ func (f *file) open() (cut int64, err error) {
 		f.f = nil
 		return 0, err
 	}
+	f.opened++
 	info, err := f.f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return 0, err
@@ -110,13 +119,18 @@ func (f *file) tail() (tail []byte, ok bool) {
 // settling is longer than it takes to write some megabytes.
 const settling = 200 * time.Millisecond
 
-// isTorn reports whether the end of a file is the beginning of a record, or what a
+// isTorn reports whether the end of a file is the beginning of one record, or what a
 // file system leaves in its place.
 func isTorn(tail []byte) bool {
 	const begin = `{"time":"`
 	tail = bytes.TrimRight(tail, "\x00")
 	n := min(len(tail), len(begin))
-	return string(tail[:n]) == begin[:n]
+	if string(tail[:n]) != begin[:n] {
+		return false
+	}
+	var whole json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(tail)).Decode(&whole)
+	return err == io.EOF || err == io.ErrUnexpectedEOF // else there is more than one, or none
 }
 
 // tailOf returns what is behind the last whole line of a file: a sudden end may have

@@ -17,7 +17,8 @@ type Head struct {
 	Hash   string    `json:"hash"`
 	Time   time.Time `json:"time"` // when the last record was written
 	File   string    `json:"file"`
-	Ended  bool      `json:"ended,omitempty"` // in good order: nothing may follow
+	Stream bool      `json:"stream,omitempty"` // it is standard output or a pipe: where its records are kept, and which, is not known
+	Ended  bool      `json:"ended,omitempty"`  // in good order: nothing may follow
 }
 
 // leastHeads is how long heads are kept at least.

@@ -164,6 +164,11 @@ func split(url string) (origin, path string) {
 	return "", ""
 }
 
+// written returns when the record was written down, about.
+func (r *Record) written() time.Time {
+	return r.Time.Add(time.Duration(min(max(r.Duration, 0), 1e9) * float64(time.Second)))
+}
+
 // Redact replaces the values of a URL's query by "*"; the names stay.
 func Redact(url string) string {
 	head, query, ok := strings.Cut(url, "?")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,17 +28,17 @@ type Verifier struct {
 	// Guess says that the heads may be those of other gates.
 	Guess bool
 
-	heads  map[string]Head // nil: not at hand
-	chains map[string]*track
-	runs   int
-	first  time.Time // of all records
-	files  map[string]bool
+	heads      map[string]Head // nil: not at hand
+	given      []string        // files
+	firstLines map[string]int  // of each of them that has one
+	chains     map[string]*track
+	runs       int
 }
 
 // A track is what has been seen of a chain.
 type track struct {
 	runs  []run
-	first time.Time
+	first time.Time // when the oldest record was written
 }
 
 // A run is records of one file that follow each other.
@@ -48,13 +47,13 @@ type run struct {
 	lines      [2]int   // first and last
 	numbers    [2]int64 // first and last
 	prev, hash string   // before the first, and of the last
-	begins     bool
+	place      string   // of the first, as in its line
 }
 
-// NewVerifier returns one that knows how far chains have come; nil, if that is not
-// known.
-func NewVerifier(heads map[string]Head) *Verifier {
-	return &Verifier{heads: heads, chains: map[string]*track{}, files: map[string]bool{}}
+// NewVerifier returns one for the lines of these files, that knows how far chains have
+// come; nil, if that is not known.
+func NewVerifier(heads map[string]Head, files []string) *Verifier {
+	return &Verifier{heads: heads, given: files, firstLines: map[string]int{}, chains: map[string]*track{}}
 }
 
 func (v *Verifier) wrong(format string, args ...any) {
@@ -71,7 +70,9 @@ func (v *Verifier) note(format string, args ...any) {
 
 // Line takes the next line.
 func (v *Verifier) Line(l *Line) {
-	v.files[filepath.Base(l.File)] = true
+	if _, ok := v.firstLines[l.File]; !ok {
+		v.firstLines[l.File] = l.Number
+	}
 	r := l.Record
 	switch {
 	case r == nil && l.Open && isTorn(l.Text):
@@ -86,9 +87,6 @@ func (v *Verifier) Line(l *Line) {
 	}
 	v.Records++
 	v.Lost += r.Lost
-	if v.first.IsZero() || r.Time.Before(v.first) {
-		v.first = r.Time
-	}
 	if !intact(l.Text) {
 		v.wrong("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
 	}
@@ -97,8 +95,11 @@ func (v *Verifier) Line(l *Line) {
 	}
 	t := v.chains[r.Chain]
 	if t == nil {
-		t = &track{first: r.Time}
+		t = &track{first: r.written()}
 		v.chains[r.Chain] = t
+	}
+	if at := r.written(); at.Before(t.first) {
+		t.first = at
 	}
 	v.follow(t, l, r)
 }
@@ -118,8 +119,15 @@ func (v *Verifier) follow(t *track, l *Line, r *Record) {
 	if v.runs++; v.runs > maxRuns {
 		return // End says so
 	}
+	place := ""
+	switch {
+	case r.Begins:
+		place = begins
+	case r.Moved:
+		place = moved
+	}
 	t.runs = append(t.runs, run{
-		file: l.File, lines: [2]int{l.Number, l.Number}, numbers: [2]int64{r.Number, r.Number}, prev: r.Prev, hash: r.Hash, begins: r.Begins,
+		file: l.File, lines: [2]int{l.Number, l.Number}, numbers: [2]int64{r.Number, r.Number}, prev: r.Prev, hash: r.Hash, place: place,
 	})
 }
 
@@ -140,8 +148,12 @@ func (v *Verifier) End(keep time.Duration) {
 		}
 	}
 	v.unseen()
-	if v.heads == nil && len(v.chains) > 0 {
-		v.note("whether the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
+	v.empty()
+	switch {
+	case v.heads == nil && v.Guess:
+		v.note("whether the first and the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
+	case v.heads == nil:
+		v.wrong("data_dir has no heads of any chain: they have been removed, or it is not that of the gate that wrote this")
 	}
 }
 
@@ -153,15 +165,20 @@ func (v *Verifier) join(name string, t *track) run {
 	switch number := first.numbers[0]; {
 	case number == 1 && first.prev != genesis:
 		v.wrong("%s: record 1 of chain %s says that others come before it", at(first), name)
-	case number > 1 && first.begins:
+	case number > 1 && first.place == begins:
 		v.note("chain %s begins with record %d, at the beginning of %s: the files before have been rotated away, or were not given", name, number, first.file)
+	case number > 1 && first.place == moved:
+		v.note("chain %s begins with record %d, its first in %s: the files before have been rotated away, or were not given", name, number, first.file)
+		v.beginning(name, first)
 	case number > 1:
 		v.wrong("%s: records 1 to %d of chain %s are missing before this one", at(first), number-1, name)
+	default:
+		v.beginning(name, first)
 	}
 	last := first
 	for _, r := range t.runs[1:] {
 		switch next := last.numbers[1] + 1; {
-		case r.numbers[0] > next && r.begins:
+		case r.numbers[0] > next && r.place != "":
 			v.wrong("%s: records %d to %d of chain %s are missing before this one: a file was not given, or is gone", at(r), next, r.numbers[0]-1, name)
 		case r.numbers[0] > next:
 			v.wrong("%s: records %d to %d of chain %s are missing before this one", at(r), next, r.numbers[0]-1, name)
@@ -169,6 +186,8 @@ func (v *Verifier) join(name string, t *track) run {
 			v.wrong("%s: record %d of chain %s is in %s too", at(r), r.numbers[0], name, last.file)
 		case r.numbers[0] == next && r.prev != last.hash:
 			v.wrong("%s: record %d of chain %s does not follow the one at %s:%d: one of them has been replaced", at(r), next, name, last.file, last.lines[1])
+		default:
+			v.beginning(name, r)
 		}
 		if r.numbers[1] > last.numbers[1] {
 			last = r
@@ -186,36 +205,13 @@ func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 	number := last.numbers[1]
 	switch {
 	case !ok && time.Since(t.first) < max(keep, leastHeads):
-		v.wrong("%s:%d: chain %s is not known to this data_dir: its records have been added, or were written by a gate with another", last.file, last.lines[1], name)
+		v.wrong("%s:%d: chain %s is not known to this data_dir: its records have been added, or were written by a gate with another, or by one that could not write there", last.file, last.lines[1], name)
 	case !ok:
 		v.note("the end of chain %s was not checked: its head is not kept any more", name)
 	case number < h.Number:
 		v.wrong("%s:%d: records %d to %d of chain %s are missing behind this one, its end", last.file, last.lines[1], number+1, h.Number, name)
 	case number > h.Number && h.Ended:
 		v.wrong("%s:%d: chain %s has ended with record %d: what is behind it has been added", last.file, last.lines[1], name, h.Number)
-	}
-}
-
-// unseen looks at the heads of chains of which there is no record at all.
-func (v *Verifier) unseen() {
-	older, elsewhere := 0, map[string]int{}
-	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
-		h := v.heads[name]
-		switch _, seen := v.chains[name]; {
-		case seen, h.Number == 0:
-		case v.first.IsZero() || h.Time.Before(v.first):
-			older++
-		case v.files[filepath.Base(h.File)]:
-			v.wrong("%s: all %d records of chain %s, written until %s, are missing", h.File, h.Number, name, h.Time.Format(time.DateTime))
-		default:
-			elsewhere[h.File]++
-		}
-	}
-	if older > 0 {
-		v.note("chains of this data_dir that are older than these files, rotated away or not given: %d", older)
-	}
-	for _, file := range slices.Sorted(maps.Keys(elsewhere)) {
-		v.note("chains of this data_dir that were written to %s, which was not given: %d", file, elsewhere[file])
 	}
 }
 

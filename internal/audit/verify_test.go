@@ -46,7 +46,7 @@ func verify(t *testing.T, dir string, files []string) (said []string, notes []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := NewVerifier(heads)
+	v := NewVerifier(heads, files)
 	if err := Lines(files, nil, v.Line); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,8 @@ func TestVerifyLost(t *testing.T) {
 		}
 		l.Close()
 	})
-	v := NewVerifier(nil)
+	v := NewVerifier(nil, nil)
+	v.Guess = true
 	if err := Lines([]string{"-"}, &out, v.Line); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,10 @@ func TestVerifyOtherChains(t *testing.T) {
 		}
 	}
 	said, notes := verify(t, dir, files)
-	want := []string{"chains of this data_dir that are older than these files, rotated away or not given: 1", "chains of this data_dir that were written to /logs/other.jsonl, which was not given: 1"}
+	want := []string{
+		"chains that were written to audit.jsonl before what is here, rotated away, removed or not given: 1, of 5 records, the last of 1999-12-31 23:00:01",
+		"chains that were written to /logs/other.jsonl, which was not given: 1, of 5 records, the last of 2000-01-01 00:00:01",
+	}
 	if len(said) > 0 || !slices.Equal(notes, want) {
 		t.Errorf("said %q, notes %q", said, notes)
 	}

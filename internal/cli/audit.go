@@ -128,7 +128,7 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data_dir: %w", err)
 	}
-	v := audit.NewVerifier(heads)
+	v := audit.NewVerifier(heads, a.File)
 	v.Guess = a.Config == ""
 	return &verifying{v, c.Robots.Keep}, nil
 }
@@ -151,8 +151,11 @@ func (v *verifying) print(w io.Writer) {
 		fmt.Fprintf(w, "note: %s could not be written at the time\n", plural(v.Lost, "record"))
 	}
 	what := "none changed, missing or added"
-	if v.Wrong > 0 {
+	switch {
+	case v.Wrong > 0:
 		what = plural(v.Wrong, "fault")
+	case v.Records == 0:
+		what = "nothing to check"
 	}
 	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
 }

@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+// record lets a gate write one record.
+func record(l *Log, id string) {
+	l.Write(&proxy.Exchange{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id})
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+// gate returns the log of one that writes to audit.jsonl in a folder.
+func gate(dir string, out io.Writer) *Log {
+	o := Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains")}
+	if out != nil {
+		o.File = "-"
+	}
+	return New(o, out, slog.New(slog.DiscardHandler))
+}
+
+// TestVerifyBeginning finds what is missing at the beginning of a file, even if nothing is
+// left of the chains that were there.
+func TestVerifyBeginning(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 3 { // a gate that is started three times
+			l := gate(dir, nil)
+			record(l, fmt.Sprint(i, "a"))
+			record(l, fmt.Sprint(i, "b"))
+			l.Close()
+		}
+	})
+	path := filepath.Join(dir, "audit.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))[:6]
+	join := func(lines ...[]byte) []byte { return bytes.Join(lines, nil) }
+	const (
+		cut  = "audit.jsonl:1: the file has not begun with this record: what stood before it is missing"
+		none = "audit.jsonl: no record is left of the chains that were written to it: 3, of 6 records, the last of 2000-01-01 00:00:05; where they have been rotated, name those files, too"
+	)
+	for _, test := range []struct {
+		name string
+		text []byte
+		want []string
+	}{
+		{"untouched", whole, nil},
+		{"the first chain", join(lines[2:]...), []string{cut}},
+		{"two chains", join(lines[4:]...), []string{cut}},
+		{"the first chain and the next record", join(lines[3:]...), []string{"audit.jsonl:1: records 1 to 1 of chain C are missing before this one"}},
+		{"all of them", nil, []string{none}},
+		{"all, and blank lines are left", []byte("\n\n  \n"), []string{none}},
+		{"all ends of lines", bytes.ReplaceAll(whole, []byte("\n"), []byte(" ")),
+			[]string{"audit.jsonl:1: no record (not a JSON object of this kind): it has been added or changed", none}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := os.WriteFile(path, test.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			said, _ := verify(t, dir, []string{path})
+			if !slices.Equal(said, test.want) {
+				t.Errorf("said %q, want %q", said, test.want)
+			}
+		})
+	}
+	t.Run("a copy elsewhere", func(t *testing.T) {
+		other := filepath.Join(dir, "copy", "audit.jsonl")
+		if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil || os.WriteFile(other, nil, 0o600) != nil {
+			t.Fatal(err)
+		}
+		if said, _ := verify(t, dir, []string{other}); !slices.Equal(said, []string{none}) {
+			t.Errorf("said %q", said)
+		}
+	})
+	t.Run("heads are gone", func(t *testing.T) {
+		v := NewVerifier(nil, []string{path})
+		v.End(0)
+		if v.Wrong != 1 || !strings.HasPrefix(v.Said[0], "data_dir has no heads of any chain") {
+			t.Errorf("said %q", v.Said)
+		}
+	})
+}
+
+// TestVerifyStream: where standard output is kept is not known, so what is there may
+// begin with any chain.
+func TestVerifyStream(t *testing.T) {
+	dir := t.TempDir()
+	var first, second bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		for _, out := range []io.Writer{&first, &second} {
+			l := gate(dir, out)
+			record(l, "a")
+			l.Close()
+		}
+	})
+	path := filepath.Join(dir, "kept.jsonl")
+	for text, want := range map[string]string{
+		first.String() + second.String(): "",
+		second.String():                  "chains that were written to standard output before what is here, rotated away, removed or not given: 1, of 1 records, the last of 2000-01-01 00:00:00",
+		first.String():                   "chains that were written to standard output, which was not given: 1, of 1 records, the last of 2000-01-01 00:00:01",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said, notes := verify(t, dir, []string{path}); len(said) > 0 || strings.Join(notes, "\n") != want {
+			t.Errorf("said %q, notes %q, want %q", said, notes, want)
+		}
+	}
+}
+
+// TestVerifyMoved: two gates write to one file. Each says where its chain goes on in
+// the next, so that nothing seems missing when the first is gone.
+func TestVerifyMoved(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		a, b, idle := gate(dir, nil), gate(dir, nil), gate(dir, nil)
+		record(a, "a1")
+		record(b, "b1")
+		record(idle, "i1")
+		if err := os.Rename(path, path+".1"); err != nil {
+			t.Fatal(err)
+		}
+		record(a, "a2")
+		record(b, "b2")
+		record(a, "a3")
+		a.Close()
+		b.Close()
+		idle.Close()
+	})
+	if said, notes := verify(t, dir, []string{path, path + ".1"}); len(said)+len(notes) > 0 {
+		t.Errorf("both: said %q, notes %q", said, notes)
+	}
+	said, notes := verify(t, dir, []string{path})
+	if len(said) > 0 || len(notes) != 3 {
+		t.Errorf("the second: said %q, notes %q", said, notes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(`"number":2,"begins":true,`)) || !bytes.Contains(text, []byte(`"number":2,"moved":true,`)) || bytes.Contains(text, []byte(`"number":3,"`+"moved")) {
+		t.Errorf("got %s", text)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for i, want := range []string{"audit.jsonl:1: the file has not begun with this record: what stood before it is missing", "audit.jsonl:2: records"} {
+		cut := bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)
+		if err := os.WriteFile(path, cut, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said, _ := verify(t, dir, []string{path}); len(said) == 0 {
+			t.Errorf("without line %d: said %q, want %q", i+1, said, want)
+		}
+	}
+}
