@@ -16,7 +16,8 @@ import (
 
 // Config is the whole configuration, checked and ready for use. The tags name
 // the keys of the file; a doc tag's text completes "expected …"; what is tagged
-// restart holds as long as the process, see [Config.Restrain].
+// restart holds as long as the process, see [Config.Restrain]; of what is tagged
+// secret no mistake repeats the value, which may be a password.
 type Config struct {
 	Listen         string        `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
 	DataDir        string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate"` // "": see [DataDir]
@@ -58,7 +59,7 @@ const (
 // by one of its values.
 type Crawler struct {
 	Name           string         `yaml:"name" doc:"a name, such as default"`
-	Login          Login          `yaml:"login"`
+	Login          Login          `yaml:"login" secret:"true"`
 	Sources        []netip.Prefix `yaml:"sources"`
 	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text"`
 	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
@@ -69,7 +70,7 @@ type Crawler struct {
 
 // A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
-	User           string `yaml:"user" doc:"a user name, such as news"`
+	User           string `yaml:"user" doc:"a user name, such as news" secret:"true"`
 	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"`
 }
 
@@ -135,9 +136,9 @@ type HTTPS struct {
 type Egress struct {
 	AllowPrivate          []netip.Prefix `yaml:"allow_private"`
 	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host"`
-	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                           // empty: all
-	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128"`  // nil: none
-	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem"` // "": the system's roots only
+	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // empty: all
+	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // nil: none
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem"`              // "": the system's roots only
 	DialTimeout           time.Duration  `yaml:"dial_timeout"`
 	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout"`
 	IdleTimeout           time.Duration  `yaml:"idle_timeout"`

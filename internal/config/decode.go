@@ -47,22 +47,26 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 	case isNull(n):
 		// A section or list whose lines are all commented out: the default.
 	case v.Kind() == reflect.Struct:
-		d.mapping(n, path, v)
+		d.mapping(n, path, tag, v)
 	default:
 		d.list(n, path, tag, v)
 	}
 }
 
-func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
+func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], kind(n))
+		got := kind(n)
+		if n.Kind == yaml.ScalarNode && isSecret(tag) {
+			got = "something else"
+		}
+		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
 		return
 	}
 	entries := d.entries(n, path)
 	for _, e := range entries {
 		field, ok := fieldOf(v.Type(), e.key)
 		if !ok {
-			d.unknown(e, entries, path, v.Type())
+			d.unknown(e, entries, path, tag, v.Type())
 			continue
 		}
 		child := join(path, e.key)
@@ -164,6 +168,8 @@ func (d *decoder) merge(n *yaml.Node, path string, depth int) []entry {
 	}
 	return append(list, deeper...)
 }
+
+func isSecret(tag reflect.StructTag) bool { return tag.Get("secret") != "" }
 
 // resolve returns what an alias stands for.
 func resolve(n *yaml.Node) *yaml.Node {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,6 +10,9 @@ import (
 var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
 
 var variableName = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
+
+// errNoVariable says what to write in place of ${ with no name behind it.
+var errNoVariable = errors.New("write ${NAME}, or $${ for a literal ${")
 
 // expand replaces each ${NAME} in text with the value that lookup finds; what
 // it finds is not expanded again. $${ stands for a literal ${. Other dollar
@@ -24,7 +28,7 @@ func expand(text string, lookup func(string) (string, bool)) (out string, replac
 		name := variable.FindStringSubmatch(match)[1]
 		if !variableName.MatchString(name) || !strings.HasSuffix(match, "}") {
 			if err == nil {
-				err = fmt.Errorf("%q is no variable: write ${NAME}, or $${ for a literal ${", cut(match))
+				err = fmt.Errorf("%q is no variable: %w", cut(match), errNoVariable)
 			}
 			return match
 		}

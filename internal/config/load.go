@@ -125,7 +125,7 @@ func syntaxText(data []byte, line int, err error) string {
 	case strings.Contains(text, "mapping values are not allowed"):
 		return "a key isn't expected here: check the indentation, and put a value that has \": \" in it in quotes"
 	case strings.Contains(text, "unknown anchor"):
-		return text + ": a value that starts with * must be in quotes"
+		return "there is no anchor of the name after *: a value that starts with * must be in quotes"
 	case strings.Contains(text, "expected alphabetic or numeric character"):
 		return "a value that starts with * or & must be in quotes"
 	case strings.Contains(text, "unexpected end of stream"):

@@ -35,9 +35,9 @@ func (c *Config) checkLogin(l Login, path string) {
 	case l.User == "":
 		s.mistake(path+".user", "is missing: a password_bcrypt needs the user that it is for")
 	case strings.Contains(l.User, ":"):
-		s.mistake(path+".user", "%q has a colon, which ends the user name in a login (RFC 7617): leave it out", cut(l.User))
+		s.mistake(path+".user", "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
 	case strings.ContainsFunc(l.User, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		s.mistake(path+".user", "%q has a control character, which no login can have (RFC 7617)", cut(l.User))
+		s.mistake(path+".user", "has a control character, which no login can have (RFC 7617)")
 	}
 	path += ".password_bcrypt"
 	if l.PasswordBcrypt == "" {

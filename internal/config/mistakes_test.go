@@ -65,3 +65,24 @@ func lookup(name string) (string, bool) {
 	}[name]
 	return value, ok
 }
+
+// What stands where a password may be is not printed, whatever is wrong with it.
+func TestMistakesKeepPasswords(t *testing.T) {
+	for _, login := range []string{
+		`"u:hunter2"`, "hunter2", "{hunter2}", "{hunter2: x}", "*hunter2", "[hunter2]", "!!int hunter2", "!hunter2x {}",
+		`{user: "u:hunter2"}`, "{user: [hunter2]}", "{user: *hunter2}", `{user: "hunter2\t"}`, "{user: !!int hunter2}",
+		"{user: u, password_bcrypt: hunter2}", `{user: u, password_bcrypt: "${hunter2-x}"}`, `{user: u, password_bcrypt: "${hunter2"}`,
+		`{user: "${hunter2-x}", password_bcrypt: x}`, "{user: u, password_bcrypt: {hunter2: x}}", "{user: u, password_bcrypt: !!float hunter2}",
+	} {
+		for _, text := range []string{"crawlers:\n- name: a\n  login: " + login + "\n", "crawlers:\n- {name: a, login: " + login + "}\n"} {
+			_, err := Parse("test.yaml", []byte(text), noEnv)
+			if err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: got %v", login, err)
+			}
+		}
+	}
+	_, err := Parse("test.yaml", []byte("egress: {proxy: !!int \"http://u:hunter2@proxy:3128\"}"), noEnv)
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("egress.proxy: got %v", err)
+	}
+}

@@ -53,6 +53,9 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 		return
 	}
 	text, replaced, err := expand(n.Value, d.lookup)
+	if errors.Is(err, errNoVariable) && isSecret(tag) {
+		err = fmt.Errorf("has a ${ that begins no variable: %w", errNoVariable)
+	}
 	if err != nil {
 		d.mistake(path, "%v", err)
 		return
@@ -61,8 +64,8 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	// like, so that 010 or "5" can't mean one thing here and another elsewhere.
 	if !replaced {
 		if problem := wrongType(n, tag, v.Type()); problem != "" {
-			if tag.Get("secret") != "" {
-				problem = "something else" // which may be a password
+			if isSecret(tag) {
+				problem = "something else: put text in quotes"
 			}
 			d.mistake(path, "expected %s, got %s", want, problem)
 			return

@@ -7,7 +7,7 @@ import (
 )
 
 // unknown reports a key among others that t doesn't have, with the one probably meant.
-func (d *decoder) unknown(e entry, others []entry, path string, t reflect.Type) {
+func (d *decoder) unknown(e entry, others []entry, path string, tag reflect.StructTag, t reflect.Type) {
 	what := display(join(path, cut(e.key)))
 	known := keys(t)
 	if near := nearest(e.key, known); near != "" {
@@ -26,6 +26,10 @@ func (d *decoder) unknown(e entry, others []entry, path string, t reflect.Type) 
 			place = "under " + section
 		}
 		d.add(e.line, "unknown key %s: did you mean %s, %s?", what, key, place)
+		return
+	}
+	if isSecret(tag) {
+		d.add(e.line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
 		return
 	}
 	d.add(e.line, "unknown key %s: expected one of %s", what, strings.Join(known, ", "))
