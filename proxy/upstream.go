@@ -94,6 +94,9 @@ func NewUpstream(e Egress) *Upstream {
 	if e.Parent != nil {
 		u.transport.Proxy = http.ProxyURL(e.Parent)
 		u.transport.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
+		u.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			return wantsLogin(answer)
+		}
 	}
 	return u
 }
@@ -109,9 +112,32 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if req.URL.Scheme == "http" {
-		return u.transport.RoundTrip(req)
+		return u.clearRoundTrip(req)
 	}
 	return u.tryRoundTrip(req)
+}
+
+// clearRoundTrip sends a request in clear. Through a parent of the schemes http and https
+// it is the parent that answers: its 407 is not the origin's (RFC 9110, 15.5.8), and must
+// not be taken for an origin without a robots.txt.
+func (u *Upstream) clearRoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := u.transport.RoundTrip(req)
+	if err != nil || u.parent == nil || u.parent.Scheme == "socks5" {
+		return resp, err
+	}
+	if err := wantsLogin(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+// wantsLogin returns an error if a parent's answer is that it knows no such login.
+func wantsLogin(answer *http.Response) error {
+	if answer.StatusCode != http.StatusProxyAuthRequired {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", answer.Status))
 }
 
 // maxAttempts bounds the new connections on which Transport tries one request. An origin

@@ -330,6 +330,42 @@ func TestParentRefuses(t *testing.T) {
 	}
 }
 
+// A parent that asks for a login is no origin without a robots.txt, and what was known
+// before stays.
+func TestParentWantsLogin(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		t.Run(scheme, func(t *testing.T) {
+			p := startParent(t, scheme)
+			w := newWorld(t, options{parent: p})
+			known := "http://known.example.com"
+			if resp, _ := w.get(known + "/private/x"); resp.StatusCode != 403 {
+				t.Fatalf("got %d while the parent is content", resp.StatusCode)
+			}
+			set := func(status int) {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.refuse = status
+			}
+			set(http.StatusProxyAuthRequired)
+			resp, _ := w.get(known + "/")
+			wantStatus(t, resp, 502)
+			wantHeader(t, resp, headerDecision, "allow;reason=no-match")
+			wantHeader(t, resp, "Proxy-Status", `robotsgate;error=proxy_configuration_error;details="it answered 407 Proxy Authentication Required: the login in egress.proxy is missing or wrong"`)
+			for _, url := range []string{"http://new.example.com/private/x", "https://new.example.com/private/x"} {
+				resp, body := w.get(url)
+				wantStatus(t, resp, 403)
+				wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+				if !strings.Contains(body, "egress.proxy") {
+					t.Errorf("the refusal does not say where to look: %s", body)
+				}
+			}
+			set(0)
+			resp, _ = w.get(known + "/private/x")
+			wantHeader(t, resp, headerDecision, "deny;reason=rule")
+		})
+	}
+}
+
 // allowHost is an override by which no robots.txt is asked for.
 func allowHost(t *testing.T, name string) func(*policy.Config) {
 	g, err := glob.Host(name)
