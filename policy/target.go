@@ -44,11 +44,13 @@ func ParseTarget(scheme, authority, uri string) (Target, error) {
 	return Target{Scheme: scheme, Host: host, Path: path}, nil
 }
 
+var errNotAbsolute = errors.New("it is not an absolute URL; write it with http:// or https://")
+
 // ParseURL makes the canonical target of an absolute URL.
 func ParseURL(raw string) (Target, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
-		return Target{}, fmt.Errorf("%q is not an absolute URL; write it with http:// or https://", raw)
+		return Target{}, errNotAbsolute // without the text, which may hold a password
 	}
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {

@@ -92,14 +92,15 @@ func asked(r *http.Request) string {
 		return scheme + cmp.Or(r.Host, t.authority) + url
 	}
 	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return url
+	ends := "/?#"
+	if scheme += "://"; !ok { // it is no URL, though it may have been meant for one
+		scheme, rest, ends = "", url, "?#"
 	}
-	end := strings.IndexAny(rest, "/?#")
+	end := strings.IndexAny(rest, ends)
 	if end < 0 {
 		end = len(rest)
 	}
-	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
+	return scheme + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
 func (p *Proxy) newExchange(r *http.Request, s *Settings) *Exchange {

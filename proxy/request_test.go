@@ -29,6 +29,22 @@ func TestAskedURL(t *testing.T) {
 	if statusOf(answer) != "400" || strings.Contains(answer, "secret") || !strings.Contains(answer, `"url": "http://origin.example/a?b=@c"`) {
 		t.Errorf("got %s", answer)
 	}
+	for _, line := range []string{
+		"CONNECT user:secret@origin.example:443", "CONNECT secret@origin.example:443", "GET user:secret@origin.example/", "GET http:user:secret@origin.example/",
+		`GET http:\\user:secret@origin.example/`, `GET http:/user:secret@origin.example/`, "GET http://us@er:secret@origin.example",
+	} {
+		answer := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if statusOf(answer) != "400" || strings.Contains(answer, "secret") {
+			t.Errorf("%s: %s", line, answer)
+		}
+	}
+	w.mu.Lock()
+	for _, x := range w.exchanges {
+		if strings.Contains(x.URL+x.Error, "secret") {
+			t.Errorf("the record says %q, %q", x.URL, x.Error)
+		}
+	}
+	w.mu.Unlock()
 	answer = w.secure(host(w.https), "127.0.0.1", "GET /a HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n")
 	if statusOf(answer) != "421" || !strings.Contains(answer, `"url": "https://other.example/a"`) {
 		t.Errorf("got %s", answer)
