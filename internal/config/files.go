@@ -47,17 +47,17 @@ func (c *Config) checkFiles() {
 		s.mistake("https.ca_key", "https.ca_cert is missing: a CA of your own needs both")
 	}
 	if h.CACert != "" {
-		if _, err := readFile(h.CACert, MaxFileBytes); err != nil {
+		if _, err := readNamed(h.CACert); err != nil {
 			s.mistake("https.ca_cert", "%s: %v", h.CACert, err)
 		}
 	}
 	if h.CAKey != "" {
-		if _, err := readFile(h.CAKey, MaxFileBytes); err != nil {
+		if _, err := readNamed(h.CAKey); err != nil {
 			s.mistake("https.ca_key", "%s: %v", h.CAKey, err)
 		}
 	}
 	if f := c.Egress.CAFile; f != "" {
-		data, err := readFile(f, MaxFileBytes)
+		data, err := readNamed(f)
 		if err == nil {
 			err = checkCertificates(data)
 		}

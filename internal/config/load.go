@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"gopkg.in/yaml.v3"
 )
@@ -36,7 +38,10 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (*Confi
 	c.source = source{file: name, lines: map[string]int{}, bad: map[string]bool{}}
 	root, err := parseYAML(data)
 	if err != nil {
-		line := syntaxLine(data)
+		line := syntaxLine(data, func(beginning []byte) bool {
+			_, err := parseYAML(beginning)
+			return err == nil
+		})
 		c.source.add(line, "%s", syntaxText(data, line, err))
 		return nil, c.source.sorted()
 	}
@@ -74,17 +79,18 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return nil, errSecondDocument
 }
 
+// maxTried bounds the bytes that syntaxLine has parsed line by line, which takes half
+// a second at most.
+const maxTried = 8 << 20
+
 // syntaxLine finds the line to look at for a file that isn't YAML. The parser
 // names the start of the mapping it was in, is off by one for some errors and
 // names no line for others; the line after the longest readable beginning is
 // what a person would point at.
-func syntaxLine(data []byte) int {
+func syntaxLine(data []byte, parses func(beginning []byte) bool) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	readable := func(n int) bool {
-		_, err := parseYAML(bytes.Join(lines[:n], nil))
-		return err == nil
-	}
-	if len(lines) <= 1000 {
+	readable := func(n int) bool { return parses(bytes.Join(lines[:n], nil)) }
+	if len(lines)*len(data) <= maxTried {
 		for n := len(lines) - 1; n > 0; n-- {
 			if readable(n) {
 				return n + 1
@@ -92,7 +98,7 @@ func syntaxLine(data []byte) int {
 		}
 		return 1
 	}
-	// To try every beginning of a longer file takes too long. Halving may end
+	// To try every beginning of a larger file takes too long. Halving may end
 	// at a list of several lines instead, where one that is fine looks unclosed.
 	good, bad := 0, len(lines)
 	for bad-good > 1 {
@@ -140,15 +146,29 @@ func syntaxText(data []byte, line int, err error) string {
 	return "not readable as YAML: " + text
 }
 
+// pipePatience is how long a pipe may take: a shell's <(command) has its own time.
+const pipePatience = 10 * time.Second
+
 // readFile reads a file of at most limit bytes; its errors don't repeat the
-// path, which the caller is about to print.
+// path, which the caller is about to print. It does not wait for a pipe that
+// nobody writes to, as a shell's <(command) is when it is read again.
 func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	flags, pipe := os.O_RDONLY, isPipe(path)
+	if pipe {
+		flags |= syscall.O_NONBLOCK
+	}
+	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
 		return nil, fileError(err)
 	}
 	defer f.Close()
+	if pipe {
+		_ = f.SetReadDeadline(time.Now().Add(pipePatience)) // where there is none, it is a file by now
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if pipe && (len(data) == 0 && err == nil || errors.Is(err, os.ErrDeadlineExceeded)) {
+		return nil, errors.New("nothing comes out of this pipe: use a file, which can be read again")
+	}
 	if err != nil {
 		return nil, fileError(err)
 	}
@@ -156,6 +176,19 @@ func readFile(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %v: is this the right file?", Size(limit))
 	}
 	return data, nil
+}
+
+// readNamed reads a file that a configuration names.
+func readNamed(path string) ([]byte, error) {
+	if isPipe(path) {
+		return nil, errors.New("is a pipe, which can't be read again: use a file")
+	}
+	return readFile(path, MaxFileBytes)
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
 func fileError(err error) error {

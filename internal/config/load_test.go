@@ -182,6 +182,20 @@ func TestSyntaxErrorInALongFile(t *testing.T) {
 	}
 }
 
+// However long its lines are, a file with a syntax error is not parsed for minutes.
+func TestSyntaxErrorInLongLines(t *testing.T) {
+	line := "  - {name: " + strings.Repeat("a", 4000) + "}\n"
+	data := []byte("crawlers:\n" + strings.Repeat(line, 300) + "  - {name: [b}\n" + strings.Repeat(line, 300))
+	tried := 0
+	got := syntaxLine(data, func(beginning []byte) bool {
+		tried += len(beginning)
+		return !strings.Contains(string(beginning), "[")
+	})
+	if got != 302 || tried > 8*len(data) {
+		t.Errorf("line %d, %d times the file parsed", got, tried/len(data))
+	}
+}
+
 // A few lines can stand for billions of values: without a bound this test
 // would not come back.
 func TestAliasBombs(t *testing.T) {
