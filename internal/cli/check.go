@@ -157,7 +157,11 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 func personal(c *config.Config) (*proxy.Upstream, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
-	return newUpstream(c, nil)
+	pool, err := origins(c)
+	if err != nil {
+		return nil, err
+	}
+	return newUpstream(c, pool, nil), nil
 }
 
 // readFile reads a file, or standard input for "-".

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
@@ -89,7 +91,10 @@ func (g *gate) listen() (err error) {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		g.adminListener, err = listen("admin.listen", c.Admin.Listen)
+		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err == nil {
+			// It must not take the proxy's descriptors.
+			g.adminListener = netutil.LimitListener(g.adminListener, maxAdminConns)
+		}
 	}
 	return err
 }
@@ -128,9 +133,11 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 // wire makes the parts that work on requests, and puts them together.
 func (g *gate) wire() (err error) {
 	c := g.config
-	if g.upstream, err = newUpstream(c, g.addresses); err != nil {
+	pool, err := origins(c)
+	if err != nil {
 		return err
 	}
+	g.upstream = newUpstream(c, pool, g.addresses)
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
@@ -175,10 +182,15 @@ func (g *gate) administer() {
 	g.pages.Store(&h)
 }
 
+// maxAdminConns bounds the connections to the admin listener; who comes then waits.
+const maxAdminConns = 100
+
 func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      2 * time.Minute, // of a decision, which may wait for two fetches
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -209,14 +221,28 @@ func (g *gate) run(ctx context.Context) error {
 	return err
 }
 
+// stuck is how long reading a configuration may take before that is worth a word.
+const stuck = 5 * time.Second
+
 // wait returns when ctx ends, or with the error of a listener. Meanwhile the
 // configuration may change.
 func (g *gate) wait(ctx context.Context, failed <-chan error) error {
+	var reading <-chan revision // nil: nothing is being read
+	begun, again := time.Time{}, false
 	for {
 		select {
 		case why := <-g.reloads.changed:
 			g.log.Debug("the configuration is read again", "why", why)
-			g.reload(g.reloads.load)
+			if again = reading != nil; !again {
+				reading, begun = g.read(), time.Now()
+			} else if time.Since(begun) > stuck {
+				g.log.Warn("the configuration is still being read: is one of its files a pipe?", "since", begun)
+			}
+		case r := <-reading:
+			g.reload(r)
+			if reading = nil; again {
+				again, reading, begun = false, g.read(), time.Now()
+			}
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,19 +19,40 @@ type reloads struct {
 	changed <-chan string // says why it is to be looked at; nil: never
 }
 
-// reload goes over to the configuration as it is now, as far as that needs no
-// restart. One with mistakes changes nothing. Only [gate.run] calls it.
-func (g *gate) reload(load func() (*config.Config, error)) {
-	g.renewTrust()
-	next, err := load()
-	if err == nil && !next.Given() && g.config.Given() {
+// A revision is a configuration as it was read again, with what it names.
+type revision struct {
+	config *config.Config
+	roots  *x509.CertPool // that origins are checked by
+	err    error
+}
+
+// read reads what may have changed, in a goroutine of its own: a file may be a pipe
+// that nobody writes to, which must not keep the gate from ending.
+func (g *gate) read() <-chan revision {
+	read := make(chan revision, 1)
+	go func() {
+		var r revision
+		g.renewTrust()
+		if r.config, r.err = g.reloads.load(); r.err == nil {
+			r.roots, r.err = origins(r.config)
+		}
+		read <- r
+	}()
+	return read
+}
+
+// reload goes over to a revision, as far as that needs no restart. One with mistakes
+// changes nothing. Only [gate.wait] calls it.
+func (g *gate) reload(r revision) {
+	old, err := g.config, r.err
+	if err == nil && !r.config.Given() && old.Given() {
 		// A full disk leaves such a file, and so does a pipe that was read at the start: by
 		// its defaults the gate would let in whoever comes.
 		err = errEmptied
 	}
 	if err == nil {
 		var kept []string
-		if kept, err = g.change(next); len(kept) > 0 {
+		if kept, err = g.change(r); len(kept) > 0 {
 			g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
 		}
 	}
@@ -37,7 +60,10 @@ func (g *gate) reload(load func() (*config.Config, error)) {
 		g.refuse(err)
 		return
 	}
-	for _, w := range next.Warnings() {
+	for _, what := range loosened(old, r.config) {
+		g.log.Warn("the changed configuration lets more through: was the file written whole?", "change", what)
+	}
+	for _, w := range r.config.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
 	g.metrics.Reload(true)
@@ -70,9 +96,28 @@ func (g *gate) refuse(err error) {
 	}
 }
 
-// change puts a configuration in force. It returns the keys that keep their values.
-func (g *gate) change(next *config.Config) (kept []string, err error) {
-	old, upstream := g.config, g.upstream
+// loosened says what a file would look like of which the end is missing.
+func loosened(old, next *config.Config) (what []string) {
+	if old.UnknownClients == config.RefuseClients && next.UnknownClients != config.RefuseClients {
+		what = append(what, "unknown clients are let in, who were refused")
+	}
+	for name, n := range map[string][2]int{
+		"crawlers":          {len(old.Crawlers), len(next.Crawlers)},
+		"overrides":         {len(old.Overrides), len(next.Overrides)},
+		"egress.deny_hosts": {len(old.Egress.DenyHosts), len(next.Egress.DenyHosts)},
+		"egress.ports":      {len(old.Egress.Ports), len(next.Egress.Ports)},
+	} {
+		if n[0] > 0 && n[1] == 0 {
+			what = append(what, name+" is empty, which it was not")
+		}
+	}
+	slices.Sort(what)
+	return what
+}
+
+// change puts a revision in force. It returns the keys that keep their values.
+func (g *gate) change(r revision) (kept []string, err error) {
+	old, upstream, next := g.config, g.upstream, r.config
 	kept = next.Restrain(old)
 	text, err := next.Effective()
 	if err != nil {
@@ -81,9 +126,7 @@ func (g *gate) change(next *config.Config) (kept []string, err error) {
 	// Connections that lead out the same way are worth keeping. What ca_file holds may
 	// have changed under its name.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = newUpstream(next, g.addresses); err != nil {
-			return nil, err
-		}
+		upstream = newUpstream(next, r.roots, g.addresses)
 	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream

@@ -57,14 +57,19 @@ func limits(l config.Limits) proxy.Limits {
 	}
 }
 
-func newUpstream(c *config.Config, own func() []netip.AddrPort) (*proxy.Upstream, error) {
-	roots, err := roots(c.Egress.CAFile)
+func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort) *proxy.Upstream {
+	e := egress(c.Egress)
+	e.Roots, e.Own = roots, own
+	return proxy.NewUpstream(e)
+}
+
+// origins returns what origins' certificates are checked against.
+func origins(c *config.Config) (*x509.CertPool, error) {
+	pool, err := roots(c.Egress.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("egress.ca_file: %w", err)
 	}
-	e := egress(c.Egress)
-	e.Roots, e.Own = roots, own
-	return proxy.NewUpstream(e), nil
+	return pool, nil
 }
 
 func egress(e config.Egress) proxy.Egress {

@@ -14,6 +14,9 @@ import (
 // glance is the time between two looks at the configuration.
 const glance = time.Second
 
+// blink is the time between two looks where somebody waits for the change.
+const blink = 100 * time.Millisecond
+
 // watch says when the file at path has changed, or SIGHUP asks to read it again, until
 // ctx ends. An empty path is no file.
 //
@@ -35,7 +38,7 @@ func watch(ctx context.Context, path string) <-chan string {
 				return
 			case <-hangup:
 				why = "SIGHUP"
-				look.take()
+				look.settle(ctx)
 			case <-tick.C:
 				switch {
 				case look.again():
@@ -75,6 +78,21 @@ func (l *look) take() {
 	l.known = l.read()
 	l.last = l.known
 	l.gone = 0
+}
+
+// settle takes a look when two in a row have seen the same, within a second or two.
+func (l *look) settle(ctx context.Context) {
+	for range 20 {
+		l.take()
+		select {
+		case <-time.After(blink):
+		case <-ctx.Done():
+			return
+		}
+		if bytes.Equal(l.read(), l.known) {
+			return
+		}
+	}
 }
 
 // again reports whether the file holds something new, and held it at the last look
