@@ -34,10 +34,10 @@ type Audit struct {
 func (*Audit) Help() string {
 	return "Without options it sums up. -c names the gate's configuration, whose data_dir has the evidence.\n\n" +
 		"--replay takes the configuration, the robots.txt and the answers that a record names from data_dir, also while the gate runs. " +
-		"Records whose evidence is gone are counted apart.\n\n" +
+		"Records whose evidence is gone are counted apart, and so are those whose evidence has been changed.\n\n" +
 		"--verify checks the chain that each gate links its records to, and with data_dir that its end is there. " +
 		"Name all files that have been rotated, too.\n\n" +
-		"Exit status 0: nothing differs, 1: something does, 2: an error.\n\n" +
+		"Exit status 0: nothing differs, 1: something does, or evidence has been changed, 2: an error.\n\n" +
 		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
 }
 
@@ -219,26 +219,36 @@ func (a *again) line(l *audit.Line) {
 		}
 	case o == replay.Different:
 		fmt.Fprintln(a.out, text)
-	case o.Gone() && a.examples[o] == "":
+	case (o.Gone() || o.Changed()) && a.examples[o] == "":
 		a.examples[o] = text
 	}
 }
 
-func (a *again) end()        {}
-func (a *again) wrong() bool { return a.counts[replay.Different] > 0 }
-func (a *again) close()      { a.reader.Close() }
+func (a *again) end() {}
+func (a *again) wrong() bool {
+	return a.counts[replay.Different] > 0 || a.sum(replay.Outcome.Changed) > 0
+}
+func (a *again) close() { a.reader.Close() }
 
-func (a *again) print(w io.Writer) {
-	gone := 0
-	for o, n := range a.counts {
-		if o.Gone() {
-			gone += n
+// sum counts the records whose outcome is of a kind.
+func (a *again) sum(kind func(replay.Outcome) bool) (n int) {
+	for o, count := range a.counts {
+		if kind(o) {
+			n += count
 		}
 	}
-	fmt.Fprintf(w, "decided again: %s the same, %s, evidence gone: %d, no decision: %d\n",
-		plural(a.counts[replay.Same], "record"), plural(a.counts[replay.Different], "difference"), gone, a.counts[replay.NoDecision])
+	return n
+}
+
+func (a *again) print(w io.Writer) {
+	fmt.Fprintf(w, "decided again: %s the same, %s, evidence gone: %d, no decision: %d",
+		plural(a.counts[replay.Same], "record"), plural(a.counts[replay.Different], "difference"), a.sum(replay.Outcome.Gone), a.counts[replay.NoDecision])
+	if n := a.sum(replay.Outcome.Changed); n > 0 {
+		fmt.Fprintf(w, ", evidence changed: %d", n)
+	}
+	fmt.Fprintln(w)
 	for _, o := range replay.Outcomes {
-		if o.Gone() && a.counts[o] > 0 {
+		if (o.Gone() || o.Changed()) && a.counts[o] > 0 {
 			fmt.Fprintf(w, "  %s: %d, first %s\n", o, a.counts[o], a.examples[o])
 		}
 	}

@@ -337,7 +337,7 @@ func TestDay(t *testing.T) {
 			break
 		}
 	}
-	if out, err := run(Audit{Replay: true}); err != nil || !strings.Contains(out, "snapshot changed: ") {
+	if out, err := run(Audit{Replay: true}); err != Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
 		t.Errorf("a changed robots.txt: %v\n%s", err, out)
 	}
 }

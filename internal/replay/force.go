@@ -21,11 +21,31 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 			continue
 		}
 		if !p.answered(history, s, r, c, past) {
-			return NotInForce, fmt.Sprintf("the history has no answer of status %d %s that was fetched at %s and in force at %s",
-				s.Status, s.SHA256, s.Fetched.Format(time.RFC3339Nano), past.Judged.Format(time.RFC3339Nano))
+			what := fmt.Sprintf("of status %d", s.Status)
+			if s.SHA256 != "" {
+				what += ", " + s.SHA256 + ","
+			}
+			return NotInForce, fmt.Sprintf("the history has no answer %s that was fetched at %s and in force at %s; %s",
+				what, s.Fetched.Format(time.RFC3339Nano), past.Judged.Format(time.RFC3339Nano), instead(history, s.Fetched))
 		}
 	}
 	return Same, ""
+}
+
+// instead says what a history has of the time at which something is missing.
+func instead(history []store.Answer, at time.Time) string {
+	what := "of that time it has nothing"
+	for _, a := range history {
+		if at.Before(a.From) || !a.To.IsZero() && at.After(a.To) {
+			continue
+		}
+		what = fmt.Sprintf("it has one of status %d", a.Snapshot.Status)
+		if a.Snapshot.SHA256 != "" {
+			what += ", " + a.Snapshot.SHA256 + ","
+		}
+		what += " since " + a.From.UTC().Format(time.RFC3339)
+	}
+	return what
 }
 
 // answered looks for a snapshot in a history.
@@ -37,7 +57,7 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, r *audit
 		if a.Token != "" && a.Token != policy.BoundTo(past.Tokens) && a.Token != policy.ForOthers {
 			continue
 		}
-		if !p.says(a.Snapshot, s, r.Origin, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
+		if !p.says(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
 			continue
 		}
 		if a.To.IsZero() || !past.Judged.After(a.To.Add(late)) {
@@ -47,21 +67,11 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, r *audit
 	return false
 }
 
-// says reports whether a kept answer is the one that a record cites.
-func (p *Replayer) says(a, s *policy.Snapshot, origin string, maxBytes int) bool {
+// says reports whether a kept answer is the one that a record cites, if need be cut by
+// the limit of that time.
+func (p *Replayer) says(a, s *policy.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped || a.Others != s.Others {
 		return false
 	}
-	if a.SHA256 == s.SHA256 {
-		return true
-	}
-	if a.SHA256 == "" || s.SHA256 == "" {
-		return false
-	}
-	f, err := p.rulesOf(origin, s.SHA256, maxBytes)
-	if err != nil {
-		return false
-	}
-	body, err := p.evidence.Body(a.SHA256)
-	return err == nil && len(body) > len(f.Body()) && body[:len(f.Body())] == f.Body()
+	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.cutTo(a.SHA256, maxBytes) == s.SHA256
 }

@@ -52,7 +52,14 @@ const (
 var Outcomes = []Outcome{Same, Different, NoDecision, Redacted, NoConfiguration, BadConfiguration, NoSnapshot, BadSnapshot, NotInForce, Unreadable}
 
 // Gone reports whether the outcome says that evidence is missing.
-func (o Outcome) Gone() bool { return o != Same && o != Different && o != NoDecision }
+func (o Outcome) Gone() bool {
+	return o != Same && o != Different && o != NoDecision && !o.Changed()
+}
+
+// Changed reports whether it says that evidence is there, and not what it was.
+func (o Outcome) Changed() bool {
+	return o == BadConfiguration || o == BadSnapshot || o == Unreadable
+}
 
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
@@ -60,8 +67,9 @@ type Replayer struct {
 
 	configurations map[string]kept
 	histories      map[string][]store.Answer
-	rules          map[string]rules
-	bytes          int // of rules
+	rules          map[string]*robotstxt.File
+	bytes          int              // of rules
+	cuts           map[cutOf]string // the digest of what is left of a file; empty: it is not cut
 }
 
 type kept struct {
@@ -69,9 +77,10 @@ type kept struct {
 	err    error
 }
 
-type rules struct {
-	file *robotstxt.File
-	err  error
+// A cutOf is a file that a limit may cut.
+type cutOf struct {
+	digest   string
+	maxBytes int
 }
 
 // What is remembered is bounded: all of it goes when there is too much.
@@ -79,12 +88,12 @@ const (
 	maxConfigurations = 100
 	maxHistories      = 2000
 	maxRules          = 128 << 20 // bytes
-	maxNames          = 50_000    // of files, gone ones too
+	maxNames          = 50_000    // of files
 )
 
 // New returns a Replayer.
 func New(e Evidence) *Replayer {
-	return &Replayer{evidence: e, configurations: map[string]kept{}, histories: map[string][]store.Answer{}, rules: map[string]rules{}}
+	return &Replayer{evidence: e, configurations: map[string]kept{}, histories: map[string][]store.Answer{}, rules: map[string]*robotstxt.File{}, cuts: map[cutOf]string{}}
 }
 
 // Again decides a record again. Why says in words what differs or is missing.
@@ -118,6 +127,9 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 	}
 	var now audit.Record
 	now.Decide(&d)
+	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
+		return Different, escape.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
+	}
 	if was, is := describe(r), describe(&now); was != is {
 		return Different, "recorded " + was + ", now " + is
 	}
@@ -144,7 +156,7 @@ func past(c *policy.Config, r *audit.Record) (p policy.Past, why string) {
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
 		return p, "the URL of the record is none that is decided about"
 	}
-	crawler := find(c.Crawlers, r.Crawler)
+	crawler := c.Crawlers.Named(r.Crawler)
 	if crawler == nil {
 		return p, fmt.Sprintf("the configuration in force then has no crawler %q", r.Crawler)
 	}
@@ -171,15 +183,6 @@ func past(c *policy.Config, r *audit.Record) (p policy.Past, why string) {
 		p.Good = obeyed
 	}
 	return p, ""
-}
-
-func find(all policy.Crawlers, name string) *policy.Crawler {
-	for _, c := range append(slices.Clone(all.Known), all.Default) {
-		if c != nil && c.Name == name {
-			return c
-		}
-	}
-	return nil
 }
 
 // describe words a decision with all that must be the same again.
@@ -242,28 +245,22 @@ func (p *Replayer) history(origin string) ([]store.Answer, error) {
 // rulesOf returns the rules that a digest names. If robots.max_bytes has been lowered,
 // that is of less than what is kept.
 func (p *Replayer) rulesOf(origin, digest string, maxBytes int) (*robotstxt.File, error) {
-	if r, ok := p.rules[digest]; ok {
-		return r.file, r.err
+	if f, ok := p.rules[digest]; ok {
+		return f, nil
 	}
-	var r rules
+	var f *robotstxt.File
 	body, err := p.evidence.Body(digest)
 	if err == nil {
-		r.file = robotstxt.Parse([]byte(body), 0) // it was cut when it was fetched
-	} else if r.file = p.cut(origin, digest, maxBytes); r.file == nil {
-		r.err = err
+		f = robotstxt.Parse([]byte(body), 0) // it was cut when it was fetched
+	} else if f = p.cut(origin, digest, maxBytes); f == nil {
+		return nil, err // another origin may have it, of which this is a part
 	}
-	if r.file != nil {
-		if p.bytes += r.file.Size(); p.bytes > maxRules {
-			clear(p.rules)
-			p.bytes = r.file.Size()
-		}
-	}
-	if len(p.rules) >= maxNames {
+	if p.bytes += f.Size(); p.bytes > maxRules || len(p.rules) >= maxNames {
 		clear(p.rules)
-		p.bytes = 0
+		p.bytes = f.Size()
 	}
-	p.rules[digest] = r
-	return r.file, r.err
+	p.rules[digest] = f
+	return f, nil
 }
 
 // cut looks for a longer file of the origin that is cut to the one that a digest names.
@@ -272,20 +269,34 @@ func (p *Replayer) cut(origin, digest string, maxBytes int) *robotstxt.File {
 	if err != nil {
 		return nil
 	}
-	tried := map[string]bool{}
 	for _, a := range history {
-		longer := a.Snapshot.SHA256
-		if longer == "" || tried[longer] {
+		if p.cutTo(a.Snapshot.SHA256, maxBytes) != digest {
 			continue
 		}
-		tried[longer] = true
-		body, err := p.evidence.Body(longer)
-		if err != nil || len(body) <= maxBytes {
-			continue
-		}
-		if f := robotstxt.Parse([]byte(body), maxBytes); policy.Digest(f.Body()) == digest {
-			return f
+		if body, err := p.evidence.Body(a.Snapshot.SHA256); err == nil {
+			return robotstxt.Parse([]byte(body), maxBytes)
 		}
 	}
 	return nil
+}
+
+// cutTo names what a limit leaves of a file that is kept; it is empty if it leaves all,
+// or there is none.
+func (p *Replayer) cutTo(digest string, maxBytes int) string {
+	if digest == "" {
+		return ""
+	}
+	key := cutOf{digest, maxBytes}
+	if to, ok := p.cuts[key]; ok {
+		return to
+	}
+	to := ""
+	if body, err := p.evidence.Body(digest); err == nil && len(body) > maxBytes {
+		to = policy.Digest(robotstxt.Parse([]byte(body), maxBytes).Body())
+	}
+	if len(p.cuts) >= maxNames {
+		clear(p.cuts)
+	}
+	p.cuts[key] = to
+	return to
 }

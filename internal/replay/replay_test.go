@@ -103,6 +103,7 @@ func TestAgain(t *testing.T) {
 		{"another group", func(_ *shelf, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
 		{"another reason", func(_ *shelf, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
 		{"another state", func(_ *shelf, r *audit.Record) { r.Robots.State = policy.Stale }, Different, "stale"},
+		{"another address", func(_ *shelf, r *audit.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
 		{"other tokens", func(_ *shelf, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
 		{"an unknown crawler", func(_ *shelf, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
 		{"a path that is none", func(_ *shelf, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
@@ -135,6 +136,11 @@ func TestAgain(t *testing.T) {
 			s.history[0].Snapshot.SHA256 = policy.Digest(long)
 			s.config.Robots.MaxBytes = len(text) + 3
 		}, Same, ""},
+		{"a file of another origin that is how this one begins", func(s *shelf, r *audit.Record) {
+			s.bodies[policy.Digest("")] = ""
+			r.Robots.SHA256 = policy.Digest("")
+			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", policy.NoGroup, "", 0, "", "NewsBot"
+		}, NotInForce, "it has one of status 200, " + policy.Digest(text)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, r := one()
@@ -144,6 +150,32 @@ func TestAgain(t *testing.T) {
 				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
 			}
 		})
+	}
+}
+
+// TestCutElsewhere finds what a file was cut to by the origin that has it whole, though
+// another of which nothing is left has been looked at before.
+func TestCutElsewhere(t *testing.T) {
+	s, r := one()
+	long := text + "Disallow: /more\n"
+	s.bodies = map[string]string{policy.Digest(long): long}
+	s.history[0].Snapshot.SHA256 = policy.Digest(long)
+	s.config.Robots.MaxBytes = len(text) + 3
+	e := s.evidence()
+	e.History = func(origin string) ([]store.Answer, error) {
+		if origin != r.Origin {
+			return nil, nil
+		}
+		return s.history, nil
+	}
+	p := New(e)
+	other, robots := *r, *r.Robots
+	other.Origin, other.Robots, robots.URL = "http://b.example", &robots, "http://b.example/robots.txt"
+	if got, why := p.Again(&other); got != NoSnapshot {
+		t.Errorf("the other origin: %s: %s", got, why)
+	}
+	if got, why := p.Again(r); got != Same {
+		t.Errorf("got %s: %s", got, why)
 	}
 }
 
