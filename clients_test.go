@@ -33,7 +33,7 @@ var realClients = []realClient{
 	{name: "wget", install: "wget", kind: "wget",
 		works: []string{"wget", "--version"},
 		get:   []string{"wget", "-S", "--content-on-error", "-O", "-", "URL"}},
-	{name: "wget2", install: "wget2", kind: "wget2, or a client with an https:// proxy",
+	{name: "wget2", install: "wget2", kind: "wget2, a client with an https:// proxy, or one that robotsgate doctor has tried",
 		works: []string{"wget2", "--version"},
 		get:   []string{"wget2", "-S", "--content-on-error", "-O", "-", "URL"}},
 	{name: "scrapy", install: "python3-scrapy",

@@ -123,6 +123,9 @@ type options struct {
 	listen    string  // address; default: a port of 127.0.0.1
 }
 
+// publicRoots stands for the system's in the gate's bundle.
+const publicRoots = "the system's roots\n"
+
 const exampleRobots = "User-agent: *\nDisallow: /private/\nAllow: /private/open\nCrawl-delay: 2.5\n"
 
 func newWorld(t *testing.T, o options) *world {
@@ -211,7 +214,7 @@ func newWorld(t *testing.T, o options) *world {
 			Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
 			MaxConnections:    1000,
 		},
-		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM,
+		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		Log:    logger,
 		Done: func(x *Exchange) {

@@ -39,7 +39,7 @@ var (
 	// Java's HttpClient too, which just hangs up.
 	unknown = &kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it; Java and others that read no variables: as the gate's own page says"}
 	// What speaks TLS to the gate's own port says nothing of itself before.
-	tlsProxy = &kind{name: "wget2, or a client with an https:// proxy", trust: "wget2 --ca-certificate=ca.pem, curl --proxy-cacert ca.pem, or http:// in the proxy's URL"}
+	tlsProxy = &kind{name: "wget2, a client with an https:// proxy, or one that robotsgate doctor has tried", trust: "wget2 --ca-certificate=ca.pem, curl --proxy-cacert ca.pem, or http:// in the proxy's URL"}
 )
 
 func kindNamed(name string) *kind {

@@ -6,10 +6,12 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 )
 
@@ -54,6 +56,13 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	case "/ca.pem":
 		h.Set("Content-Type", "application/x-pem-file")
 		page.Write(p.CA())
+	case "/bundle.pem":
+		h.Set("Content-Type", "application/x-pem-file")
+		page.Write(p.Bundle())
+	case "/crawler":
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		p.introduce(&page, r)
 	case "/proxy.pac":
 		h.Set("Content-Type", "application/x-ns-proxy-autoconfig")
 		fmt.Fprintf(&page, ownPAC, address, route(r, address))
@@ -63,6 +72,20 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
 	w.Write(page.Bytes())
+}
+
+// introduce says which crawler the gate takes a client for, or why it refuses it.
+// It does so in a page that all clients show, with the certificates as on the other,
+// so that robotsgate doctor needs to ask once only.
+func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
+	client, _ := netip.ParseAddrPort(r.RemoteAddr)
+	k, refused := p.identify(p.settings.Load(), r, client.Addr().Unmap(), false)
+	if refused != nil {
+		fmt.Fprintf(page, "refused: %s\n", refused.detail)
+	} else {
+		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
+	}
+	page.Write(p.CA())
 }
 
 // ownPath returns the path that was asked for, as it was sent: what begins with
@@ -123,9 +146,13 @@ that a shell needs, and robotsgate doctor tells what is missing:
     eval "$(robotsgate env)"
 
 Who goes through the gate finds this page at http://robotsgate.invalid/.
-Elsewhere, the lines for each client. They find the CA in ca.pem:
+http://robotsgate.invalid/crawler says which crawler it is there.
+
+Elsewhere, the lines for each client. They find the CA in ca.pem, and trust that alone;
+bundle.pem in its place trusts the public CAs too, for hosts that the gate passes through:
 
     curl -o ca.pem http://%[1]s/ca.pem
+    curl -o bundle.pem http://%[1]s/bundle.pem
 `
 
 type ownFacts struct {
@@ -143,8 +170,10 @@ var ownPage = template.Must(template.New("own").Parse(`<!doctype html>
 Browsers take <a href="/proxy.pac">the automatic configuration</a>. On the gate's machine <code>robotsgate env</code> prints all that a shell
 needs, and <code>robotsgate doctor</code> tells what is missing:</p>
 <pre>eval "$(robotsgate env)"</pre>
-<p>Who goes through the gate finds this page at <code>http://robotsgate.invalid/</code>. Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>:</p>
-<pre>curl -o ca.pem http://{{.Address}}/ca.pem</pre>
+<p>Who goes through the gate finds this page at <code>http://robotsgate.invalid/</code>, and at <code>/crawler</code> there which crawler it is.</p>
+<p>Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>, and trust that alone; <code>bundle.pem</code> in its place trusts the public CAs too, for hosts that the gate passes through:</p>
+<pre>curl -o ca.pem http://{{.Address}}/ca.pem
+curl -o bundle.pem http://{{.Address}}/bundle.pem</pre>
 {{range .Clients}}<h2>{{.Client}}</h2>
 <pre>{{range .Lines}}{{.}}
 {{end}}</pre>

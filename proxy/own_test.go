@@ -25,6 +25,8 @@ func TestOwnPages(t *testing.T) {
 			{"/ca.pem", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
 			{"/?", "text/plain; charset=utf-8", 200, "keytool"},
 			{"/ca.pem?", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
+			{"/bundle.pem", "application/x-pem-file", 200, string(w.gate.CA()) + publicRoots},
+			{"/crawler", "text/plain; charset=utf-8", 200, "crawler: default\n-----BEGIN CERTIFICATE-----"},
 			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, "PROXY " + w.addr + "\";"},
 			{"/favicon.ico", "text/plain", 404, "absolute URLs"},
 			{"/healthz", "text/plain", 404, "robotsgate:"},
@@ -179,5 +181,36 @@ func TestConfigurationScriptOverTLS(t *testing.T) {
 	_, body := send(t, client, http.MethodGet, "https://"+w.addr+"/proxy.pac", nil)
 	if want := `return "HTTPS ` + w.addr + "; PROXY " + w.addr + `";`; !strings.Contains(body, want) {
 		t.Errorf("no %s in %s", want, body)
+	}
+}
+
+// A client learns there whether it would be served, by whatever way it comes.
+func TestOwnPageNamesTheCrawler(t *testing.T) {
+	for _, c := range []struct {
+		refuse   bool
+		password string
+		scheme   string
+		want     string
+	}{
+		{true, newsPassword, "http", "crawler: news\n"},
+		{true, newsPassword, "https", "crawler: news\n"},
+		{true, "", "http", "refused: This gate serves known crawlers only"},
+		{true, "", "https", "refused: This gate serves known crawlers only"},
+		{true, "wrong", "https", "refused: This gate serves known crawlers only"},
+		{false, "wrong", "https", "crawler: default\n"},
+	} {
+		w := newWorld(t, options{engine: team(c.refuse)})
+		client := w.client()
+		if c.password != "" {
+			client = w.proxied(t, false, "team", c.password)
+		}
+		resp, body := send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler", nil)
+		wantStatus(t, resp, 200)
+		if !strings.HasPrefix(body, c.want) || !strings.HasSuffix(body, string(w.gate.CA())) {
+			t.Errorf("%+v: got %s", c, body)
+		}
+		if strings.HasPrefix(c.want, "refused") && !strings.Contains(body, "login") {
+			t.Errorf("%+v: does not say what is missing: %s", c, body)
+		}
 	}
 }

@@ -30,6 +30,8 @@ type Options struct {
 	Leaf func(host string) (*tls.Certificate, error)
 	// CA returns the certificates that clients must trust, as PEM.
 	CA func() []byte
+	// Bundle returns the system's roots and those certificates together.
+	Bundle func() []byte
 
 	Remembered *policy.Remembered // tags of pages seen before
 	Limits     Limits

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/internal/escape"
 )
 
 // A program is a client that doctor knows how to try.
@@ -89,8 +91,8 @@ func choose(names []string) ([]program, error) {
 	return out, nil
 }
 
-// examine has a client ask for the gate's certificate at the name that is found
-// only through a gate, and over https. Only if that fails it asks twice more, to
+// examine has a client ask which crawler it is at the name that is found only
+// through a gate, and over https. Only if that fails it asks twice more, to
 // tell why.
 func (e *examination) examine(ctx context.Context, p program, temp string) finding {
 	f := finding{subject: p.name, verdict: unwell}
@@ -111,12 +113,12 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 	if !e.config.HTTPS.Intercept {
 		scheme = "http"
 	}
-	if e.isPEM(e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/ca.pem", true)) {
-		f.verdict, f.text = well, "goes through the gate and trusts its CA"
+	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/crawler", true); e.isPEM(answer) {
+		f.text = "goes through the gate and trusts its CA"
 		if scheme == "http" {
 			f.text = "goes through the gate"
 		}
-		return f
+		return welcome(f, p, answer)
 	}
 	through := make(chan bool, 1)
 	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
@@ -138,6 +140,26 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 		f.text = "does not go through the gate, nor trust its CA"
 	}
 	f.advice = e.adviceFor(p, !trusts, !goes)
+	return f
+}
+
+// welcome adds what the gate says of a client whose way to it is well: which crawler
+// it is, or why it is refused.
+func welcome(f finding, p program, answer []byte) finding {
+	said, _, _ := strings.Cut(string(answer), "\n")
+	said = escape.Printable(strings.TrimSpace(said))
+	if why, refused := strings.CutPrefix(said, "refused: "); refused {
+		f.verdict, f.text = unwell, f.text+", but is refused"
+		f.advice = []string{why}
+		if p.name == "java" && strings.Contains(why, "login") {
+			f.advice = append(f.advice, "Java sends none from a URL: let crawlers[].sources tell it by its address")
+		}
+		return f
+	}
+	f.verdict = well
+	if name, _ := strings.CutPrefix(said, "crawler: "); name != "default" {
+		f.text += ", as " + name
+	}
 	return f
 }
 
@@ -254,7 +276,7 @@ func nodeProxy(e *examination, f trust) []string {
 	fmt.Sscanf(version, "v%d.%d", &major, &minor)
 	if major < 22 || major == 22 && minor < 21 || major == 23 || major == 24 && minor < 5 {
 		return []string{
-			fmt.Sprintf("Node %s does not read the variables by itself: get 22.21, 24.5 or later,", printable(version)),
+			fmt.Sprintf("Node %s does not read the variables by itself: get 22.21, 24.5 or later,", escape.Printable(version)),
 			"or npm install undici, and call setGlobalDispatcher(new EnvHttpProxyAgent())",
 		}
 	}

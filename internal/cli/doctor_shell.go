@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
 )
 
 // findGate looks for a gate where the shell's variables lead, then where the
@@ -136,10 +136,6 @@ func (e *examination) proxyVariables(ctx context.Context) finding {
 	case len(missing) > 0:
 		f.verdict, f.text = unwell, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
 	}
-	logins := slices.ContainsFunc(e.config.Crawlers, func(k config.Crawler) bool { return k.Login.User != "" })
-	if f.verdict == well && logins && e.config.UnknownClients == config.RefuseClients && !strings.Contains(e.getenv("https_proxy"), "@") {
-		f.text += "; the gate refuses unknown clients, and they name no login"
-	}
 	around := e.around()
 	switch {
 	case slices.Contains(around, "*"):
@@ -163,20 +159,10 @@ func (e *examination) around() []string {
 	var out []string
 	for entry := range strings.FieldsFuncSeq(e.getenv("no_proxy")+","+e.getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]"}, entry) && !slices.Contains(out, entry) {
-			out = append(out, printable(entry))
+			out = append(out, escape.Printable(entry))
 		}
 	}
 	return out
-}
-
-// printable is a value of the environment made fit for a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
 }
 
 // trustVariables looks whether the files that variables name hold the gate's CA.
@@ -191,9 +177,9 @@ func (e *examination) trustVariables() finding {
 		}
 		set++
 		if data, err := os.ReadFile(file); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which can't be read", v.name, printable(file)))
+			wrong = append(wrong, fmt.Sprintf("%s names %s, which can't be read", v.name, escape.Printable(file)))
 		} else if e.authority != nil && !e.holds(data) {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which does not hold the gate's CA", v.name, printable(file)))
+			wrong = append(wrong, fmt.Sprintf("%s names %s, which does not hold the gate's CA", v.name, escape.Printable(file)))
 		}
 	}
 	switch {

@@ -152,6 +152,8 @@ func (g *gate) wire() (err error) {
 	o.Settings = g.settings(text)
 	o.Remembered, o.Log = g.remembered, g.log
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
+	roots, _, _ := ca.SystemRoots() // without them openTrust has warned
+	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
 	o.Done = func(x *proxy.Exchange) {
 		g.metrics.Request(x)
 		g.overview.Request(x)
