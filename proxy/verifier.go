@@ -33,9 +33,10 @@ var errBusy = errors.New("too many logins are being verified")
 type proof [sha256.Size]byte
 
 // A verifier compares passwords with bcrypt hashes, which is slow on purpose: at
-// most half of the processors do so at a time. Addresses take turns, so that
-// whoever tries many passwords waits behind himself, and what has been compared once
-// is remembered.
+// most half of the processors do so at a time. Addresses and user names take turns,
+// so that whoever tries many passwords waits behind himself, and who tries those of one
+// user from many addresses behind the other users. What has been compared once is
+// remembered.
 type verifier struct {
 	compare func(hash, password []byte) bool
 	slots   int // comparisons at a time
@@ -48,6 +49,9 @@ type verifier struct {
 	turns   []*line              // those with something waiting and nothing running, the next one first
 	waiting int                  // trials in all lines
 	running int
+
+	begun  int            // comparisons
+	served map[string]int // user names that others wait behind, with begun as of their last turn
 }
 
 // A line is what one address wants compared.
@@ -80,7 +84,7 @@ func newVerifier() *verifier {
 	v := &verifier{
 		compare: func(hash, password []byte) bool { return bcrypt.CompareHashAndPassword(hash, password) == nil },
 		slots:   max(1, runtime.GOMAXPROCS(0)/2),
-		good:    map[proof]bool{}, bad: map[proof]bool{}, lines: map[netip.Addr]*line{},
+		good:    map[proof]bool{}, bad: map[proof]bool{}, lines: map[netip.Addr]*line{}, served: map[string]int{},
 	}
 	rand.Read(v.key[:])
 	return v
@@ -220,13 +224,38 @@ func (v *verifier) leave(l *line, t *trial) {
 // dispatch begins what may be begun. The caller holds mu.
 func (v *verifier) dispatch() {
 	for v.running < v.slots && len(v.turns) > 0 {
-		l := v.turns[0]
-		v.turns = v.turns[1:]
-		l.running, l.trials = l.trials[0], l.trials[1:]
+		// Now the address counts, now the user name: a newcomer waits for twice the
+		// number of the others' addresses or that of their names, whichever is less.
+		i, j := 0, 0
+		if v.begun++; v.begun%2 == 0 {
+			i, j = v.nextName()
+		}
+		l := v.turns[i]
+		t := l.trials[j]
+		v.turns = slices.Delete(v.turns, i, i+1)
+		l.running, l.trials = t, slices.Delete(l.trials, j, j+1)
+		v.served[t.user] = v.begun
 		v.waiting--
 		v.running++
-		go v.run(l, l.running)
+		go v.run(l, t)
 	}
+	if v.waiting == 0 {
+		clear(v.served)
+	}
+}
+
+// nextName returns where in turns, and where in that line, the best trial is for the
+// user name whose turn was the longest ago. The caller holds mu.
+func (v *verifier) nextName() (line, place int) {
+	best := v.turns[0].trials[0]
+	for i, l := range v.turns {
+		for j, t := range l.trials {
+			if cmp.Or(cmp.Compare(v.served[t.user], v.served[best.user]), cmp.Compare(t.rank, best.rank)) < 0 {
+				best, line, place = t, i, j
+			}
+		}
+	}
+	return line, place
 }
 
 // run does one comparison, unless another address has had it done meanwhile.

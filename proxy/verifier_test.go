@@ -128,6 +128,27 @@ func TestFloodOfWrongPasswords(t *testing.T) {
 	}
 }
 
+// Nor does he stall other users from as many addresses as he likes, and be he that
+// user's neighbour.
+func TestFloodFromManyAddresses(t *testing.T) {
+	for _, slots := range []int{1, 4} {
+		for _, client := range []string{"198.51.100.1", "192.0.2.150"} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, slots)
+				for i := range 500 {
+					b.askAs(t.Context(), fmt.Sprintf("192.0.%d.%d", 2+i/250, i%250), "user", fmt.Sprint("wrong ", i), 0)
+				}
+				honest := b.askAs(t.Context(), client, "other", "right", 0)
+				b.finish(slots + 3)
+				if len(honest) == 0 || <-honest != "true" {
+					t.Errorf("%d slots, %s: no turn after %q", slots, client, b.begun)
+				}
+				b.all()
+			})
+		}
+	}
+}
+
 // No address has two comparisons running, and all together no more than the slots.
 func TestComparisonsAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
