@@ -67,5 +67,11 @@ func (o *Override) applies(r Request, now time.Time) bool {
 	return matched
 }
 
+// Overridden decides a request by the first override that applies to it, if one does,
+// as an Engine would before it looks at robots.txt.
+func Overridden(overrides []Override, r Request) (d Decision, decided bool) {
+	return byOverride(overrides, r, time.Now())
+}
+
 // anyPath stands for all paths: nobody has a pattern for it alone.
 const anyPath = "/%01"

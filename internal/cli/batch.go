@@ -138,6 +138,7 @@ func (c *Check) batch(s Streams) error {
 	}{
 		{"URLs", len(c.URL) > 0},
 		{"--robots", c.Robots != ""},
+		{"--crawler", c.Crawler != ""},
 		{"--agent", c.Agent != ""},
 		{"--token", len(c.Token) > 0},
 	} {

@@ -35,7 +35,9 @@ type Check struct {
 // Help is shown by --help.
 func (*Check) Help() string {
 	return "Exit status 0: all allowed, 1: some denied, 2: an error.\n\n" +
-		"With -c FILE its overrides and crawlers count. A crawler that is told by its login or address has to be named.\n\n" +
+		"With -c FILE its overrides and crawlers count. A crawler that is told by its login or address has to be named.\n" +
+		"With --robots overrides count for URLs with a host. With --batch only the section robots of FILE counts:\n" +
+		"each line says who asks, and no overrides are looked at.\n\n" +
 		"Example:\n  robotsgate check --token ExampleBot https://example.com/private/\n" +
 		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/\n" +
 		"  robotsgate check -c config.yaml --crawler news https://example.com/private/"
@@ -82,12 +84,24 @@ func (c *Check) Run(ctx Context, s Streams) error {
 	return nil
 }
 
-// target reads a URL. With the rules at hand even a bare path will do.
+// nowhere is the host of a path without one. No override is for it.
+const nowhere = "file.invalid"
+
+// target reads a URL. With the rules at hand even a bare path will do; its host
+// is of interest to overrides only.
 func (c *Check) target(url string) (policy.Target, error) {
 	if c.Robots == "" {
 		return policy.ReadURL(url)
 	}
-	return policy.Target{Scheme: "http", Host: "file.invalid", Path: robotstxt.PathOf(url)}, nil
+	t := policy.Target{Scheme: "http", Host: nowhere, Path: robotstxt.PathOf(url)}
+	if c.Config != "" && strings.Contains(url, "://") {
+		named, err := policy.ReadURL(url)
+		if err != nil {
+			return t, err
+		}
+		t.Scheme, t.Host = named.Scheme, named.Host
+	}
+	return t, nil
 }
 
 // decider returns how to decide: by the file at hand, or as a gate would.
@@ -105,11 +119,16 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		if err != nil {
 			return nil, nil, err
 		}
-		tokens := crawler.Obeys(c.Agent)
-		rules := robots(cfg.Robots)
+		rules, exceptions := robots(cfg.Robots), overrides(cfg.Overrides)
 		return func(t policy.Target) (policy.Decision, error) {
-			d := rules.Judge(200, body, t, tokens)
-			d.URL = c.Robots
+			if t.Host != nowhere {
+				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
+				if d, decided := policy.Overridden(exceptions, ask); decided {
+					return d, nil
+				}
+			}
+			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
+			d.URL, d.Crawler, d.Enforced = c.Robots, crawler, crawler.Mode != policy.Report
 			return d, nil
 		}, func() {}, nil
 	}
