@@ -28,10 +28,13 @@ func (*Lint) Help() string {
 
 // Run reports the findings, one a line.
 func (l *Lint) Run(ctx Context, s Streams) error {
+	cfg, err := l.load()
+	if err != nil {
+		return err
+	}
 	name, data := l.Source, []byte(nil)
-	var err error
 	if isURL(l.Source) {
-		name, data, err = l.fetch(ctx, s)
+		name, data, err = l.fetch(ctx, s, cfg)
 	} else {
 		data, err = readFile(l.Source, s.In)
 	}
@@ -58,11 +61,7 @@ func isURL(source string) bool {
 }
 
 // fetch returns the file and where it was found, which redirects may have changed.
-func (l *Lint) fetch(ctx context.Context, s Streams) (name string, data []byte, err error) {
-	cfg, err := l.load()
-	if err != nil {
-		return "", nil, err
-	}
+func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name string, data []byte, err error) {
 	t, err := policy.ParseURL(l.Source)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", l.Source, err)
