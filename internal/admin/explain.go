@@ -22,16 +22,11 @@ func (a *admin) explain(ctx context.Context, q url.Values) (policy.Explanation, 
 	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
 	ask := a.request(target, q.Get("agent"), tokens)
 	if name := q.Get("crawler"); name != "" {
-		known := a.Engine.Crawlers()
-		i := slices.IndexFunc(known.Known, func(k *policy.Crawler) bool { return k.Name == name })
-		switch {
-		case i >= 0:
-			ask.Crawler = as(known.Known[i], tokens)
-		case name == known.Default.Name:
-			ask.Crawler = as(known.Default, tokens)
-		default:
+		k := a.Engine.Crawlers().Named(name)
+		if k == nil {
 			return policy.Explanation{}, http.StatusBadRequest, fmt.Errorf("crawler: none is called %q", name)
 		}
+		ask.Crawler = as(k, tokens)
 	}
 	d, err := a.Engine.Decide(ctx, ask)
 	if err != nil {
