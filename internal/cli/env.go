@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
@@ -26,14 +29,21 @@ func (*Env) Help() string {
 }
 
 // Run prints the variables.
-func (e *Env) Run(s Streams) error {
+func (e *Env) Run(ctx Context, s Streams) error {
 	c, err := e.load()
 	if err != nil {
 		return err
 	}
+	proxy := "http://" + dialable(c.Listen)
 	authority, dir, err := authorityOf(c)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; a gate that is running hands the certificate to everybody, at %s/ca.pem", err, proxy)
+	}
 	if err != nil {
 		return err
+	}
+	if stranger(ctx, proxy, authority) {
+		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := clientFiles(authority, dir)
 	if errors.Is(err, ca.ErrNoRoots) {
@@ -44,8 +54,16 @@ func (e *Env) Run(s Streams) error {
 	if c.UnknownClients == config.RefuseClients && slices.ContainsFunc(c.Crawlers, func(k config.Crawler) bool { return k.Login != (config.Login{}) }) {
 		s.note("this gate may ask for a login: write it into the proxy's URLs, as http://USER:PASSWORD@%s", dialable(c.Listen))
 	}
-	vars := clientVars("http://"+dialable(c.Listen), files)
-	return vars.print(s.Out, e.Shell)
+	return clientVars(proxy, files).print(s.Out, e.Shell)
+}
+
+// stranger reports whether a gate answers at this URL that does not hand out a's
+// certificate. It is asked for a second at most: a shell's start may wait for it.
+func stranger(ctx context.Context, proxy string, a *ca.Authority) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	pem, _, err := certificateOf(ctx, proxy)
+	return err == nil && !slices.ContainsFunc(certificatesIn(pem), a.Certificate().Equal)
 }
 
 // authorityOf opens the CA of a configuration, and returns its data_dir too.
