@@ -83,6 +83,8 @@ type composeFile struct {
 	Services map[string]struct {
 		Image       string
 		Build       string
+		PullPolicy  string `yaml:"pull_policy"`
+		Profiles    []string
 		Networks    []string
 		NetworkMode string `yaml:"network_mode"`
 		Volumes     []string
@@ -128,6 +130,7 @@ func TestCompose(t *testing.T) {
 	})
 	t.Run("the image is the Dockerfile's", func(t *testing.T) {
 		wantSame(t, "image of trust", trust.Image, gate.Image)
+		wantSame(t, "trust is not looked for in a registry", trust.PullPolicy, "never")
 		if _, err := os.Stat(filepath.Join("deploy", gate.Build, "Dockerfile")); err != nil {
 			t.Error(err)
 		}
@@ -141,6 +144,18 @@ func TestCompose(t *testing.T) {
 		uid, gid, _ := strings.Cut(final(t, image, "USER"), ":")
 		if want := fmt.Sprintf("install -d -o %s -g %s -m 0755 /trust ", uid, gid); !strings.Contains(read(t, "Dockerfile"), want) {
 			t.Errorf("the image's user can't write the volume trust: no %q", want)
+		}
+	})
+	t.Run("the first command does not need the crawler's image", func(t *testing.T) {
+		wantSame(t, "profiles of the crawler", strings.Join(crawler.Profiles, " "), "crawl")
+		wantSame(t, "profiles of the others", len(gate.Profiles)+len(trust.Profiles), 0)
+	})
+	t.Run("its comments' commands are understood", func(t *testing.T) {
+		for _, m := range regexp.MustCompile(`(?m)exec gate robotsgate (.*)$`).FindAllStringSubmatch(read(t, "deploy/compose.yaml"), -1) {
+			understood(t, strings.Fields(m[1]))
+			if !strings.HasSuffix(m[1], "-c "+execForm(t, final(t, image, "CMD"))[2]) {
+				t.Errorf("%q is about another gate's files", m[1])
+			}
 		}
 	})
 	t.Run("ready when it says so", func(t *testing.T) {
@@ -240,14 +255,13 @@ func TestService(t *testing.T) {
 		t.Errorf("LimitNOFILE=%s is little for %d connections", s["LimitNOFILE"], defaults.Limits.MaxConnections)
 	}
 
-	// What the configuration does not name is kept where the unit may write.
-	name, base, _ := strings.Cut(s["Environment"], "=")
-	t.Setenv(name, base)
-	dir, err := config.DataDir(defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantSame(t, "data_dir", dir, "/var/lib/"+s["StateDirectory"])
+	// The configuration that README installs names the folders that the unit may write
+	// to: so the commands of anybody who names it find them too.
+	c := validConfig(t, read(t, "deploy/systemd/config.yaml"))
+	wantSame(t, "data_dir", c.DataDir, "/var/lib/"+s["StateDirectory"])
+	wantSame(t, "folder of log.audit", filepath.Dir(c.Log.Audit), "/var/log/"+s["LogsDirectory"])
+	wantSame(t, "environment", s["Environment"], "")
+	wantSame(t, "file for the environment", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
 
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed")
