@@ -146,6 +146,10 @@ func (i *identity) unknown(invited, inside bool) *problem {
 	return p
 }
 
+// LoginComparisons returns how many passwords have been compared with a hash, which
+// is done once for each.
+func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.verifier.compared() }
+
 // wrongLogins says now and then that a client's login is none.
 type wrongLogins struct {
 	mu    sync.Mutex

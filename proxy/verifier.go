@@ -50,6 +50,8 @@ type verifier struct {
 	waiting int                  // trials in all lines
 	running int
 
+	right, wrong int64 // comparisons that came to an end
+
 	begun  int            // comparisons
 	served map[string]int // user names that others wait behind, with begun as of their last turn
 }
@@ -126,6 +128,13 @@ func (v *verifier) verify(ctx context.Context, a attempt) (bool, error) {
 		v.leave(l, t)
 		return false, context.Cause(ctx)
 	}
+}
+
+// compared returns how many comparisons there have been.
+func (v *verifier) compared() (right, wrong int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.right, v.wrong
 }
 
 // join returns the trial of an attempt in the line of its address, nil if there is no
@@ -268,6 +277,13 @@ func (v *verifier) run(l *line, t *trial) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	switch {
+	case known:
+	case holds:
+		v.right++
+	default:
+		v.wrong++
+	}
 	t.holds = holds
 	close(t.done)
 	if holds {

@@ -15,6 +15,7 @@ func (g *gate) measure() {
 	g.metrics.Watch(metrics.Sources{
 		Build:       metrics.Build{Version: version(), Revision: commit(), Go: runtime.Version()},
 		Connections: g.proxy.Connections,
+		Logins:      g.proxy.LoginComparisons,
 		Rules:       g.engine.Cached,
 		Tags:        g.remembered.Size,
 		Snapshots:   func() (origins, bytes int64) { return kept(g.store) },

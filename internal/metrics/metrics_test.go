@@ -25,6 +25,7 @@ func watched() *Metrics {
 		Connections: func() proxy.Connections {
 			return proxy.Connections{Open: 3, Tunnels: 2, TurnedAway: map[string]int64{"limits.max_connections": 4}}
 		},
+		Logins:    func() (int64, int64) { return 12, 13 },
 		Rules:     func() policy.Size { return policy.Size{Entries: 5, Bytes: 6} },
 		Tags:      func() policy.Size { return policy.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
@@ -126,6 +127,8 @@ func TestWatch(t *testing.T) {
 		`robotsgate_connections 3`,
 		`robotsgate_tunnels 2`,
 		`robotsgate_connections_turned_away_total{limit="limits.max_connections"} 4`,
+		`robotsgate_login_comparisons_total{result="right"} 12`,
+		`robotsgate_login_comparisons_total{result="wrong"} 13`,
 		`robotsgate_cache_entries{cache="rules"} 5`,
 		`robotsgate_cache_bytes{cache="rules"} 6`,
 		`robotsgate_cache_entries{cache="tags"} 7`,

@@ -17,6 +17,7 @@ type Build struct{ Version, Revision, Go string }
 type Sources struct {
 	Build       Build
 	Connections func() proxy.Connections
+	Logins      func() (right, wrong int64)         // passwords that were compared with a hash
 	Rules       func() policy.Size                  // compiled robots.txt files in memory
 	Tags        func() policy.Size                  // remembered robots tags
 	Snapshots   func() (origins int64, bytes int64) // what is kept
@@ -38,6 +39,7 @@ var (
 	openDesc      = described("robotsgate_connections", "Connections of clients that are open.")
 	tunnelsDesc   = described("robotsgate_tunnels", "Those of them that are tunnels.")
 	turnedDesc    = described("robotsgate_connections_turned_away_total", "Connections for which there was no room, by the key of the configuration that sets the limit.", "limit")
+	loginsDesc    = described("robotsgate_login_comparisons_total", "Passwords that were compared with a hash, which is done once for each, by what came of it.", "result")
 	bytesDesc     = described("robotsgate_cache_bytes", "Memory that caches take: rules of robots.txt files, tags by URL.", "cache")
 	entriesDesc   = described("robotsgate_cache_entries", "Entries of caches.", "cache")
 	originsDesc   = described("robotsgate_snapshot_origins", "Origins of which something is kept.")
@@ -47,7 +49,7 @@ var (
 )
 
 func (w watch) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, endsDesc} {
+	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, loginsDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, endsDesc} {
 		ch <- d
 	}
 }
@@ -63,6 +65,9 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	for limit, n := range conns.TurnedAway {
 		send(turnedDesc, prometheus.CounterValue, float64(n), limit)
 	}
+	right, wrong := w.Logins()
+	send(loginsDesc, prometheus.CounterValue, float64(right), "right")
+	send(loginsDesc, prometheus.CounterValue, float64(wrong), "wrong")
 	for cache, size := range map[string]policy.Size{"rules": w.Rules(), "tags": w.Tags()} {
 		send(bytesDesc, prometheus.GaugeValue, float64(size.Bytes), cache)
 		send(entriesDesc, prometheus.GaugeValue, float64(size.Entries), cache)
