@@ -40,7 +40,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	if p.Answer == nil {
 		return d, false
 	}
-	st := c.Robots.standing(&Record{Good: p.Good, Last: p.Answer}, p.Answer, p.Judged)
+	st := c.Robots.Stood(p.Answer, p.Good, p.Judged)
 	if st.State == Fresh || st.State == Stale {
 		if st.File = p.Rules(st.Snapshot.SHA256); st.File == nil {
 			d.Robots = &st
@@ -53,6 +53,12 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 		d.forHost()
 	}
 	return d, true
+}
+
+// Stood judges an answer as of a time, beside the last good copy, nil if there is none.
+// The rules themselves are left out.
+func (r *Robots) Stood(answer, good *Snapshot, at time.Time) Standing {
+	return r.standing(&Record{Good: good, Last: answer}, answer, at)
 }
 
 // BoundTo names the crawler with these product tokens in [Record.Bound].

@@ -5,19 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/history"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
-	"robotsgate/policy/robotstxt"
 )
 
 // History tells how an origin's robots.txt has changed.
@@ -36,7 +31,8 @@ type History struct {
 func (*History) Help() string {
 	return "Lists every answer to the request for robots.txt that is kept: from when to when it was in force (UTC), for whom, its status, size and SHA-256. " +
 		"It reads the data_dir of the gate's configuration, also while the gate runs.\n\n" +
-		"--diff decides about an example of every pattern in both versions, about the paths of --url, and about those in the audit logs of --log, " +
+		"--diff tells each change of what was obeyed, also to and from none (4xx: all allowed) and unreachable (all denied, once no copy may stand in). " +
+		"It decides about an example of every pattern in both versions, about the paths of --url, and about those in the audit logs of --log, " +
 		"and lists where allow and deny change. Without --token and --agent it does so for the crawlers that the configuration names, " +
 		"else for every name that has a group, and for all others.\n\n" +
 		"Example:\n  robotsgate history https://example.com\n  robotsgate history -c config.yaml --diff --token ExampleBot --log audit.jsonl https://example.com"
@@ -152,11 +148,11 @@ func (p *past) row(a store.Answer) answerRow {
 }
 
 func (p *past) tell(s Streams) error {
-	var rows []answerRow
+	rows := []answerRow{}
 	for _, a := range p.answers {
 		rows = append(rows, p.row(a))
 	}
-	var changes []changeRow
+	changes := []changeRow{}
 	if p.Diff {
 		var err error
 		if changes, err = p.changes(s); err != nil {
@@ -173,6 +169,9 @@ func (p *past) tell(s Streams) error {
 	}
 	for _, c := range changes {
 		c.print(s.Out)
+	}
+	if p.Diff && len(changes) == 0 {
+		fmt.Fprintln(s.Out, "Nothing that is obeyed has changed.")
 	}
 	return nil
 }
@@ -196,137 +195,6 @@ func (r *answerRow) print(w io.Writer) {
 	}
 	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, whom, r.State, status, bytes, what)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
-}
-
-// A changeRow is a change from one robots.txt to the next.
-type changeRow struct {
-	Time      time.Time   `json:"time"`
-	Was       string      `json:"was"` // SHA-256
-	Is        string      `json:"is"`
-	Diff      []string    `json:"diff"`
-	DiffMore  int         `json:"diff_more,omitempty"` // lines that are left out
-	Decisions []changeOne `json:"decisions"`
-	More      int         `json:"decisions_more,omitempty"`
-	Gone      string      `json:"gone,omitempty"` // why there is nothing to compare
-}
-
-type changeOne struct {
-	Token string `json:"token,omitempty"` // empty: who has no group
-	Path  string `json:"path"`
-	Was   string `json:"was"`
-	Is    string `json:"is"`
-}
-
-// maxChanged bounds the decisions that are listed for one change.
-const maxChanged = 100
-
-// changes compares each robots.txt with the next.
-func (p *past) changes(s Streams) (all []changeRow, err error) {
-	paths, err := p.paths(s)
-	if err != nil {
-		return nil, err
-	}
-	files := slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Snapshot.SHA256 == "" })
-	for i := 1; i < len(files); i++ {
-		was, is := files[i-1], files[i]
-		if was.Snapshot.SHA256 == is.Snapshot.SHA256 {
-			continue
-		}
-		all = append(all, p.change(was, is, paths))
-	}
-	return all, nil
-}
-
-func (p *past) change(was, is store.Answer, paths []string) changeRow {
-	c := changeRow{Time: is.From.UTC(), Was: was.Snapshot.SHA256, Is: is.Snapshot.SHA256, Decisions: []changeOne{}}
-	before, err := p.reader.Body(c.Was)
-	after, err2 := p.reader.Body(c.Is)
-	if err = errors.Join(err, err2); err != nil {
-		c.Gone = "a file is not kept any more, or has been changed"
-		return c
-	}
-	c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+was.From.UTC().Format(utc), before, c.Is[:12]+" "+is.From.UTC().Format(utc), after)
-	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
-	for _, tokens := range p.crawlers(wasFile, isFile) {
-		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
-			if len(c.Decisions) == maxChanged {
-				c.More++
-				continue
-			}
-			c.Decisions = append(c.Decisions, changeOne{strings.Join(tokens, ", "), d.Path, history.Words(d.Was), history.Words(d.Is)})
-		}
-	}
-	return c
-}
-
-// crawlers returns whose decisions are compared, by their product tokens.
-func (p *past) crawlers(was, is *robotstxt.File) (all [][]string) {
-	if tokens := p.Token; len(tokens) > 0 || p.Agent != "" {
-		if token := policy.ProductToken(p.Agent); len(tokens) == 0 && token != "" {
-			tokens = []string{token}
-		}
-		return [][]string{tokens}
-	}
-	for _, c := range p.config.Crawlers {
-		if len(c.ProductTokens) > 0 {
-			all = append(all, c.ProductTokens)
-		}
-	}
-	if len(all) > 0 {
-		return all
-	}
-	const most = 50
-	for _, name := range history.Tokens(was, is, most) {
-		if name == "" {
-			all = append(all, nil)
-			continue
-		}
-		all = append(all, []string{name})
-	}
-	return all
-}
-
-// paths returns those of the origin that --url and --log have.
-func (p *past) paths(s Streams) ([]string, error) {
-	paths := map[string]bool{}
-	for _, url := range p.URL {
-		paths[robotstxt.PathOf(url)] = true
-	}
-	err := audit.Lines(p.Log, s.In, func(l *audit.Line) {
-		if r := l.Record; r != nil && r.Origin == p.origin && r.Path != "" && len(paths) < history.MaxPaths {
-			paths[strings.Clone(r.Path)] = true
-		}
-	})
-	return slices.Sorted(maps.Keys(paths)), err
-}
-
-func (c *changeRow) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s UTC\n", c.Time.Format(utc))
-	if c.Gone != "" {
-		fmt.Fprintf(w, "%s to %s: %s\n", c.Was, c.Is, c.Gone)
-		return
-	}
-	for _, line := range c.Diff {
-		fmt.Fprintln(w, line)
-	}
-	if c.DiffMore > 0 {
-		fmt.Fprintf(w, "and %s more\n", plural(c.DiffMore, "line"))
-	}
-	if len(c.Decisions) == 0 {
-		fmt.Fprintln(w, "No decision differs.")
-		return
-	}
-	fmt.Fprintln(w, "Decisions that differ:")
-	for _, d := range c.Decisions {
-		whom := escape.Printable(d.Token)
-		if whom == "" {
-			whom = "others"
-		}
-		fmt.Fprintf(w, "  %s: %s: %s, then %s\n", whom, escape.Printable(d.Path), d.Was, d.Is)
-	}
-	if c.More > 0 {
-		fmt.Fprintf(w, "  and %d more\n", c.More)
-	}
 }
 
 // pastOf returns what an origin has answered, for the API; nil where nothing is kept.

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/escape"
+	"robotsgate/internal/history"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+// A changeRow is a change of what was obeyed.
+type changeRow struct {
+	Time      time.Time   `json:"time"`
+	For       string      `json:"token,omitempty"` // whom it bound; empty: all
+	Was       string      `json:"was"`             // SHA-256; empty where there were no rules
+	Is        string      `json:"is"`
+	WasState  string      `json:"was_state"` // rules, unavailable or unreachable
+	IsState   string      `json:"is_state"`
+	Diff      []string    `json:"diff"`                // of two files
+	DiffMore  int         `json:"diff_more,omitempty"` // lines that are left out
+	Decisions []changeOne `json:"decisions"`
+	More      int         `json:"decisions_more,omitempty"`
+	Gone      string      `json:"gone,omitempty"` // why there is nothing to compare
+
+	words [2]string // what it was, and is, for people
+}
+
+type changeOne struct {
+	Token string `json:"token,omitempty"` // empty: who has no group
+	Path  string `json:"path"`
+	Was   string `json:"was"`
+	Is    string `json:"is"`
+}
+
+// maxChanged bounds the decisions that are listed for one change.
+const maxChanged = 100
+
+// changes compares what was obeyed with what was next: by all, and by the crawlers that
+// answers have bound.
+func (p *past) changes(s Streams) ([]changeRow, error) {
+	paths, err := p.paths(s)
+	if err != nil {
+		return nil, err
+	}
+	all := []changeRow{}
+	told := map[[2]phase]bool{} // of all crawlers
+	for _, whom := range p.bound() {
+		phases := phasesOf(p.answers, whom, &p.rules, time.Now())
+		for i := 1; i < len(phases); i++ {
+			pair := [2]phase{phases[i-1], phases[i]}
+			pair[0].at = time.Time{} // it may have begun otherwise for one
+			if told[pair] {
+				continue
+			}
+			if whom == "" {
+				told[pair] = true
+			}
+			all = append(all, p.change(whom, phases[i-1], phases[i], paths))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// bound returns whom answers have bound and decisions are asked for, "" for all in front.
+func (p *past) bound() []string {
+	asked := p.asked()
+	all := []string{""}
+	for _, a := range p.answers {
+		mine := asked == nil || a.Token == policy.ForOthers || a.Token == policy.BoundTo(asked[0])
+		if mine && !slices.Contains(all, a.Token) {
+			all = append(all, a.Token)
+		}
+	}
+	return all
+}
+
+func (p *past) change(whom string, was, is phase, paths []string) changeRow {
+	c := changeRow{
+		Time: is.at.UTC(), For: whom, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
+		Diff: []string{}, Decisions: []changeOne{}, words: [2]string{was.String(), is.String()},
+	}
+	before, err := p.rulesOf(was)
+	after, err2 := p.rulesOf(is)
+	if err = errors.Join(err, err2); err != nil {
+		c.Gone = "a file is not kept any more, or has been changed"
+		return c
+	}
+	if c.Was != "" && c.Is != "" {
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+was.from.UTC().Format(utc), before, c.Is[:12]+" "+is.from.UTC().Format(utc), after)
+	}
+	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
+	for _, tokens := range p.crawlers(whom, wasFile, isFile) {
+		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
+			if len(c.Decisions) == maxChanged {
+				c.More++
+				continue
+			}
+			c.Decisions = append(c.Decisions, changeOne{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
+		}
+	}
+	return c
+}
+
+// rulesOf returns the file of a phase, or one that says the same.
+func (p *past) rulesOf(v phase) (string, error) {
+	switch {
+	case v.sha256 != "":
+		return p.reader.Body(v.sha256)
+	case v.allow:
+		return "", nil
+	}
+	return "User-agent: *\nDisallow: /\n", nil
+}
+
+// asked returns the crawler that --token and --agent name, nil if they name none.
+func (p *past) asked() [][]string {
+	tokens := p.Token
+	if len(tokens) == 0 && p.Agent == "" {
+		return nil
+	}
+	if token := policy.ProductToken(p.Agent); len(tokens) == 0 && token != "" {
+		tokens = []string{token}
+	}
+	return [][]string{tokens}
+}
+
+// crawlers returns whose decisions are compared, by their product tokens.
+func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
+	if all = p.asked(); all != nil {
+		return all
+	}
+	for _, c := range p.config.Crawlers {
+		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.ForOthers || whom == policy.BoundTo(c.ProductTokens)) {
+			all = append(all, c.ProductTokens)
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return all
+	case whom == policy.ForOthers || whom == policy.BoundTo(nil):
+		return [][]string{nil}
+	case whom != "":
+		return [][]string{{whom}}
+	}
+	const most = 50
+	for _, name := range history.Tokens(was, is, most) {
+		if name == "" {
+			all = append(all, nil)
+			continue
+		}
+		all = append(all, []string{name})
+	}
+	return all
+}
+
+// paths returns those of the origin that --url and --log have.
+func (p *past) paths(s Streams) ([]string, error) {
+	paths := map[string]bool{}
+	for _, url := range p.URL {
+		paths[robotstxt.PathOf(url)] = true
+	}
+	err := audit.Lines(p.Log, s.In, func(l *audit.Line) {
+		if r := l.Record; r != nil && r.Origin == p.origin && r.Path != "" && len(paths) < history.MaxPaths {
+			paths[strings.Clone(r.Path)] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(paths)), err
+}
+
+func (c *changeRow) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s UTC", c.Time.Format(utc))
+	if c.For != "" {
+		fmt.Fprintf(w, ", for %s", escape.Printable(c.For))
+	}
+	fmt.Fprintln(w)
+	switch {
+	case c.Gone != "":
+		fmt.Fprintf(w, "%s to %s: %s\n", c.words[0], c.words[1], c.Gone)
+		return
+	case c.Was == "" || c.Is == "":
+		fmt.Fprintf(w, "from %s to %s\n", c.words[0], c.words[1])
+	}
+	for _, line := range c.Diff {
+		fmt.Fprintln(w, line)
+	}
+	if c.DiffMore > 0 {
+		fmt.Fprintf(w, "and %s more\n", plural(c.DiffMore, "line"))
+	}
+	if len(c.Decisions) == 0 {
+		fmt.Fprintln(w, "No decision differs.")
+		return
+	}
+	fmt.Fprintln(w, "Decisions that differ:")
+	for _, d := range c.Decisions {
+		whom := escape.Printable(d.Token)
+		if whom == "" {
+			whom = "others"
+		}
+		fmt.Fprintf(w, "  %s: %s: %s, then %s\n", whom, escape.Printable(d.Path), d.Was, d.Is)
+	}
+	if c.More > 0 {
+		fmt.Fprintf(w, "  and %d more\n", c.More)
+	}
+}

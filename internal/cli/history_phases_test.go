@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+)
+
+// TestPhases tells what was obeyed, by whom, from an origin's answers.
+func TestPhases(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	const a, b = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
+	answer := func(token string, status int, digest string, from, to time.Duration) store.Answer {
+		s := store.Answer{Token: token, From: start.Add(from), Snapshot: &policy.Snapshot{Status: status, SHA256: digest, Fetched: start.Add(from), Since: start.Add(from), Lifetime: -1}}
+		if to > 0 {
+			s.To = start.Add(to)
+		}
+		return s
+	}
+	const h = time.Hour
+	for _, test := range []struct {
+		name    string
+		answers []store.Answer
+		whom    string
+		want    []string
+	}{
+		{"one that stays", []store.Answer{answer("", 200, a, 0, 0)}, "", []string{"0s " + a}},
+		{"another", []store.Answer{answer("", 200, a, 0, h), answer("", 200, b, h, 0)}, "", []string{"0s " + a, "1h0m0s " + b}},
+		{"none for a while, then the same", []store.Answer{answer("", 200, a, 0, 0), answer("", 404, "", h, 2*h)}, "",
+			[]string{"0s " + a, "1h0m0s no robots.txt (404): everything is allowed", "2h0m0s " + a}},
+		{"none, then another", []store.Answer{answer("", 200, a, 0, 2*h), answer("", 404, "", h, 2*h), answer("", 200, b, 2*h, 0)}, "",
+			[]string{"0s " + a, "1h0m0s no robots.txt (404): everything is allowed", "2h0m0s " + b}},
+		{"unreachable, and the copy stands in", []store.Answer{answer("", 200, a, 0, 0), answer("", 503, "", h, 20*h)}, "", []string{"0s " + a}},
+		{"unreachable for longer than that", []store.Answer{answer("", 200, a, 0, 0), answer("", 503, "", h, 200*h)}, "",
+			[]string{"0s " + a, "72h0m0s unreachable (503): everything is denied", "200h0m0s " + a}},
+		{"unreachable from the beginning", []store.Answer{answer("", 0, "", 0, h), answer("", 200, a, h, 0)}, "",
+			[]string{"0s unreachable: everything is denied", "1h0m0s " + a}},
+		{"refused to one", []store.Answer{answer("", 200, a, 0, 0), answer("x", 403, "", h, 2*h)}, "x",
+			[]string{"0s " + a, "1h0m0s no robots.txt (403): everything is allowed", "2h0m0s " + a}},
+		{"refused to another", []store.Answer{answer("", 200, a, 0, 0), answer("x", 403, "", h, 2*h)}, "", []string{"0s " + a}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rules := policy.Robots{MaxAge: 24 * h, StaleFor: 72 * h, AfterStale: "disallow", Unavailable: "allow"}
+			var got []string
+			for _, v := range phasesOf(test.answers, test.whom, &rules, start.Add(1000*h)) {
+				got = append(got, v.at.Sub(start).String()+" "+v.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
