@@ -29,6 +29,7 @@ type origin struct {
 	fetches int
 
 	crawlers []*policy.Crawler // of the gate that knows it
+	refuse   bool              // whom it does not know
 	seen     *overview.Overview
 }
 
@@ -51,7 +52,7 @@ const rules = "User-agent: *\nDisallow: /private/\nDisallow: /p\n\nUser-agent: f
 func listener(t *testing.T, o *origin) http.Handler {
 	t.Helper()
 	engine, err := policy.New(policy.Config{
-		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}},
+		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}, RefuseUnknown: o.refuse},
 		Robots:    policy.Robots{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20},
 		Transport: o,
 		Store:     store.NewMemory(1 << 20),

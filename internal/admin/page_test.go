@@ -130,6 +130,17 @@ func TestPage(t *testing.T) {
 	})
 }
 
+// The form offers whom a client can be: nobody is the default where it is refused.
+func TestCrawlersOfTheForm(t *testing.T) {
+	for _, refuse := range []bool{false, true} {
+		h := listener(t, &origin{status: 200, body: rules, refuse: refuse, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}})
+		page := see(t, h, "/")
+		if !strings.Contains(page, `<option value="trial">`) || strings.Contains(page, `<option value="default">`) == refuse {
+			t.Errorf("refuse: %v: the page offers others", refuse)
+		}
+	}
+}
+
 // TestExplain fills in the form.
 func TestExplain(t *testing.T) {
 	o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report, Tokens: []string{"foobot"}}}}

@@ -27,7 +27,8 @@ type Connections struct {
 type status struct {
 	Version string      `json:"version"`
 	Mode    policy.Mode `json:"mode"`
-	// Crawlers are those that are configured, in order, and the one for all others.
+	// Crawlers are those that are configured, in order, and the one for all others
+	// unless these are refused.
 	Crawlers []crawler `json:"crawlers"`
 	Ready    bool      `json:"ready"`
 	Uptime   int64     `json:"uptime"` // seconds
@@ -94,7 +95,7 @@ func (a *admin) status() status {
 		s.Crawlers = append(s.Crawlers, crawler{k.Name, k.Mode})
 		named = named || k.Name == known.Default.Name
 	}
-	if !named {
+	if !named && !known.RefuseUnknown { // else nobody is
 		s.Crawlers = append(s.Crawlers, crawler{known.Default.Name, known.Default.Mode})
 	}
 	for _, o := range a.Engine.Outages() {
