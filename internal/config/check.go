@@ -133,12 +133,12 @@ func (c *Config) checkOverride(i int) {
 func (c *Config) crawlerNames() []string {
 	var names []string
 	for _, crawler := range c.Crawlers {
-		if crawler.Name != "" {
+		if crawler.Name != "" && !slices.Contains(names, crawler.Name) {
 			names = append(names, crawler.Name)
 		}
 	}
-	if c.UnknownClients == AllowClients || len(c.Crawlers) == 0 {
-		names = append(names, DefaultCrawler().Name)
+	if last := DefaultCrawler().Name; (c.UnknownClients == AllowClients || len(c.Crawlers) == 0) && !slices.Contains(names, last) {
+		names = append(names, last)
 	}
 	return names
 }
