@@ -99,7 +99,7 @@ func (c *Config) checkDefault() {
 
 // dotSegment finds one that is followed by more of the path. What a star stands for
 // may reach into the query, where dots have no meaning.
-var dotSegment = regexp.MustCompile(`\A[^*?]*/\.\.?/`)
+var dotSegment = regexp.MustCompile(`(?i)\A[^*?]*/(\.|%2e){1,2}/`)
 
 func (c *Config) checkOverride(i int) {
 	s, o, path := &c.source, c.Overrides[i], fmt.Sprintf("overrides[%d]", i)
