@@ -64,6 +64,7 @@ type identity struct {
 	client policy.Client
 	login  *login
 	asked  bool  // some crawler's login has been looked at
+	named  bool  // one of those has the user name that was sent
 	err    error // why that could not be done
 }
 
@@ -80,13 +81,14 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	if i.err != nil {
 		return nil, i.busy()
 	}
+	refused := k == crawlers.Default && crawlers.RefuseUnknown
 	if i.asked && k.Login == nil {
 		if i.conn != nil {
 			i.conn.failures.Add(1)
 		}
-		p.wrong.report(client, p.Log)
+		p.wrong.report(client, i.user(), refused, p.Log)
 	}
-	if k != crawlers.Default || !crawlers.RefuseUnknown {
+	if !refused {
 		return k, nil
 	}
 	_, inside := r.Context().Value(tunnelKey{}).(*tunnel)
@@ -100,6 +102,7 @@ func (i *identity) proves(l *policy.Login) bool {
 	if i.err != nil || i.login.unreadable || i.login.user != l.User {
 		return false
 	}
+	i.named = true
 	a := attempt{client: i.client.Addr, hash: l.Hash, user: l.User, password: i.login.password}
 	a.proof = i.p.verifier.proof(a.hash, a.user, a.password)
 	if i.conn != nil {
@@ -108,6 +111,15 @@ func (i *identity) proves(l *policy.Login) bool {
 	var holds bool
 	holds, i.err = i.p.verifier.verify(i.ctx, a)
 	return holds
+}
+
+// user is the name that was sent, for the log, if a crawler has it: what else stands
+// there may be a password.
+func (i *identity) user() string {
+	if i.named {
+		return i.login.user
+	}
+	return "(none that a crawler has)"
 }
 
 func (i *identity) busy() *problem {
@@ -157,11 +169,16 @@ type wrongLogins struct {
 	since int // that were not told of
 }
 
-func (w *wrongLogins) report(client netip.Addr, log *slog.Logger) {
+func (w *wrongLogins) report(client netip.Addr, user string, refused bool, log *slog.Logger) {
 	others, say := w.count()
-	if say { // the log may be slow
-		log.Warn("a client's login is wrong, and counts as none", "client", client, "others_since_last", others)
+	if !say {
+		return
 	}
+	text := "a client's login is wrong, and counts as none"
+	if refused {
+		text = "a client's login is wrong, and it is refused"
+	}
+	log.Warn(text, "client", client, "user", user, "others_since_last", others) // which may be slow
 }
 
 // count returns how many have not been told of, and whether it is time to do so.

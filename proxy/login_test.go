@@ -410,6 +410,27 @@ func TestNewPassword(t *testing.T) {
 	}
 }
 
+// The log names a user that a crawler has, and nothing else that was sent in its
+// place, which may be a password; and it says what became of the client.
+func TestWrongLoginIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		user   string
+		refuse bool
+		want   string
+	}{
+		{"team", true, "it is refused\" client=127.0.0.1 user=team "},
+		{"hunter2", true, "it is refused\" client=127.0.0.1 user=\"(none that a crawler has)\" "},
+		{"team", false, "counts as none\" client=127.0.0.1 user=team "},
+	} {
+		var said lockedBuffer
+		w := newWorld(t, options{engine: team(c.refuse), gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
+		send(t, w.proxied(t, false, c.user, "a bad guess"), http.MethodGet, w.http+"/page", nil)
+		if text := said.String(); !strings.Contains(text, c.want) || strings.Contains(text, "hunter2") {
+			t.Errorf("%+v: said %s", c, text)
+		}
+	}
+}
+
 // A log that blocks keeps nobody else waiting whose login is wrong.
 func TestWrongLoginsDoNotWaitForTheLog(t *testing.T) {
 	log := &stuck{entered: make(chan struct{}), release: make(chan struct{})}
@@ -417,7 +438,9 @@ func TestWrongLoginsDoNotWaitForTheLog(t *testing.T) {
 	var both sync.WaitGroup
 	defer both.Wait()
 	defer close(log.release)
-	report := func() { w.report(netip.MustParseAddr("192.0.2.1"), slog.New(slog.NewTextHandler(log, nil))) }
+	report := func() {
+		w.report(netip.MustParseAddr("192.0.2.1"), "news", true, slog.New(slog.NewTextHandler(log, nil)))
+	}
 	both.Go(report)
 	<-log.entered
 	second := make(chan struct{})
