@@ -41,6 +41,7 @@ type Log struct {
 
 	lost    atomic.Int64          // records, since the start
 	failing atomic.Pointer[error] // why records are not written now
+	odd     atomic.Int64          // records that could not be encoded, since the last that was written
 	jammed  atomic.Int64          // when it was last said that the queue is full, in Unix seconds
 }
 
@@ -95,6 +96,9 @@ func (l *Log) Write(x *proxy.Exchange) {
 	line, err := encode(&r)
 	if err != nil {
 		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
+		l.odd.Add(1)
+		l.lost.Add(1)
+		l.failing.Store(&err)
 		return
 	}
 	lost := l.queue.add(line)
@@ -136,7 +140,7 @@ func (l *Log) write(lines []byte, lost int) {
 	if lost > 0 {
 		l.log.Error(tooSlow, "lost", lost)
 	}
-	l.untold += lost
+	l.untold += lost + int(l.odd.Swap(0))
 	if len(lines) == 0 {
 		return
 	}

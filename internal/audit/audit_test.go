@@ -245,6 +245,25 @@ func TestNoLog(t *testing.T) {
 	}
 }
 
+// TestUnencodable counts a record that can't be written as lost: the next tells it.
+func TestUnencodable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+		l.Write(&proxy.Exchange{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+		synctest.Wait()
+		if l.Err() == nil || l.Lost() != 1 {
+			t.Errorf("%v, %d lost", l.Err(), l.Lost())
+		}
+		l.Write(&proxy.Exchange{ID: "next"})
+		synctest.Wait()
+		if l.Err() != nil || !strings.Contains(out.String(), `"id":"next"`) || !strings.Contains(out.String(), `"lost":1,`) {
+			t.Errorf("%v: %s", l.Err(), out.String())
+		}
+		l.Close()
+	})
+}
+
 // A halfDisk takes half of what it is given, once.
 type halfDisk struct {
 	bytes.Buffer

@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,10 +65,10 @@ func Heads(dir string) (map[string]Head, error) {
 			err = json.Unmarshal(data, &h)
 		}
 		if err == nil && h.Chain != name {
-			err = errors.New(e.Name() + " is the head of another chain")
+			err = errors.New("it is the head of another chain")
 		}
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Name()), err))
 			continue
 		}
 		all[name] = h

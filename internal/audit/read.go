@@ -15,6 +15,8 @@ import (
 // record takes.
 const maxLine = 1 << 20
 
+var errLong = fmt.Errorf("longer than %d bytes", maxLine)
+
 // A Line is one line of a log. It is the caller's only until the next.
 type Line struct {
 	File   string
@@ -68,7 +70,7 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 		line.Number++
 		if len(bytes.TrimSpace(text)) > 0 || long {
 			line.Open = err == io.EOF
-			line.Text, line.Record, line.Err = text, nil, fmt.Errorf("longer than %d bytes", maxLine)
+			line.Text, line.Record, line.Err = text, nil, errLong
 			if !long {
 				line.Record, line.Err = parse(text)
 			}

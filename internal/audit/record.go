@@ -3,14 +3,12 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -195,32 +193,5 @@ func encode(r *Record) ([]byte, error) {
 	if err := enc.Encode(r); err != nil {
 		return nil, err
 	}
-	return escaped(line.Bytes()), nil
-}
-
-func escaped(line []byte) []byte {
-	if !slices.ContainsFunc(line, func(c byte) bool { return c >= 0x7f }) {
-		return line
-	}
-	out := make([]byte, 0, len(line)+64)
-	for rest := line; len(rest) > 0; {
-		c, n := utf8.DecodeRune(rest)
-		switch {
-		case c == '\n' || c < utf8.RuneSelf && c != 0x7f || unicode.IsPrint(c):
-			out = append(out, rest[:n]...)
-		case c > 0xffff:
-			hi, lo := surrogates(c)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, c)
-		}
-		rest = rest[n:]
-	}
-	return out
-}
-
-// surrogates are how JSON escapes a character beyond the first plane (RFC 8259, 7).
-func surrogates(c rune) (hi, lo rune) {
-	c -= 0x10000
-	return 0xd800 + c>>10, 0xdc00 + c&0x3ff
+	return escape.JSON(line.Bytes()), nil
 }

@@ -24,6 +24,21 @@ func (v *Verifier) beginning(name string, r run) {
 	}
 }
 
+// Later takes heads again, for chains that have begun since NewVerifier got them. How
+// far those had come when their records were read is not known.
+func (v *Verifier) Later(heads map[string]Head) {
+	for name, h := range heads {
+		if _, ok := v.heads[name]; ok || v.chains[name] == nil {
+			continue
+		}
+		if v.heads == nil {
+			v.heads = map[string]Head{}
+		}
+		h.Number, h.Hash, h.Ended = 0, "", false
+		v.heads[name] = h
+	}
+}
+
 // An unseen is chains of which there is no record.
 type unseen struct {
 	chains  int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,6 +167,38 @@ func TestVerifyMoved(t *testing.T) {
 		}
 		if said, _ := verify(t, dir, []string{path}); len(said) == 0 {
 			t.Errorf("without line %d: said %q, want %q", i+1, said, want)
+		}
+	}
+}
+
+// TestVerifyLater knows chains that have begun since the heads were read.
+func TestVerifyLater(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "audit.jsonl")}
+	var before map[string]Head
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 {
+			l := gate(dir, nil)
+			record(l, "a")
+			l.Close()
+			if before == nil {
+				before, _ = Heads(filepath.Join(dir, "chains"))
+			}
+		}
+	})
+	after, err := Heads(filepath.Join(dir, "chains"))
+	if err != nil || len(before) != 1 || len(after) != 2 {
+		t.Fatal(err, before, after)
+	}
+	for want, later := range []map[string]Head{after, nil} { // so many faults
+		v := NewVerifier(maps.Clone(before), files)
+		if err := Lines(files, nil, v.Line); err != nil {
+			t.Fatal(err)
+		}
+		v.Later(later)
+		v.End(1 << 62)
+		if v.Wrong != want {
+			t.Errorf("later %v: said %q", later, v.Said)
 		}
 	}
 }

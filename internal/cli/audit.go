@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type Audit struct {
 	Verify bool     `help:"Check that no record has been changed, removed or added."`
 	Top    int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
 	JSON   bool     `help:"Print JSON."`
-	File   []string `arg:"" name:"FILE" help:"Audit logs, compressed or not, in any order; - is standard input."`
+	File   []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // Help is shown by --help.
@@ -55,6 +56,9 @@ func (a *Audit) Run(s Streams) error {
 	if a.Top < 0 {
 		return errors.New("--top: can't be negative")
 	}
+	a.File = distinct(a.File)
+	out := &heldBack{w: s.Out}
+	s.Out = out
 	var readings []reading
 	if !a.Replay && !a.Verify {
 		readings = append(readings, &summing{Summary: &audit.Summary{}, top: a.Top, s: s})
@@ -98,6 +102,9 @@ func (a *Audit) Run(s Streams) error {
 			return err
 		}
 	}
+	if out.err != nil {
+		return out.err
+	}
 	if readErr != nil {
 		return readErr
 	}
@@ -105,6 +112,31 @@ func (a *Audit) Run(s Streams) error {
 		return status
 	}
 	return nil
+}
+
+// distinct leaves out files that are named again: each record of theirs would be there
+// twice.
+func distinct(files []string) (all []string) {
+	for _, file := range files {
+		if !slices.ContainsFunc(all, func(other string) bool { return filepath.Clean(other) == filepath.Clean(file) }) {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// heldBack keeps the first error of writing, for the end.
+type heldBack struct {
+	w   io.Writer
+	err error
+}
+
+func (h *heldBack) Write(b []byte) (int, error) {
+	n, err := h.w.Write(b)
+	if h.err == nil {
+		h.err = err
+	}
+	return n, err
 }
 
 // folder returns the configuration and its data_dir.
@@ -120,22 +152,33 @@ func (a *Audit) folder() (*config.Config, string, error) {
 // verifying checks the chains.
 type verifying struct {
 	*audit.Verifier
+	dir  string
 	keep time.Duration
 }
 
 func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
-	heads, err := audit.Heads(filepath.Join(dir, chainsDir))
+	dir = filepath.Join(dir, chainsDir)
+	heads, err := audit.Heads(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data_dir: %w", err)
 	}
 	v := audit.NewVerifier(heads, a.File)
 	v.Guess = a.Config == ""
-	return &verifying{v, c.Robots.Keep}, nil
+	return &verifying{v, dir, c.Robots.Keep}, nil
 }
 
 func (v *verifying) line(l *audit.Line) { v.Line(l) }
-func (v *verifying) end()               { v.End(v.keep) }
-func (v *verifying) wrong() bool        { return v.Wrong > 0 }
+
+// end looks for the heads of chains that have begun since the first look: the gate may be
+// running.
+func (v *verifying) end() {
+	if heads, err := audit.Heads(v.dir); err == nil {
+		v.Later(heads)
+	}
+	v.End(v.keep)
+}
+
+func (v *verifying) wrong() bool { return v.Wrong > 0 }
 
 func (v *verifying) print(w io.Writer) {
 	for _, text := range v.Said {
@@ -322,6 +365,14 @@ func table(w io.Writer, title string, rows []audit.Named) {
 	}
 }
 
+// list is [] where there is nothing, for programs.
+func list(all []string) []string {
+	if all == nil {
+		return []string{}
+	}
+	return all
+}
+
 // asJSON is what was found, for programs.
 func asJSON(readings []reading) any {
 	out := map[string]any{}
@@ -339,13 +390,13 @@ func asJSON(readings []reading) any {
 				Failures []audit.Named `json:"failures"`
 			}{r.Summary, r.Reasons(), r.Crawlers(), hosts, all, about, r.Failures(r.top)}
 		case *verifying:
-			out["verify"] = map[string]any{"records": r.Records, "chains": r.Chains(), "faults": r.Wrong, "said": r.Said, "notes": r.Notes, "lost": r.Lost}
+			out["verify"] = map[string]any{"records": r.Records, "chains": r.Chains(), "faults": r.Wrong, "said": list(r.Said), "notes": list(r.Notes), "lost": r.Lost}
 		case *again:
 			counts := map[string]int{}
 			for _, o := range replay.Outcomes {
 				counts[strings.ReplaceAll(string(o), " ", "_")] = r.counts[o]
 			}
-			out["replay"] = map[string]any{"counts": counts, "differences": r.differences, "invalid": r.noRecord}
+			out["replay"] = map[string]any{"counts": counts, "differences": list(r.differences), "invalid": r.noRecord}
 		}
 	}
 	return out

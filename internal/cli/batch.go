@@ -10,6 +10,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -69,9 +70,14 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 
 // encode writes v as one line of JSON, with a URL's & as it is.
 func encode(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escape.JSON(line.Bytes()))
+	return err
 }
 
 func readLine(in *bufio.Reader) ([]byte, error) {
