@@ -154,10 +154,7 @@ const notFound = "is not on this machine"
 // certificate looks at the CA that the gate signs with.
 func (e *examination) certificate() finding {
 	f := finding{subject: "CA", verdict: well}
-	file := filepath.Join(e.dir, "ca.pem")
-	if e.config.HTTPS.CACert != "" {
-		file = e.config.HTTPS.CACert
-	}
+	file := e.caFile()
 	f.text = fmt.Sprintf("%s, until %s", file, date(e.authority.NotAfter))
 	data, err := os.ReadFile(file)
 	onDisk := certificatesIn(data)
@@ -167,7 +164,9 @@ func (e *examination) certificate() finding {
 		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	case err != nil:
 		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate, date(e.authority.NotAfter), file)
-	case len(onDisk) == 0 || !slices.ContainsFunc(onDisk, e.authority.Equal):
+	case !slices.ContainsFunc(onDisk, e.authority.Equal) && e.gate != e.configured():
+		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate, date(e.authority.NotAfter), file)
+	case !slices.ContainsFunc(onDisk, e.authority.Equal):
 		f.verdict, f.text = unwell, "the gate signs with another CA than that in "+file
 		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
 	case !onDisk[0].Equal(e.authority):
@@ -177,6 +176,20 @@ func (e *examination) certificate() finding {
 		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	}
 	return f
+}
+
+// caFile is where the configuration has the CA.
+func (e *examination) caFile() string {
+	if e.config.HTTPS.CACert != "" {
+		return e.config.HTTPS.CACert
+	}
+	return filepath.Join(e.dir, "ca.pem")
+}
+
+// onDisk returns what is in that file, nothing if it can't be read.
+func (e *examination) onDisk() []byte {
+	data, _ := os.ReadFile(e.caFile())
+	return data
 }
 
 func certificatesIn(data []byte) (out []*x509.Certificate) {
@@ -199,8 +212,15 @@ func (e *examination) files() (f trust, get []string) {
 	if data, err := os.ReadFile(f.bundle); err == nil && e.holds(data) {
 		return f, nil
 	}
-	f = trust{ca: "$PWD/ca.pem", bundle: "$PWD/ca.pem"}
-	return f, []string{"curl -o ca.pem " + e.gate + "/ca.pem"}
+	return trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem"}, e.download()
+}
+
+// download gets the gate's files from the gate itself.
+func (e *examination) download() (lines []string) {
+	for _, name := range []string{"ca.pem", "bundle.pem"} {
+		lines = append(lines, "curl --noproxy '*' -o "+name+" "+e.gate+"/"+name)
+	}
+	return lines
 }
 
 // isPEM reports whether an answer is the gate's certificate.

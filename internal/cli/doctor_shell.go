@@ -21,7 +21,7 @@ import (
 // configuration has it listen.
 func (e *examination) findGate(ctx context.Context) finding {
 	f := finding{subject: "gate", verdict: well}
-	configured := "http://" + dialable(e.config.Listen)
+	configured := e.configured()
 	places := []string{configured}
 	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"} {
 		if v := e.getenv(name); v != "" {
@@ -43,6 +43,9 @@ func (e *examination) findGate(ctx context.Context) finding {
 	f.advice = []string{"start it: robotsgate serve"}
 	return f
 }
+
+// configured is the URL where the configuration has the gate listen.
+func (e *examination) configured() string { return "http://" + dialable(e.config.Listen) }
 
 // An answer is what was found at a proxy's URL.
 type answer struct {
@@ -144,14 +147,29 @@ func (e *examination) proxyVariables(ctx context.Context) finding {
 		f.text += "; no_proxy leads around it for " + strings.Join(around, ", ")
 	}
 	if f.verdict == unwell {
-		f.advice = []string{e.env()}
+		f.advice = e.env()
 	}
 	return f
 }
 
-// env is the command that sets all variables.
-func (e *examination) env() string {
-	return `eval "$(robotsgate env)", with -c FILE if the gate has one`
+// env is how all variables are set: robotsgate env does it where it finds the gate's
+// CA, and not on another machine.
+func (e *examination) env() []string {
+	if e.gate == "" || e.holds(e.onDisk()) {
+		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
+	}
+	lines := append(e.download(), `echo "ca_certificate = $PWD/bundle.pem" > wgetrc`)
+	values := map[string]int{} // the line that sets a value
+	for _, v := range clientVars(e.gate, trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem", wgetrc: "$PWD/wgetrc"}) {
+		i, there := values[v.value]
+		if !there {
+			i = len(lines)
+			values[v.value] = i
+			lines = append(lines, "export")
+		}
+		lines[i] += " " + v.name + "=" + quoteFile(v.value)
+	}
+	return lines
 }
 
 // around returns the hosts of no_proxy beside those that env sets.
@@ -186,9 +204,9 @@ func (e *examination) trustVariables() finding {
 	case !e.config.HTTPS.Intercept:
 		f.text = "https is not intercepted, so that clients need no CA"
 	case len(wrong) > 0:
-		f.verdict, f.text, f.advice = unwell, wrong[0], append(wrong[1:], e.env())
+		f.verdict, f.text, f.advice = unwell, wrong[0], append(wrong[1:], e.env()...)
 	case set == 0:
-		f.verdict, f.text, f.advice = unwell, "no variable names a file with the CA", []string{e.env()}
+		f.verdict, f.text, f.advice = unwell, "no variable names a file with the CA", e.env()
 	}
 	return f
 }
