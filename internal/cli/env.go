@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,6 +75,48 @@ func authorityOf(c *config.Config) (*ca.Authority, string, error) {
 	}
 	a, err := openCA(c, dir)
 	return a, dir, err
+}
+
+// envCommand is a line for people's shells that sets the variables of a gate with the
+// configuration c of this file. It reports false where robotsgate env, run by another
+// shell, could print others than the gate does.
+func envCommand(program, file string, c *config.Config) (string, bool) {
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "0" {
+		return "", false
+	}
+	for _, path := range []string{c.DataDir, c.HTTPS.CACert} {
+		if path != "" && !filepath.IsAbs(path) {
+			return "", false
+		}
+	}
+	command := quoteShell(program) + " env"
+	if file != "" {
+		full, err := filepath.Abs(file)
+		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
+			return "", false // a pipe is read once
+		}
+		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
+			return "", false
+		}
+		command += " -c " + quoteShell(full)
+	}
+	return `eval "$(` + command + `)"`, true
+}
+
+// ownName is what a shell calls this program by.
+func ownName() string {
+	own, err := os.Executable()
+	if err != nil {
+		return "robotsgate"
+	}
+	if found, err := exec.LookPath("robotsgate"); err == nil {
+		a, aerr := os.Stat(own)
+		b, berr := os.Stat(found)
+		if aerr == nil && berr == nil && os.SameFile(a, b) {
+			return "robotsgate"
+		}
+	}
+	return own // of go run it is there while the gate is
 }
 
 // A variable is set in a client's environment.

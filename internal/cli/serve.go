@@ -29,6 +29,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	if err != nil {
 		return err
 	}
+	_, person := terminal(io.Out)
 	line := newStatusLine(io.Err, os.Getenv)
 	io.Out, io.Err = line.around(io.Out), line.around(io.Err)
 	for _, w := range c.Warnings() {
@@ -48,7 +49,10 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 		banner = io.Err                // stdout is for records then
 		signal.Ignore(syscall.SIGPIPE) // who reads them may go: that is a record lost, not the gate's end
 	}
-	vars := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients)
+	paste := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients).line()
+	if short, ok := envCommand(ownName(), s.Config, c); ok && person && s.Listen == "" {
+		paste = short // the other fills a screen
+	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
 	if g.adminListener != nil {
@@ -57,7 +61,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	if c.Mode == config.Report {
 		fmt.Fprintln(banner, "Mode: report. Denied requests are marked and logged, but let through.")
 	}
-	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", vars.line())
+	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 
 	if line != nil {
 		p, done := newProgress(), g.proxy.Done

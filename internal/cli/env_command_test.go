@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"robotsgate/internal/config"
+)
+
+func TestEnvCommand(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plain, secret := file("it's.yaml", ""), file("secret.yaml", `password_bcrypt: "${HASH}"`)
+	for _, c := range []struct {
+		name, file string
+		change     func(*config.Config)
+		want       string // empty: the variables themselves
+	}{
+		{"no file", "", func(*config.Config) {}, `eval "$(robotsgate env)"`},
+		{"a file", plain, func(*config.Config) {}, `eval "$(robotsgate env -c '` + dir + `/it'\''s.yaml')"`},
+		{"a folder of its own", "", func(c *config.Config) { c.DataDir = dir }, `eval "$(robotsgate env)"`},
+		{"any port", "", func(c *config.Config) { c.Listen = "127.0.0.1:0" }, ""},
+		{"a folder below this one", "", func(c *config.Config) { c.DataDir = "data" }, ""},
+		{"a CA below this one", "", func(c *config.Config) { c.HTTPS.CACert = "ca.pem" }, ""},
+		{"a secret that the other shell may not have", secret, func(*config.Config) {}, ""},
+		{"a pipe, which is read once", os.DevNull, func(*config.Config) {}, ""},
+		{"a file that is gone", filepath.Join(dir, "gone"), func(*config.Config) {}, ""},
+	} {
+		settings := config.Default()
+		c.change(settings)
+		if got, ok := envCommand("robotsgate", c.file, settings); got != c.want || ok != (c.want != "") {
+			t.Errorf("%s: got %s, %v, want %s", c.name, got, ok, c.want)
+		}
+	}
+}
