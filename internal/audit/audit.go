@@ -75,6 +75,7 @@ func (l *Log) Check() error {
 		return err
 	}
 	_, err := l.ready(0)
+	l.file.unlock()
 	return err
 }
 
@@ -166,6 +167,7 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 	n := bytes.Count(lines, []byte{'\n'})
 	place := ""
 	if l.file != nil {
+		defer l.file.unlock()
 		empty, err := l.ready(len(lines) + n*link)
 		switch {
 		case err != nil:

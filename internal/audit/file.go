@@ -28,34 +28,48 @@ type file struct {
 	torn bool // what was not written whole could not be taken back
 
 	opened int  // how often
+	looked bool // at how it ends, since it was opened
 	stream bool // it is no regular file
+	locked bool
+	alone  bool // it can't be locked
 }
 
-// ready makes the file fit for n more bytes. It reports whether it is empty, and
-// what was cut off from its end because it was no whole line.
+// ready makes the file fit for n more bytes, and keeps other gates from it until
+// unlock. It reports whether it is empty, and what was cut off from its end because it
+// was no whole line.
 func (f *file) ready(n int) (empty bool, cut int64, err error) {
-	if f.f != nil && !f.same() {
-		f.close()
-	}
-	if f.f == nil {
-		if cut, err = f.open(); err != nil {
-			return false, 0, err
+	const tries = 10 // others may put it aside all the while
+	for range tries {
+		if f.f == nil {
+			err = f.open()
 		}
-	}
-	info, err := f.f.Stat()
-	if err != nil {
-		return false, 0, err
-	}
-	if f.stream = !info.Mode().IsRegular(); f.stream {
-		return false, 0, nil
-	}
-	f.size = info.Size()
-	if f.size > 0 && f.size+int64(n) > f.max {
+		if err != nil {
+			return false, cut, err
+		}
+		f.lock()
+		if !f.same() {
+			f.close()
+			continue
+		}
+		info, err := f.f.Stat()
+		if err != nil {
+			return false, cut, err
+		}
+		if f.stream = !info.Mode().IsRegular(); f.stream {
+			return false, cut, nil
+		}
+		f.size = info.Size()
+		if !f.looked {
+			cut += f.mend()
+		}
+		if f.size == 0 || f.size+int64(n) <= f.max {
+			return f.size == 0, cut, nil
+		}
 		if err := f.rotate(); err != nil {
 			return false, cut, fmt.Errorf("it is full, and can't be put aside: %w", err)
 		}
 	}
-	return f.size == 0, cut, nil
+	return false, cut, errors.New("it is replaced again and again")
 }
 
 // same reports whether the open file still is the one of that name.
@@ -68,9 +82,9 @@ func (f *file) same() bool {
 	return err == nil && os.SameFile(there, open)
 }
 
-func (f *file) open() (cut int64, err error) {
+func (f *file) open() (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return 0, err
+		return err
 	}
 	how := os.O_WRONLY
 	if info, err := os.Stat(f.path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
@@ -78,24 +92,27 @@ func (f *file) open() (cut int64, err error) {
 	}
 	if f.f, err = os.OpenFile(f.path, how|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
 		f.f = nil
-		return 0, err
+		return err
 	}
 	f.opened++
-	info, err := f.f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, err
-	}
-	f.size, f.torn = info.Size(), false
+	f.looked, f.torn, f.alone = false, false, false
+	return nil
+}
+
+// mend looks at the end of a file that has just been opened, and returns how much it has
+// cut off.
+func (f *file) mend() (cut int64) {
+	f.looked = true
 	tail, ok := f.tail()
 	switch {
 	case ok && len(tail) == 0:
 	case ok && isTorn(tail):
 		cut = int64(len(tail))
-		f.takeBack(f.size - cut)
+		f.takeBack(f.size, f.size-cut)
 	default:
 		f.torn = true // whatever it is, the next record has a line of its own
 	}
-	return cut, nil
+	return cut
 }
 
 // tail returns what is behind the last whole line. Another gate may be about to write
@@ -163,7 +180,7 @@ func (f *file) write(lines []byte) (int, error) {
 	if err != nil {
 		whole := bytes.LastIndexByte(lines[:n], '\n') + 1
 		if whole < n {
-			f.takeBack(f.size + int64(whole))
+			f.takeBack(f.size+int64(n), f.size+int64(whole))
 		}
 		n = whole
 	}
@@ -171,10 +188,12 @@ func (f *file) write(lines []byte) (int, error) {
 	return n, err
 }
 
-// takeBack makes the file as long as it was; where that is not possible, the next
-// record begins with a line of its own.
-func (f *file) takeBack(size int64) {
-	if err := f.f.Truncate(size); err != nil {
+// takeBack cuts off what is behind size of a file that ended at end; where that is not
+// possible, as since another gate has written, the next record begins with a line of its
+// own.
+func (f *file) takeBack(end, size int64) {
+	info, err := f.f.Stat()
+	if err != nil || info.Size() != end || f.f.Truncate(size) != nil {
 		f.torn = true
 		return
 	}
@@ -192,28 +211,25 @@ func (f *file) close() error {
 	if f.f == nil {
 		return nil
 	}
-	err := f.f.Close()
-	f.f = nil
+	err := f.f.Close() // unlocks it, too
+	f.f, f.locked = nil, false
 	return err
 }
 
 // stamp is how the time stands in the name of a file that is full.
 const stamp = "2006-01-02T15-04-05.000"
 
-// rotate puts the file aside and begins another.
+// rotate puts the file aside.
 func (f *file) rotate() error {
-	if err := f.close(); err != nil {
+	if f.locked {
+		defer f.close() // only then another gate may look
+	} else if err := f.close(); err != nil { // where there are no locks, open files may not be renamed
 		return err
 	}
 	if f.keep == 0 {
-		if err := os.Remove(f.path); err != nil {
-			return err
-		}
-	} else if err := f.putAside(); err != nil {
-		return err
+		return os.Remove(f.path)
 	}
-	_, err := f.open()
-	return err
+	return f.putAside()
 }
 
 func (f *file) putAside() error {

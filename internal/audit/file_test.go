@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,6 +14,73 @@ import (
 
 	"robotsgate/proxy"
 )
+
+// TestTwoWriters: while one gate writes another waits, and then sees what it has written.
+func TestTwoWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &file{path: path, max: 100}, &file{path: path, max: 100}
+		defer a.close()
+		defer b.close()
+		if _, _, err := a.ready(10); err != nil {
+			t.Fatal(err)
+		}
+		if !a.locked {
+			t.Skip("no locks here")
+		}
+		done := make(chan error, 1)
+		go func() {
+			empty, _, err := b.ready(10)
+			if err == nil && (empty || b.size != 2) {
+				err = fmt.Errorf("empty %t, %d bytes", empty, b.size)
+			}
+			b.unlock()
+			done <- err
+		}()
+		time.Sleep(lockWait / 2)
+		select {
+		case err := <-done:
+			t.Fatalf("the other did not wait: %v", err)
+		default:
+		}
+		if _, err := a.write([]byte("a\n")); err != nil {
+			t.Fatal(err)
+		}
+		a.unlock()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		// One that does not give it back is not waited for without end, nor again.
+		if _, _, err := a.ready(10); err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []time.Duration{lockWait + lockPause, 0} {
+			start := time.Now()
+			if _, _, err := b.ready(10); err != nil || time.Since(start) != wait {
+				t.Errorf("%v, after %v, want %v", err, time.Since(start), wait)
+			}
+		}
+	})
+}
+
+// TestTakeBack cuts off its own half of a record, and nothing of another gate.
+func TestTakeBack(t *testing.T) {
+	for behind, want := range map[string]string{"": "a\n", "b\n": "a\nhalb\n"} {
+		path := filepath.Join(t.TempDir(), "audit.jsonl")
+		f := &file{path: path, max: 100}
+		if _, _, err := f.ready(10); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("a\nhal"+behind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.takeBack(5, 2)
+		f.close()
+		if got, err := os.ReadFile(path); err != nil || string(got) != want || f.torn != (behind != "") {
+			t.Errorf("%q, torn %t, %v; want %q", got, f.torn, err, want)
+		}
+	}
+}
 
 // TestFileGoes writes on where the file, or its folder, is removed or replaced.
 func TestFileGoes(t *testing.T) {
