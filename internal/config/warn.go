@@ -22,11 +22,29 @@ func (c *Config) Warnings() []Mistake {
 			w.mistake(fmt.Sprintf("overrides[%d].expires", i), "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
 		}
 	}
+	c.warnUnseen(&w)
 	if n := c.Robots.MaxRedirects; n < 5 {
 		w.mistake("robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", n)
 	}
 	_ = w.sorted()
 	return w.mistakes
+}
+
+// warnUnseen warns of overrides for paths where the gate sees none.
+func (c *Config) warnUnseen(w *source) {
+	for i, o := range c.Overrides {
+		some := len(o.Paths) > 0 && !slices.ContainsFunc(o.Paths, func(p string) bool {
+			return p == "/" || p == "/*" || p == "*" || p == "/$" && o.Action == Deny
+		})
+		for _, host := range o.Hosts {
+			// Any name that the glob is for: one that lets all of them pass takes this too.
+			name := strings.ReplaceAll(host.String(), "*", "a")
+			unseen := !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(name) })
+			if some && unseen {
+				w.mistake(fmt.Sprintf("overrides[%d].paths", i), "https to %s is passed through unseen, where an override for some paths does not count: it holds for plain http only", host)
+			}
+		}
+	}
 }
 
 // warnOpen warns of an open proxy: anybody who finds its port may use it.

@@ -35,6 +35,12 @@ func TestWarnings(t *testing.T) {
 		{"a part of its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8], user_agents: [x, Y]}\n  - {name: b, sources: [10.1.0.0/16], user_agents: [y]}", "test.yaml:3: crawlers.name: b is never reached: a"},
 		{"more than its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8]}\n  - {name: b, sources: [10.1.0.0/16, 11.0.0.0/8]}\n  - {name: c, user_agents: [x]}", ""},
 		{"any agent", "crawlers:\n  - {name: a, user_agents: ['*']}\n  - {name: b}", "test.yaml:3: crawlers.name: b is never reached: a"},
+		{"paths of an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides:\n  - hosts: [shop.example, www.bank.example]\n    paths: [/api/]\n    action: deny\n    reason: r", "test.yaml:4: overrides.paths: https to www.bank.example is passed through unseen"},
+		{"paths of unseen hosts", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [\"*.bank.example\"], paths: [/a], action: deny, reason: r}]", "unseen"},
+		{"paths where nothing is seen", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a], action: deny, reason: r}]", "unseen"},
+		{"all paths of unseen hosts", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a, /], action: deny, reason: r}]", ""},
+		{"an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [www.bank.example], action: deny, reason: r}]", ""},
+		{"paths of other hosts", "https: {passthrough: [www.bank.example]}\noverrides: [{hosts: [\"*\", \"*.bank.example\", bank.example], paths: [/a], action: deny, reason: r}]", ""},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))
