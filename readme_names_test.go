@@ -232,7 +232,7 @@ func members(s reflect.Type) (names []string) {
 func TestReadmeLinks(t *testing.T) {
 	text := read(t, "README.md")
 	var anchors []string
-	for _, heading := range found(`(?m)^## (.+)$`, text) {
+	for _, heading := range found(`(?m)^##+ (.+)$`, text) {
 		anchor := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading), "")
 		anchors = append(anchors, "#"+strings.ReplaceAll(anchor, " ", "-"))
 	}
