@@ -12,6 +12,8 @@ import (
 const (
 	// maxRuns bounds the pieces that chains may be found in, and so the memory.
 	maxRuns = 200_000
+	// longAgo is when a gate that runs has kept how far it has come.
+	longAgo = time.Minute
 	// maxSaid bounds what is said of them.
 	maxSaid = 1000
 )
@@ -171,7 +173,7 @@ func (v *Verifier) join(name string, t *track) run {
 		v.note("chain %s begins with record %d, its first in %s: the files before have been rotated away, or were not given", name, number, first.file)
 		v.beginning(name, first)
 	case number > 1:
-		v.wrong("%s: records 1 to %d of chain %s are missing before this one", at(first), number-1, name)
+		v.wrong("%s: %s missing before this one", at(first), span(1, number-1, name))
 	default:
 		v.beginning(name, first)
 	}
@@ -179,9 +181,9 @@ func (v *Verifier) join(name string, t *track) run {
 	for _, r := range t.runs[1:] {
 		switch next := last.numbers[1] + 1; {
 		case r.numbers[0] > next && r.place != "":
-			v.wrong("%s: records %d to %d of chain %s are missing before this one: a file was not given, or is gone", at(r), next, r.numbers[0]-1, name)
+			v.wrong("%s: %s missing before this one: a file was not given, or is gone", at(r), span(next, r.numbers[0]-1, name))
 		case r.numbers[0] > next:
-			v.wrong("%s: records %d to %d of chain %s are missing before this one", at(r), next, r.numbers[0]-1, name)
+			v.wrong("%s: %s missing before this one", at(r), span(next, r.numbers[0]-1, name))
 		case r.numbers[0] < next && r.file != last.file:
 			v.wrong("%s: record %d of chain %s is in %s too", at(r), r.numbers[0], name, last.file)
 		case r.numbers[0] == next && r.prev != last.hash:
@@ -209,10 +211,20 @@ func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 	case !ok:
 		v.note("the end of chain %s was not checked: its head is not kept any more", name)
 	case number < h.Number:
-		v.wrong("%s:%d: records %d to %d of chain %s are missing behind this one, its end", last.file, last.lines[1], number+1, h.Number, name)
+		v.wrong("%s:%d: %s missing behind this one, its end", last.file, last.lines[1], span(number+1, h.Number, name))
 	case number > h.Number && h.Ended:
 		v.wrong("%s:%d: chain %s has ended with record %d: what is behind it has been added", last.file, last.lines[1], name, h.Number)
+	case number > h.Number && time.Since(h.Time) > longAgo:
+		v.note("chain %s had come to record %d when that was kept last, and here goes on to %d: its gate was killed within a second or could not write to data_dir, or records have been added", name, h.Number, number)
 	}
+}
+
+// span names records that are missing.
+func span(from, to int64, chain string) string {
+	if from == to {
+		return fmt.Sprintf("record %d of chain %s is", from, chain)
+	}
+	return fmt.Sprintf("records %d to %d of chain %s are", from, to, chain)
 }
 
 // Chains returns how many there are.

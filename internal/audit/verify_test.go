@@ -85,8 +85,8 @@ func TestVerifyRotation(t *testing.T) {
 		{"in order", files, ""},
 		{"in any order", reversed, ""},
 		{"the oldest is gone as well", without(0), ""},
-		{"one in the middle", without(2), `^audit\.jsonl:1: records \d+ to \d+ of chain C are missing before this one: a file was not given, or is gone$`},
-		{"the newest", without(3), `^OLD:\d: records \d+ to 30 of chain C are missing behind this one, its end$`},
+		{"one in the middle", without(2), `^audit\.jsonl:1: records? .* of chain C (is|are) missing before this one: a file was not given, or is gone$`},
+		{"the newest", without(3), `^OLD:\d: records? (\d+ to )?30 of chain C (is|are) missing behind this one, its end$`},
 		{"one named twice", append(without(0), files[2]), ""},
 		{"one and its copy", append(without(0), twin), `^copy\.jsonl:1: record \d+ of chain C is in OLD too$`},
 	} {

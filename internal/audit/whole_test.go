@@ -64,7 +64,7 @@ func TestVerifyBeginning(t *testing.T) {
 		{"untouched", whole, nil},
 		{"the first chain", join(lines[2:]...), []string{cut}},
 		{"two chains", join(lines[4:]...), []string{cut}},
-		{"the first chain and the next record", join(lines[3:]...), []string{"audit.jsonl:1: records 1 to 1 of chain C are missing before this one"}},
+		{"the first chain and the next record", join(lines[3:]...), []string{"audit.jsonl:1: record 1 of chain C is missing before this one"}},
 		{"all of them", nil, []string{none}},
 		{"all, and blank lines are left", []byte("\n\n  \n"), []string{none}},
 		{"all ends of lines", bytes.ReplaceAll(whole, []byte("\n"), []byte(" ")),
@@ -160,7 +160,7 @@ func TestVerifyMoved(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	for i, want := range []string{"audit.jsonl:1: the file has not begun with this record: what stood before it is missing", "audit.jsonl:2: records"} {
+	for i, want := range []string{"audit.jsonl:1: the file has not begun with this record: what stood before it is missing", "audit.jsonl:2: record"} {
 		cut := bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)
 		if err := os.WriteFile(path, cut, 0o600); err != nil {
 			t.Fatal(err)
@@ -200,5 +200,28 @@ func TestVerifyLater(t *testing.T) {
 		if v.Wrong != want {
 			t.Errorf("later %v: said %q", later, v.Said)
 		}
+	}
+}
+
+// TestVerifyBehindHead says where records stand that its gate has not kept as the end of a
+// chain: it was killed then, or they have been added.
+func TestVerifyBehindHead(t *testing.T) {
+	dir := t.TempDir()
+	var early map[string]Head
+	synctest.Test(t, func(t *testing.T) {
+		l := gate(dir, nil)
+		record(l, "a")
+		early, _ = Heads(filepath.Join(dir, "chains"))
+		record(l, "b")
+		l.Close()
+	})
+	for _, h := range early {
+		if err := writeHead(filepath.Join(dir, "chains"), h); err != nil || h.Number != 1 {
+			t.Fatal(h, err)
+		}
+	}
+	said, notes := verify(t, dir, []string{filepath.Join(dir, "audit.jsonl")})
+	if len(said) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "chain C had come to record 1 when that was kept last, and here goes on to 2: ") {
+		t.Errorf("said %q, notes %q", said, notes)
 	}
 }

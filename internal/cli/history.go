@@ -48,6 +48,8 @@ func (h *History) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
+	out := &heldBack{w: s.Out}
+	s.Out = out
 	origins, err := originsOf(h.Origin)
 	if err != nil {
 		return err
@@ -78,8 +80,11 @@ func (h *History) Run(s Streams) error {
 			return err
 		}
 	}
+	if out.err != nil {
+		return out.err
+	}
 	if !found {
-		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago", escape.Printable(h.Origin), dir)
+		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(h.Origin), dir)
 	}
 	return nil
 }
@@ -133,6 +138,9 @@ func (p *past) row(a store.Answer) answerRow {
 	r := answerRow{From: a.From.UTC(), For: a.Token, State: state, Status: s.Status, SHA256: s.SHA256, Error: s.Error}
 	if !a.To.IsZero() {
 		r.To = a.To.UTC()
+	}
+	if s.Looped {
+		r.Error = "its redirects have no end"
 	}
 	if s.SHA256 == "" {
 		return r

@@ -104,6 +104,9 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 	case r.Redacted:
 		return Redacted, "values of its query were not written down"
 	}
+	if r.Config == "" {
+		return NoConfiguration, "the record names no configuration"
+	}
 	c, err := p.configuration(r.Config)
 	if err != nil {
 		return of(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)

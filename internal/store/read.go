@@ -48,6 +48,7 @@ func Read(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s can't be read: %w", filepath.Join(dir, indexFile), err), r.Close())
 	}
+	_ = os.RemoveAll(temp) // so that a sudden end leaves nothing; where open files can't be removed, Close does
 	return r, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -123,5 +124,29 @@ func TestReadDamaged(t *testing.T) {
 			r.Close()
 			t.Errorf("%s is read", name)
 		}
+	}
+}
+
+// TestReadLeavesNothing behind, however it ends.
+func TestReadLeavesNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files can't be removed there")
+	}
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	d := openFor(t, dir, ample)
+	defer d.Close()
+	save(t, d, map[string]policy.Record{"https://a.example": answered("first")})
+	r, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	left, err := os.ReadDir(temp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v: %v", left, err)
+	}
+	if all, err := r.History("https://a.example"); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
 	}
 }
