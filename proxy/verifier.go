@@ -48,6 +48,7 @@ type verifier struct {
 	lines   map[netip.Addr]*line // of addresses that have something to be compared
 	turns   []*line              // those with something waiting and nothing running, the next one first
 	waiting int                  // trials in all lines
+	names   map[string]int       // of these, by user name
 	running int
 
 	right, wrong int64 // comparisons that came to an end
@@ -86,7 +87,7 @@ func newVerifier() *verifier {
 	v := &verifier{
 		compare: func(hash, password []byte) bool { return bcrypt.CompareHashAndPassword(hash, password) == nil },
 		slots:   max(1, runtime.GOMAXPROCS(0)/2),
-		good:    map[proof]bool{}, bad: map[proof]bool{}, lines: map[netip.Addr]*line{}, served: map[string]int{},
+		good:    map[proof]bool{}, bad: map[proof]bool{}, lines: map[netip.Addr]*line{}, names: map[string]int{}, served: map[string]int{},
 	}
 	rand.Read(v.key[:])
 	return v
@@ -155,7 +156,7 @@ func (v *verifier) join(a attempt) (*line, *trial) {
 	// password, so of those that are tried for it the latest goes first: who tries many
 	// pushes his own back. Who has been wrong before goes behind those who have not.
 	rank := a.failures
-	if !v.hasRoom(l, rank) {
+	if !v.hasRoom(l, a) {
 		return l, nil
 	}
 	for _, t := range l.trials {
@@ -170,41 +171,57 @@ func (v *verifier) join(a attempt) (*line, *trial) {
 	l.trials = append(l.trials, t)
 	slices.SortStableFunc(l.trials, func(a, b *trial) int { return cmp.Compare(a.rank, b.rank) })
 	v.waiting++
+	v.names[t.user]++
 	return l, t
 }
 
 // hasRoom reports whether one more may wait in a line, if need be in place of one
 // that is worse. The caller holds mu.
-func (v *verifier) hasRoom(l *line, rank int) bool {
+func (v *verifier) hasRoom(l *line, a attempt) bool {
 	switch {
 	case len(l.trials) < maxTried && v.waiting < maxTriedInAll:
 		return true
-	case len(l.trials) > 0 && l.trials[len(l.trials)-1].rank > rank:
-		v.sendAway(l)
+	case len(l.trials) > 0 && l.trials[len(l.trials)-1].rank > a.failures:
+		v.sendAway(l, l.trials[len(l.trials)-1])
 		return true
 	}
-	return len(l.trials) < maxTried && v.makeRoom(len(l.trials))
+	return len(l.trials) < maxTried && v.makeRoom(len(l.trials), a.user)
 }
 
 // makeRoom sends away the last trial of the longest line, for the sake of one that
-// would still be shorter. The caller holds mu.
-func (v *verifier) makeRoom(length int) bool {
+// would still be shorter; or else one for the user name that most are for, for the sake
+// of a name with fewer. The caller holds mu.
+func (v *verifier) makeRoom(length int, user string) bool {
 	var longest *line
 	for _, l := range v.lines {
 		if longest == nil || len(l.trials) > len(longest.trials) {
 			longest = l
 		}
 	}
-	if longest == nil || len(longest.trials) <= length+1 {
+	if longest != nil && len(longest.trials) > length+1 {
+		v.sendAway(longest, longest.trials[len(longest.trials)-1])
+		return true
+	}
+	most := user
+	for name, n := range v.names {
+		if n > v.names[most] {
+			most = name
+		}
+	}
+	if v.names[most] <= v.names[user]+1 {
 		return false
 	}
-	v.sendAway(longest)
-	return true
+	for _, l := range v.lines {
+		if i := slices.IndexFunc(l.trials, func(t *trial) bool { return t.user == most }); i >= 0 {
+			v.sendAway(l, l.trials[i])
+			return true
+		}
+	}
+	return false
 }
 
-// sendAway ends the last trial of a line unbegun. The caller holds mu.
-func (v *verifier) sendAway(l *line) {
-	t := l.trials[len(l.trials)-1]
+// sendAway ends a trial that waits in a line unbegun. The caller holds mu.
+func (v *verifier) sendAway(l *line, t *trial) {
 	v.remove(l, t)
 	t.err = errBusy
 	close(t.done)
@@ -213,12 +230,20 @@ func (v *verifier) sendAway(l *line) {
 // remove takes a waiting trial out of its line. The caller holds mu.
 func (v *verifier) remove(l *line, t *trial) {
 	l.trials = slices.DeleteFunc(l.trials, func(other *trial) bool { return other == t })
-	v.waiting--
+	v.waitsNot(t)
 	if len(l.trials) > 0 || l.running != nil {
 		return
 	}
 	delete(v.lines, l.address)
 	v.turns = slices.DeleteFunc(v.turns, func(other *line) bool { return other == l })
+}
+
+// waitsNot notes that a trial does not wait any more. The caller holds mu.
+func (v *verifier) waitsNot(t *trial) {
+	v.waiting--
+	if v.names[t.user]--; v.names[t.user] == 0 {
+		delete(v.names, t.user)
+	}
 }
 
 // leave gives up a trial for one request. Without any it is not begun.
@@ -244,11 +269,11 @@ func (v *verifier) dispatch() {
 		v.turns = slices.Delete(v.turns, i, i+1)
 		l.running, l.trials = t, slices.Delete(l.trials, j, j+1)
 		v.served[t.user] = v.begun
-		v.waiting--
+		v.waitsNot(t)
 		v.running++
 		go v.run(l, t)
 	}
-	if v.waiting == 0 {
+	if v.waiting+v.running == 0 {
 		clear(v.served)
 	}
 }

@@ -76,7 +76,7 @@ func (b *bench) all() {
 		default:
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.verifier.running+b.waiting != 0 || len(b.lines)+len(b.turns) != 0 {
+			if b.verifier.running+b.waiting != 0 || len(b.lines)+len(b.turns)+len(b.names)+len(b.served) != 0 {
 				b.t.Errorf("left behind: %d running, %d waiting, %d lines, %d turns", b.verifier.running, b.waiting, len(b.lines), len(b.turns))
 			}
 			return
@@ -147,6 +147,33 @@ func TestFloodFromManyAddresses(t *testing.T) {
 			})
 		}
 	}
+}
+
+// That holds where no more may wait, too.
+func TestFloodOfAllThatMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1)
+		for i := range maxTriedInAll + 1 {
+			go func() {
+				a := attempt{client: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), hash: []byte("hash"), user: "user", password: fmt.Sprint("wrong ", i)}
+				a.proof = b.proof(a.hash, a.user, a.password)
+				_, _ = b.verify(t.Context(), a)
+			}()
+		}
+		synctest.Wait()
+		if b.waiting != maxTriedInAll {
+			t.Fatalf("%d wait", b.waiting)
+		}
+		if late := b.ask(t.Context(), "198.51.100.2", "right"); len(late) == 0 || <-late == "true" {
+			t.Error("there is room for one more of the same user")
+		}
+		honest := b.askAs(t.Context(), "198.51.100.1", "other", "right", 0)
+		b.finish(3)
+		if len(honest) == 0 || <-honest != "true" {
+			t.Errorf("the honest client has had no turn after %q", b.begun)
+		}
+		b.all()
+	})
 }
 
 // No address has two comparisons running, and all together no more than the slots.
