@@ -37,9 +37,6 @@ func (e *Env) Run(ctx Context, s Streams) error {
 	}
 	proxy := "http://" + dialable(c.Listen)
 	authority, dir, err := authorityOf(c)
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; a gate that is running hands the certificate to everybody, at %s/ca.pem", err, proxy)
-	}
 	if err != nil {
 		return err
 	}
@@ -74,7 +71,15 @@ func authorityOf(c *config.Config) (*ca.Authority, string, error) {
 		return nil, "", err
 	}
 	a, err := openCA(c, dir)
-	return a, dir, err
+	return a, dir, elsewhere(err, "http://"+dialable(c.Listen))
+}
+
+// elsewhere adds, to an error of a user who may not read the CA's files, who may.
+func elsewhere(err error, gate string) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; the gate itself hands the certificate to everybody, at %s/ca.pem", err, gate)
+	}
+	return err
 }
 
 // envCommand is a line for people's shells that sets the variables of a gate with the

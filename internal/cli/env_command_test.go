@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"robotsgate/internal/config"
@@ -38,5 +42,19 @@ func TestEnvCommand(t *testing.T) {
 		if got, ok := envCommand("robotsgate", c.file, settings); got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: got %s, %v, want %s", c.name, got, ok, c.want)
 		}
+	}
+}
+
+// Who may not read the gate's files learns where to get the CA.
+func TestElsewhere(t *testing.T) {
+	forbidden, damaged := fmt.Errorf("ca-key.pem: %w", fs.ErrPermission), errors.New("ca.pem: damaged")
+	if err := elsewhere(forbidden, "http://gate:9309"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "http://gate:9309/ca.pem") {
+		t.Error(err)
+	}
+	if err := elsewhere(damaged, "http://gate:9309"); err != damaged {
+		t.Error(err)
+	}
+	if err := elsewhere(nil, "http://gate:9309"); err != nil {
+		t.Error(err)
 	}
 }
