@@ -21,7 +21,7 @@ import (
 // Env prints the variables by which clients find the gate and trust its CA.
 type Env struct {
 	Configured
-	Shell string `enum:"sh,fish,powershell" default:"sh" help:"Syntax: sh, fish or powershell."`
+	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
 // Help is shown by --help.
