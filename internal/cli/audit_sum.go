@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/escape"
+)
+
+// summing sums up.
+type summing struct {
+	*audit.Summary
+	top  int
+	s    Streams
+	said int
+}
+
+func (t *summing) line(l *audit.Line) {
+	t.Line(l)
+	const most = 20
+	if l.Record != nil {
+		return
+	}
+	if t.said++; t.said <= most {
+		t.s.warn("%s: %s", escape.Printable(l.At()), l.Err)
+	}
+}
+
+func (t *summing) end()        {}
+func (t *summing) wrong() bool { return false }
+
+func (t *summing) print(w io.Writer) {
+	if t.Requests > 0 {
+		fmt.Fprintf(w, "%s to %s UTC\n", t.From.UTC().Format(utc), t.To.UTC().Format(utc))
+	}
+	fmt.Fprintf(w, "%s: %d allowed, %d denied, %d denied but let through (report mode), %d without a decision\n",
+		plural(t.Requests, "request"), t.Allowed, t.Denied, t.Reported, t.Undecided)
+	fmt.Fprintf(w, "%s with an error, %d bytes of responses\n", plural(t.Errors, "request"), t.Bytes)
+	if t.Lost > 0 {
+		fmt.Fprintf(w, "%s could not be written at the time\n", plural(t.Lost, "record"))
+	}
+	if t.NoRecord > 0 {
+		fmt.Fprintf(w, "%s that are no records\n", plural(t.NoRecord, "line"))
+	}
+	table(w, "by reason", t.Reasons())
+	table(w, "by crawler", t.Crawlers())
+	hosts, all, about := t.Hosts(t.top)
+	title := "by host"
+	switch {
+	case about:
+		title += fmt.Sprintf(" (the first %d; of more than can be counted, so these are estimates)", len(hosts))
+	case all > len(hosts):
+		title += fmt.Sprintf(" (the first %d of %d)", len(hosts), all)
+	}
+	table(w, title, hosts)
+	table(w, "by error", t.Failures(t.top))
+}
+
+// table prints counts by names.
+func table(w io.Writer, title string, rows []audit.Named) {
+	if len(rows) == 0 {
+		return
+	}
+	const widest = 60
+	width := len(title)
+	for _, r := range rows {
+		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
+	}
+	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
+	}
+}

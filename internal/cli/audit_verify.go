@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
+)
+
+// verifying checks the chains.
+type verifying struct {
+	*audit.Verifier
+	dir  string
+	keep time.Duration
+}
+
+func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
+	dir = filepath.Join(dir, chainsDir)
+	heads, err := audit.Heads(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("data_dir: %w", err)
+	}
+	v := audit.NewVerifier(heads, a.File)
+	v.Guess = a.Config == ""
+	return &verifying{v, dir, c.Robots.Keep}, nil
+}
+
+func (v *verifying) line(l *audit.Line) { v.Line(l) }
+
+// end looks for the heads of chains that have begun since the first look: the gate may be
+// running.
+func (v *verifying) end() {
+	if heads, err := audit.Heads(v.dir); err == nil {
+		v.Later(heads)
+	}
+	v.End(v.keep)
+}
+
+func (v *verifying) wrong() bool { return v.Wrong > 0 }
+
+func (v *verifying) print(w io.Writer) {
+	for _, text := range v.Said {
+		fmt.Fprintln(w, escape.Printable(text))
+	}
+	if more := v.Wrong - len(v.Said); more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
+	for _, text := range v.Notes {
+		fmt.Fprintln(w, "note: "+escape.Printable(text))
+	}
+	if v.Lost > 0 {
+		fmt.Fprintf(w, "note: %s could not be written at the time\n", plural(v.Lost, "record"))
+	}
+	what := "none changed, missing or added"
+	switch {
+	case v.Wrong > 0:
+		what = plural(v.Wrong, "fault")
+	case v.Records == 0:
+		what = "nothing to check"
+	}
+	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
+}
