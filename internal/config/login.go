@@ -22,9 +22,14 @@ const howToHash = "make one with: htpasswd -nBC 10 USER"
 
 // checkLogin checks the login at path. No message repeats a password. One that is
 // given must name somebody: what an environment forgot to fill in would let everybody in.
+// Only the default may be written out, with both values empty in the file itself.
 func (c *Config) checkLogin(l Login, path string) {
 	s := &c.source
 	if !s.has(path) {
+		return
+	}
+	written := func(key string) bool { return s.has(path+key) && !s.filled[path+key] }
+	if l == (Login{}) && written(".user") && written(".password_bcrypt") {
 		return
 	}
 	if l == (Login{}) && !s.bad[path+".user"] && !s.bad[path+".password_bcrypt"] {

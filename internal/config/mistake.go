@@ -44,6 +44,15 @@ type source struct {
 	lines    map[string]int
 	mistakes Errors
 	bad      map[string]bool // paths that have a mistake already
+	filled   map[string]bool // paths whose value a variable has filled in
+}
+
+// fill notes that a variable has filled in the value at path.
+func (s *source) fill(path string) {
+	if s.filled == nil {
+		s.filled = map[string]bool{}
+	}
+	s.filled[path] = true
 }
 
 // line returns the line of path, or that of the nearest thing around it.

@@ -62,14 +62,14 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	}
 	// A variable's value has no type. Everything else must be what it looks
 	// like, so that 010 or "5" can't mean one thing here and another elsewhere.
-	if !replaced {
-		if problem := wrongType(n, tag, v.Type()); problem != "" {
-			if isSecret(tag) {
-				problem = "something else: put text in quotes"
-			}
-			d.mistake(path, "expected %s, got %s", want, problem)
-			return
+	if replaced {
+		d.fill(path)
+	} else if problem := wrongType(n, tag, v.Type()); problem != "" {
+		if isSecret(tag) {
+			problem = "something else: put text in quotes"
 		}
+		d.mistake(path, "expected %s, got %s", want, problem)
+		return
 	}
 	if err := setScalar(text, tag, v); err != nil {
 		d.mistake(path, "%v", err)
