@@ -62,6 +62,13 @@ type mood struct {
 	body  string
 }
 
+// refuse makes an origin nobody has asked yet ask for a login, for the rest of the day.
+func (w *world) refuse(host string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moods[host] = &mood{until: time.Now().Add(24 * time.Hour), kind: 8}
+}
+
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == "0.example" {
 		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
@@ -236,6 +243,11 @@ func (d *day) live() {
 			case 8:
 				shut()
 				open(morning)
+			case 10: // more names than it may refuse one by one
+				d.web.refuse("41.example")
+				for range 300 {
+					d.request(d.engine, d.digest, 41)
+				}
 			case 15:
 				d.engine = d.engine.With(d.configure(evening))
 			}
