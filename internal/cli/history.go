@@ -33,8 +33,8 @@ func (*History) Help() string {
 		"It reads the data_dir of the gate's configuration, also while the gate runs.\n\n" +
 		"--diff tells each change of what was obeyed, also to and from none (4xx: all allowed) and unreachable (all denied, once no copy may stand in). " +
 		"It decides about an example of every pattern in both versions, about the paths of --url, and about those in the audit logs of --log, " +
-		"and lists where allow and deny change. Without --token and --agent it does so for the crawlers that the configuration names, " +
-		"else for every name that has a group, and for all others.\n\n" +
+		"and lists where allow and deny change. Without --token and --agent it does so for the crawlers whose product tokens the configuration names; " +
+		"and if there may be more, for every name that has a group, and for all others.\n\n" +
 		"Example:\n  robotsgate history https://example.com\n  robotsgate history -c config.yaml --diff --token ExampleBot --log audit.jsonl https://example.com"
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/history"
 	"robotsgate/policy"
@@ -144,7 +145,9 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		}
 	}
 	switch {
-	case len(all) > 0:
+	case whom == "" && !p.anyToken():
+		return all
+	case whom != "" && len(all) > 0:
 		return all
 	case whom == policy.ForOthers || whom == policy.BoundTo(nil):
 		return [][]string{nil}
@@ -153,13 +156,22 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 	}
 	const most = 50
 	for _, name := range history.Tokens(was, is, most) {
-		if name == "" {
-			all = append(all, nil)
-			continue
+		var tokens []string // others
+		if name != "" {
+			tokens = []string{name}
 		}
-		all = append(all, []string{name})
+		same := func(k []string) bool { return policy.BoundTo(k) == policy.BoundTo(tokens) }
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, tokens)
+		}
 	}
 	return all
+}
+
+// anyToken reports whether some client may obey what its User-Agent says.
+func (p *past) anyToken() bool {
+	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == config.AllowClients ||
+		slices.ContainsFunc(p.config.Crawlers, func(c config.Crawler) bool { return len(c.ProductTokens) == 0 })
 }
 
 // paths returns those of the origin that --url and --log have.
