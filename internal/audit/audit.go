@@ -147,7 +147,9 @@ func (l *Log) write(lines []byte, lost int) {
 	}
 	records, err := l.append(lines)
 	if err == nil {
-		l.failing.Store(nil)
+		if l.failing.Swap(nil) != nil {
+			l.log.Info("the audit log is written again", "lost", l.lost.Load())
+		}
 		return
 	}
 	l.failing.Store(&err)
