@@ -29,23 +29,24 @@ type Options struct {
 
 // New returns the handler. Health and metrics answer under any name; the rest
 // only under the listener's own, since a page of a hostile site could reach it
-// through a name that it lets resolve to this machine.
+// through a name that it lets resolve to this machine. What waits for an origin is
+// given more time than the server's timeouts.
 func New(o Options) http.Handler {
 	a := &admin{Options: o}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", o.Metrics)
-	mux.HandleFunc("GET /{$}", a.guarded(a.page))
+	mux.HandleFunc("GET /{$}", a.guarded(waits(a.page)))
 	mux.HandleFunc("GET /live", a.own(a.live))
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))
 	}
 	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // for what is not HTML
 	mux.HandleFunc("GET /api/overview", a.own(a.overview))
-	mux.HandleFunc("GET /api/decision", a.own(a.decision))
+	mux.HandleFunc("GET /api/decision", a.own(waits(a.decision)))
 	mux.HandleFunc("GET /api/robots", a.own(a.robots))
-	mux.HandleFunc("POST /api/refresh", a.own(a.refresh))
+	mux.HandleFunc("POST /api/refresh", a.own(waits(a.refresh)))
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 

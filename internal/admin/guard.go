@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // guarded admits requests that name the listener as it is known. Whoever may look
@@ -38,6 +39,22 @@ func (a *admin) own(h http.HandlerFunc) http.HandlerFunc {
 		}
 		h(w, r)
 	})
+}
+
+// atMost is how long an answer may take that waits for an origin.
+const atMost = 5 * time.Minute
+
+// waits gives a handler its time. While it waits net/http reads on, and would take the
+// end of the server's ReadTimeout for the client's leaving.
+func waits(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		control, until := http.NewResponseController(w), time.Now().Add(atMost)
+		_ = control.SetWriteDeadline(until) // a recorder in a test has none
+		if r.ContentLength == 0 {           // else somebody could send a body for as long as that
+			_ = control.SetReadDeadline(until)
+		}
+		h(w, r)
+	}
 }
 
 // foreign reports whether a browser says that another site's page has sent a

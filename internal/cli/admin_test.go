@@ -32,8 +32,8 @@ func TestAdminConnectionsEnd(t *testing.T) {
 		"nothing":            {"", 5 * time.Second},
 		"half a head":        {"GET / HTTP/1.1\r\n", 5 * time.Second},
 		"a body of nothing":  {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", 11 * time.Second},
-		"no further request": {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", time.Minute + time.Second},
-		"unread answers":     {strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", 3), 3 * time.Minute},
+		"no further request": {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 6 * time.Second},
+		"unread answers":     {strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", 3), 16 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

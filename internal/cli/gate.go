@@ -185,15 +185,15 @@ func (g *gate) administer() {
 }
 
 // maxAdminConns bounds the connections to the admin listener; who comes then waits.
-const maxAdminConns = 100
+const maxAdminConns = 500
 
 func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      2 * time.Minute, // of a decision, which may wait for two fetches
-		IdleTimeout:       time.Minute,
+		WriteTimeout:      15 * time.Second, // but for what waits for an origin, see admin.New
+		IdleTimeout:       5 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

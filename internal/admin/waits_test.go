@@ -1,0 +1,59 @@
+package admin
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// one is a listener for one connection.
+type one chan net.Conn
+
+func (o one) Accept() (net.Conn, error) {
+	if c, ok := <-o; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (o one) Close() error   { return nil }
+func (o one) Addr() net.Addr { return &net.TCPAddr{} }
+
+// An answer that waits for an origin comes, whatever the server's timeouts are.
+func TestWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrap func(http.HandlerFunc) http.HandlerFunc
+		want bool
+	}{
+		"waits":        {waits, true},
+		"as it is not": {func(h http.HandlerFunc) http.HandlerFunc { return h }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				patient := false
+				s := &http.Server{ReadTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, Handler: c.wrap(func(w http.ResponseWriter, r *http.Request) {
+					select {
+					case <-time.After(time.Minute):
+						patient = true
+					case <-r.Context().Done():
+					}
+				})}
+				l := make(one)
+				go s.Serve(l)
+				client, server := net.Pipe()
+				l <- server
+				go io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+				if got := err == nil && resp.StatusCode == 200 && patient; got != c.want {
+					t.Errorf("answered after a minute: %v (%v), want %v", got, err, c.want)
+				}
+				client.Close()
+				close(l)
+				s.Close()
+			})
+		})
+	}
+}
