@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -107,8 +108,23 @@ func loosened(old, next *config.Config) (what []string) {
 		"egress.deny_hosts": {len(old.Egress.DenyHosts), len(next.Egress.DenyHosts)},
 		"egress.ports":      {len(old.Egress.Ports), len(next.Egress.Ports)},
 	} {
-		if n[0] > 0 && n[1] == 0 {
-			what = append(what, name+" is empty, which it was not")
+		if n[0] > n[1] {
+			what = append(what, fmt.Sprintf("%s: %d, there were %d", name, n[1], n[0]))
+		}
+	}
+	for _, k := range next.Crawlers {
+		i := slices.IndexFunc(old.Crawlers, func(before config.Crawler) bool { return before.Name == k.Name })
+		if i < 0 {
+			continue
+		}
+		for name, lost := range map[string]bool{
+			"login":       k.Login == (config.Login{}) && old.Crawlers[i].Login != k.Login,
+			"sources":     len(k.Sources) < len(old.Crawlers[i].Sources) && len(k.Sources) == 0,
+			"user_agents": len(k.UserAgents) < len(old.Crawlers[i].UserAgents) && len(k.UserAgents) == 0,
+		} {
+			if lost {
+				what = append(what, fmt.Sprintf("the crawler %s has no %s any more", k.Name, name))
+			}
 		}
 	}
 	slices.Sort(what)
