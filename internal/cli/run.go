@@ -84,7 +84,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 	c.Listen, c.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	c.Limits.ShutdownDelay = 0
-	c.UnknownClients = config.AllowClients // the gate is the command's own, and it has no login
+	c.Admit() // the gate is the command's own, and it has no login
 	if c.Log.Level < slog.LevelWarn {
 		c.Log.Level = slog.LevelWarn // the terminal is the command's
 	}
