@@ -17,6 +17,10 @@ import (
 const maxFileBytes = 8 << 20
 
 func readFile(path string) ([]byte, error) {
+	// Opening a pipe waits for who writes to it.
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s: is a pipe, which can't be read again: use a file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, explain(path, err)
