@@ -263,6 +263,9 @@ func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time
 	if err != nil {
 		return err
 	}
+	if err := wantsLogin(resp); err != nil {
+		return err
+	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("answered %s to CONNECT %s", resp.Status, address)
 	}

@@ -336,7 +336,9 @@ func TestParentWantsLogin(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
 			p := startParent(t, scheme)
-			w := newWorld(t, options{parent: p})
+			w := newWorld(t, options{parent: p, engine: allowHost(t, "unseen.example.com"), gate: func(o *Options) {
+				o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+			}})
 			known := "http://known.example.com"
 			if resp, _ := w.get(known + "/private/x"); resp.StatusCode != 403 {
 				t.Fatalf("got %d while the parent is content", resp.StatusCode)
@@ -358,6 +360,10 @@ func TestParentWantsLogin(t *testing.T) {
 				if !strings.Contains(body, "egress.proxy") {
 					t.Errorf("the refusal does not say where to look: %s", body)
 				}
+			}
+			answer := w.raw("CONNECT unseen.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			if statusOf(answer) != "502" || !strings.Contains(answer, "error=proxy_configuration_error") {
+				t.Errorf("a tunnel: %s", answer)
 			}
 			set(0)
 			resp, _ = w.get(known + "/private/x")
