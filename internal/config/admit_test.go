@@ -1,0 +1,39 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whoever is let in besides the crawlers of a file has a name that none of them has.
+func TestAdmit(t *testing.T) {
+	for names, want := range map[string]string{
+		"":                  "",
+		"news":              "news default",
+		"default":           "default unknown-2",
+		"default unknown-2": "default unknown-2 unknown-3",
+	} {
+		c := Default()
+		c.UnknownClients = RefuseClients
+		for name := range strings.FieldsSeq(names) {
+			c.Crawlers = append(c.Crawlers, Crawler{Name: name, Login: Login{User: "u", PasswordBcrypt: "h"}})
+		}
+		c.Admit()
+		if err := c.SetProductToken("NewsBot"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range c.Crawlers {
+			got = append(got, k.Name)
+			if len(k.ProductTokens) != 1 || k.ProductTokens[0] != "NewsBot" {
+				t.Errorf("%q: %s obeys %q", names, k.Name, k.ProductTokens)
+			}
+		}
+		if want == "" {
+			want = "default" // --token needs one
+		}
+		if strings.Join(got, " ") != want || c.UnknownClients != AllowClients {
+			t.Errorf("%q: %q, want %q; unknown clients: %s", names, got, want, c.UnknownClients)
+		}
+	}
+}
