@@ -91,7 +91,9 @@ func (a *Answer) Snapshot() *policy.Snapshot {
 
 func robotsOf(d *policy.Decision) *Robots {
 	st := d.Robots
-	r := &Robots{URL: d.URL, State: st.State, Age: int64(st.Age / time.Second), Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	r := &Robots{URL: d.URL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	// By the times as they are written down: while a machine sleeps, st.Age stands still.
+	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
 	if st.Answer != nil && st.Answer != st.Snapshot {
 		r.Instead = new(answerOf(st.Answer))
 	}

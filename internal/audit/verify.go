@@ -23,6 +23,7 @@ const (
 type Verifier struct {
 	Records int
 	Lost    int      // that could not be written at the time, as the records say
+	Before  int64    // that were written before what is here, as Notes say, and need not be there any more
 	Said    []string // what is wrong, the first of it
 	Wrong   int      // how much
 	Notes   []string // what could not be checked, or deserves a look
@@ -164,6 +165,9 @@ func (v *Verifier) join(name string, t *track) run {
 	slices.SortStableFunc(t.runs, func(a, b run) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
 	first := t.runs[0]
 	at := func(r run) string { return fmt.Sprintf("%s:%d", r.file, r.lines[0]) }
+	if first.place != "" {
+		v.Before += first.numbers[0] - 1
+	}
 	switch number := first.numbers[0]; {
 	case number == 1 && first.prev != genesis:
 		v.wrong("%s: record 1 of chain %s says that others come before it", at(first), name)

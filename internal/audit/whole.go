@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -81,8 +82,13 @@ func (v *Verifier) unseen() {
 	}
 	for _, file := range slices.Sorted(maps.Keys(older)) {
 		v.note("chains that were written to %s before what is here, rotated away, removed or not given: %s", named(file), older[file])
+		v.Before += older[file].records
 	}
 	for _, file := range slices.Sorted(maps.Keys(elsewhere)) {
+		if v.Records == 0 && len(gone) == 0 {
+			v.wrong("there is no record in what was given, of the chains that were written to %s: %s", named(file), elsewhere[file])
+			continue
+		}
 		v.note("chains that were written to %s, which was not given: %s", named(file), elsewhere[file])
 	}
 }
@@ -103,8 +109,8 @@ func named(file string) string {
 	return file
 }
 
-// writtenTo returns which files of heads have been given: by their path or, as a copy
-// may lie anywhere, by their name. Of several of one name those count of which there are
+// writtenTo returns which files of heads have been given: by their path, as the same
+// file, or, as a copy may lie anywhere, by their name. Of several of one name those count of which there are
 // records.
 func (v *Verifier) writtenTo(some map[string]time.Time) map[string]bool {
 	names := map[string][]string{}
@@ -121,6 +127,10 @@ func (v *Verifier) writtenTo(some map[string]time.Time) map[string]bool {
 			given[path] = true
 			continue
 		}
+		if path := sameFile(file, paths); path != "" {
+			given[path] = true
+			continue
+		}
 		like := names[filepath.Base(file)]
 		if seen := slices.DeleteFunc(slices.Clone(like), func(path string) bool { return some[path].IsZero() }); len(seen) > 0 {
 			like = seen
@@ -130,6 +140,20 @@ func (v *Verifier) writtenTo(some map[string]time.Time) map[string]bool {
 		}
 	}
 	return given
+}
+
+// sameFile returns which of the paths is another name of a file, as by a link.
+func sameFile(file string, paths map[string]bool) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "" // as "-", or where it is gone
+	}
+	for path := range paths {
+		if other, err := os.Stat(path); err == nil && os.SameFile(info, other) {
+			return path
+		}
+	}
+	return ""
 }
 
 // empty names the files without records.

@@ -63,6 +63,8 @@ func (v *verifying) print(w io.Writer) {
 		what = plural(v.Wrong, "fault")
 	case v.Records == 0:
 		what = "nothing to check"
+	case v.Before > 0: // a note has them
+		what = fmt.Sprintf("none changed or added; not here: %d before these, rotated away, removed or not given", v.Before)
 	}
 	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
 }

@@ -20,13 +20,18 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 		if s == nil || s.Invented() {
 			continue
 		}
-		if !p.answered(history, s, r, c, past) {
+		found, until := p.answered(history, s, c, past)
+		if !until.IsZero() {
+			return Different, fmt.Sprintf("its times don't fit together: judged %s is after another answer took the place of the one that was fetched %s, at %s",
+				utc(past.Judged), utc(s.Fetched), utc(until))
+		}
+		if !found {
 			what := fmt.Sprintf("of status %d", s.Status)
 			if s.SHA256 != "" {
 				what += ", " + s.SHA256 + ","
 			}
 			return NotInForce, fmt.Sprintf("the history has no answer %s that was fetched at %s and in force at %s; %s",
-				what, s.Fetched.Format(time.RFC3339Nano), past.Judged.Format(time.RFC3339Nano), instead(history, s.Fetched))
+				what, utc(s.Fetched), utc(past.Judged), instead(history, s.Fetched))
 		}
 	}
 	return Same, ""
@@ -48,8 +53,9 @@ func instead(history []store.Answer, at time.Time) string {
 	return what
 }
 
-// answered looks for a snapshot in a history.
-func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, r *audit.Record, c *policy.Config, past policy.Past) bool {
+// answered looks for a snapshot in a history. Until is when another had taken its place,
+// if that was before the decision.
+func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *policy.Config, past policy.Past) (found bool, until time.Time) {
 	// A decision is made by what is known then: the next answer is under way from when it
 	// begins to when it is read.
 	late := 2*c.Robots.Timeout + 5*time.Second
@@ -61,10 +67,13 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, r *audit
 			continue
 		}
 		if a.To.IsZero() || !past.Judged.After(a.To.Add(late)) {
-			return true
+			return true, time.Time{}
+		}
+		if a.To.After(until) {
+			until = a.To
 		}
 	}
-	return false
+	return false, until
 }
 
 // says reports whether a kept answer is the one that a record cites, if need be cut by

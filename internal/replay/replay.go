@@ -115,6 +115,9 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 	if why != "" {
 		return Different, why
 	}
+	if why := untimely(c, r); why != "" {
+		return Different, why
+	}
 	var missing error
 	past.Rules = func(digest string) *robotstxt.File {
 		f, err := p.rulesOf(r.Origin, digest, c.Robots.MaxBytes)

@@ -76,7 +76,14 @@ func one() (*shelf, *audit.Record) {
 	}
 	r := &audit.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
 	r.Decide(&d)
+	r.Time = r.Decided
 	return s, r
+}
+
+// at moves the times of a record's decision.
+func at(r *audit.Record, t time.Time) {
+	r.Time, r.Decided, r.Robots.Judged = t, t, t
+	r.Robots.Age = int64(t.Sub(r.Robots.Fetched) / time.Second)
 }
 
 func TestAgain(t *testing.T) {
@@ -113,19 +120,50 @@ func TestAgain(t *testing.T) {
 		}, Same, ""}, // it is for no host
 		{"report mode then", func(s *shelf, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "let through"},
 
-		{"fetched before it was there", func(_ *shelf, r *audit.Record) { r.Robots.Fetched = noon.Add(-time.Second) }, NotInForce, ""},
+		{"fetched before it was there", func(_ *shelf, r *audit.Record) {
+			r.Robots.Fetched = noon.Add(-time.Second)
+			at(r, r.Decided)
+		}, NotInForce, ""},
 		{"fetched after it was last seen", func(_ *shelf, r *audit.Record) {
 			r.Robots.Fetched = noon.Add(31 * time.Minute)
-			r.Robots.Judged = noon.Add(31 * time.Minute)
+			at(r, noon.Add(31*time.Minute))
 		}, NotInForce, ""},
 		{"confirmed", func(_ *shelf, r *audit.Record) {
 			r.Robots.Fetched = noon.Add(30 * time.Minute)
-			r.Robots.Judged = noon.Add(35 * time.Minute)
+			at(r, noon.Add(35*time.Minute))
 		}, Same, ""},
-		{"used after another took its place", func(_ *shelf, r *audit.Record) { r.Robots.Judged = noon.Add(50 * time.Minute) }, NotInForce, ""},
+		{"used after another took its place", func(_ *shelf, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, Different, "after another answer took the place"},
 		{"while the next was under way", func(_ *shelf, r *audit.Record) {
-			r.Robots.Judged = noon.Add(40*time.Minute + 2*time.Second)
+			at(r, noon.Add(40*time.Minute+2*time.Second))
 		}, Same, ""},
+		{"of a month later", func(_ *shelf, r *audit.Record) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
+		{"of a month before", func(_ *shelf, r *audit.Record) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
+		{"without a time", func(_ *shelf, r *audit.Record) { r.Time = time.Time{} }, Different, "later after time"},
+		{"as of no time", func(_ *shelf, r *audit.Record) { r.Decided = time.Time{} }, Different, "is before time"},
+		{"of an earlier time", func(_ *shelf, r *audit.Record) { // cites what was in force before
+			r.Time, r.Decided = noon.Add(50*time.Minute), noon.Add(50*time.Minute)
+		}, Different, "judged 2026-01-01T12:01:00Z is before decided 2026-01-01T12:50:00Z"},
+		{"judged long after", func(_ *shelf, r *audit.Record) {
+			r.Robots.Judged, r.Robots.Age = noon.Add(2*time.Minute), 120
+		}, Different, "judged 2026-01-01T12:02:00Z is later after decided"},
+		{"judged before it was fetched", func(_ *shelf, r *audit.Record) {
+			at(r, noon.Add(-time.Minute))
+			r.Robots.Age = 0
+		}, Different, "judged 2026-01-01T11:59:00Z is before fetched 2026-01-01T12:00:00Z"},
+		{"before a copy was fetched", func(_ *shelf, r *audit.Record) {
+			r.Robots.Copy = &audit.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
+		}, Different, "is before fetched 2026-01-01T13:00:00Z"},
+		{"another age", func(_ *shelf, r *audit.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
+		{"an age that can't be", func(_ *shelf, r *audit.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
+		{"no age", func(_ *shelf, r *audit.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
+		{"after a login and a fetch", func(_ *shelf, r *audit.Record) {
+			r.Time = r.Time.Add(-10 * time.Second)
+			r.Decided = r.Decided.Add(-3 * time.Second)
+		}, Same, ""},
+		{"while the clock was set right", func(_ *shelf, r *audit.Record) {
+			r.Time = r.Time.Add(time.Second)
+		}, Same, ""},
+
 		{"no history", func(s *shelf, _ *audit.Record) { s.history = nil }, NotInForce, ""},
 		{"for another crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
 		{"for this crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
@@ -219,6 +257,7 @@ func TestWithoutRules(t *testing.T) {
 			}
 			r := &audit.Record{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
 			r.Decide(&d)
+			r.Time = at
 			if got := describe(r); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
