@@ -132,7 +132,7 @@ func TestAgain(t *testing.T) {
 			r.Robots.Fetched = noon.Add(30 * time.Minute)
 			at(r, noon.Add(35*time.Minute))
 		}, Same, ""},
-		{"used after another took its place", func(_ *shelf, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, Different, "after another answer took the place"},
+		{"used after another took its place", func(_ *shelf, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
 		{"while the next was under way", func(_ *shelf, r *audit.Record) {
 			at(r, noon.Add(40*time.Minute+2*time.Second))
 		}, Same, ""},
