@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+const (
+	rounds  = 7
+	aRound  = 400 * time.Millisecond // of each proxy
+	aWarmUp = 300 * time.Millisecond
+)
+
+// everything is on in the gate that is measured, its audit log among it.
+const everything = "log: {audit: audit.jsonl}\nrobots: {cache_bytes: 512MiB}\n"
+
+// BenchmarkGate compares the gate with the bare forwarder, and with goproxy where that
+// can do the same. The figures of each are its requests a second; of the gate also the
+// ratio to the bare forwarder, in the median of the rounds in which they took turns.
+func BenchmarkGate(b *testing.B) {
+	a := newArena(b, everything)
+	few, many, secure := "127.0.0.2:"+a.few, "127.0.0.2:"+a.many, "127.0.0.2:"+a.secure
+	refused := plain(http.StatusForbidden, same("http://"+few+"/no/1k"))
+	get := func(host, path string) *load { return plain(http.StatusOK, same("http://"+host+path)) }
+	for _, c := range []struct {
+		name  string
+		load  *load
+		limit *load // what the bare forwarder is asked, if it is something else
+		not   string
+	}{
+		{name: "1KiB", load: get(few, "/1k")},
+		{name: "page", load: get(few, "/html")},
+		{name: "page-gzip", load: get(few, "/html.gz")},
+		{name: "1MiB", load: get(few, "/1m")},
+		{name: "refused", load: refused, limit: get(few, "/1k"), not: "goproxy"},
+		{name: "10000-rules", load: get(many, "/1k")},
+		{name: "tls-http1", load: intercepted(secure, "/1k")},
+		{name: "tls-http2", load: interceptedHTTP2(secure, "/1k"), not: "goproxy"},
+		{name: "tls-new-tunnels", load: tunnelEach(secure, "/1k")},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			contenders := []contender{{a.forwarder, c.load}, {a.goproxy, c.load}, {a.gate, c.load}}
+			if c.limit != nil {
+				contenders[0].load = c.limit
+			}
+			if c.not != "" {
+				contenders = slices.Delete(contenders, 1, 2)
+			}
+			compare(b, contenders)
+		})
+	}
+	b.Run("100000-origins", func(b *testing.B) {
+		all := &contender{a.gate, plain(http.StatusForbidden, rotating(a.few, "/no/1k"))}
+		one := &contender{a.gate, refused}
+		b.Logf("first requests to each of %d origins: %v", origins, all.fill(b))
+		compare(b, []contender{*one, *all})
+	})
+}
+
+// origins is how many there are in rotation, each an address of loopback.
+const origins = 100_000
+
+func rotating(port, path string) func(n int) []byte {
+	return heads(func(n int) string {
+		n %= origins
+		return fmt.Sprintf("http://127.%d.%d.%d:%s%s", 1+n>>16, n>>8&0xff, n&0xff, port, path)
+	})
+}
+
+// A contender is asked by a load.
+type contender struct {
+	*proxy
+	load *load
+}
+
+// fill asks once for everything in rotation.
+func (c *contender) fill(b *testing.B) time.Duration {
+	begun := time.Now()
+	for done := 0; done < origins; {
+		r, err := c.load.run(c.addr, time.Second)
+		if err != nil {
+			b.Fatal(err)
+		}
+		done += r.requests
+		if time.Since(begun) > 10*time.Minute {
+			b.Fatal("too slow")
+		}
+	}
+	return time.Since(begun)
+}
+
+// compare lets the contenders take turns. The first is what the last is measured by.
+func compare(b *testing.B, contenders []contender) {
+	for b.Loop() {
+		measure(b, contenders)
+	}
+}
+
+func measure(b *testing.B, contenders []contender) {
+	results := make([][]result, len(contenders))
+	for round := -1; round < rounds; round++ {
+		for i, c := range contenders {
+			r, err := c.turn(round < 0)
+			if err != nil {
+				b.Fatalf("%s: %v", c.name, err)
+			}
+			if round >= 0 {
+				results[i] = append(results[i], r)
+			}
+		}
+	}
+	first, last := results[0], results[len(results)-1]
+	b.ReportMetric(0, "ns/op") // of no meaning here
+	b.ReportMetric(median(last, func(i int) float64 { return last[i].perSecond / first[i].perSecond }), "ratio")
+	b.ReportMetric(median(last, func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }), "p99-ratio")
+	for i, c := range contenders {
+		name := c.name
+		if i == 0 && len(contenders) > 1 && contenders[1].proxy == c.proxy {
+			name = "one-origin"
+		}
+		b.ReportMetric(median(last, func(r int) float64 { return results[i][r].perSecond }), name+"/s")
+		b.ReportMetric(median(last, func(r int) float64 { return results[i][r].cost.seconds * 1e6 }), name+"-cpu-µs")
+	}
+	b.ReportMetric(median(last, func(i int) float64 { return last[i].p50.Seconds() * 1e3 }), "p50-ms")
+	b.ReportMetric(median(last, func(i int) float64 { return last[i].p99.Seconds() * 1e3 }), "p99-ms")
+	b.ReportMetric(median(last, func(i int) float64 { return last[i].cost.allocs }), "allocs/req")
+	b.ReportMetric(median(last, func(i int) float64 { return last[i].cost.bytes }), "B/req")
+}
+
+// turn is one of a contender, to be counted unless it is to warm up.
+func (c contender) turn(warmUp bool) (result, error) {
+	d := aRound
+	if warmUp {
+		d = aWarmUp
+	}
+	before, err := c.spent()
+	if err != nil {
+		return result{}, err
+	}
+	r, err := c.load.run(c.addr, d)
+	if err != nil {
+		return result{}, err
+	}
+	after, err := c.spent()
+	r.cost = after.each(before, r.requests)
+	return r, err
+}
+
+// median returns that of what of says of each result.
+func median(results []result, of func(i int) float64) float64 {
+	all := make([]float64, len(results))
+	for i := range all {
+		all[i] = of(i)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}

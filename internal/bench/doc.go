@@ -1,0 +1,9 @@
+// Package bench measures what the gate costs: as ratios to a forwarder that does
+// nothing, taken in turn in one run, since machines are shared and differ.
+//
+//	go test -run '^$' -bench . ./internal/bench
+//
+// It starts everything as processes of its own on loopback: an origin, a bare
+// forwarder, a plain goproxy, and the gate as users run it, with everything on. All of
+// it is in the tests; the package is empty.
+package bench

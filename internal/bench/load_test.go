@@ -1,0 +1,254 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+const (
+	agent   = "BenchBot/1.0"
+	clients = 64 // at a time
+)
+
+// An asker sends one request after another, and reads the answers.
+type asker interface {
+	ask(n int) error // the n-th
+	close()
+}
+
+// A load is what the clients of one measurement do.
+type load struct {
+	open   func(proxy string, client int) (asker, error)
+	status int
+}
+
+// A result is what came of a load.
+type result struct {
+	perSecond float64
+	p50, p99  time.Duration
+	requests  int
+	cost      spent // of each request, by the proxy
+}
+
+// run lets all clients ask for the given time.
+func (l *load) run(proxy string, d time.Duration) (result, error) {
+	errs := make([]error, clients)
+	times := make([][]time.Duration, clients)
+	var opened, all sync.WaitGroup
+	begin := make(chan struct{})
+	var begun time.Time
+	opened.Add(clients)
+	for i := range clients {
+		all.Go(func() {
+			a, err := l.open(proxy, i)
+			opened.Done()
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer a.close()
+			<-begin
+			for n := 0; ; n++ {
+				start := time.Now()
+				if start.Sub(begun) > d {
+					return
+				}
+				if errs[i] = a.ask(i + n*clients); errs[i] != nil {
+					return
+				}
+				times[i] = append(times[i], time.Since(start))
+			}
+		})
+	}
+	opened.Wait()
+	begun = time.Now()
+	close(begin)
+	all.Wait()
+	took := time.Since(begun)
+	merged := slices.Concat(times...)
+	if err := errors.Join(errs...); err != nil || len(merged) == 0 {
+		return result{}, fmt.Errorf("%d answers: %w", len(merged), errors.Join(errs...))
+	}
+	slices.Sort(merged)
+	return result{
+		perSecond: float64(len(merged)) / took.Seconds(), requests: len(merged),
+		p50: merged[len(merged)/2], p99: merged[len(merged)*99/100],
+	}, nil
+}
+
+// A kept asks over one connection.
+type kept struct {
+	conn   net.Conn
+	r      *bufio.Reader
+	head   func(n int) []byte
+	status int
+}
+
+func (k *kept) ask(n int) error {
+	if _, err := k.conn.Write(k.head(n)); err != nil {
+		return err
+	}
+	return readAnswer(k.r, k.status)
+}
+
+func (k *kept) close() { k.conn.Close() }
+
+// readAnswer is what a client can't do without, so that the load costs little beside
+// what is measured.
+func readAnswer(r *bufio.Reader, want int) error {
+	line, err := r.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if len(line) < 12 || string(line[9:12]) != strconv.Itoa(want) {
+		return fmt.Errorf("got %q, want %d", line, want)
+	}
+	length := -1
+	for {
+		if line, err = r.ReadSlice('\n'); err != nil {
+			return err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if name, value, _ := bytes.Cut(line, []byte(":")); len(name) == 14 && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
+	}
+	if length < 0 {
+		return errors.New("an answer without Content-Length")
+	}
+	_, err = r.Discard(length)
+	return err
+}
+
+func heads(url func(n int) string) func(n int) []byte {
+	return func(n int) []byte {
+		u := url(n)
+		return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: */*\r\n\r\n", u, hostOf(u), agent)
+	}
+}
+
+// same asks for one URL again and again.
+func same(url string) func(n int) []byte {
+	head := heads(func(int) string { return url })(0)
+	return func(int) []byte { return head }
+}
+
+// plain sends absolute URLs over a kept connection.
+func plain(status int, head func(n int) []byte) *load {
+	return &load{status: status, open: func(proxy string, _ int) (asker, error) {
+		conn, err := net.Dial("tcp", proxy)
+		if err != nil {
+			return nil, err
+		}
+		return &kept{conn, bufio.NewReaderSize(conn, 32<<10), head, status}, nil
+	}}
+}
+
+// secureTo opens a tunnel and shakes hands in it.
+func secureTo(proxy, host string, protocols ...string) (*tls.Conn, error) {
+	conn, err := connectTo(proxy, host)
+	if err != nil {
+		return nil, err
+	}
+	c := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
+	return c, c.Handshake()
+}
+
+func inside(host, path string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: */*\r\n\r\n", path, host, agent)
+}
+
+// intercepted sends requests through a kept tunnel.
+func intercepted(host, path string) *load {
+	head := inside(host, path)
+	return &load{open: func(proxy string, _ int) (asker, error) {
+		conn, err := secureTo(proxy, host, "http/1.1")
+		if err != nil {
+			return nil, err
+		}
+		return &kept{conn, bufio.NewReaderSize(conn, 32<<10), func(int) []byte { return head }, http.StatusOK}, nil
+	}}
+}
+
+// interceptedHTTP2 does so over HTTP/2.
+func interceptedHTTP2(host, path string) *load {
+	return &load{open: func(proxy string, _ int) (asker, error) {
+		conn, err := secureTo(proxy, host, "h2")
+		if err != nil {
+			return nil, err
+		}
+		if p := conn.ConnectionState().NegotiatedProtocol; p != "h2" {
+			return nil, fmt.Errorf("HTTP/2 was not agreed on: %q", p)
+		}
+		c, err := new(http2.Transport).NewClientConn(conn)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequest(http.MethodGet, "https://"+host+path, nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("User-Agent", agent)
+		return &streams{c, req}, nil
+	}}
+}
+
+type streams struct {
+	conn *http2.ClientConn
+	req  *http.Request
+}
+
+func (s *streams) ask(int) error {
+	resp, err := s.conn.RoundTrip(s.req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		return errors.Join(err, errors.New(resp.Status))
+	}
+	return nil
+}
+
+func (s *streams) close() { s.conn.Close() }
+
+// tunnelEach opens a tunnel for every request, with a full handshake.
+func tunnelEach(host, path string) *load {
+	head := inside(host, path)
+	return &load{open: func(proxy string, _ int) (asker, error) { return &each{proxy, host, head}, nil }}
+}
+
+type each struct {
+	proxy, host string
+	head        []byte
+}
+
+func (e *each) ask(int) error {
+	conn, err := secureTo(e.proxy, e.host, "http/1.1")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(e.head); err != nil {
+		return err
+	}
+	return readAnswer(bufio.NewReader(conn), http.StatusOK)
+}
+
+func (e *each) close() {}

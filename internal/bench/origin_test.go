@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The pages of the origin, by path. What lies below /no/ is denied.
+var pages = map[string]page{
+	"/1k":      {"application/octet-stream", "", bytes.Repeat([]byte("robotsgate.0123"), 69)[:1024]},
+	"/html":    {"text/html; charset=utf-8", "", html},
+	"/html.gz": {"text/html; charset=utf-8", "gzip", zipped(html)},
+	"/1m":      {"application/octet-stream", "", bytes.Repeat([]byte("0123456789abcdef"), 1<<16)},
+	"/no/1k":   {"text/plain", "", []byte("nobody may read this")},
+}
+
+type page struct {
+	contentType, encoding string
+	body                  []byte
+}
+
+// html is a page of 33 KB with a head as sites have them.
+var html = func() []byte {
+	var b strings.Builder
+	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title>\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "<link rel=\"stylesheet\" href=\"/assets/%d.css\"><meta property=\"og:tag\" content=\"value %d\">\n", i, i)
+	}
+	b.WriteString("<meta name=\"robots\" content=\"max-snippet:20, noarchive\"><meta name=\"description\" content=\"for measuring\">\n</head><body>\n")
+	for b.Len() < 33<<10 {
+		b.WriteString("<p>Some words in a paragraph, <a href=\"/x\">a link</a>, and more words after it.</p>\n")
+	}
+	return []byte(b.String())
+}()
+
+func zipped(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(data)
+	w.Close()
+	return b.Bytes()
+}
+
+// robotsTxt returns a file with so many rules, of which one denies /no/.
+func robotsTxt(rules int) []byte {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nDisallow: /no/\n")
+	for i := 1; i < rules; i++ {
+		if i%10 == 0 {
+			fmt.Fprintf(&b, "Disallow: /*/print-%d$\n", i)
+			continue
+		}
+		fmt.Fprintf(&b, "Disallow: /section-%d/private/\n", i)
+	}
+	return []byte(b.String())
+}
+
+// fewRules and manyRules are the robots.txt of the origins at the first and the
+// second port.
+const fewRules, manyRules = 10, 10_000
+
+// serveOrigin serves the pages at every address of loopback, each an origin of its
+// own. It prints its ports: in clear with few rules and with many, and in TLS with the
+// certificate in file.
+func serveOrigin(certificate string) error {
+	cert, err := tls.LoadX509KeyPair(certificate, certificate)
+	if err != nil {
+		return err
+	}
+	few, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		return err
+	}
+	many, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		return err
+	}
+	secure, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	serve := func(l net.Listener, rules int, config *tls.Config) {
+		s := &http.Server{Handler: originHandler(rules), ErrorLog: log.New(io.Discard, "", 0), TLSConfig: config}
+		if config != nil {
+			failed <- s.ServeTLS(l, "", "")
+		}
+		failed <- s.Serve(l)
+	}
+	go serve(few, fewRules, nil)
+	go serve(many, manyRules, nil)
+	go serve(secure, fewRules, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
+	fmt.Println(port(few), port(many), port(secure))
+	return <-failed
+}
+
+func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+func originHandler(rules int) http.Handler {
+	robots := robotsTxt(rules)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		if r.URL.Path == "/robots.txt" {
+			h["Content-Type"] = []string{"text/plain"}
+			w.Write(robots)
+			return
+		}
+		p, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		h["Content-Type"] = []string{p.contentType}
+		h["Content-Length"] = []string{strconv.Itoa(len(p.body))}
+		if p.encoding != "" {
+			h["Content-Encoding"] = []string{p.encoding}
+		}
+		w.Write(p.body)
+	})
+}
