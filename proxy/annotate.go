@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dunglas/httpsfv"
 
@@ -27,43 +26,50 @@ const (
 	gateName    = "robotsgate"   // ours among its members
 )
 
-// maxRuleText bounds what of an untrusted line goes into a header, in bytes.
-const maxRuleText = 256
-
 // annotate says in a response's headers what was decided about its request and
 // which robots rules bind the crawler.
 func annotate(h http.Header, x *Exchange) {
-	set(h, headerID, item(x.ID))
+	f := newFields()
+	defer f.free()
+	f.str(x.ID)
+	f.end(headerID)
 	if d := x.Decision; d != nil {
-		set(h, headerDecision, decisionItem(d))
+		decisionField(f, d)
 		if d.Robots != nil {
-			set(h, headerSource, sourceItem(d))
+			sourceField(f, d)
 		}
 		if delay, line, ok := d.Group.CrawlDelay(); ok {
 			set(h, headerDelay, item(delay, "line", int64(line)))
 		}
 	}
 	if len(x.Tags)+len(x.Remembered) > 0 {
-		set(h, headerTags, append(tagList(x.Tags, false), tagList(x.Remembered, true)...))
+		tagMembers(f, x.Tags, false, true)
+		tagMembers(f, x.Remembered, true, len(x.Tags) == 0)
+		f.end(headerTags)
 	}
 	if x.Head.State != "" {
-		set(h, headerMeta, x.Head.item())
+		x.Head.field(f)
 	}
+	f.addTo(h)
 }
 
-func decisionItem(d *policy.Decision) httpsfv.Item {
-	i := item(httpsfv.Token(verb(d.Allow)), "reason", httpsfv.Token(d.Reason))
-	add(i, "token", text(d.Token))
-	add(i, "group", text(d.Group.Name()))
+func decisionField(f *fields, d *policy.Decision) {
+	f.token(verb(d.Allow))
+	f.param("reason")
+	f.token(string(d.Reason))
+	f.textParam("token", d.Token)
+	f.textParam("group", d.Group.Name())
 	if d.Reason == policy.ByRule {
-		i.Params.Add("line", int64(d.Rule.Line))
-		add(i, "rule", text(d.Rule.String()))
+		f.param("line")
+		f.integer(int64(d.Rule.Line))
+		f.textParam("rule", d.Rule.String())
 	}
-	add(i, "note", text(d.Note))
+	f.textParam("note", d.Note)
 	if !d.Allow && !d.Enforced {
-		i.Params.Add("enforced", false)
+		f.param("enforced")
+		f.buf = append(f.buf, "?0"...)
 	}
-	return i
+	f.end(headerDecision)
 }
 
 func verb(allow bool) string {
@@ -73,43 +79,49 @@ func verb(allow bool) string {
 	return "deny"
 }
 
-func sourceItem(d *policy.Decision) httpsfv.Item {
+func sourceField(f *fields, d *policy.Decision) {
 	st := d.Robots
-	i := item(d.URL)
+	f.str(d.URL)
 	if st.Snapshot.Status != 0 {
-		i.Params.Add("status", int64(st.Snapshot.Status))
+		f.param("status")
+		f.integer(int64(st.Snapshot.Status))
 	}
-	i.Params.Add("state", httpsfv.Token(st.State))
-	i.Params.Add("age", int64(st.Age/time.Second))
+	f.param("state")
+	f.token(string(st.State))
+	f.param("age")
+	f.integer(int64(st.Age / time.Second))
 	if st.Snapshot.SHA256 != "" {
-		i.Params.Add("sha256", st.Snapshot.SHA256)
+		f.param("sha256")
+		f.str(st.Snapshot.SHA256)
 	}
 	if st.Snapshot.Cut {
-		i.Params.Add("truncated", true)
+		f.flag("truncated")
 	}
-	return i
+	f.end(headerSource)
 }
 
-// tagList has one member for each rule and source.
-func tagList(rules []robotstag.Rule, remembered bool) httpsfv.List {
-	var l httpsfv.List
-	for _, r := range rules {
-		i := item(httpsfv.Token(r.Name))
+// tagMembers appends one member for each rule and source.
+func tagMembers(f *fields, rules []robotstag.Rule, remembered, first bool) {
+	for i, r := range rules {
+		f.next(first && i == 0)
+		f.token(r.Name)
 		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
-			i.Params.Add("v", n)
+			f.param("v")
+			f.integer(n)
 		} else if r.Name == "unavailable_after" {
-			i.Params.Add("v", time.Unix(r.Time, 0)) // 0 is a date too
+			f.param("v")
+			f.date(time.Unix(r.Time, 0)) // 0 is a date too
 		} else if r.Value != "" {
-			i.Params.Add("v", httpsfv.Token(r.Value))
+			f.param("v")
+			f.token(r.Value)
 		}
-		i.Params.Add("src", httpsfv.Token(r.Source))
-		add(i, "scope", text(r.Scope))
+		f.param("src")
+		f.token(string(r.Source))
+		f.textParam("scope", r.Scope)
 		if remembered {
-			i.Params.Add("remembered", true)
+			f.flag("remembered")
 		}
-		l = append(l, i)
 	}
-	return l
 }
 
 // A Head says how far a page was read for its robots rules.
@@ -121,21 +133,24 @@ type Head struct {
 	Age   time.Duration // of remembered: since the rules were seen
 }
 
-func (h Head) item() httpsfv.Item {
-	i := item(httpsfv.Token(h.State))
+func (h Head) field(f *fields) {
+	f.token(h.State)
 	if h.Why != "" {
-		i.Params.Add("why", httpsfv.Token(h.Why))
+		f.param("why")
+		f.token(h.Why)
 	}
 	switch h.State {
 	case "complete", "partial":
-		i.Params.Add("bytes", h.Bytes)
+		f.param("bytes")
+		f.integer(h.Bytes)
 	case "remembered":
-		i.Params.Add("age", int64(h.Age/time.Second))
+		f.param("age")
+		f.integer(int64(h.Age / time.Second))
 	}
 	if h.Cut {
-		i.Params.Add("truncated", true)
+		f.flag("truncated")
 	}
-	return i
+	f.end(headerMeta)
 }
 
 // item returns a structured item with parameters as pairs of name and value.
@@ -152,23 +167,6 @@ func add(i httpsfv.Item, name string, value any) {
 	if value != "" {
 		i.Params.Add(name, value)
 	}
-}
-
-// text returns untrusted text as a String where it is printable ASCII, else as
-// a Display String, cut to what a header should hold.
-func text(s string) any {
-	if len(s) > maxRuleText {
-		s = s[:maxRuleText]
-		for i := 0; i < utf8.UTFMax && !utf8.ValidString(s); i++ { // cut inside a character
-			s = s[:len(s)-1]
-		}
-	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return httpsfv.DisplayString(strings.ToValidUTF8(s, "\uFFFD"))
-		}
-	}
-	return s
 }
 
 // set writes a field that is known to be valid; one that is not, which would be
