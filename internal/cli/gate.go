@@ -154,11 +154,7 @@ func (g *gate) wire() (err error) {
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	roots, _, _ := ca.SystemRoots() // without them openTrust has warned
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
-	o.Done = func(x *proxy.Exchange) {
-		g.metrics.Request(x)
-		g.overview.Request(x)
-		g.audit.Write(x)
-	}
+	o.Done = g.done
 	if c.Log.AuditRequired {
 		o.Ready = g.audit.Err
 	}
@@ -169,6 +165,13 @@ func (g *gate) wire() (err error) {
 		g.admin = adminServer(&g.pages, g.log)
 	}
 	return nil
+}
+
+// done takes down a request that is over.
+func (g *gate) done(x *proxy.Exchange) {
+	g.metrics.Request(x)
+	g.overview.Request(x)
+	g.audit.Write(x)
 }
 
 func (g *gate) engineConfig() policy.Config {
@@ -201,6 +204,7 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
+	defer tuneMemory(g.log)()
 	failed := make(chan error, 2)
 	go func() { failed <- g.proxy.Serve(g.listener) }()
 	if g.admin != nil {
