@@ -1,0 +1,110 @@
+//go:build unix
+
+package cli
+
+import (
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/metrics"
+	"robotsgate/internal/overview"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/proxy"
+)
+
+// BenchmarkDone is what a request costs when it is over, with all that the audit log
+// does later: as fast as it goes, and at the rate of a busy gate, where there is
+// little that can be done at once. Less "nothing", which is what the waiting costs.
+func BenchmarkDone(b *testing.B) {
+	for name, x := range map[string]*proxy.Exchange{"plain": over(nil), "page": over([]string{"noarchive, max-snippet: 20"}), "nothing": nil} {
+		b.Run(name+"/at once", func(b *testing.B) {
+			if x == nil {
+				b.Skip()
+			}
+			g := recording(b)
+			before := used(b)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					g.done(x)
+				}
+			})
+			g.report(b, before)
+		})
+		b.Run(name+"/20000 a second", func(b *testing.B) {
+			g := recording(b)
+			const clients, rate = 16, 20_000
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			before := used(b)
+			b.ReportAllocs()
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for next := time.Now(); left.Add(-1) >= 0; {
+						if x != nil {
+							g.done(x)
+						}
+						next = next.Add(clients * time.Second / rate)
+						time.Sleep(time.Until(next))
+					}
+				})
+			}
+			all.Wait()
+			g.report(b, before)
+		})
+	}
+}
+
+// over is a request that is over, its answer with these tags.
+func over(tags []string) *proxy.Exchange {
+	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
+	target := policy.Target{Scheme: "http", Host: "127.0.0.1:8080", Path: "/catalogue/item?id=17&page=2"}
+	d := r.Judge(200, []byte("User-agent: *\nDisallow: /private/\nAllow: /catalogue/\n"), target, []string{"ExampleBot"})
+	d.URL, d.Asked, d.Robots.From = target.Origin()+"/robots.txt", time.Now(), policy.InMemory
+	d.Robots.At = d.Asked
+	x := &proxy.Exchange{
+		ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: target.String(),
+		Crawler: "examplebot", Decision: &d, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Bytes: 1024,
+		Config: policy.Digest(""), Duration: 1_234_567, Decided: 12_345, Sent: 23_456, Upstream: 1_134_567, Answered: 1_200_000,
+	}
+	if tags != nil {
+		x.Tags = robotstag.ParseHeader(nil, tags).For("ExampleBot")
+		x.Head = proxy.Head{State: "complete"}
+	}
+	return x
+}
+
+// recording is as much of a gate as takes down what is over.
+func recording(b *testing.B) *gate {
+	file := filepath.Join(b.TempDir(), "audit.jsonl")
+	return &gate{metrics: metrics.New(), overview: overview.New(), audit: audit.New(audit.Options{File: file, Keep: 1}, nil, slog.New(slog.DiscardHandler))}
+}
+
+// report ends it, and says what it has cost.
+func (g *gate) report(b *testing.B, before time.Duration) {
+	if err := g.audit.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64((used(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(g.audit.Lost())/float64(b.N), "lost/op")
+	runtime.GC()
+}
+
+// used is the processor's time that this process has had.
+func used(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
