@@ -13,6 +13,14 @@ const (
 	maxPending = 16 << 20
 	// closeWait is how long Close waits for them to be written.
 	closeWait = 5 * time.Second
+	// apart is the time between two writes where there is much to write: locking a file,
+	// and looking whether it still is the one of its name, costs more than a record. What
+	// comes now and then is written at once: ahead is for how long writes may follow each
+	// other as they come.
+	apart = 5 * time.Millisecond
+	ahead = 100 * time.Millisecond
+	// many is how much is written at once all the same, in bytes.
+	many = 1 << 20
 	// settleAfter is how long after lines they are settled, at most.
 	settleAfter = time.Second
 )
@@ -23,7 +31,7 @@ const (
 type queue struct {
 	write  func(lines []byte, lost int)
 	settle func()
-	wake   chan struct{} // holds one
+	wake   chan struct{} // holds one; lines have come, or many, or it is closed
 	done   chan struct{} // closed when all is written
 	began  atomic.Int64  // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
 
@@ -49,8 +57,11 @@ func (q *queue) add(line []byte) (lost int) {
 		q.lost++
 		return q.lost
 	}
+	before := len(q.pending)
 	q.pending = append(q.pending, line...)
-	q.call()
+	if before == 0 || before < many && len(q.pending) >= many {
+		q.call()
+	}
 	return 0
 }
 
@@ -61,10 +72,30 @@ func (q *queue) call() {
 	}
 }
 
+// gather waits for more lines where writes have come too fast: the next is not to be
+// before this time, by far.
+func (q *queue) gather(next time.Time) {
+	wait := time.Until(next.Add(-ahead))
+	if wait <= 0 {
+		return
+	}
+	q.mu.Lock()
+	enough := q.closed || len(q.pending) >= many
+	q.mu.Unlock()
+	if enough {
+		return
+	}
+	select {
+	case <-q.wake:
+	case <-time.After(wait):
+	}
+}
+
 func (q *queue) run() {
 	defer close(q.done)
 	var spare []byte // two buffers take turns
 	var due <-chan time.Time
+	var next time.Time // write, if they were all apart
 	for {
 		select {
 		case <-due:
@@ -73,12 +104,17 @@ func (q *queue) run() {
 			continue
 		case <-q.wake:
 		}
+		q.gather(next)
 		q.mu.Lock()
 		lines, lost, closed := q.pending, q.lost, q.closed
 		q.pending, q.lost = spare[:0], 0
 		q.mu.Unlock()
 		if len(lines) > 0 || lost > 0 {
 			q.time(func() { q.write(lines, lost) })
+			if now := time.Now(); next.Before(now) {
+				next = now
+			}
+			next = next.Add(apart)
 		}
 		if closed {
 			return
