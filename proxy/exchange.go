@@ -120,6 +120,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		x.Error = "internal error"
 		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
 		if !w.wrote {
+			clear(w.Header()) // what of an answer was in it
 			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(w, r, x)
 			cause = nil
 		}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -64,10 +65,18 @@ func (g *guard) name(host, port string) error {
 	if len(g.ports) > 0 && !slices.Contains(g.ports, uint16(n)) {
 		return prohibit("port %s is not in egress.ports", port)
 	}
+	if !mayBeAddress(host) {
+		return nil
+	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return g.address(netip.AddrPortFrom(addr, uint16(n)))
 	}
 	return nil
+}
+
+// mayBeAddress spares names the error that netip.ParseAddr would make of them.
+func mayBeAddress(host string) bool {
+	return strings.Contains(host, ":") || host != "" && '0' <= host[len(host)-1] && host[len(host)-1] <= '9'
 }
 
 // address judges an address about to be dialled.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
 	"sync"
 )
@@ -24,16 +23,13 @@ type informer struct {
 	done  bool
 }
 
-// inform lets a request's 1xx responses go to the client. It returns the request
-// to send.
-func inform(w http.ResponseWriter, r *http.Request) (*http.Request, *informer) {
-	i := &informer{w: w}
+// inform returns what lets a request's 1xx responses go to the client: its pass is for
+// the trace of the request that is sent.
+func inform(w http.ResponseWriter, r *http.Request) *informer {
 	// HTTP/1.0 knows none. Over HTTP/2 net/http may still be reading the header
 	// map when WriteHeader has returned, if the client has left; to change the map
 	// then, for the answer, could end the process.
-	i.passes = r.ProtoMajor == 1 && r.ProtoMinor > 0
-	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: i.pass})
-	return r.WithContext(ctx), i
+	return &informer{w: w, passes: r.ProtoMajor == 1 && r.ProtoMinor > 0}
 }
 
 // end is called when the answer has come.

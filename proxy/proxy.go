@@ -94,7 +94,8 @@ func New(o Options) *Proxy {
 		}
 		return nil, nil
 	}
-	p.pipeline.KeepAcceptEncoding = true // it drops the header by default
+	p.pipeline.KeepHeader = true             // prepare has dropped what is not for the origin
+	p.pipeline.KeepDestinationHeaders = true // see passOn
 	p.pipeline.Logger = quiet{o.Log}
 	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
 		x := exchangeOf(r)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"os"
 	"slices"
@@ -57,7 +59,16 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
 	p.remember(x, r, resp, tags)
-	annotate(resp.Header, x)
+	return p.passOn(x, resp)
+}
+
+// passOn puts a response's header, with the annotations, where it goes to the client.
+// To goproxy it has none: that would copy each field.
+func (p *Proxy) passOn(x *Exchange, resp *http.Response) *http.Response {
+	h := x.out.Header()
+	maps.Copy(h, resp.Header)
+	annotate(h, x)
+	resp.Header = nil
 	return resp
 }
 
@@ -69,7 +80,11 @@ var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExce
 func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.cancel = cancel // of the answer's body too, so not before the exchange is over
-	out, informer := inform(x.out, r.WithContext(ctx))
+	informer := inform(x.out, r)
+	trace := &httptrace.ClientTrace{Got1xxResponse: informer.pass}
+	if r.URL.Scheme == "https" {
+		boundAttempts(trace, cancel)
+	}
 	waiting := keepVigil(x.settings.Upstream.patience, func() { cancel(errNoAnswer) })
 	if u := x.out.upload; u != nil {
 		u.waiting = waiting
@@ -77,7 +92,7 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 			u.proceed = informer.proceed
 		}
 	}
-	resp, err := x.settings.Upstream.RoundTrip(out)
+	resp, err := x.settings.Upstream.send(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {

@@ -104,9 +104,24 @@ func NewUpstream(e Egress) *Upstream {
 // RoundTrip sends a request to its origin. A destination that the egress rules
 // forbid is an error that is policy.ErrProhibited.
 func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme == "http" {
+		return u.send(req)
+	}
+	ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
+	trace := &httptrace.ClientTrace{}
+	boundAttempts(trace, cancel)
+	resp, err := u.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil && context.Cause(ctx) == errAttempts {
+		err = errAttempts
+	}
+	return resp, err
+}
+
+// send sends a request to its origin, past the guard.
+func (u *Upstream) send(req *http.Request) (*http.Response, error) {
 	port := req.URL.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[req.URL.Scheme]
+		port = defaultPorts[req.URL.Scheme]
 	}
 	if err := u.Check(req.URL.Hostname(), port); err != nil {
 		return nil, err
@@ -114,8 +129,10 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme == "http" {
 		return u.clearRoundTrip(req)
 	}
-	return u.tryRoundTrip(req)
+	return u.transport.RoundTrip(req)
 }
+
+var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 // clearRoundTrip sends a request in clear. Through a parent of the schemes http and https
 // it is the parent that answers: its 407 is not the origin's (RFC 9110, 15.5.8), and must
@@ -146,29 +163,20 @@ const maxAttempts = 8
 
 var errAttempts = errors.New("the origin refuses every connection again")
 
-// tryRoundTrip gives up when there have been too many attempts. Its context ends with
-// the request's.
-func (u *Upstream) tryRoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
+// boundAttempts cancels a request when there have been too many.
+func boundAttempts(trace *httptrace.ClientTrace, cancel context.CancelCauseFunc) {
 	var attempts atomic.Int64
-	trace := &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			if !info.Reused { // kept ones may all be gone by now; there are only so many
-				attempts.Add(1)
-			}
-		},
-		// Before the next is dialled: one that is given up by then has been dialled all the same.
-		GetConn: func(string) {
-			if attempts.Load() >= maxAttempts {
-				cancel(errAttempts)
-			}
-		},
+	trace.GotConn = func(info httptrace.GotConnInfo) {
+		if !info.Reused { // kept ones may all be gone by now; there are only so many
+			attempts.Add(1)
+		}
 	}
-	resp, err := u.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	if err != nil && context.Cause(ctx) == errAttempts {
-		err = errAttempts
+	// Before the next is dialled: one that is given up by then has been dialled all the same.
+	trace.GetConn = func(string) {
+		if attempts.Load() >= maxAttempts {
+			cancel(errAttempts)
+		}
 	}
-	return resp, err
 }
 
 // Check judges a destination as far as it is known before it is dialled.
@@ -290,7 +298,7 @@ func (h *head) Read(p []byte) (int, error) {
 func parentAddress(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
+		port = defaultPorts[u.Scheme]
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }

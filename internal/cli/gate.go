@@ -50,6 +50,7 @@ type gate struct {
 
 	listener      net.Listener
 	adminListener net.Listener
+	own           []netip.AddrPort // of both
 	ready         atomic.Bool
 }
 
@@ -91,12 +92,14 @@ func (g *gate) listen() (err error) {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err == nil {
-			// It must not take the proxy's descriptors.
-			g.adminListener = netutil.LimitListener(g.adminListener, maxAdminConns)
+		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
+			return err
 		}
+		// It must not take the proxy's descriptors.
+		g.adminListener = netutil.LimitListener(g.adminListener, maxAdminConns)
 	}
-	return err
+	g.own = addressesOf(g.listener, g.adminListener)
+	return nil
 }
 
 // openTrust opens the CA, and keeps up to date what clients trust it by.
@@ -288,17 +291,19 @@ func (g *gate) close() {
 }
 
 // addresses are where the gate listens: it must not be made to ask itself.
-func (g *gate) addresses() []netip.AddrPort {
-	var own []netip.AddrPort
-	for _, l := range []net.Listener{g.listener, g.adminListener} {
+func (g *gate) addresses() []netip.AddrPort { return g.own }
+
+// addressesOf returns where listeners listen.
+func addressesOf(listeners ...net.Listener) (all []netip.AddrPort) {
+	for _, l := range listeners {
 		if l == nil {
 			continue
 		}
 		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
-			own = append(own, a)
+			all = append(all, a)
 		}
 	}
-	return own
+	return all
 }
 
 func openCA(c *config.Config, dir string) (*ca.Authority, error) {
