@@ -273,7 +273,11 @@ func canonicalPath(uri string) (string, error) {
 // Brackets are not in its grammar either, but common in queries and understood
 // alike everywhere.
 func invalidInPath(c byte) bool {
-	return c >= 0x80 || strings.IndexByte("\"<>\\^`{|}", c) >= 0
+	switch c {
+	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
+		return true
+	}
+	return c >= 0x80
 }
 
 func encodeInvalid(uri string, invalid int) string {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -222,11 +223,30 @@ var framing = map[string]bool{"content-length": true, "transfer-encoding": true,
 // names, and in the client's login.
 func dropRerouting(h http.Header) {
 	for name := range h {
-		plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-		if rerouting[plain] || framing[plain] && strings.Contains(name, "_") || plain == "proxy-authorization" || strings.HasPrefix(plain, strings.ToLower(ownPrefix)) {
+		var buf [64]byte // longer than any of them
+		plain := plainName(buf[:0], name)
+		if rerouting[string(plain)] || framing[string(plain)] && strings.Contains(name, "_") || string(plain) == "proxy-authorization" || bytes.HasPrefix(plain, ownPrefixPlain) {
 			delete(h, name)
 		}
 	}
+}
+
+var ownPrefixPlain = []byte(strings.ToLower(ownPrefix))
+
+// plainName appends a field's name in lower case and with hyphens for underscores, as
+// far as there is room.
+func plainName(to []byte, name string) []byte {
+	for i := range min(len(name), cap(to)) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		case c == '_':
+			c = '-'
+		}
+		to = append(to, c)
+	}
+	return to
 }
 
 // hopByHop are meant for the next hop only (RFC 9110, 7.6.1).
