@@ -16,7 +16,7 @@ import (
 const (
 	// leastGrowth is how much the heap may grow between two collections. Go's own
 	// choice, as much again as lives, collects dozens of times a second while little does.
-	leastGrowth = 64 << 20
+	leastGrowth = 32 << 20
 	// leastLive is the heap from which Go begins to collect.
 	leastLive = 4 << 20
 	// usable is the share of the container's memory that Go may fill: the rest is for

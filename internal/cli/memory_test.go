@@ -21,15 +21,15 @@ func TestGCPercent(t *testing.T) {
 		limit int64
 		want  int
 	}{
-		{0, none, 1600}, // before the first collection
-		{4 * mib, none, 1600},
-		{10 * mib, none, 640},
-		{32 * mib, none, 200},
-		{64 * mib, none, 100},
+		{0, none, 800}, // before the first collection
+		{4 * mib, none, 800},
+		{10 * mib, none, 320},
+		{16 * mib, none, 200},
+		{32 * mib, none, 100},
 		{512 * mib, none, 100}, // a full cache is not trebled
 		{math.MaxUint64 >> 1, none, 100},
-		{10 * mib, 1 << 30, 640},
-		{10 * mib, 128 * mib, 320}, // a quarter of a small container
+		{10 * mib, 1 << 30, 320},
+		{10 * mib, 64 * mib, 160}, // a quarter of a small container
 		{10 * mib, 16 * mib, 100},
 		{10 * mib, 0, 100},
 	} {
@@ -101,12 +101,12 @@ func TestPaceCollections(t *testing.T) {
 		}
 		t.Errorf("GOGC is %d, want %d to %d", gogc(), least, most)
 	}
-	within(101, 1600)
+	within(101, 800)
 	much := make([]byte, 100<<20)
 	within(100, 100)
 	runtime.KeepAlive(much)
 	much = nil
-	within(101, 1600)
+	within(101, 800)
 }
 
 // TestPaceEnds: after stop nothing sets GOGC any more.
