@@ -42,7 +42,7 @@ func BenchmarkGate(b *testing.B) {
 		{name: "tls-new-tunnels", load: tunnelEach(secure, "/1k")},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			contenders := []contender{{a.forwarder, c.load}, {a.goproxy, c.load}, {a.gate, c.load}}
+			contenders := []contender{{a.forwarder, c.load}, {a.goproxy, c.load}, {&a.gate.proxy, c.load}}
 			if c.limit != nil {
 				contenders[0].load = c.limit
 			}
@@ -53,19 +53,19 @@ func BenchmarkGate(b *testing.B) {
 		})
 	}
 	b.Run("100000-origins", func(b *testing.B) {
-		all := &contender{a.gate, plain(http.StatusForbidden, rotating(a.few, "/no/1k"))}
-		one := &contender{a.gate, refused}
-		b.Logf("first requests to each of %d origins: %v", origins, all.fill(b))
+		all := &contender{&a.gate.proxy, plain(http.StatusForbidden, rotating(a.few, "/no/1k"))}
+		one := &contender{&a.gate.proxy, refused}
+		b.Logf("first requests to each of %d origins: %v", inRotation, all.fill(b))
 		compare(b, []contender{*one, *all})
 	})
 }
 
-// origins is how many there are in rotation, each an address of loopback.
-const origins = 100_000
+// inRotation is how many origins are asked in turn, each an address of loopback.
+const inRotation = 100_000
 
 func rotating(port, path string) func(n int) []byte {
 	return heads(func(n int) string {
-		n %= origins
+		n %= inRotation
 		return fmt.Sprintf("http://127.%d.%d.%d:%s%s", 1+n>>16, n>>8&0xff, n&0xff, port, path)
 	})
 }
@@ -79,7 +79,7 @@ type contender struct {
 // fill asks once for everything in rotation.
 func (c *contender) fill(b *testing.B) time.Duration {
 	begun := time.Now()
-	for done := 0; done < origins; {
+	for done := 0; done < inRotation; {
 		r, err := c.load.run(c.addr, time.Second)
 		if err != nil {
 			b.Fatal(err)

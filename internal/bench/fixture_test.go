@@ -45,67 +45,117 @@ func (s spent) each(before spent, requests int) spent {
 
 // An arena is everything that runs, in processes of its own.
 type arena struct {
-	few, many, secure string // ports of the origin
-	forwarder         *proxy
-	goproxy           *proxy
-	gate              *proxy
-	admin             string
+	*origins
+	forwarder *proxy
+	goproxy   *proxy
+	gate      *gate
 }
 
-// newArena starts all of it. Audit says whether the gate writes down what it does.
-func newArena(b *testing.B, config string) *arena {
+// origins is a process that serves at every address of loopback.
+type origins struct {
+	certificate       string // a file
+	few, many, secure string // ports
+}
+
+func newOrigins(b *testing.B) *origins {
 	b.Helper()
-	dir := b.TempDir()
-	cert := filepath.Join(dir, "cert.pem")
-	writeCertificate(b, cert)
-	a := &arena{}
-	line := start(b, exec.Command(os.Args[0], cert), "origin", func(line string) bool { return true })
-	if ports := strings.Fields(line); len(ports) == 3 {
-		a.few, a.many, a.secure = ports[0], ports[1], ports[2]
-	} else {
+	o := &origins{certificate: filepath.Join(b.TempDir(), "cert.pem")}
+	writeCertificate(b, o.certificate)
+	line := start(b, exec.Command(os.Args[0], o.certificate), "origin", anyLine)
+	ports := strings.Fields(line)
+	if len(ports) != 3 {
 		b.Fatalf("the origin says %q", line)
 	}
-	for role, p := range map[string]**proxy{"forwarder": &a.forwarder, "goproxy": &a.goproxy} {
-		addr := start(b, exec.Command(os.Args[0], cert), role, func(string) bool { return true })
-		*p = &proxy{role, addr, func() (spent, error) { return readSpent("http://" + addr + spentPath) }}
+	o.few, o.many, o.secure = ports[0], ports[1], ports[2]
+	return o
+}
+
+// newArena starts all of it, the gate with this configuration.
+func newArena(b *testing.B, config string) *arena {
+	b.Helper()
+	o := newOrigins(b)
+	return &arena{
+		origins: o, forwarder: startForwarder(b, "forwarder", o.certificate), goproxy: startForwarder(b, "goproxy", o.certificate),
+		gate: startGate(b, o, config),
 	}
-	a.startGate(b, dir, config)
-	return a
+}
+
+func startForwarder(b *testing.B, role, certificate string) *proxy {
+	addr := start(b, exec.Command(os.Args[0], certificate), role, anyLine)
+	return &proxy{role, addr, func() (spent, error) { return readSpent("http://" + addr + spentPath) }}
+}
+
+// A gate is a proxy that tells more of itself.
+type gate struct {
+	proxy
+	admin   string
+	process *os.Process
 }
 
 // profileKey names the file for a CPU profile of the gate. With it the gate is part of
 // this test's own binary, which is otherwise the same but was built without a profile.
 const profileKey = "ROBOTSGATE_BENCH_PROFILE"
 
-func (a *arena) startGate(b *testing.B, dir, config string) {
-	file := filepath.Join(dir, "config.yaml")
+// startGate starts a gate as users do.
+func startGate(b *testing.B, o *origins, config string) *gate {
+	b.Helper()
+	file := o.writeConfig(b, b.TempDir(), config)
+	if os.Getenv(profileKey) != "" {
+		return serving(b, exec.Command(os.Args[0], file), "gate")
+	}
+	return serving(b, exec.Command(buildGate(b), "serve", "-c", file), "")
+}
+
+// writeConfig writes the configuration of a gate for these origins, which keeps its data
+// beside it.
+func (o *origins) writeConfig(b *testing.B, dir, config string) (file string) {
+	file = filepath.Join(dir, "config.yaml")
 	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\n" +
-		"egress: {allow_private: [127.0.0.0/8], ca_file: cert.pem}\n" + config
+		"egress: {allow_private: [127.0.0.0/8], ca_file: " + o.certificate + "}\n" + config
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	gate := exec.Command(os.Args[0], file)
-	role := "gate"
-	if os.Getenv(profileKey) == "" {
-		program := filepath.Join(dir, "robotsgate")
-		build := exec.Command("go", "build", "-o", program, "robotsgate")
-		if out, err := build.CombinedOutput(); err != nil {
-			b.Fatalf("go build: %v\n%s", err, out)
-		}
-		gate, role = exec.Command(program, "serve", "-c", file), ""
+	return file
+}
+
+func buildGate(b *testing.B) (program string) {
+	program = filepath.Join(b.TempDir(), "robotsgate")
+	build := exec.Command("go", "build", "-o", program, "robotsgate")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, out)
 	}
-	a.gate = &proxy{name: "gate"}
-	start(b, gate, role, func(line string) bool {
+	return program
+}
+
+// serving starts a gate.
+func serving(b *testing.B, cmd *exec.Cmd, role string) *gate {
+	b.Helper()
+	g := &gate{proxy: proxy{name: "gate"}}
+	start(b, cmd, role, func(line string) bool {
 		if _, addr, ok := strings.Cut(line, " listens on http://"); ok {
-			a.gate.addr = addr
+			g.addr = addr
 		}
 		if addr, ok := strings.CutPrefix(line, "Admin: "); ok {
-			a.admin = addr
+			g.admin = addr
 		}
 		return strings.HasPrefix(line, "To use it")
 	})
-	a.gate.spent = func() (spent, error) { return readMetrics(a.admin + "/metrics") }
+	g.process = cmd.Process
+	g.spent = func() (spent, error) { return readMetrics(g.admin + "/metrics") }
+	return g
 }
+
+// metric returns what the gate says of itself under a name, of all labels together.
+func (g *gate) metric(b *testing.B, name string) float64 {
+	b.Helper()
+	v, err := readMetric(g.admin+"/metrics", name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
+func anyLine(string) bool { return true }
 
 // start runs a process until the benchmark ends, and returns the line of its output
 // that ready is waiting for.
@@ -184,17 +234,28 @@ func readMetrics(url string) (s spent, err error) {
 	return s, nil
 }
 
-func readMetric(url, name string) (float64, error) {
+// readMetric adds up the values of a metric.
+func readMetric(url, name string) (sum float64, err error) {
 	resp, err := http.Get(url)
 	if err != nil {
 		return 0, err
 	}
 	defer resp.Body.Close()
+	found := false
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			return strconv.ParseFloat(value, 64)
+		metric, value, _ := strings.Cut(lines.Text(), " ")
+		if metric, _, _ = strings.Cut(metric, "{"); metric != name {
+			continue
 		}
+		v, err := strconv.ParseFloat(value[strings.LastIndexByte(value, ' ')+1:], 64)
+		if err != nil {
+			return 0, err
+		}
+		sum, found = sum+v, true
 	}
-	return 0, fmt.Errorf("%s says nothing of %s", url, name)
+	if !found {
+		return 0, fmt.Errorf("%s says nothing of %s", url, name)
+	}
+	return sum, lines.Err()
 }

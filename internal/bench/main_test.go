@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"runtime/pprof"
+	"syscall"
 	"testing"
 
 	"robotsgate/internal/cli"
@@ -38,17 +41,29 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serveGate serves until it is interrupted, with a CPU profile of all that time.
-func serveGate(config, profile string) error {
-	f, err := os.Create(profile)
-	if err != nil {
-		return err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return err
+// serveGate serves until it is interrupted, if profile names a file with a CPU profile
+// of all that time. On SIGUSR1 it collects garbage.
+func serveGate(config, profile string) (err error) {
+	collect := make(chan os.Signal, 1)
+	signal.Notify(collect, syscall.SIGUSR1)
+	go func() {
+		for range collect {
+			debug.FreeOSMemory()
+		}
+	}()
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer func() {
+			pprof.StopCPUProfile()
+			err = errors.Join(err, f.Close())
+		}()
 	}
 	gate := cli.Serve{Configured: cli.Configured{Config: config}}
-	err = gate.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-	pprof.StopCPUProfile()
-	return errors.Join(err, f.Close())
+	return gate.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
