@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,8 @@ type Log struct {
 	heads     string // their folder; none without
 	keepHeads time.Duration
 
-	queue *queue
+	drafts sync.Pool // of records
+	queue  *queue
 	// The queue's alone, until it has ended:
 	chain   chain
 	headAt  int64     // number in the head that is kept; -1: none is
@@ -93,8 +95,19 @@ func (l *Log) Write(x *proxy.Exchange) {
 	if l == nil {
 		return
 	}
-	r := l.record(x)
-	line, err := encode(&r)
+	d, _ := l.drafts.Get().(*draft)
+	if d == nil {
+		d = new(draft)
+	}
+	d.take(x, l.redact)
+	line, err := appendLine(d.line, &d.Record)
+	lost := 0
+	if err == nil {
+		lost = l.queue.add(line)
+		d.line = line
+	}
+	d.clear()
+	l.drafts.Put(d)
 	if err != nil {
 		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
 		l.odd.Add(1)
@@ -102,7 +115,6 @@ func (l *Log) Write(x *proxy.Exchange) {
 		l.failing.Store(&err)
 		return
 	}
-	lost := l.queue.add(line)
 	if lost == 0 {
 		return
 	}

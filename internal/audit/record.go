@@ -1,15 +1,12 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
-	"robotsgate/internal/escape"
 	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
 	"robotsgate/proxy"
 )
 
@@ -69,18 +66,19 @@ type Answer struct {
 	Others   bool      `json:"others,omitempty"` // many crawlers share it
 }
 
-func answerOf(s *policy.Snapshot) Answer {
-	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Looped: s.Looped, Others: s.Others}
+// set is the answer of a snapshot. It uses memory for its lifetime.
+func (a *Answer) set(s *policy.Snapshot, lifetime *float64) {
+	*a = Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Looped: s.Looped, Others: s.Others}
 	if s.Lifetime >= 0 {
-		a.Lifetime = new(s.Lifetime.Seconds())
+		*lifetime = s.Lifetime.Seconds()
+		a.Lifetime = lifetime
 	}
 	if !s.Since.IsZero() {
 		a.Since = s.Since.UTC()
 	}
-	return a
 }
 
-// Snapshot undoes answerOf. It has no body.
+// Snapshot undoes set. It has no body.
 func (a *Answer) Snapshot() *policy.Snapshot {
 	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Others: a.Others, Lifetime: -1}
 	if a.Lifetime != nil {
@@ -89,53 +87,92 @@ func (a *Answer) Snapshot() *policy.Snapshot {
 	return s
 }
 
-func robotsOf(d *policy.Decision) *Robots {
-	st := d.Robots
-	r := &Robots{URL: d.URL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+// evidence is the memory for what a record points to.
+type evidence struct {
+	enforced      bool
+	robots        Robots
+	instead, copy Answer
+	lifetimes     [3]float64
+}
+
+func (e *evidence) of(d *policy.Decision) *Robots {
+	st, r := d.Robots, &e.robots
+	r.URL, r.State, r.Judged = d.URL, st.State, st.At.UTC()
+	r.set(st.Snapshot, &e.lifetimes[0])
 	// By the times as they are written down: while a machine sleeps, st.Age stands still.
 	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
 	if st.Answer != nil && st.Answer != st.Snapshot {
-		r.Instead = new(answerOf(st.Answer))
+		e.instead.set(st.Answer, &e.lifetimes[1])
+		r.Instead = &e.instead
 	}
 	if st.Good != nil && st.Good != st.Snapshot {
-		r.Copy = new(answerOf(st.Good))
+		e.copy.set(st.Good, &e.lifetimes[2])
+		r.Copy = &e.copy
 	}
 	return r
 }
 
-func (l *Log) record(x *proxy.Exchange) Record {
-	r := Record{
+// A draft is a record that is being written, with the memory for it.
+type draft struct {
+	Record
+	evidence evidence
+	tags     []string
+	line     []byte
+}
+
+// take takes down an exchange.
+func (d *draft) take(x *proxy.Exchange, redact bool) {
+	r := &d.Record
+	*r = Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
 		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Config: x.Config,
 	}
 	url := x.URL
-	if l.redact {
+	if redact {
 		url = Redact(url)
 		r.Redacted = url != x.URL
 	}
-	if r.Origin, r.Path = split(url); r.Origin == "" {
+	if r.Origin, r.Path = split(url, x.Decision != nil); r.Origin == "" {
 		r.URL = url
 	}
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
-	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
-		r.Tags = append(r.Tags, rule.String())
+	for _, rules := range [][]robotstag.Rule{x.Tags, x.Remembered} {
+		for _, rule := range rules {
+			d.tags = append(d.tags, rule.String())
+		}
 	}
+	r.Tags = d.tags
 	if x.Decision != nil {
-		r.Decide(x.Decision)
+		r.decide(x.Decision, &d.evidence)
 	}
-	return r
+}
+
+// clear makes a draft fit for another record: it holds on to nothing, since a rule is
+// a part of its robots.txt.
+func (d *draft) clear() {
+	const most = 64 << 10 // bytes of a line, and a hundredth as many tags
+	clear(d.tags)
+	*d = draft{tags: d.tags[:0], line: d.line[:0]}
+	if cap(d.tags) > most/100 {
+		d.tags = nil
+	}
+	if cap(d.line) > most {
+		d.line = nil
+	}
 }
 
 // Decide takes a decision down.
-func (r *Record) Decide(d *policy.Decision) {
+func (r *Record) Decide(d *policy.Decision) { r.decide(d, new(evidence)) }
+
+func (r *Record) decide(d *policy.Decision, e *evidence) {
 	r.Decision = "deny"
 	if d.Allow {
 		r.Decision = "allow"
 	}
 	if !d.Allow && !d.Enforced {
-		r.Enforced = new(bool)
+		r.Enforced = &e.enforced
 	}
 	r.Reason, r.Note, r.Group, r.Token, r.Decided = d.Reason, d.Note, d.Group.Name(), d.Token, d.Asked.UTC()
 	if len(d.Tokens) > 1 {
@@ -145,13 +182,21 @@ func (r *Record) Decide(d *policy.Decision) {
 		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
 	}
 	if d.Robots != nil {
-		r.Robots = robotsOf(d)
+		r.Robots = e.of(d)
 	}
 }
 
 // split cuts a canonical URL into its origin and the rest. What is not canonical was
-// not understood, and has neither.
-func split(url string) (origin, path string) {
+// not understood, and has neither. A URL that a decision was made about is known to be.
+func split(url string, decided bool) (origin, path string) {
+	if decided {
+		if i := strings.Index(url, "://") + len("://"); i >= len("http://") {
+			if end := strings.IndexByte(url[i:], '/'); end >= 0 {
+				return url[:i+end], url[i+end:]
+			}
+			return url, ""
+		}
+	}
 	t, err := policy.ParseURL(url)
 	switch {
 	case err != nil:
@@ -184,16 +229,4 @@ func Redact(url string) string {
 		}
 	}
 	return head + "?" + strings.Join(pairs, "&")
-}
-
-// encode returns a record as a line. What a terminal would obey, and what turns a
-// line's direction, is escaped beyond what JSON asks for.
-func encode(r *Record) ([]byte, error) {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false) // a URL's & can be searched for
-	if err := enc.Encode(r); err != nil {
-		return nil, err
-	}
-	return escape.JSON(line.Bytes()), nil
 }

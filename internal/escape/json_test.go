@@ -1,6 +1,10 @@
 package escape
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
 
 func TestJSON(t *testing.T) {
 	for in, want := range map[string]string{
@@ -12,4 +16,22 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}
+}
+
+// FuzzAppendJSON wants what encoding/json and JSON make of a string.
+func FuzzAppendJSON(f *testing.F) {
+	for _, s := range []string{"", "a b~", "<&>", `"\`, "\x1f\x7f\n", "é\u2028\u202e\ufffd", "\xff\xed\xa0\x80", "\U000e0001"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(AppendJSON([]byte("x"), s))+"\n", "x"+string(JSON(line.Bytes())); got != want {
+			t.Errorf("%q: got %s, want %s", s, got, want)
+		}
+	})
 }
