@@ -86,13 +86,13 @@ func (m *mistrust) watch(c net.Conn, state http.ConnState) {
 		return
 	}
 	t := tunnelOf(secure)
-	who := culprit{t.kind, addrOf(c)}
 	switch {
-	case state == http.StateActive && !t.used:
+	case t.used:
+	case state == http.StateActive:
 		t.used = true
-		m.trusts(who)
-	case state == http.StateClosed && !t.used && time.Since(t.opened) < rightAfter:
-		m.suspect(who, c, t.authority, "it hung up right after the handshake")
+		m.trusts(culprit{t.kind, addrOf(c)})
+	case state == http.StateClosed && time.Since(t.opened) < rightAfter:
+		m.suspect(culprit{t.kind, addrOf(c)}, c, t.authority, "it hung up right after the handshake")
 	}
 }
 
