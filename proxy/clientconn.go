@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -19,14 +20,13 @@ const recordTypeHandshake = 0x16
 type clientConn struct {
 	net.Conn
 	tls    *tls.Config
-	leave  func()
+	crowd  *crowd       // that it is counted in
 	socks  func()       // told of a client that speaks another protocol
 	errors clientErrors // told of failed handshakes
 
 	once   sync.Once
 	err    error
 	secure *tls.Conn // nil: in clear
-	first  []byte    // read to look at, and not yet handed on
 
 	failures atomic.Int32 // wrong logins that came by it
 
@@ -37,39 +37,38 @@ type clientConn struct {
 	closed   bool
 }
 
-func (c *clientConn) sniff() {
-	var b [1]byte
-	if _, c.err = io.ReadFull(c.Conn, b[:]); c.err != nil {
-		return
+// sniff reads what comes first and looks at it. In clear it is the Read's.
+func (c *clientConn) sniff(p []byte) (n int) {
+	if n, c.err = io.ReadAtLeast(c.Conn, p, 1); c.err != nil {
+		return 0
 	}
-	if b[0] == 4 || b[0] == 5 { // the versions of SOCKS; RFC 1928, 3
+	switch p[0] {
+	case 4, 5: // the versions of SOCKS; RFC 1928, 3
 		c.socks()
 		c.err = errors.New("the client speaks SOCKS")
-		return
-	}
-	c.first = b[:]
-	if b[0] == recordTypeHandshake {
-		greeting := &replay{Conn: c.Conn, first: c.first}
+	case recordTypeHandshake:
+		greeting := &replay{Conn: c.Conn, first: bytes.Clone(p[:n])}
 		c.secure = tls.Server(greeting, c.tls)
-		c.first = nil
 		// Here rather than in Read, where net/http would keep its failure to itself.
 		if c.err = c.secure.Handshake(); c.err != nil {
 			c.errors.mistrust.failed(greeting, tlsProxy, "the gate itself", c.err)
 		}
+	default:
+		return n
 	}
+	return 0
 }
 
-func (c *clientConn) Read(p []byte) (int, error) {
-	c.once.Do(c.sniff)
+func (c *clientConn) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c.once.Do(func() { n = c.sniff(p) })
 	switch {
-	case c.err != nil:
-		return 0, c.err
+	case n > 0 || c.err != nil:
+		return n, c.err
 	case c.secure != nil:
 		return c.secure.Read(p)
-	case len(c.first) > 0 && len(p) > 0:
-		n := copy(p, c.first)
-		c.first = c.first[n:]
-		return n, nil
 	}
 	return c.Conn.Read(p)
 }
@@ -85,7 +84,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 }
 
 func (c *clientConn) Close() error {
-	defer c.leave()
+	defer c.crowd.leave(c)
 	return c.Conn.Close()
 }
 
@@ -125,7 +124,9 @@ func (r *replay) wasShown() *bool { return &r.shown }
 func (r *replay) Read(p []byte) (int, error) {
 	if len(r.first) > 0 {
 		n := copy(p, r.first)
-		r.first = r.first[n:]
+		if r.first = r.first[n:]; len(r.first) == 0 {
+			r.first = nil // else it would be kept for as long as the connection
+		}
 		return n, nil
 	}
 	return r.Conn.Read(p)

@@ -17,6 +17,8 @@ import (
 type tunnel struct {
 	net.Conn
 	authority string      // canonical host and port, the port always given
+	host      string      // of it, without brackets
+	secure    string      // the origin that it leads to in TLS
 	client    *clientConn // the connection underneath
 	kind      *kind       // as CONNECT has told
 	shown     bool        // the certificate has been sent
@@ -38,6 +40,9 @@ func tunnelOf(c net.Conn) *tunnel {
 
 // origin returns what the tunnel leads to when it carries this scheme.
 func (t *tunnel) origin(scheme string) string {
+	if scheme == "https" {
+		return t.secure
+	}
 	target, err := policy.ParseTarget(scheme, t.authority, "/")
 	if err != nil {
 		return ""
@@ -48,12 +53,14 @@ func (t *tunnel) origin(scheme string) string {
 // names reports whether a TLS server name is the tunnel's host. Without one, as
 // for addresses (RFC 6066, 3), there is nothing to disagree.
 func (t *tunnel) names(server string) bool {
-	if server == "" {
+	switch server {
+	case "":
 		return true
+	case t.host:
+		return !strings.Contains(server, ":") // an address is no server name
 	}
 	target, err := policy.ParseTarget("https", server, "/")
-	host, _, _ := net.SplitHostPort(t.authority)
-	return err == nil && target.Hostname() == host
+	return err == nil && target.Hostname() == t.host
 }
 
 // connect answers CONNECT. What the tunnel carries is served by the inner
@@ -82,7 +89,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, pr)
 		return
 	}
-	conn, err := accept(w, p.Limits.HeaderTimeout)
+	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
@@ -90,17 +97,16 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	p.crowd.dig(clientOf(r))
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
-	t := &tunnel{Conn: conn, authority: target.Address(), client: clientOf(r), login: loginOf(r), kind: kindOf(r)}
+	t := newTunnel(target)
+	t.client, t.login, t.kind = clientOf(r), loginOf(r), kindOf(r)
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
-	conn.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-	first := make([]byte, 1)
-	if _, err := io.ReadFull(conn, first); err != nil {
+	first, err := rd.Peek(1)
+	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "target", t.authority, "error", errNoRequest)
 		conn.Close()
 		return
 	}
-	conn.SetReadDeadline(time.Time{})
-	t.Conn = &replay{Conn: conn, first: first}
+	t.Conn = buffered(conn, rd)
 	if first[0] == recordTypeHandshake {
 		secure := p.handshake(t)
 		p.silent.remove(conn) // its first request may be there before we have returned
@@ -109,33 +115,41 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	_ = t.SetDeadline(time.Time{})
 	p.silent.remove(conn)
 	p.tunnels.give(t)
 }
 
-// accept says yes to a CONNECT and takes the connection over, with the bytes
-// that the client may have sent behind it.
-func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, error) {
-	conn, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return nil, err
-	}
-	conn.SetDeadline(time.Now().Add(timeout))
-	defer conn.SetDeadline(time.Time{})
-	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return buffered(conn, rw.Reader), nil
+func newTunnel(target policy.Target) *tunnel {
+	t := &tunnel{authority: target.Address(), secure: target.Origin()}
+	t.host, _, _ = net.SplitHostPort(t.authority)
+	return t
 }
 
-// buffered returns the connection with what its reader holds put back.
+// accept says yes to a CONNECT and takes the connection over, with the reader that may
+// hold bytes which the client has sent behind it. The deadline of the answer is left
+// to what comes next.
+func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, rw.Reader, nil
+}
+
+// buffered returns the connection with what its reader holds put back. The reader must
+// not be used any more.
 func buffered(conn net.Conn, r *bufio.Reader) net.Conn {
 	held, _ := r.Peek(r.Buffered())
 	if len(held) == 0 {
 		return conn
 	}
-	return &replay{Conn: conn, first: append([]byte(nil), held...)}
+	return &replay{Conn: conn, first: held}
 }
 
 // certificate returns the leaf for a tunnel: for the name that the client
@@ -144,8 +158,8 @@ func buffered(conn net.Conn, r *bufio.Reader) net.Conn {
 func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	show(hello.Conn)
 	name := hello.ServerName
-	if t, ok := hello.Conn.(*tunnel); ok && (name == "" || t.names(name)) {
-		name, _, _ = net.SplitHostPort(t.authority)
+	if t, ok := hello.Conn.(*tunnel); ok && t.names(name) {
+		return p.Leaf(t.host) // canonical already
 	}
 	target, err := policy.ParseTarget("https", bracketed(name), "/")
 	if err != nil {
@@ -211,17 +225,18 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 		return
 	}
 	defer origin.Close()
-	client, err := accept(x.out, p.Limits.HeaderTimeout)
+	client, rd, err := accept(x.out, p.Limits.HeaderTimeout)
 	if err != nil {
 		x.Error = err.Error()
 		return
 	}
+	_ = client.SetDeadline(time.Time{})
 	x.out.status = http.StatusOK
 	p.crowd.dig(clientOf(r))
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := relay{idle: p.Limits.IdleTimeout, silence: p.Silence}
-	x.out.bytes = tunnel.between(client, origin)
+	x.out.bytes = tunnel.between(buffered(client, rd), origin)
 }
 
 var errNoRequest = errors.New("the client sent nothing through its tunnel")

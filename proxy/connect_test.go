@@ -378,19 +378,22 @@ func TestCertificates(t *testing.T) {
 func TestSessionResumption(t *testing.T) {
 	w := newWorld(t, options{})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		config := &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
-		for i := range 2 {
-			conn := tls.Client(w.tunnel(host(w.https)), config)
-			conn.SetDeadline(time.Now().Add(patience))
-			// The ticket of TLS 1.3 comes after the handshake.
-			io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\nConnection: close\r\n\r\n")
-			if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
-				t.Fatalf("got %q, %v", answer, err)
+		// The gate answers a client whose protocols it does not know by another tls.Config.
+		for _, protocols := range [][]string{nil, {"http/1.1"}, {"of-its-own"}} {
+			config := &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", MaxVersion: version, NextProtos: protocols, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+			for i := range 2 {
+				conn := tls.Client(w.tunnel(host(w.https)), config)
+				conn.SetDeadline(time.Now().Add(patience))
+				// The ticket of TLS 1.3 comes after the handshake.
+				io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\nConnection: close\r\n\r\n")
+				if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
+					t.Fatalf("got %q, %v", answer, err)
+				}
+				if got, want := conn.ConnectionState().DidResume, i == 1; got != want {
+					t.Errorf("%s, %v, connection %d: resumed: %v, want %v", tls.VersionName(version), protocols, i+1, got, want)
+				}
+				conn.Close()
 			}
-			if got, want := conn.ConnectionState().DidResume, i == 1; got != want {
-				t.Errorf("%s, connection %d: resumed: %v, want %v", tls.VersionName(version), i+1, got, want)
-			}
-			conn.Close()
 		}
 	}
 }

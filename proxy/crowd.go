@@ -111,10 +111,13 @@ func (c *crowd) dig(conn *clientConn) {
 	}
 }
 
-// leave takes a connection out of the count. It is called once.
+// leave takes a connection out of the count, once.
 func (c *crowd) leave(conn *clientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if conn.closed {
+		return
+	}
 	c.total--
 	drop(c.clients, conn.address)
 	for _, name := range conn.crawlers {

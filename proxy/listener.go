@@ -30,9 +30,8 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &clientConn{Conn: conn, tls: l.tls, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
+		c := &clientConn{Conn: conn, tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
-			c.leave = sync.OnceFunc(func() { l.crowd.leave(c) })
 			return c, nil
 		}
 		if l.turning.Add(1) > maxTurning {
@@ -48,6 +47,9 @@ func (l *gateListener) Accept() (net.Conn, error) {
 }
 
 func addrOf(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
 	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	return a.Addr().Unmap()
 }
