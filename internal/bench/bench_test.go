@@ -113,21 +113,29 @@ func measure(b *testing.B, contenders []contender) {
 		}
 	}
 	first, last := results[0], results[len(results)-1]
+	// report tells the median of what of says of each round.
+	report := func(of func(round int) float64, unit string) {
+		all := make([]float64, rounds)
+		for i := range all {
+			all[i] = of(i)
+		}
+		b.ReportMetric(median(all), unit)
+	}
 	b.ReportMetric(0, "ns/op") // of no meaning here
-	b.ReportMetric(median(last, func(i int) float64 { return last[i].perSecond / first[i].perSecond }), "ratio")
-	b.ReportMetric(median(last, func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }), "p99-ratio")
+	report(func(i int) float64 { return last[i].perSecond / first[i].perSecond }, "ratio")
+	report(func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }, "p99-ratio")
 	for i, c := range contenders {
 		name := c.name
 		if i == 0 && len(contenders) > 1 && contenders[1].proxy == c.proxy {
 			name = "one-origin"
 		}
-		b.ReportMetric(median(last, func(r int) float64 { return results[i][r].perSecond }), name+"/s")
-		b.ReportMetric(median(last, func(r int) float64 { return results[i][r].cost.seconds * 1e6 }), name+"-cpu-µs")
+		report(func(r int) float64 { return results[i][r].perSecond }, name+"/s")
+		report(func(r int) float64 { return results[i][r].cost.seconds * 1e6 }, name+"-cpu-µs")
 	}
-	b.ReportMetric(median(last, func(i int) float64 { return last[i].p50.Seconds() * 1e3 }), "p50-ms")
-	b.ReportMetric(median(last, func(i int) float64 { return last[i].p99.Seconds() * 1e3 }), "p99-ms")
-	b.ReportMetric(median(last, func(i int) float64 { return last[i].cost.allocs }), "allocs/req")
-	b.ReportMetric(median(last, func(i int) float64 { return last[i].cost.bytes }), "B/req")
+	report(func(i int) float64 { return last[i].p50.Seconds() * 1e3 }, "p50-ms")
+	report(func(i int) float64 { return last[i].p99.Seconds() * 1e3 }, "p99-ms")
+	report(func(i int) float64 { return last[i].cost.allocs }, "allocs/req")
+	report(func(i int) float64 { return last[i].cost.bytes }, "B/req")
 }
 
 // turn is one of a contender, to be counted unless it is to warm up.
@@ -149,12 +157,8 @@ func (c contender) turn(warmUp bool) (result, error) {
 	return r, err
 }
 
-// median returns that of what of says of each result.
-func median(results []result, of func(i int) float64) float64 {
-	all := make([]float64, len(results))
-	for i := range all {
-		all[i] = of(i)
-	}
+// median sorts the values.
+func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]
 }

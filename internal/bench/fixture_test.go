@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -90,6 +91,7 @@ type gate struct {
 	proxy
 	admin   string
 	process *os.Process
+	stop    func() // it, and waits for its end
 }
 
 // profileKey names the file for a CPU profile of the gate. With it the gate is part of
@@ -131,6 +133,10 @@ func buildGate(b *testing.B) (program string) {
 func serving(b *testing.B, cmd *exec.Cmd, role string) *gate {
 	b.Helper()
 	g := &gate{proxy: proxy{name: "gate"}}
+	g.stop = sync.OnceFunc(func() {
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+	})
 	start(b, cmd, role, func(line string) bool {
 		if _, addr, ok := strings.Cut(line, " listens on http://"); ok {
 			g.addr = addr
@@ -172,7 +178,7 @@ func start(b *testing.B, cmd *exec.Cmd, role string, ready func(line string) boo
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
+		cmd.Process.Signal(os.Interrupt) // of no effect where it has ended
 		cmd.Wait()
 	})
 	lines := bufio.NewScanner(out)

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+)
+
+// BenchmarkStart tells how long a gate takes from its start until it is ready, with
+// many snapshots in its store and with none.
+func BenchmarkStart(b *testing.B) {
+	o, program := newOrigins(b), buildGate(b)
+	for _, n := range []int{0, inRotation} {
+		b.Run(fmt.Sprintf("%d-snapshots", n), func(b *testing.B) {
+			dir := b.TempDir()
+			file := o.writeConfig(b, dir, "")
+			fillStore(b, filepath.Join(dir, "data"), n)
+			untilReady(b, exec.Command(program, "serve", "-c", file)) // it makes its CA
+			all := make([]float64, 9)
+			for b.Loop() {
+				for i := range all {
+					all[i] = untilReady(b, exec.Command(program, "serve", "-c", file)).Seconds() * 1e3
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(median(all), "ms")
+		})
+	}
+}
+
+// fillStore stores a robots.txt of 1.5 KB for each of so many origins.
+func fillStore(b *testing.B, dir string, n int) {
+	b.Helper()
+	d, err := store.Open(dir, store.Limits{Keep: time.Hour, Bytes: 10 << 30}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	const batch = 5000
+	for from := 0; from < n; from += batch {
+		records := map[string]policy.Record{}
+		for i := from; i < min(from+batch, n); i++ {
+			origin := fmt.Sprintf("https://www.site-%d.example", i)
+			body := fmt.Sprintf("# %d\n%s", i, robotsTxt(50))
+			s := &policy.Snapshot{URL: origin + "/robots.txt", Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body), Lifetime: -1}
+			records[origin] = policy.Record{Good: s, Last: s}
+		}
+		if err := d.Save(records); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// untilReady starts a gate, and ends it once it is ready.
+func untilReady(b *testing.B, cmd *exec.Cmd) time.Duration {
+	b.Helper()
+	begun := time.Now()
+	g := serving(b, cmd, "")
+	for {
+		resp, err := http.Get(g.admin + "/readyz")
+		if err != nil {
+			b.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			break
+		}
+	}
+	took := time.Since(begun)
+	g.stop()
+	return took
+}
