@@ -162,13 +162,6 @@ func item(value any, params ...any) httpsfv.Item {
 	return i
 }
 
-// add adds a text parameter unless it is empty.
-func add(i httpsfv.Item, name string, value any) {
-	if value != "" {
-		i.Params.Add(name, value)
-	}
-}
-
 // set writes a field that is known to be valid; one that is not, which would be
 // a mistake of ours, is left out.
 func set(h http.Header, name string, value httpsfv.StructuredFieldValue) {
@@ -218,16 +211,20 @@ func othersStatus(lines []string) string {
 
 // status adds the gate's member, last as that of the hop nearest to the client.
 func status(h http.Header, fault, details string) {
-	i := item(httpsfv.Token(gateName), "error", httpsfv.Token(fault))
-	add(i, "details", ascii(details))
-	s, err := httpsfv.Marshal(i)
-	if err != nil {
-		return
+	f := newFields()
+	defer f.free()
+	for _, line := range h[proxyStatus] {
+		f.buf = append(append(f.buf, line...), ", "...)
 	}
-	if before := strings.Join(h[proxyStatus], ", "); before != "" {
-		s = before + ", " + s
+	f.token(gateName)
+	f.param("error")
+	f.token(fault)
+	if details != "" {
+		f.param("details")
+		f.str(ascii(details))
 	}
-	h[proxyStatus] = []string{s}
+	f.end(proxyStatus)
+	f.addTo(h)
 }
 
 // ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.

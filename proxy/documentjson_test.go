@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// What is written by hand is what encoding/json makes of the same document.
+func TestDocumentIsEncodingJSONs(t *testing.T) {
+	texts := []string{"", "a", `"`, `\`, "<&>", "\x00", "\n", "\x7f", "ü", "\xff", "\u2028", "\U0001d11e", "https://a.test/?q=1&r=<2>"}
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		text := func() string { return texts[r.IntN(len(texts))] + texts[r.IntN(len(texts))] }
+		d := document{Type: text(), Title: text(), Status: r.IntN(600), Detail: text(), ID: text(), Evidence: policy.Evidence{
+			URL: text(), ProductToken: text(), Reason: policy.Reason(text()), Group: text(), Note: text(),
+		}}
+		if r.IntN(2) == 0 {
+			d.Rule = &policy.RuleEvidence{Line: r.IntN(3), Text: text()}
+		}
+		if r.IntN(2) == 0 {
+			d.Robots = &policy.RobotsEvidence{
+				URL: text(), Status: r.IntN(2) * 404, State: policy.State(text()), Fetched: time.Unix(r.Int64N(1e10), 0).UTC(), Age: r.Int64N(1000) - 500,
+				SHA256: text(), Truncated: r.IntN(2) == 0, Error: text(),
+			}
+		}
+		if r.IntN(2) == 0 {
+			d.CrawlDelay = new([]float64{0, 0.5, 1, 1e-9, 1e22}[r.IntN(5)])
+		}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(d); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.appendJSON(nil); string(got) != want.String() {
+			t.Fatalf("got\n%s\nwant\n%s", got, want.String())
+		}
+	}
+}
