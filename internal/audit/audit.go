@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type Log struct {
 	queue  *queue
 	// The queue's alone, until it has ended:
 	chain   chain
+	linked  []byte    // memory for lines with their links
 	headAt  int64     // number in the head that is kept; -1: none is
 	wrote   time.Time // the last record
 	in      int       // the opening of the file that has it
@@ -100,7 +102,7 @@ func (l *Log) Write(x *proxy.Exchange) {
 		d = new(draft)
 	}
 	d.take(x, l.redact)
-	line, err := appendLine(d.line, &d.Record)
+	line, err := appendLine(d.line, &d.Record, &d.clock)
 	lost := 0
 	if err == nil {
 		lost = l.queue.add(line)
@@ -112,7 +114,7 @@ func (l *Log) Write(x *proxy.Exchange) {
 		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
 		l.odd.Add(1)
 		l.lost.Add(1)
-		l.failing.Store(&err)
+		l.failing.Store(new(err))
 		return
 	}
 	if lost == 0 {
@@ -192,7 +194,10 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 			place = moved
 		}
 	}
-	out := make([]byte, 0, len(lines)+n*link)
+	out := slices.Grow(l.linked[:0], len(lines)+n*link)
+	if l.linked = out; cap(out) > 1<<20 {
+		l.linked = nil // after a jam
+	}
 	if l.torn {
 		out = append(out, '\n')
 	}
@@ -243,7 +248,7 @@ func (l *Log) rewind(before chain, written []byte) (whole int) {
 		}
 		whole++
 		l.chain.number++
-		l.chain.hash = string(line[len(line)-len("\"}\n")-len(genesis) : len(line)-len("\"}\n")])
+		l.chain.hash = hash(line[len(line)-len("\"}\n")-len(hash{}) : len(line)-len("\"}\n")])
 	}
 	return whole
 }
@@ -268,7 +273,7 @@ func (l *Log) keepHead(ended bool) bool {
 	if l.heads == "" {
 		return true
 	}
-	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: l.chain.hash, Time: l.wrote.UTC(), File: "-", Stream: true, Ended: ended}
+	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: string(l.chain.hash[:]), Time: l.wrote.UTC(), File: "-", Stream: true, Ended: ended}
 	if h.Number == 0 {
 		h.Time = time.Now().UTC()
 	}
@@ -301,7 +306,7 @@ func (l *Log) Close() error {
 	}
 	l.settle(true)
 	if l.chain.number > 0 {
-		l.log.Info("the audit log's chain ends here", "chain", l.chain.id, "number", l.chain.number, "hash", l.chain.hash)
+		l.log.Info("the audit log's chain ends here", "chain", l.chain.id, "number", l.chain.number, "hash", string(l.chain.hash[:]))
 	}
 	if l.untold > 0 {
 		l.log.Error("the last records of the audit log could not be written", "lost", l.untold)

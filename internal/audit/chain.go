@@ -28,13 +28,16 @@ type Link struct {
 type chain struct {
 	id     string
 	number int64
-	hash   string // of the last record
+	hash   hash // of the last record
 }
+
+// A hash is one in hexadecimal.
+type hash [2 * sha256.Size]byte
 
 // genesis is the hash before the first record.
 var genesis = strings.Repeat("0", 2*sha256.Size)
 
-func newChain() chain { return chain{id: rand.Text(), hash: genesis} }
+func newChain() chain { return chain{id: rand.Text(), hash: hash([]byte(genesis))} }
 
 // Places of a record, as members of its line.
 const (
@@ -49,19 +52,20 @@ func (c *chain) link(out, line []byte, lost int, place string) []byte {
 	c.number++
 	out = append(out, bytes.TrimSuffix(line, []byte("}\n"))...)
 	if lost > 0 {
-		out = append(append(out, `,"lost":`...), strconv.Itoa(lost)...)
+		out = strconv.AppendInt(append(out, `,"lost":`...), int64(lost), 10)
 	}
 	out = append(append(out, `,"chain":"`...), c.id...)
-	out = append(append(out, `","number":`...), strconv.FormatInt(c.number, 10)...)
-	out = append(append(append(append(out, place...), `,"prev":"`...), c.hash...), '"')
+	out = strconv.AppendInt(append(out, `","number":`...), c.number, 10)
+	out = append(append(append(append(out, place...), `,"prev":"`...), c.hash[:]...), '"')
 	c.hash = digest(out[start:])
-	out = append(append(out, `,"hash":"`...), c.hash...)
+	out = append(append(out, `,"hash":"`...), c.hash[:]...)
 	return append(out, "\"}\n"...)
 }
 
-func digest(b []byte) string {
+func digest(b []byte) (h hash) {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	hex.Encode(h[:], sum[:])
+	return h
 }
 
 // intact reports whether a line, without its end, has the hash that it says.
@@ -71,5 +75,6 @@ func intact(line []byte) bool {
 		return false
 	}
 	body, end := line[:len(line)-tail], string(line[len(line)-tail:])
-	return end == `,"hash":"`+digest(body)+`"}`
+	want := digest(body)
+	return end == `,"hash":"`+string(want[:])+`"}`
 }

@@ -13,8 +13,8 @@ import (
 // appendLine appends a record as a line, less its link: as encoding/json would write
 // it, in a tenth of the time. What a terminal would obey, and what turns a line's
 // direction, is escaped beyond what JSON asks for.
-func appendLine(b []byte, r *Record) ([]byte, error) {
-	w := writer{b: b}
+func appendLine(b []byte, r *Record, c *clock) ([]byte, error) {
+	w := writer{b: b, clock: c}
 	w.b = append(w.b, '{')
 	w.time(`"time":`, r.Time)
 	w.text(`,"id":`, r.ID)
@@ -55,8 +55,9 @@ func appendLine(b []byte, r *Record) ([]byte, error) {
 
 // A writer appends members, each by its name as it stands in the line.
 type writer struct {
-	b   []byte
-	err error
+	b     []byte
+	clock *clock
+	err   error
 }
 
 func (w *writer) robots(r *Robots) {
@@ -154,7 +155,7 @@ func (w *writer) float(name string, f float64) {
 
 // time appends one as RFC 3339 has it, which ends with the year 9999.
 func (w *writer) time(name string, t time.Time) {
-	b, err := t.AppendText(append(append(w.b, name...), '"'))
+	b, err := w.clock.append(append(append(w.b, name...), '"'), t)
 	if err != nil {
 		w.err = err
 		return

@@ -32,7 +32,7 @@ func plainly(r *Record) ([]byte, error) {
 func same(t *testing.T, r *Record) {
 	t.Helper()
 	want, wantErr := plainly(r)
-	got, err := appendLine([]byte("before"), r)
+	got, err := appendLine([]byte("before"), r, new(clock))
 	switch {
 	case (err != nil) != (wantErr != nil):
 		t.Errorf("%+v: got error %v, want %v", r, err, wantErr)
@@ -194,6 +194,32 @@ func asJSON(t *testing.T, r *Record) string {
 	return string(line)
 }
 
+// TestClock holds times that are new to it, and those that it knows, against AppendText.
+func TestClock(t *testing.T) {
+	var c clock
+	f := filler{Rand: rand.New(rand.NewPCG(7, 8))}
+	for range 1000 {
+		at := f.time()
+		for _, ns := range []int{0, at.Nanosecond(), 1, 999_999_999, 100_000_000, 120_000} {
+			at = at.Add(time.Duration(ns - at.Nanosecond()))
+			for _, at := range []time.Time{at, at.UTC(), at.In(time.FixedZone("", 3600))} {
+				want, wantErr := at.AppendText([]byte("x"))
+				if got, err := c.append([]byte("x"), at); string(got) != string(want) || (err != nil) != (wantErr != nil) {
+					t.Fatalf("got %s, %v, want %s, %v", got, err, want, wantErr)
+				}
+			}
+		}
+	}
+	for _, at := range []time.Time{{}, time.Unix(0, 1).UTC(), time.Unix(-1, 0).UTC(), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		want, wantErr := at.AppendText(nil)
+		for range 2 {
+			if got, err := c.append(nil, at); string(got) != string(want) || (err != nil) != (wantErr != nil) {
+				t.Errorf("got %s, %v, want %s, %v", got, err, want, wantErr)
+			}
+		}
+	}
+}
+
 // TestSplit: a URL that was decided about is cut where parsing it would.
 func TestSplit(t *testing.T) {
 	for _, raw := range []string{
@@ -219,7 +245,7 @@ func TestDraftAllocates(t *testing.T) {
 	var d draft
 	if n := testing.AllocsPerRun(1000, func() {
 		d.take(x, false)
-		line, err := appendLine(d.line, &d.Record)
+		line, err := appendLine(d.line, &d.Record, &d.clock)
 		if err != nil {
 			t.Error(err)
 		}

@@ -20,7 +20,7 @@ const (
 	apart = 5 * time.Millisecond
 	ahead = 100 * time.Millisecond
 	// many is how much is written at once all the same, in bytes.
-	many = 1 << 20
+	many = 256 << 10
 	// settleAfter is how long after lines they are settled, at most.
 	settleAfter = time.Second
 )

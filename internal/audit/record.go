@@ -116,6 +116,7 @@ func (e *evidence) of(d *policy.Decision) *Robots {
 type draft struct {
 	Record
 	evidence evidence
+	clock    clock
 	tags     []string
 	line     []byte
 }
@@ -154,7 +155,7 @@ func (d *draft) take(x *proxy.Exchange, redact bool) {
 func (d *draft) clear() {
 	const most = 64 << 10 // bytes of a line, and a hundredth as many tags
 	clear(d.tags)
-	*d = draft{tags: d.tags[:0], line: d.line[:0]}
+	d.Record, d.evidence, d.tags, d.line = Record{}, evidence{}, d.tags[:0], d.line[:0]
 	if cap(d.tags) > most/100 {
 		d.tags = nil
 	}

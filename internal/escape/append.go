@@ -8,7 +8,7 @@ import (
 // AppendJSON appends a string as a value of JSON, escaped as [JSON] does.
 func AppendJSON(b []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		if !plain[s[i]] {
 			return append(b, escaped(s)...)
 		}
 	}
@@ -25,3 +25,11 @@ func escaped(s string) []byte {
 	_ = enc.Encode(s) // any string can be encoded
 	return JSON(bytes.TrimSuffix(out.Bytes(), []byte{'\n'}))
 }
+
+// plain are the bytes that stand for themselves.
+var plain = func() (set [256]bool) {
+	for c := byte(' '); c <= '~'; c++ {
+		set[c] = c != '"' && c != '\\'
+	}
+	return set
+}()
