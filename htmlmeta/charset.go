@@ -43,13 +43,20 @@ func newPage(r *limited, contentType string) *page {
 func (p *page) Read(b []byte) (int, error) {
 	if !p.started {
 		p.started = true
-		if err := p.begin(); err != nil {
-			return 0, err
-		}
+		return p.begin(b)
 	}
 	n, err := p.r.Read(b)
+	if plain := p.look(b, n); plain < n {
+		return plain, nil // the rest is to come, and then the error again
+	}
+	return n, err
+}
+
+// look looks at the n bytes that were read into b, and returns how many of them
+// stay as they are.
+func (p *page) look(b []byte, n int) int {
 	if p.utf8 {
-		return n, err
+		return n
 	}
 	if room := prescanned - len(p.start); room > 0 {
 		p.start = append(p.start, b[:min(n, room)]...)
@@ -58,56 +65,46 @@ func (p *page) Read(b []byte) (int, error) {
 		if i := bytes.IndexByte(b[:n], 0x1b); i >= 0 {
 			p.shifts = true
 			if p.name() == "iso-2022-jp" {
-				rest := bytes.NewReader(bytes.Clone(b[i:n]))
-				p.convert(io.MultiReader(rest, p.r), japanese.ISO2022JP)
-				if i == 0 {
-					return p.r.Read(b)
-				}
-				return i, nil
+				p.convert(b[i:n], japanese.ISO2022JP)
+				return i
 			}
 		}
 	}
-	return n, err
+	return n
 }
 
 // begin looks at the first four bytes for a byte order mark or UTF-16.
-func (p *page) begin() error {
-	var head [4]byte
-	n := 0
-	var err error
-	for n < len(head) && err == nil {
-		var m int
-		m, err = p.r.Read(head[n:])
-		n += m
+func (p *page) begin(b []byte) (int, error) {
+	n, err := io.ReadAtLeast(p.r, b, 4)
+	if n == 0 {
+		return 0, err
 	}
-	h := head[:n]
-	rest := func(skip int) io.Reader {
-		return io.MultiReader(bytes.NewReader(bytes.Clone(h[skip:])), p.r)
-	}
-	switch {
+	// A read that fails after some bytes will fail again.
+	switch h := b[:n]; {
 	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
 		p.utf8 = true
-		p.r = rest(3)
+		return copy(b, h[3:]), nil
 	case bytes.HasPrefix(h, []byte("\xff\xfe")):
-		p.convert(rest(2), unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+		p.convert(h[2:], unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
 	case bytes.HasPrefix(h, []byte("\xfe\xff")):
-		p.convert(rest(2), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+		p.convert(h[2:], unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
 
 	// UTF-16 without a mark shows in its zeros. A declaration is neither
 	// needed, since no other page begins so, nor trusted: a page that is said
 	// to be UTF-16 and isn't would lose its head.
-	case n == 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
-		p.convert(rest(0), unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
-	case n == 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
-		p.convert(rest(0), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+	case n >= 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
+		p.convert(h, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+	case n >= 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
+		p.convert(h, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
 	default:
-		p.r = rest(0)
+		return p.look(b, n), nil
 	}
-	return nil
+	return 0, nil
 }
 
-func (p *page) convert(r io.Reader, e encoding.Encoding) {
-	p.r = transform.NewReader(r, e.NewDecoder())
+// convert makes UTF-8 of what is to come: of begun, and of what follows it.
+func (p *page) convert(begun []byte, e encoding.Encoding) {
+	p.r = transform.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(begun)), p.r), e.NewDecoder())
 	p.utf8 = true
 }
 

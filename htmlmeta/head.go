@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -23,133 +24,162 @@ const (
 
 // A head finds the end of the head and keeps what of it can hold a meta.
 //
-// It drops what can neither hold a meta nor change where the next one goes:
-// text, comments, links, scripts, styles, templates. What is left is a page of
-// a few hundred bytes, whose tree costs next to nothing and can't be deep.
+// It drops what can neither hold a named meta nor change where the next one
+// goes: text, comments, links, scripts, styles, templates. What is left is a
+// page of a few hundred bytes, whose tree costs next to nothing and can't be deep.
 type head struct {
-	feed      feed
-	z         *html.Tokenizer
+	lexer
 	scripting bool
 	mode      insertionMode
 	resume    insertionMode // after the template
 	template  template
-	raw       bool         // the next token is an element's raw text
-	kept      bytes.Buffer // the reduced page, for the tree builder
-	named     bool         // kept has a meta that may have a name and content
+	kept      []byte // the reduced page, for the tree builder
+	named     bool   // kept has a meta that may have a name and content
 
 	// With scripting off, what was found until the first <noscript>, and
 	// everything from there on, for reading it once more with scripting on.
 	fork *head
-
-	maxBuf int
 }
-
-// maxToken bounds what the tokenizer buffers beyond the page's own limit, which
-// comes first: a token is never larger than its page.
-const maxToken = 4 << 10
 
 // scan reads up to the end of the head. It returns nil if that was found or
 // the page ended before.
-func (h *head) scan(maxPage int) error {
-	h.feed.over = h.over
-	h.maxBuf = maxPage + maxToken
-	h.tokenize()
+func (h *head) scan() error {
 	for {
-		h.feed.begin(h.z.Buffered(), !h.raw && h.mode != inTemplate)
-		if h.feed.done() {
+		ended, err := h.token()
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		token := h.z.Next()
-		if h.feed.stopped {
-			return nil
-		}
-		raw := h.raw
-		h.raw = false
-		ended := false
-		switch token {
-		case html.ErrorToken:
-			switch err := h.z.Err(); err {
-			case io.EOF:
-				return nil
-			case html.ErrBufferExceeded:
-				return errLimit
-			default:
-				return err
-			}
-		case html.TextToken:
-			cut := h.feed.cut && len(h.z.Buffered()) == 0
-			ended = !raw && !cut && h.mode != inTemplate && !blank(h.z.Text())
-		case html.StartTagToken, html.SelfClosingTagToken:
-			ended = h.startTag(token == html.SelfClosingTagToken)
-		case html.EndTagToken:
-			ended = h.endTag(tagName(h.z.Raw()[2:]))
-		}
-		if ended {
-			return nil
+		case ended || err != nil:
+			return err
 		}
 	}
 }
 
-// tokenize begins to read tokens from the feed.
-func (h *head) tokenize() {
-	h.z = html.NewTokenizer(&h.feed)
-	h.z.SetMaxBuf(h.maxBuf)
+// token reads a token and reports whether it ends the head: as soon as what has
+// come of it settles that, since the rest may take until the page ends.
+func (h *head) token() (ended bool, err error) {
+	c, err := h.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case c == '<':
+		h.used()
+		return h.markup()
+	case h.mode == inTemplate:
+		return false, h.skipTo('<')
+	case isSpace(c):
+		return false, h.skipSpace()
+	case c == '&':
+		return h.reference()
+	}
+	return true, nil
 }
 
-// rawText handles the content of an element that holds only text. The
-// tokenizer would keep all of it as one token, so it gets only texts that it
-// has in its buffer already.
-func (h *head) rawText(name atom.Atom) {
-	t := newRawText(name)
-	// Nor does it get scripts that hide their end: it takes "<!-- <" for the
-	// end of the escaped text, which it isn't (13.2.5.23).
-	if _, ok := t.end(h.z.Buffered()); ok && !t.hidden {
-		h.raw = true
-		return
+// markup handles what follows a "<" (13.2.5.6).
+func (h *head) markup() (ended bool, err error) {
+	c, err := h.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case isLetter(c):
+		return h.startTag()
+	case c == '/':
+		h.used()
+		return h.endTag()
+	case c == '!':
+		h.used()
+		return false, h.declaration(h.template.foreign())
+	case c == '?':
+		return false, h.skipPast('>')
 	}
-	h.feed.skip(newRawText(name), h.z.Buffered())
-	h.tokenize()
+	return h.mode != inTemplate, nil // "< meta" is text
+}
+
+// reference reads a character reference and reports whether it ends the head:
+// one to white space is white space.
+func (h *head) reference() (ended bool, err error) {
+	b := []byte{'&'}
+	h.used()
+	for {
+		c, err := h.peek()
+		if err != nil {
+			return false, err
+		}
+		if !isLetter(c) && (c < '0' || c > '9') && c != '#' && c != ';' {
+			break
+		}
+		b = append(b, c)
+		h.used()
+		if c == ';' {
+			break
+		}
+	}
+	return !blank(html.UnescapeString(string(b))), nil
 }
 
 // startTag handles a start tag and reports whether it ends the head.
-func (h *head) startTag(selfClosing bool) bool {
-	name := tagName(h.z.Raw()[1:])
+func (h *head) startTag() (ended bool, err error) {
+	name, err := h.name()
+	if err != nil {
+		return false, err
+	}
+	if h.mode != inTemplate && endsHead(name, h.mode) {
+		return true, nil
+	}
+	if name == atom.Meta && h.mode != inTemplate {
+		if h.mode == beforeHead {
+			h.mode = inHead
+		}
+		return false, h.meta()
+	}
+	selfClosing, err := h.attributes(nil)
+	if err != nil {
+		return false, err
+	}
 	if h.mode == inTemplate {
 		return h.inTemplate(name, selfClosing)
 	}
 	if h.mode == inHeadNoscript && !staysInNoscript(name) {
 		h.mode = inHead
-		h.kept.WriteString("</noscript>")
+		h.kept = append(h.kept, "</noscript>"...)
 	}
 	switch name {
 	case atom.Html:
-		return false
+		return false, nil
 	case atom.Head:
 		if h.mode == beforeHead {
 			h.mode = inHead
 		}
-		return false
-	}
-	if endsHead(name, h.mode) {
-		return true
+		return false, nil
 	}
 	if h.mode == beforeHead {
 		h.mode = inHead
 	}
 	switch name {
-	case atom.Meta:
-		raw := h.z.Raw()
-		h.kept.Write(raw)
-		h.named = h.named || containsFold(raw, "name") && containsFold(raw, "content")
 	case atom.Noscript:
-		h.noscript()
+		return false, h.noscript()
 	case atom.Script, atom.Style, atom.Title, atom.Noframes:
-		h.rawText(name)
+		return false, h.rawText(name)
 	case atom.Template:
 		h.resume, h.mode = h.mode, inTemplate
 		h.template.begin()
 	}
-	return false
+	return false, nil
+}
+
+// meta keeps a meta that may have a name and content, and one that tells the
+// page's encoding by not being UTF-8.
+func (h *head) meta() error {
+	before := len(h.kept)
+	h.kept = append(h.kept, "<meta"...)
+	_, err := h.attributes(&h.kept)
+	raw := h.kept[before:]
+	named := err == nil && containsFold(raw, "name") && containsFold(raw, "content")
+	if err != nil || !named && utf8.Valid(raw) {
+		h.kept = h.kept[:before]
+	}
+	h.named = h.named || named
+	return err
 }
 
 // endsHead reports whether a start tag ends the head: any does that isn't
@@ -178,48 +208,57 @@ func staysInNoscript(name atom.Atom) bool {
 }
 
 // noscript handles its start tag in the head.
-func (h *head) noscript() {
+func (h *head) noscript() error {
 	if h.scripting {
-		h.rawText(atom.Noscript)
-		return
+		return h.rawText(atom.Noscript)
 	}
 	if h.fork == nil {
 		h.forkHere()
 	}
-	h.z.NextIsNotRawText()
 	if h.mode != inHeadNoscript {
 		h.mode = inHeadNoscript
-		h.kept.WriteString("<noscript>")
+		h.kept = append(h.kept, "<noscript>"...)
 	}
+	return nil
 }
 
 // forkHere lets a second reader begin at this start tag.
 func (h *head) forkHere() {
-	rec := &recorder{r: h.feed.r}
-	rec.kept.Write(h.z.Raw())
-	rec.kept.Write(h.z.Buffered())
-	for _, b := range slices.Backward(h.feed.pending) {
-		rec.kept.Write(b)
-	}
-	h.feed.r = rec
-	h.fork = &head{scripting: true, mode: h.mode, named: h.named}
-	h.fork.kept.Write(h.kept.Bytes())
+	rec := &recorder{r: h.r}
+	rec.kept.WriteString("<noscript>")
+	rec.kept.Write(h.rest)
+	h.r = rec
+	h.fork = &head{scripting: true, mode: h.mode, named: h.named, kept: slices.Clone(h.kept)}
 }
 
-// endTag handles an end tag and reports whether it ends the head.
-func (h *head) endTag(name atom.Atom) bool {
+// endTag handles an end tag whose "</" has been read, and reports whether it
+// ends the head.
+func (h *head) endTag() (ended bool, err error) {
+	c, err := h.peek()
+	if err != nil {
+		return false, err
+	}
+	if !isLetter(c) {
+		return false, h.skipPast('>') // 13.2.5.7
+	}
+	name, err := h.name()
+	if err != nil {
+		return false, err
+	}
+	if _, err := h.attributes(nil); err != nil {
+		return false, err
+	}
 	if h.mode == inTemplate {
 		h.template.end(name)
-		h.z.AllowCDATA(h.template.foreign())
 		if !h.template.open() {
 			h.mode = h.resume
 		}
-		return false
+		return false, nil
 	}
 	switch name {
 	case atom.Body, atom.Html, atom.Br:
 		// In a <noscript> only </br> does; the others are ignored there.
-		return h.mode != inHeadNoscript || name == atom.Br
+		return h.mode != inHeadNoscript || name == atom.Br, nil
 	case atom.Head:
 		if h.mode != inHeadNoscript {
 			h.mode = afterHead // the head's elements may still go on after it
@@ -227,43 +266,37 @@ func (h *head) endTag(name atom.Atom) bool {
 	case atom.Noscript:
 		if h.mode == inHeadNoscript {
 			h.mode = inHead
-			h.kept.WriteString("</noscript>")
+			h.kept = append(h.kept, "</noscript>"...)
 		}
 	}
-	return false
+	return false, nil
 }
 
 // inTemplate handles a start tag in a template. It reports true after a
 // <plaintext>, which nothing ends.
-func (h *head) inTemplate(name atom.Atom, selfClosing bool) bool {
-	isHTML := h.template.start(name, selfClosing)
-	if !isHTML || name == atom.Noscript && !h.scripting {
-		h.z.NextIsNotRawText()
+func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err error) {
+	if !h.template.start(name, selfClosing) {
+		return false, nil
 	}
-	h.z.AllowCDATA(h.template.foreign())
-	return isHTML && name == atom.Plaintext
+	switch name {
+	case atom.Plaintext:
+		return true, nil
+	case atom.Noscript:
+		if !h.scripting {
+			return false, nil
+		}
+	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
+	default:
+		return false, nil
+	}
+	if err := h.rawText(name); err != nil {
+		return false, err
+	}
+	h.template.end(name)
+	return false, nil
 }
 
-// tagName returns the atom of the tag name at the beginning of b, or 0 for an
-// unknown one.
-func tagName(b []byte) atom.Atom {
-	var lower [16]byte
-	n := 0
-	for _, c := range b {
-		if endsTagName(c) {
-			return atom.Lookup(lower[:n])
-		}
-		if n == len(lower) {
-			return 0
-		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		lower[n] = c
-		n++
-	}
-	return atom.Lookup(lower[:n])
-}
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func endsTagName(c byte) bool {
 	return isSpace(c) || c == '/' || c == '>'
@@ -273,9 +306,9 @@ func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }
 
-func blank(b []byte) bool {
-	for _, c := range b {
-		if !isSpace(c) {
+func blank(s string) bool {
+	for i := range len(s) {
+		if !isSpace(s[i]) {
 			return false
 		}
 	}

@@ -83,9 +83,9 @@ func Scan(r io.Reader, o Options) (Result, error) {
 	page := newPage(limited, o.ContentType)
 	var metas []Meta
 	if mediaType(o.ContentType) == "application/xhtml+xml" {
-		metas, err = scanXHTML(page, o.MaxBytes)
+		metas, err = scanXHTML(page)
 	} else {
-		metas, err = scanHTML(page, page, o.MaxBytes)
+		metas, err = scanHTML(page, page)
 	}
 	res := Result{Metas: metas, Bytes: limited.n}
 	switch {

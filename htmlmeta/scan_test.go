@@ -236,8 +236,8 @@ func TestNoTree(t *testing.T) {
 		"<head><meta charset=utf-8><meta name=viewport><meta content=a><noscript><link></noscript><template>" + noindex + "</template></head><p>",
 		"<title><meta name=a content=b></title><!-- <meta name=a content=b> --><body>",
 	} {
-		h := &head{feed: feed{r: strings.NewReader(page)}}
-		if err := h.scan(DefaultMaxBytes); err != nil || h.named {
+		h := &head{lexer: lexer{r: strings.NewReader(page)}}
+		if err := h.scan(); err != nil || h.named {
 			t.Errorf("%q: a tree would be built, %v", page, err)
 		}
 		if metas := h.metas(nil); metas != nil {

@@ -48,6 +48,9 @@ func TestStopsAtOnce(t *testing.T) {
 		"</body>",
 		"</br>",
 		"&nbsp;",
+		"&nbsp ",
+		"&x<",
+		"<!--><!---><!-- --!><!----!><p>",
 		"<noscript></noscript><p>",
 		"<script>if (a < b) </script><p>",
 		"<script><!-- <script></script> --></script>" + strings.Repeat(" ", 5000) + "x",
@@ -146,6 +149,21 @@ func TestReaderError(t *testing.T) {
 			res, err := Scan(r, Options{ContentEncoding: coding})
 			if !errors.Is(err, c.err) || res.Complete || res.Why != c.why || len(res.Metas) != 1 {
 				t.Errorf("%s, %v: got %+v, %v", coding, c.err, res, err)
+			}
+		}
+	}
+}
+
+// TestErrorWithData checks that what comes together with an error is read to its
+// end before.
+func TestErrorWithData(t *testing.T) {
+	broken := errors.New("broken")
+	for _, page := range []string{noindex + "</head> x", noindex + "\x1b$B</x", noindex + "<title>x</title><p><"} {
+		for _, contentType := range []string{"text/html; charset=utf-8", "text/html; charset=iso-2022-jp"} {
+			r := iotest.DataErrReader(io.MultiReader(strings.NewReader(page), iotest.ErrReader(broken)))
+			res, err := Scan(r, Options{ContentType: contentType})
+			if err != nil || !res.Complete || len(res.Metas) != 1 {
+				t.Errorf("%q as %s: got %+v, %v", page, contentType, res, err)
 			}
 		}
 	}

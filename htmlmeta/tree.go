@@ -17,14 +17,14 @@ import (
 // doesn't. A site that speaks to one of them speaks to us: both are read.
 //
 // The page is read from r; p is what knows its encoding.
-func scanHTML(r io.Reader, p *page, maxPage int) ([]Meta, error) {
-	off := &head{feed: feed{r: r}}
-	err := off.scan(maxPage)
+func scanHTML(r io.Reader, p *page) ([]Meta, error) {
+	off := &head{lexer: lexer{r: r}}
+	err := off.scan()
 	metas := off.metas(p)
 	var more []Meta
 	if on := off.fork; on != nil {
-		on.feed.r = off.feed.r.(*recorder).again()
-		if e := on.scan(maxPage); err == nil {
+		on.r = off.r.(*recorder).again()
+		if e := on.scan(); err == nil {
 			err = e
 		}
 		more = on.metas(p)
@@ -39,7 +39,7 @@ func (h *head) metas(p *page) []Meta {
 	}
 	// What was kept has four levels at most, so the parser's limit on depth
 	// can't be met, and it knows no other error.
-	root, err := html.ParseWithOptions(bytes.NewReader(p.text(h.kept.Bytes())),
+	root, err := html.ParseWithOptions(bytes.NewReader(p.text(h.kept)),
 		html.ParseOptionEnableScripting(h.scripting))
 	if err != nil {
 		return nil

@@ -1,0 +1,226 @@
+package htmlmeta
+
+import (
+	"bytes"
+	"io"
+
+	"golang.org/x/net/html/atom"
+)
+
+// A lexer finds where the tokens of a page end (WHATWG HTML, section 13.2.5).
+// It looks at what they say no more than that takes and keeps none of it, so it
+// needs no more memory for a large token than for a small one, and it never
+// reads on before it has used what it has.
+//
+// Its methods fail with the error of r, of which they may be told again.
+type lexer struct {
+	r      io.Reader
+	window [4 << 10]byte
+	rest   []byte // of the window, not used yet
+	err    error
+}
+
+// more reads on, once nothing is left.
+func (l *lexer) more() error {
+	if l.err != nil {
+		return l.err
+	}
+	n, err := readSome(l.r, l.window[:])
+	l.rest, l.err = l.window[:n], err
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// peek returns the next byte without using it.
+func (l *lexer) peek() (byte, error) {
+	if len(l.rest) == 0 {
+		if err := l.more(); err != nil {
+			return 0, err
+		}
+	}
+	return l.rest[0], nil
+}
+
+// used marks what peek returned as used.
+func (l *lexer) used() { l.rest = l.rest[1:] }
+
+// next uses a byte.
+func (l *lexer) next() (byte, error) {
+	c, err := l.peek()
+	if err == nil {
+		l.used()
+	}
+	return c, err
+}
+
+// skipTo skips what comes before the next c.
+func (l *lexer) skipTo(c byte) error {
+	for {
+		if i := bytes.IndexByte(l.rest, c); i >= 0 {
+			l.rest = l.rest[i:]
+			return nil
+		}
+		if err := l.more(); err != nil {
+			return err
+		}
+	}
+}
+
+// skipPast skips the next c too.
+func (l *lexer) skipPast(c byte) error {
+	err := l.skipTo(c)
+	if err == nil {
+		l.used()
+	}
+	return err
+}
+
+func (l *lexer) skipSpace() error {
+	for {
+		for i, c := range l.rest {
+			if !isSpace(c) {
+				l.rest = l.rest[i:]
+				return nil
+			}
+		}
+		if err := l.more(); err != nil {
+			return err
+		}
+	}
+}
+
+// name reads a tag's name. It returns 0 for an unknown one.
+func (l *lexer) name() (atom.Atom, error) {
+	var lower [16]byte
+	for n := 0; ; n++ {
+		c, err := l.peek()
+		switch {
+		case err != nil:
+			return 0, err
+		case endsTagName(c) && n > len(lower):
+			return 0, nil
+		case endsTagName(c):
+			return atom.Lookup(lower[:n]), nil
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if n < len(lower) {
+			lower[n] = c
+		}
+		l.used()
+	}
+}
+
+// attributes reads the rest of a tag, appends it to kept if that isn't nil, and
+// reports whether the tag closes itself.
+func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
+	var t tag
+	for {
+		n, ended := t.end(l.rest)
+		if kept != nil {
+			*kept = append(*kept, l.rest[:n]...)
+		}
+		l.rest = l.rest[n:]
+		if ended {
+			return t == selfClosing, nil
+		}
+		if err := l.more(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// rawText skips the content of an element that holds only text, and its end
+// tag.
+func (l *lexer) rawText(name atom.Atom) error {
+	for t := newRawText(name); ; {
+		if i, ok := t.end(l.rest); ok {
+			l.rest = l.rest[i:]
+			_, err := l.attributes(nil)
+			return err
+		}
+		if err := l.more(); err != nil {
+			return err
+		}
+	}
+}
+
+// declaration skips what begins with "<!" (13.2.5.42). Only in foreign content
+// is there CDATA.
+func (l *lexer) declaration(foreign bool) error {
+	c, err := l.peek()
+	begins := false
+	switch {
+	case err != nil:
+		return err
+	case c == '-':
+		if begins, err = l.begins("--"); begins {
+			return l.comment()
+		}
+	case c == '[' && foreign:
+		if begins, err = l.begins("[CDATA["); begins {
+			return l.cdata()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.skipPast('>')
+}
+
+// begins uses as much of word as comes, and reports whether that was all of it.
+func (l *lexer) begins(word string) (bool, error) {
+	for i := range len(word) {
+		if c, err := l.peek(); err != nil || c != word[i] {
+			return false, err
+		}
+		l.used()
+	}
+	return true, nil
+}
+
+// comment skips one whose "<!--" has been read (13.2.5.43 to 13.2.5.51).
+func (l *lexer) comment() error {
+	// "-->" may share its dashes with "<!--"; "--!>" needs its own.
+	for dashes, own := 2, 0; ; {
+		c, err := l.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case c == '-':
+			dashes++
+			own++
+			continue
+		case c == '>' && dashes >= 2:
+			return nil
+		case c == '!' && own >= 2:
+			if c, err := l.peek(); err != nil || c == '>' {
+				return l.skipPast('>')
+			}
+		}
+		dashes, own = 0, 0
+		if err := l.skipTo('-'); err != nil {
+			return err
+		}
+	}
+}
+
+// cdata skips up to its "]]>".
+func (l *lexer) cdata() error {
+	for brackets := 0; ; {
+		c, err := l.next()
+		switch {
+		case err != nil:
+			return err
+		case c == ']':
+			brackets++
+		case c == '>' && brackets >= 2:
+			return nil
+		default:
+			brackets = 0
+		}
+	}
+}
