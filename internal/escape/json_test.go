@@ -35,3 +35,20 @@ func FuzzAppendJSON(f *testing.F) {
 		}
 	})
 }
+
+// TestPlain puts every byte at every place, among others and alone.
+func TestPlain(t *testing.T) {
+	for _, rest := range []byte{' ', '~', 'a', '!', '#', '[', ']'} {
+		for length := range 20 {
+			for at := range length {
+				for c := range 256 {
+					s := bytes.Repeat([]byte{rest}, length)
+					s[at] = byte(c)
+					if got, want := plain(string(s)), c >= ' ' && c <= '~' && c != '"' && c != '\\'; got != want {
+						t.Fatalf("%q: got %t", s, got)
+					}
+				}
+			}
+		}
+	}
+}
