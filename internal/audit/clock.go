@@ -1,6 +1,9 @@
 package audit
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // A clock knows some seconds by heart, as RFC 3339 writes them: most times of records
 // are in one that others are in too.
@@ -31,14 +34,11 @@ func (c *clock) append(b []byte, t time.Time) ([]byte, error) {
 
 // appendFraction appends nanoseconds as the fraction of a second, without zeros behind.
 func appendFraction(b []byte, ns int) []byte {
-	var digits [9]byte
-	for i := range digits {
-		digits[len(digits)-1-i] = byte('0' + ns%10)
-		ns /= 10
+	point := len(b)
+	b = strconv.AppendInt(b, int64(time.Second)+int64(ns), 10)
+	b[point] = '.'
+	for b[len(b)-1] == '0' {
+		b = b[:len(b)-1]
 	}
-	n := len(digits)
-	for digits[n-1] == '0' {
-		n--
-	}
-	return append(append(b, '.'), digits[:n]...)
+	return b
 }
