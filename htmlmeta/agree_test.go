@@ -131,6 +131,57 @@ func TestTokenSoup(t *testing.T) {
 	}
 }
 
+// metaSoup is what metas are made of.
+var metaSoup = []string{
+	"<meta", "<META ", "<meta/", " name=", " name", " NAME = ", " content=", "content", "\tcontent\n=\r\n", " name='", " content=\"", "robots", "noindex", "a",
+	"'", "\"", "\"", ">", ">", "/", "/>", " ", "\r", "\r\n", "=", "<", "&amp;", "&lt", "&quot;", "&copy", "&copy=", "&#78;", "&#x4e", "&#0;", "\x00", "\ufffd", "é", "\xff", "&notit;",
+	"<noscript>", "</noscript>", "<title>", "</title>", "<meta name=robots content=noindex>", "xmlns:a=b", " a:name=b",
+}
+
+// sameWithoutTree checks that of a page which is metas only flat says what its
+// tree does, and reports whether the page was one.
+func sameWithoutTree(t *testing.T, page string) bool {
+	h := &head{lexer: lexer{r: strings.NewReader(page)}}
+	if err := h.scan(); err != nil {
+		t.Fatalf("%q: %v", page, err)
+	}
+	got, ok := flat(h.kept)
+	if ok {
+		if want := tree(h.kept, false); !slices.Equal(got, want) {
+			t.Fatalf("%q, reduced to %q: got %q, the tree has %q", page, h.kept, got, want)
+		}
+	}
+	if !ok && h.fork == nil {
+		t.Fatalf("%q: something else than metas is in %q", page, h.kept)
+	}
+	return ok && h.named
+}
+
+func TestWithoutTree(t *testing.T) {
+	flat := 0
+	for seed := range 10000 {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
+		page := "<meta"
+		for range 2 + rnd.IntN(20) {
+			page += metaSoup[rnd.IntN(len(metaSoup))]
+		}
+		if sameWithoutTree(t, page) {
+			flat++
+		}
+	}
+	if flat < 500 {
+		t.Errorf("only %d pages had metas and nothing else", flat)
+	}
+}
+
+// FuzzWithoutTree asserts the same of any page.
+func FuzzWithoutTree(f *testing.F) {
+	for _, s := range metaSoup {
+		f.Add("<meta name=a content=b" + s + "<meta name=c content='d'>")
+	}
+	f.Fuzz(func(t *testing.T, page string) { sameWithoutTree(t, page) })
+}
+
 // FuzzScan asserts that Scan finds in the part of a page that it reads what
 // goquery finds in the head of the whole.
 func FuzzScan(f *testing.F) {

@@ -2,6 +2,7 @@ package htmlmeta
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -26,6 +27,20 @@ func ordinaryPage() []byte {
 	b.WriteString("<script>" + strings.Repeat("window.x = window.x || {};\n", 60) + "</script>\n</head>\n<body>\n")
 	for range 1500 {
 		b.WriteString("<p class=text>Some text with a <a href=/link>link</a> and more of the same.</p>\n")
+	}
+	return b.Bytes()
+}
+
+// A page with many metas, of which few have a name.
+func manyMetas() []byte {
+	var b bytes.Buffer
+	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title>\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "<link rel=\"stylesheet\" href=\"/assets/%d.css\"><meta property=\"og:tag\" content=\"value %d\">\n", i, i)
+	}
+	b.WriteString("<meta name=\"robots\" content=\"max-snippet:20, noarchive\"><meta name=\"description\" content=\"for measuring\">\n</head><body>\n")
+	for range 400 {
+		b.WriteString("<p>Some words in a paragraph, <a href=\"/x\">a link</a>, and more words after it.</p>\n")
 	}
 	return b.Bytes()
 }
@@ -55,6 +70,7 @@ func BenchmarkScan(b *testing.B) {
 		body           []byte
 	}{
 		{"Ordinary", "", page},
+		{"ManyMetas", "", manyMetas()},
 		{"Gzip", "gzip", gz},
 		{"Brotli", "br", br},
 		{"Zstd", "zstd", zs},

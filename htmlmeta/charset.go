@@ -36,10 +36,6 @@ type page struct {
 // 13.2.3.2).
 const prescanned = 1024
 
-func newPage(r *limited, contentType string) *page {
-	return &page{r: r, contentType: contentType}
-}
-
 func (p *page) Read(b []byte) (int, error) {
 	if !p.started {
 		p.started = true

@@ -226,7 +226,7 @@ func (h *head) noscript() error {
 func (h *head) forkHere() {
 	rec := &recorder{r: h.r}
 	rec.kept.WriteString("<noscript>")
-	rec.kept.Write(h.rest)
+	rec.kept.Write(h.rest())
 	h.r = rec
 	h.fork = &head{scripting: true, mode: h.mode, named: h.named, kept: slices.Clone(h.kept)}
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"robotsgate/internal/coding"
 )
 
 // A Meta is one <meta name content> of a head.
@@ -69,39 +67,11 @@ func mediaType(contentType string) string {
 // so does Scan. The error is that of r; what was found before it is returned
 // too.
 func Scan(r io.Reader, o Options) (Result, error) {
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	wire := &wire{r: r}
-	body, err := coding.NewReader(wire, []string{o.ContentEncoding})
-	if err != nil {
-		return Result{Why: "encoding"}, nil
-	}
-	defer body.Close()
-
-	limited := &limited{r: body, left: o.MaxBytes}
-	page := newPage(limited, o.ContentType)
-	var metas []Meta
-	if mediaType(o.ContentType) == "application/xhtml+xml" {
-		metas, err = scanXHTML(page)
-	} else {
-		metas, err = scanHTML(page, page)
-	}
-	res := Result{Metas: metas, Bytes: limited.n}
-	switch {
-	case err == nil:
-		res.Complete = true
-	case errors.Is(err, errLimit):
-		res.Why = "limit"
-	case wire.err != nil:
-		if timedOut(wire.err) {
-			res.Why = "timeout"
-		}
-		return res, wire.err
-	default:
-		res.Why = "encoding"
-	}
-	return res, nil
+	s := scanners.Get().(*scanner)
+	res, err := s.scan(r, o)
+	s.reset()
+	scanners.Put(s) // not after a panic
+	return res, err
 }
 
 func timedOut(err error) bool {

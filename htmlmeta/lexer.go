@@ -16,9 +16,11 @@ import (
 type lexer struct {
 	r      io.Reader
 	window [4 << 10]byte
-	rest   []byte // of the window, not used yet
+	i, n   int // window[i:n] has not been used yet
 	err    error
 }
+
+func (l *lexer) rest() []byte { return l.window[l.i:l.n] }
 
 // more reads on, once nothing is left.
 func (l *lexer) more() error {
@@ -26,7 +28,7 @@ func (l *lexer) more() error {
 		return l.err
 	}
 	n, err := readSome(l.r, l.window[:])
-	l.rest, l.err = l.window[:n], err
+	l.i, l.n, l.err = 0, n, err
 	if n > 0 {
 		return nil
 	}
@@ -35,16 +37,16 @@ func (l *lexer) more() error {
 
 // peek returns the next byte without using it.
 func (l *lexer) peek() (byte, error) {
-	if len(l.rest) == 0 {
+	if l.i == l.n {
 		if err := l.more(); err != nil {
 			return 0, err
 		}
 	}
-	return l.rest[0], nil
+	return l.window[l.i], nil
 }
 
 // used marks what peek returned as used.
-func (l *lexer) used() { l.rest = l.rest[1:] }
+func (l *lexer) used() { l.i++ }
 
 // next uses a byte.
 func (l *lexer) next() (byte, error) {
@@ -58,8 +60,8 @@ func (l *lexer) next() (byte, error) {
 // skipTo skips what comes before the next c.
 func (l *lexer) skipTo(c byte) error {
 	for {
-		if i := bytes.IndexByte(l.rest, c); i >= 0 {
-			l.rest = l.rest[i:]
+		if i := bytes.IndexByte(l.rest(), c); i >= 0 {
+			l.i += i
 			return nil
 		}
 		if err := l.more(); err != nil {
@@ -79,9 +81,9 @@ func (l *lexer) skipPast(c byte) error {
 
 func (l *lexer) skipSpace() error {
 	for {
-		for i, c := range l.rest {
+		for i, c := range l.rest() {
 			if !isSpace(c) {
-				l.rest = l.rest[i:]
+				l.i += i
 				return nil
 			}
 		}
@@ -94,22 +96,26 @@ func (l *lexer) skipSpace() error {
 // name reads a tag's name. It returns 0 for an unknown one.
 func (l *lexer) name() (atom.Atom, error) {
 	var lower [16]byte
-	for n := 0; ; n++ {
-		c, err := l.peek()
-		switch {
-		case err != nil:
+	for n := 0; ; {
+		for i, c := range l.rest() {
+			switch {
+			case endsTagName(c):
+				l.i += i
+				if n > len(lower) {
+					return 0, nil
+				}
+				return atom.Lookup(lower[:n]), nil
+			case 'A' <= c && c <= 'Z':
+				c += 'a' - 'A'
+			}
+			if n < len(lower) {
+				lower[n] = c
+			}
+			n++
+		}
+		if err := l.more(); err != nil {
 			return 0, err
-		case endsTagName(c) && n > len(lower):
-			return 0, nil
-		case endsTagName(c):
-			return atom.Lookup(lower[:n]), nil
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
 		}
-		if n < len(lower) {
-			lower[n] = c
-		}
-		l.used()
 	}
 }
 
@@ -118,11 +124,11 @@ func (l *lexer) name() (atom.Atom, error) {
 func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
 	var t tag
 	for {
-		n, ended := t.end(l.rest)
+		n, ended := t.end(l.rest())
 		if kept != nil {
-			*kept = append(*kept, l.rest[:n]...)
+			*kept = append(*kept, l.rest()[:n]...)
 		}
-		l.rest = l.rest[n:]
+		l.i += n
 		if ended {
 			return t == selfClosing, nil
 		}
@@ -136,8 +142,8 @@ func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
 // tag.
 func (l *lexer) rawText(name atom.Atom) error {
 	for t := newRawText(name); ; {
-		if i, ok := t.end(l.rest); ok {
-			l.rest = l.rest[i:]
+		if i, ok := t.end(l.rest()); ok {
+			l.i += i
 			_, err := l.attributes(nil)
 			return err
 		}

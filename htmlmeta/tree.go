@@ -7,6 +7,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // scanHTML returns the metas of an HTML page's head. A nil error means that
@@ -16,9 +17,14 @@ import (
 // for the others, and either may find that the head ends where the other
 // doesn't. A site that speaks to one of them speaks to us: both are read.
 //
-// The page is read from r; p is what knows its encoding.
-func scanHTML(r io.Reader, p *page) ([]Meta, error) {
-	off := &head{lexer: lexer{r: r}}
+// It uses off, which is empty.
+func scanHTML(off *head, p *page) ([]Meta, error) {
+	return scanHTMLFrom(p, off, p)
+}
+
+// scanHTMLFrom reads a page from r, whose encoding is that of p.
+func scanHTMLFrom(r io.Reader, off *head, p *page) ([]Meta, error) {
+	off.r = r
 	err := off.scan()
 	metas := off.metas(p)
 	var more []Meta
@@ -37,10 +43,20 @@ func (h *head) metas(p *page) []Meta {
 	if !h.named {
 		return nil
 	}
+	reduced := p.text(h.kept)
+	if h.fork == nil { // no <noscript> is kept
+		if metas, ok := flat(reduced); ok {
+			return metas
+		}
+	}
+	return tree(reduced, h.scripting)
+}
+
+// tree returns the named metas of a reduced page.
+func tree(reduced []byte, scripting bool) []Meta {
 	// What was kept has four levels at most, so the parser's limit on depth
 	// can't be met, and it knows no other error.
-	root, err := html.ParseWithOptions(bytes.NewReader(p.text(h.kept)),
-		html.ParseOptionEnableScripting(h.scripting))
+	root, err := html.ParseWithOptions(bytes.NewReader(reduced), html.ParseOptionEnableScripting(scripting))
 	if err != nil {
 		return nil
 	}
@@ -53,6 +69,22 @@ func (h *head) metas(p *page) []Meta {
 		}
 	}
 	return metas
+}
+
+// flat returns the same of a page that consists of metas only, which all go into
+// the head: no tree need be built to tell. If ok is false there is something else.
+func flat(reduced []byte) (metas []Meta, ok bool) {
+	z := html.NewTokenizer(bytes.NewReader(reduced))
+	for z.Next() != html.ErrorToken {
+		t := z.Token()
+		if t.DataAtom != atom.Meta || t.Type == html.EndTagToken {
+			return nil, false
+		}
+		if m, ok := named(t.Attr); ok {
+			metas = append(metas, m)
+		}
+	}
+	return metas, true
 }
 
 // named returns the meta of these attributes, if it has a name and content.

@@ -13,7 +13,7 @@ const maxDepth = 256
 // scanXHTML returns the metas of a page that is sent as application/xhtml+xml,
 // which browsers read as XML. Since many such pages are HTML at heart, and
 // crawlers read them so, it is read as HTML too, and both count.
-func scanXHTML(p *page) ([]Meta, error) {
+func scanXHTML(h *head, p *page) ([]Meta, error) {
 	rec := &recorder{r: p}
 	metas, whole := xmlMetas(&xmlText{r: rec, p: p})
 	page := rec.again()
@@ -22,7 +22,7 @@ func scanXHTML(p *page) ([]Meta, error) {
 		// after <title/>, so no more of the page is read for that.
 		page = bytes.NewReader(rec.kept.Bytes())
 	}
-	more, err := scanHTML(page, p)
+	more, err := scanHTMLFrom(page, h, p)
 	if whole {
 		err = nil
 	}
