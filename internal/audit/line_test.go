@@ -60,8 +60,8 @@ func (f filler) fill(t testing.TB, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f.fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			f.fill(t, field)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -85,11 +85,11 @@ func (f filler) fill(t testing.TB, v reflect.Value) {
 }
 
 func (f filler) text() string {
-	s := ""
+	var s strings.Builder
 	for range f.IntN(4) {
-		s += f.texts[f.IntN(len(f.texts))]
+		s.WriteString(f.texts[f.IntN(len(f.texts))])
 	}
-	return s
+	return s.String()
 }
 
 func (f filler) time() time.Time {
