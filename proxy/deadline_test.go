@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// counting counts how often the timer of a connection is moved.
+type counting struct {
+	net.Conn
+	moved int
+}
+
+func (c *counting) SetWriteDeadline(t time.Time) error {
+	c.moved++
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// A deadline that is moved seldom holds as one that is moved at once: every row is done
+// with both, and the outcome of the Write of 4 bytes is the same at the same time.
+func TestWriteDeadline(t *testing.T) {
+	type outcome struct {
+		n      int
+		failed bool
+		after  time.Duration
+	}
+	const s = time.Second
+	for _, c := range []struct {
+		name   string
+		before []time.Duration // deadlines, from when each is set; 0: none. A second passes after each
+		during map[time.Duration]time.Duration
+		read   map[time.Duration]int // so many bytes, at these times of the Write
+		want   outcome
+	}{
+		{"none", nil, nil, map[time.Duration]int{2 * s: 4}, outcome{4, false, 2 * s}},
+		{"one", []time.Duration{3 * s}, nil, nil, outcome{0, true, 2 * s}},
+		{"lifted", []time.Duration{3 * s, 0}, nil, map[time.Duration]int{9 * s: 4}, outcome{4, false, 9 * s}},
+		{"put off", []time.Duration{3 * s, 9 * s}, nil, nil, outcome{0, true, 8 * s}},
+		{"put off in the middle", []time.Duration{3 * s, 9 * s}, nil, map[time.Duration]int{s / 2: 3}, outcome{3, true, 8 * s}},
+		{"lifted, and put off in the middle", []time.Duration{3 * s, 0}, nil, map[time.Duration]int{s / 2: 3, 5 * s: 1}, outcome{4, false, 5 * s}},
+		{"brought forward", []time.Duration{9 * s, 3 * s}, nil, nil, outcome{0, true, 2 * s}},
+		{"lifted and set again", []time.Duration{3 * s, 0, 5 * s}, nil, nil, outcome{0, true, 4 * s}},
+		{"past", []time.Duration{-s}, nil, nil, outcome{0, true, 0}},
+		{"past, and lifted", []time.Duration{-s, 0}, nil, map[time.Duration]int{s: 4}, outcome{4, false, s}},
+		{"over before the Write", []time.Duration{s / 2}, nil, nil, outcome{0, true, 0}},
+		{"over before the Write, and lifted", []time.Duration{s / 2, 0}, nil, map[time.Duration]int{s: 4}, outcome{4, false, s}},
+		{"over before the Write, and set again", []time.Duration{s / 2, 3 * s}, nil, nil, outcome{0, true, 2 * s}},
+		{"broken off", []time.Duration{9 * s}, map[time.Duration]time.Duration{2 * s: -s}, nil, outcome{0, true, 2 * s}},
+		{"broken off without one", nil, map[time.Duration]time.Duration{2 * s: -s}, nil, outcome{0, true, 2 * s}},
+		{"broken off where it was put off", []time.Duration{3 * s, 0}, map[time.Duration]time.Duration{7 * s: -s}, nil, outcome{0, true, 7 * s}},
+		{"put off during the Write", []time.Duration{3 * s}, map[time.Duration]time.Duration{s: 6 * s}, nil, outcome{0, true, 7 * s}},
+		{"brought forward during the Write", []time.Duration{9 * s}, map[time.Duration]time.Duration{s: 2 * s}, nil, outcome{0, true, 3 * s}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			for _, way := range []string{"at once", "seldom"} {
+				client, conn := net.Pipe()
+				if way == "seldom" {
+					conn = &writeDeadline{Conn: conn}
+				}
+				set := func(d time.Duration) {
+					var at time.Time
+					if d != 0 {
+						at = time.Now().Add(d)
+					}
+					if err := conn.SetWriteDeadline(at); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, d := range c.before {
+					set(d)
+					time.Sleep(s)
+				}
+				begun := time.Now()
+				for at, d := range c.during {
+					time.AfterFunc(at, func() { set(d) })
+				}
+				for at, n := range c.read {
+					time.AfterFunc(at, func() { io.ReadFull(client, make([]byte, n)) })
+				}
+				n, err := conn.Write([]byte("four"))
+				if got := (outcome{n, err != nil, time.Since(begun)}); got != c.want || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s, moved %s: got %v (%v), want %v", c.name, way, got, err, c.want)
+				}
+				client.Close()
+				conn.Close()
+			}
+		})
+	}
+}
+
+// An answer after another moves no timer, and a deadline binds both ways.
+func TestWriteDeadlineIsMovedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, gate := net.Pipe()
+		defer client.Close()
+		defer gate.Close()
+		timer := &counting{Conn: gate}
+		conn := &writeDeadline{Conn: timer}
+		go io.Copy(io.Discard, client)
+		for range 100 {
+			conn.SetWriteDeadline(time.Now().Add(time.Hour))
+			if _, err := conn.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			conn.SetWriteDeadline(time.Time{})
+			time.Sleep(time.Second)
+		}
+		if timer.moved != 1 {
+			t.Errorf("the timer was moved %d times, want 1", timer.moved)
+		}
+		conn.SetDeadline(time.Now().Add(time.Second))
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Read: %v, want its deadline", err)
+		}
+	})
+}
+
+// BenchmarkWriteDeadline sets and lifts a deadline, as net/http does for every answer.
+func BenchmarkWriteDeadline(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	for name, conn := range map[string]net.Conn{"at-once": conn, "seldom": &writeDeadline{Conn: conn}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				conn.SetWriteDeadline(time.Now().Add(time.Hour))
+				conn.SetWriteDeadline(time.Time{})
+			}
+		})
+	}
+}
