@@ -74,13 +74,22 @@ func (p *Proxy) passOn(x *Exchange, resp *http.Response) *http.Response {
 
 var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
 
-// ask sends a request and waits for the head of its answer: in all as long as
-// Transport may take for one attempt, since in HTTP/2 it makes another where a stream
-// is refused. While the client sends its body, the time has not begun.
+// ask sends a request and waits for the head of its answer.
 func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
+	informer := inform(x.out, r)
+	defer informer.end()
+	if u := x.settings.Upstream; u.carries(r) {
+		return u.send(r, informer.pass)
+	}
+	return x.askTransport(r, informer)
+}
+
+// askTransport waits as long as Transport may take for one attempt, since in HTTP/2 it
+// makes another where a stream is refused. While the client sends its body, the time has
+// not begun.
+func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.cancel = cancel // of the answer's body too, so not before the exchange is over
-	informer := inform(x.out, r)
 	trace := &httptrace.ClientTrace{Got1xxResponse: informer.pass}
 	if r.URL.Scheme == "https" {
 		boundAttempts(trace, cancel)
@@ -92,7 +101,7 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 			u.proceed = informer.proceed
 		}
 	}
-	resp, err := x.settings.Upstream.send(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := x.settings.Upstream.send(r.WithContext(httptrace.WithClientTrace(ctx, trace)), nil)
 	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {

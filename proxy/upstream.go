@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,7 @@ const maxResponseHeader = 1 << 20
 type Upstream struct {
 	guard     *guard
 	transport *http.Transport
+	carrier   *carrier   // of most requests; nil: all are transport's
 	direct    net.Dialer // guarded, unless there is a parent
 	parent    *url.URL
 	tls       *tls.Config
@@ -98,27 +100,46 @@ func NewUpstream(e Egress) *Upstream {
 			return wantsLogin(answer)
 		}
 	}
+	if e.Parent == nil && e.MaxConnsPerHost == 0 {
+		u.carrier = &carrier{connect: u.connect, answer: e.ResponseHeaderTimeout, total: u.patience}
+		u.carrier.idle = e.IdleTimeout
+	}
 	return u
+}
+
+// connect opens a connection to an origin.
+func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
+	address := key.host
+	if _, port := policy.SplitPort(address); port == "" {
+		address += ":80"
+	}
+	return u.dial(ctx, "tcp", address)
+}
+
+// carries reports whether a request is the carrier's.
+func (u *Upstream) carries(req *http.Request) bool {
+	return u.carrier != nil && req.URL.Scheme == "http" && mayCarry(req)
 }
 
 // RoundTrip sends a request to its origin. A destination that the egress rules
 // forbid is an error that is policy.ErrProhibited.
 func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme == "http" {
-		return u.send(req)
+		return u.send(req, nil)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
 	trace := &httptrace.ClientTrace{}
 	boundAttempts(trace, cancel)
-	resp, err := u.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := u.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)), nil)
 	if err != nil && context.Cause(ctx) == errAttempts {
 		err = errAttempts
 	}
 	return resp, err
 }
 
-// send sends a request to its origin, past the guard.
-func (u *Upstream) send(req *http.Request) (*http.Response, error) {
+// send sends a request to its origin, past the guard. Informed is told of 1xx responses
+// where the request has no trace; it may be nil.
+func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	port := req.URL.Port()
 	if port == "" {
 		port = defaultPorts[req.URL.Scheme]
@@ -126,7 +147,10 @@ func (u *Upstream) send(req *http.Request) (*http.Response, error) {
 	if err := u.Check(req.URL.Hostname(), port); err != nil {
 		return nil, err
 	}
-	if req.URL.Scheme == "http" {
+	switch {
+	case u.carries(req):
+		return u.carrier.roundTrip(req.Context(), req, informed)
+	case req.URL.Scheme == "http":
 		return u.clearRoundTrip(req)
 	}
 	return u.transport.RoundTrip(req)
@@ -188,7 +212,12 @@ func (u *Upstream) Check(host, port string) error {
 }
 
 // Close drops idle connections.
-func (u *Upstream) Close() { u.transport.CloseIdleConnections() }
+func (u *Upstream) Close() {
+	u.transport.CloseIdleConnections()
+	if u.carrier != nil {
+		u.carrier.closeIdle()
+	}
+}
 
 // Dial opens a tunnel to host and port, past the guard or through the parent.
 func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error) {

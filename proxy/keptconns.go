@@ -1,0 +1,163 @@
+package proxy
+
+import (
+	"container/list"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bounds on connections that are kept.
+const (
+	maxKept       = 4096
+	maxKeptOrigin = 256
+)
+
+// KeptConns are connections to origins over HTTP/1 that may be used again.
+//
+// They are for requests without a body, which are nearly all. Transport hands such a
+// request from the goroutine that asks to one that writes, and its answer from one that
+// reads: that is a fifth of what a request costs, and none of it is needed where all that
+// is to be written is written before anything is read. Requests with a body, HTTP/2, and
+// what goes through a parent or is limited by host are Transport's.
+type keptConns struct {
+	idle time.Duration // that a connection is kept unused
+
+	mu    sync.Mutex
+	kept  map[originKey][]*originConn // of each origin the last used is last
+	order list.List                   // all of them, the longest unused first
+	timer *time.Timer                 // until the first of order is too old; nil: there is none
+	over  bool                        // nothing is kept any more
+}
+
+// An originKey names an origin.
+type originKey struct {
+	secure bool
+	host   string // and port, as in the URL
+}
+
+// take returns the connection to an origin that was used last, nil if none is kept.
+func (o *keptConns) take(key originKey) *originConn {
+	for {
+		c := o.pop(key)
+		if c == nil || c.quiet() {
+			return c
+		}
+		c.conn.Close()
+	}
+}
+
+func (o *keptConns) pop(key originKey) *originConn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.kept[key]
+	if len(all) == 0 {
+		return nil
+	}
+	c := all[len(all)-1]
+	o.remove(c)
+	return c
+}
+
+// keep keeps a connection for the next request.
+func (o *keptConns) keep(c *originConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over || len(o.kept[c.key]) >= maxKeptOrigin {
+		c.conn.Close()
+		return
+	}
+	if o.kept == nil {
+		o.kept = map[originKey][]*originConn{}
+	}
+	c.since = time.Now()
+	o.kept[c.key] = append(o.kept[c.key], c)
+	c.place = o.order.PushBack(c)
+	if o.order.Len() > maxKept {
+		o.close(o.order.Front().Value.(*originConn))
+	}
+	if o.timer == nil {
+		o.timer = time.AfterFunc(o.idle, o.sweep)
+	}
+}
+
+// remove forgets a connection. The caller holds the lock.
+func (o *keptConns) remove(c *originConn) {
+	o.order.Remove(c.place)
+	all := o.kept[c.key]
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i] == c {
+			copy(all[i:], all[i+1:])
+			all[len(all)-1] = nil
+			all = all[:len(all)-1]
+			break
+		}
+	}
+	if len(all) == 0 {
+		delete(o.kept, c.key)
+		return
+	}
+	o.kept[c.key] = all
+}
+
+func (o *keptConns) close(c *originConn) {
+	o.remove(c)
+	c.conn.Close()
+}
+
+// sweep closes what has been unused for too long.
+func (o *keptConns) sweep() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = nil
+	for first := o.order.Front(); first != nil; first = o.order.Front() {
+		c := first.Value.(*originConn)
+		if left := o.idle - time.Since(c.since); left > 0 {
+			o.timer = time.AfterFunc(left, o.sweep)
+			return
+		}
+		o.close(c)
+	}
+}
+
+// closeIdle closes all that are kept, and those in use after their answer.
+func (o *keptConns) closeIdle() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for first := o.order.Front(); first != nil; first = o.order.Front() {
+		o.close(first.Value.(*originConn))
+	}
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+}
+
+// quiet reports whether an origin has neither closed a kept connection nor sent
+// anything, which would be taken for the next answer.
+func (c *originConn) quiet() bool {
+	if c.raw == nil {
+		return true
+	}
+	quiet := false
+	err := c.raw.Read(func(fd uintptr) bool {
+		quiet = nothingToRead(fd)
+		return true // it does not wait
+	})
+	return err == nil && quiet
+}
+
+// rawOf returns what a connection's descriptor can be looked at by, nil if it has none.
+func rawOf(conn net.Conn) syscall.RawConn {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	if c, ok := conn.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			return raw
+		}
+	}
+	return nil
+}

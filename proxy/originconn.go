@@ -1,0 +1,214 @@
+package proxy
+
+import (
+	"bufio"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// An originConn is a connection to an origin. It carries one request at a time, in the
+// goroutine of who asks.
+type originConn struct {
+	key    originKey
+	conn   net.Conn
+	raw    syscall.RawConn // nil: it can't be looked at
+	reader *bufio.Reader   // of the originConn
+	writer *bufio.Writer
+	left   int64  // bytes that may still be read of a head
+	heard  bool   // something of an answer has been read
+	abort  func() // closes it
+
+	// Of keptConns, while it is kept:
+	since time.Time
+	place *list.Element
+}
+
+func newOriginConn(key originKey, conn net.Conn) *originConn {
+	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
+	c.reader = bufio.NewReader(c)
+	return c
+}
+
+// Read is the reader's.
+func (c *originConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, fmt.Errorf("the head of the origin's answer is longer than %d bytes", maxResponseHeader)
+	}
+	n, err := c.conn.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	c.heard = c.heard || n > 0
+	return n, err
+}
+
+// mayCarry reports whether a request is one for an originConn.
+func mayCarry(r *http.Request) bool {
+	return (r.Body == nil || r.Body == http.NoBody) && r.ContentLength == 0 && len(r.Header["Upgrade"]) == 0
+}
+
+// mayRepeat reports whether a request may be sent again after it may have been received
+// (RFC 9110, 9.2.2).
+func mayRepeat(r *http.Request) bool {
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// valid reports what net/http's Transport refuses to send, and its Request would send
+// without.
+func valid(h http.Header) error {
+	for name, values := range h {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("invalid header field name %q", name)
+		}
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) {
+				return fmt.Errorf("invalid value of the header field %q", name)
+			}
+		}
+	}
+	return nil
+}
+
+// A carrier sends requests over originConns.
+type carrier struct {
+	keptConns
+	connect func(ctx context.Context, key originKey) (net.Conn, error)
+	answer  time.Duration // for the head of an answer
+	total   time.Duration // for that, attempts and all
+}
+
+// roundTrip sends a request and returns its answer. The context ends both, until the
+// answer's body has been read or closed. Informed is told of 1xx responses, and ends the
+// request by an error; it may be nil.
+func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+	if err := valid(req.Header); err != nil {
+		return nil, err
+	}
+	key := originKey{req.URL.Scheme == "https", req.URL.Host}
+	late := time.Now().Add(t.total)
+	for {
+		c := t.take(key)
+		kept := c != nil
+		if !kept {
+			conn, err := t.connect(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			c = newOriginConn(key, conn)
+		}
+		resp, err := t.exchange(ctx, c, req, late, informed)
+		// The origin may have closed it just when the request was sent. Of kept ones
+		// there are only so many.
+		if err == nil || !kept || c.heard || ctx.Err() != nil || !mayRepeat(req) || !time.Now().Before(late) {
+			return resp, err
+		}
+	}
+}
+
+func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, late time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+	stop := context.AfterFunc(ctx, c.abort)
+	resp, err := c.ask(req, late, t.answer, informed)
+	if err != nil {
+		stop()
+		c.conn.Close()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop}
+	// What is switched to another protocol is not a connection of HTTP any more.
+	body.again = !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols
+	if resp.Body == http.NoBody {
+		body.end(body.again)
+		return resp, nil
+	}
+	resp.Body = body
+	return resp, nil
+}
+
+// ask sends a request and reads the head of its answer.
+func (c *originConn) ask(req *http.Request, late time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+	c.heard, c.left = false, maxResponseHeader
+	if at := time.Now().Add(patience); at.Before(late) {
+		late = at
+	}
+	if err := c.conn.SetDeadline(late); err != nil {
+		return nil, err
+	}
+	if err := req.Write(c.writer); err != nil {
+		return nil, err
+	}
+	if err := c.writer.Flush(); err != nil {
+		return nil, err
+	}
+	for {
+		resp, err := http.ReadResponse(c.reader, req)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, errNoAnswer
+		case err != nil:
+			return nil, err
+		case resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols:
+			c.left = math.MaxInt64
+			return resp, c.conn.SetDeadline(time.Time{})
+		}
+		if informed != nil {
+			if err := informed(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// An originBody is an answer's body. Its connection can be used again when it has come
+// to its end; closed before, it takes the connection with it.
+type originBody struct {
+	io.ReadCloser // that of net/http, whose Close would read all the rest
+	carrier       *carrier
+	c             *originConn
+	stop          func() bool // of the context's end
+	again         bool        // the connection may be used again
+	ended         atomic.Bool
+}
+
+func (b *originBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end(b.again && err == io.EOF)
+	}
+	return n, err
+}
+
+// Close may come at any time, also while Read waits.
+func (b *originBody) Close() error {
+	b.end(false)
+	return nil
+}
+
+func (b *originBody) end(again bool) {
+	if !b.ended.CompareAndSwap(false, true) {
+		return
+	}
+	// Once stop fails the context has ended, and closes the connection.
+	if !b.stop() || !again || b.c.reader.Buffered() > 0 {
+		b.c.conn.Close()
+		return
+	}
+	b.carrier.keep(b.c)
+}
