@@ -63,21 +63,30 @@ func (b *bodies) write(digest, body string) (isNew bool, err error) {
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(body)) {
 		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return false, err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
+	f, err := createIn(filepath.Dir(path))
 	if err != nil {
 		return false, err
 	}
 	_, err = f.WriteString(body)
-	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())
 	}
 	return err == nil, err
+}
+
+// createIn makes a file that is only the owner's, and its folder if need be.
+func createIn(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, tempPrefix+"*")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, tempPrefix+"*")
 }
 
 func (b *bodies) remove(digest string) error {

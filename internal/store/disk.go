@@ -56,7 +56,7 @@ type Disk struct {
 	// goes that a row is about to name.
 	writing sync.Mutex
 	used    usage
-	told    atomic.Pointer[usage] // what Usage has last seen of it
+	told    atomic.Pointer[usage] // used, for who does not wait
 
 	wake   chan struct{}
 	stop   chan struct{}
@@ -270,6 +270,7 @@ func (d *Disk) change(f func(*change) error) (err error) {
 		return err
 	}
 	d.used = c.used
+	d.told.Store(new(c.used)) // a copy, which does not hold on to the transaction
 	for digest := range c.unnamed {
 		if err := d.bodies.remove(digest); err != nil {
 			d.log.Warn("a snapshot that has had its time can't be removed", "error", err)

@@ -12,11 +12,6 @@ type Usage struct {
 // Usage returns what is on disk. It does not wait for a disk that is being
 // written: then it is what was there before.
 func (d *Disk) Usage() Usage {
-	if d.writing.TryLock() {
-		used := d.used
-		d.writing.Unlock()
-		d.told.Store(&used)
-	}
 	used := d.told.Load()
 	u := Usage{Origins: used.origins, Bytes: used.bodies, Bound: d.limits.Bytes}
 	if index, err := os.Stat(d.db.Path()); err == nil {
