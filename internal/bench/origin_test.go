@@ -110,7 +110,7 @@ func originHandler(rules int) http.Handler {
 		h := w.Header()
 		if r.URL.Path == "/robots.txt" {
 			h["Content-Type"] = []string{"text/plain"}
-			w.Write(robots)
+			fmt.Fprintf(w, "# of %s\n%s", r.Host, robots) // no two are the same
 			return
 		}
 		p, ok := pages[r.URL.Path]

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	burst = 10_000 // origins
+	pace  = 5 * time.Millisecond
+)
+
+// BenchmarkBurst tells how long requests to a known origin take at a steady pace while
+// the gate meets, and writes down, many origins for the first time; and, to compare,
+// while as many clients keep it busy with one that it knows.
+func BenchmarkBurst(b *testing.B) {
+	a := newArena(b, everything)
+	known := plain(http.StatusOK, same("http://127.0.0.2:"+a.few+"/1k"))
+	busy := plain(http.StatusForbidden, same("http://127.0.0.2:"+a.few+"/no/1k"))
+	met := 0
+	for b.Loop() {
+		beside := steady(b, a.gate, known, func() {
+			begun := time.Now()
+			meet(b, a.gate, rotating(a.few, "/no/1k"), met, burst)
+			b.ReportMetric(burst/time.Since(begun).Seconds(), "origins/s")
+		})
+		met += burst
+		among := steady(b, a.gate, known, func() {
+			if _, err := busy.run(a.gate.addr, 2*time.Second); err != nil {
+				b.Fatal(err)
+			}
+		})
+		b.ReportMetric(0, "ns/op")
+		for name, times := range map[string][]time.Duration{"known": among, "first-seen": beside} {
+			slices.Sort(times)
+			b.ReportMetric(times[len(times)/2].Seconds()*1e3, name+"-p50-ms")
+			b.ReportMetric(times[len(times)*99/100].Seconds()*1e3, name+"-p99-ms")
+			b.ReportMetric(times[len(times)-1].Seconds()*1e3, name+"-max-ms")
+		}
+	}
+}
+
+// steady asks at a steady pace until what has come to its end.
+func steady(b *testing.B, g *gate, l *load, what func()) []time.Duration {
+	b.Helper()
+	const connections = 8
+	var done atomic.Bool
+	times, errs := make([][]time.Duration, connections), make([]error, connections)
+	var all sync.WaitGroup
+	for i := range connections {
+		all.Go(func() {
+			a, err := l.open(g.addr, i)
+			if errs[i] = err; err != nil {
+				return
+			}
+			defer a.close()
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for n := 0; !done.Load() && errs[i] == nil; n++ {
+				due := <-tick.C
+				errs[i] = a.ask(n)
+				times[i] = append(times[i], time.Since(due)) // a stall counts from when it was due
+			}
+		})
+	}
+	what()
+	done.Store(true)
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return slices.Concat(times...)
+}
+
+// meet asks once for each of n origins.
+func meet(b *testing.B, g *gate, head func(n int) []byte, from, n int) {
+	b.Helper()
+	l := plain(http.StatusForbidden, head)
+	errs := make([]error, clients)
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			a, err := l.open(g.addr, i)
+			if errs[i] = err; err != nil {
+				return
+			}
+			defer a.close()
+			for j := from + i; j < from+n && errs[i] == nil; j += clients {
+				errs[i] = a.ask(j)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
