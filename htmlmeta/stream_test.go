@@ -160,7 +160,7 @@ func TestErrorWithData(t *testing.T) {
 	broken := errors.New("broken")
 	for _, page := range []string{noindex + "</head> x", noindex + "\x1b$B</x", noindex + "<title>x</title><p><"} {
 		for _, contentType := range []string{"text/html; charset=utf-8", "text/html; charset=iso-2022-jp"} {
-			r := iotest.DataErrReader(io.MultiReader(strings.NewReader(page), iotest.ErrReader(broken)))
+			r := iotest.DataErrReader(io.MultiReader(strings.NewReader(page[:9]), strings.NewReader(page[9:]), iotest.ErrReader(broken)))
 			res, err := Scan(r, Options{ContentType: contentType})
 			if err != nil || !res.Complete || len(res.Metas) != 1 {
 				t.Errorf("%q as %s: got %+v, %v", page, contentType, res, err)

@@ -44,6 +44,9 @@ func (h *head) metas(p *page) []Meta {
 		return nil
 	}
 	reduced := p.text(h.kept)
+	if metas, ok := plain(reduced); ok {
+		return metas
+	}
 	if h.fork == nil { // no <noscript> is kept
 		if metas, ok := flat(reduced); ok {
 			return metas

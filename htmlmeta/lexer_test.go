@@ -1,0 +1,77 @@
+package htmlmeta
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestTokenEnds checks where tokens end that seem to end elsewhere: what shows of
+// them would end the head, and what seems to be shown would not be a meta.
+func TestTokenEnds(t *testing.T) {
+	const a, b = `<meta name=a content=1>`, `<meta name=b content=2>`
+	for _, c := range []struct{ page, names string }{
+		{"<!-->" + a, "a"},
+		{"<!--->" + a, "a"},
+		{"<!---->" + a, "a"},
+		{"<!--!>" + a + "-->" + b, "b"},
+		{"<!---!>" + a + "-->" + b, "b"},
+		{"<!----!>" + a, "a"},
+		{"<!-- --!x>" + a + "-->" + b, "b"},
+		{"<!-- --!-->" + a, "a"},
+		{"<!-- -!>" + a + "-->" + b, "b"},
+		{"<!-- -- >" + a + "--->" + b, "b"},
+		{"<!-" + a + b, "b"},
+		{"<![CDATA[" + a + "]]>" + b, ""},
+		{"<!doctype html '" + a + b, "b"},
+		{"<?x" + a + b, "b"},
+		{"</>" + a, "a"},
+		{"</1" + a + b, "b"},
+		{`</x a=">` + a + `">` + b, "b"},
+		{`<link a=">` + a + `">` + b, "b"},
+		{`<link a='>` + a + `'>` + b, "b"},
+		{`<link a=x'>` + a, "a"},
+		{`<link a ">` + a, "a"},
+		{`<link a/=">` + a + b, "ab"},
+		{`<link =">` + a + b, "ab"},
+		{`<link ==">` + a + `">` + b, "b"},
+		{`<link a = ">` + a + `">` + b, "b"},
+		{`<link a ="x"=">` + a, "a"},
+
+		// In foreign content "/>" ends an element, and there is CDATA.
+		{"<template><svg/><p></svg><template></template></template>" + a, "a"},
+		{"<template><svg><template/></svg></template>" + a, "a"},
+		{"<template><svg><template / ></svg></template>" + a, "a"},
+		{"<template><svg><template></svg></template>" + a, "a"},
+		{"<template><svg><![CDATA[</template>" + a + "]>" + a + "]]x>" + a + "]]]></template>" + b, "b"},
+		{"<template><svg><![CDAT[></template>" + b, "b"},
+		{"<template><svg><!-[CDATA[></template>" + b, "b"},
+		{"<template><svg><![CDATA[]></template>" + a + "]]></template>" + b, "b"},
+		{"<template><textarea></template>" + a + "</textarea></template>" + b, "b"},
+		{"<noscript></noscript><template><noscript></template>" + a + "</noscript></template>" + b, "ab"},
+		{"<template><title></template>" + a + "</title></template>" + b, "b"},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(c.page), iotest.OneByteReader(strings.NewReader(c.page))} {
+			res, err := Scan(r, Options{ContentType: "text/html; charset=utf-8"})
+			names := ""
+			for _, m := range res.Metas {
+				names += m.Name
+			}
+			if err != nil || !res.Complete || names != c.names {
+				t.Errorf("%q: got %q, %+v, %v, want %q", c.page, names, res, err, c.names)
+			}
+		}
+	}
+}
+
+// TestEncodingOfAll checks that a meta without a name has its say in what the
+// encoding is, where a page does not tell.
+func TestEncodingOfAll(t *testing.T) {
+	for first, want := range map[string]string{"": "ä", "<meta property=x content=ä>": "ä", "<meta property=x content=\xe4>": "Ã¤"} {
+		res, err := Scan(strings.NewReader(first+"<meta name=a content=ä>"), Options{ContentType: "text/html"})
+		if err != nil || len(res.Metas) != 1 || res.Metas[0].Content != want {
+			t.Errorf("after %q: got %+v, %v, want %q", first, res, err, want)
+		}
+	}
+}
