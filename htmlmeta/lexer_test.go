@@ -54,12 +54,12 @@ func TestTokenEnds(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.page), iotest.OneByteReader(strings.NewReader(c.page))} {
 			res, err := Scan(r, Options{ContentType: "text/html; charset=utf-8"})
-			names := ""
+			var names strings.Builder
 			for _, m := range res.Metas {
-				names += m.Name
+				names.WriteString(m.Name)
 			}
-			if err != nil || !res.Complete || names != c.names {
-				t.Errorf("%q: got %q, %+v, %v, want %q", c.page, names, res, err, c.names)
+			if err != nil || !res.Complete || names.String() != c.names {
+				t.Errorf("%q: got %q, %+v, %v, want %q", c.page, names.String(), res, err, c.names)
 			}
 		}
 	}
