@@ -194,6 +194,21 @@ func asJSON(t *testing.T, r *Record) string {
 	return string(line)
 }
 
+// TestDraftIsBounded: one request does not leave much memory behind.
+func TestDraftIsBounded(t *testing.T) {
+	var d draft
+	long := &proxy.Exchange{URL: strings.Repeat("x", 1<<20), Tags: make([]robotstag.Rule, 10_000)}
+	d.take(long, false)
+	line, err := appendLine(d.line, &d.Record, &d.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.line = line
+	if d.clear(); cap(d.line) > 0 || cap(d.tags) > 0 {
+		t.Errorf("room for %d bytes and %d tags is kept", cap(d.line), cap(d.tags))
+	}
+}
+
 // TestClock holds times that are new to it, and those that it knows, against AppendText.
 func TestClock(t *testing.T) {
 	var c clock
