@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"container/list"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -146,7 +148,20 @@ func (c *originConn) quiet() bool {
 		quiet = nothingToRead(fd)
 		return true // it does not wait
 	})
-	return err == nil && quiet
+	return err == nil && quiet && !c.holds()
+}
+
+// holds reports whether TLS has decrypted something behind the last answer. A read that
+// must not wait shows it; the next request sets another deadline.
+func (c *originConn) holds() bool {
+	if !c.key.secure {
+		return false
+	}
+	if err := c.conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return true
+	}
+	_, err := c.reader.Peek(1)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // rawOf returns what a connection's descriptor can be looked at by, nil if it has none.

@@ -53,11 +53,6 @@ func (c *originConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mayCarry reports whether a request is one for an originConn.
-func mayCarry(r *http.Request) bool {
-	return (r.Body == nil || r.Body == http.NoBody) && r.ContentLength == 0 && len(r.Header["Upgrade"]) == 0
-}
-
 // mayRepeat reports whether a request may be sent again after it may have been received
 // (RFC 9110, 9.2.2).
 func mayRepeat(r *http.Request) bool {
@@ -90,6 +85,14 @@ type carrier struct {
 	connect func(ctx context.Context, key originKey) (net.Conn, error)
 	answer  time.Duration // for the head of an answer
 	total   time.Duration // for that, attempts and all
+
+	speakHTTP2 hostSet // those whose connections are not for it
+}
+
+// carries reports whether a request is one for the carrier, as far as is known.
+func (t *carrier) carries(r *http.Request) bool {
+	return (r.Body == nil || r.Body == http.NoBody) && r.ContentLength == 0 && len(r.Header["Upgrade"]) == 0 &&
+		(r.URL.Scheme == "http" || !t.speakHTTP2.has(r.URL.Host))
 }
 
 // roundTrip sends a request and returns its answer. The context ends both, until the

@@ -78,10 +78,9 @@ var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExce
 func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 	informer := inform(x.out, r)
 	defer informer.end()
-	if u := x.settings.Upstream; u.carries(r) {
-		return u.send(r, informer.pass)
-	}
-	return x.askTransport(r, informer)
+	return x.settings.Upstream.send(r, informer.pass, func(r *http.Request) (*http.Response, error) {
+		return x.askTransport(r, informer)
+	})
 }
 
 // askTransport waits as long as Transport may take for one attempt, since in HTTP/2 it
@@ -101,7 +100,7 @@ func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Resp
 			u.proceed = informer.proceed
 		}
 	}
-	resp, err := x.settings.Upstream.send(r.WithContext(httptrace.WithClientTrace(ctx, trace)), nil)
+	resp, err := x.settings.Upstream.viaTransport(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {

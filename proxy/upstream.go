@@ -101,45 +101,41 @@ func NewUpstream(e Egress) *Upstream {
 		}
 	}
 	if e.Parent == nil && e.MaxConnsPerHost == 0 {
-		u.carrier = &carrier{connect: u.connect, answer: e.ResponseHeaderTimeout, total: u.patience}
-		u.carrier.idle = e.IdleTimeout
+		u.carrier = &carrier{
+			keptConns: keptConns{idle: e.IdleTimeout}, connect: u.connect,
+			answer: e.ResponseHeaderTimeout, total: u.patience,
+		}
+		u.transport.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+			if conn := handedOver(ctx); conn != nil {
+				return conn, nil
+			}
+			return u.dialTLS(ctx, address)
+		}
 	}
 	return u
-}
-
-// connect opens a connection to an origin.
-func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
-	address := key.host
-	if _, port := policy.SplitPort(address); port == "" {
-		address += ":80"
-	}
-	return u.dial(ctx, "tcp", address)
-}
-
-// carries reports whether a request is the carrier's.
-func (u *Upstream) carries(req *http.Request) bool {
-	return u.carrier != nil && req.URL.Scheme == "http" && mayCarry(req)
 }
 
 // RoundTrip sends a request to its origin. A destination that the egress rules
 // forbid is an error that is policy.ErrProhibited.
 func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme == "http" {
-		return u.send(req, nil)
-	}
-	ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
-	trace := &httptrace.ClientTrace{}
-	boundAttempts(trace, cancel)
-	resp, err := u.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)), nil)
-	if err != nil && context.Cause(ctx) == errAttempts {
-		err = errAttempts
-	}
-	return resp, err
+	return u.send(req, nil, func(req *http.Request) (*http.Response, error) {
+		if req.URL.Scheme == "http" {
+			return u.viaTransport(req)
+		}
+		ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
+		trace := &httptrace.ClientTrace{}
+		boundAttempts(trace, cancel)
+		resp, err := u.viaTransport(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		if err != nil && context.Cause(ctx) == errAttempts {
+			err = errAttempts
+		}
+		return resp, err
+	})
 }
 
-// send sends a request to its origin, past the guard. Informed is told of 1xx responses
-// where the request has no trace; it may be nil.
-func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+// send sends a request to its origin, past the guard: by the carrier if that can be, which
+// tells informed of 1xx responses, else by what is given for it.
+func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error, otherwise func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	port := req.URL.Port()
 	if port == "" {
 		port = defaultPorts[req.URL.Scheme]
@@ -147,23 +143,25 @@ func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHead
 	if err := u.Check(req.URL.Hostname(), port); err != nil {
 		return nil, err
 	}
-	switch {
-	case u.carries(req):
-		return u.carrier.roundTrip(req.Context(), req, informed)
-	case req.URL.Scheme == "http":
-		return u.clearRoundTrip(req)
+	if u.carrier == nil || !u.carrier.carries(req) {
+		return otherwise(req)
 	}
-	return u.transport.RoundTrip(req)
+	resp, err := u.carrier.roundTrip(req.Context(), req, informed)
+	if other, ok := err.(*speaksHTTP2); ok {
+		defer other.closeUnused()
+		return otherwise(other.handOver(req))
+	}
+	return resp, err
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
-// clearRoundTrip sends a request in clear. Through a parent of the schemes http and https
-// it is the parent that answers: its 407 is not the origin's (RFC 9110, 15.5.8), and must
-// not be taken for an origin without a robots.txt.
-func (u *Upstream) clearRoundTrip(req *http.Request) (*http.Response, error) {
+// viaTransport sends a request by Transport. In clear, through a parent of the schemes
+// http and https, it is the parent that answers: its 407 is not the origin's (RFC 9110,
+// 15.5.8), and must not be taken for an origin without a robots.txt.
+func (u *Upstream) viaTransport(req *http.Request) (*http.Response, error) {
 	resp, err := u.transport.RoundTrip(req)
-	if err != nil || u.parent == nil || u.parent.Scheme == "socks5" {
+	if err != nil || req.URL.Scheme != "http" || u.parent == nil || u.parent.Scheme == "socks5" {
 		return resp, err
 	}
 	if err := wantsLogin(resp); err != nil {

@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"robotsgate/policy"
+)
+
+// connect opens a connection to an origin. One that speaks HTTP/2 is an error that is
+// a *speaksHTTP2.
+func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
+	address := policy.Target{Scheme: "http", Host: key.host}
+	if !key.secure {
+		return u.dial(ctx, "tcp", address.Address())
+	}
+	address.Scheme = "https"
+	conn, err := u.dialTLS(ctx, address.Address())
+	if err != nil {
+		return nil, err
+	}
+	if conn.ConnectionState().NegotiatedProtocol == "h2" {
+		u.carrier.speakHTTP2.add(key.host)
+		other := &speaksHTTP2{}
+		other.conn.Store(conn)
+		return nil, other
+	}
+	return conn, nil
+}
+
+// dialTLS opens a connection over which HTTP/1 or HTTP/2 is spoken, as the origin wishes.
+func (u *Upstream) dialTLS(ctx context.Context, address string) (*tls.Conn, error) {
+	conn, err := u.dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	c := tls.Client(conn, &tls.Config{
+		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: []string{"h2", "http/1.1"},
+	})
+	ctx, cancel := context.WithTimeout(ctx, u.direct.Timeout)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// speaksHTTP2 is why a connection is not the carrier's, and what hands it over to
+// Transport.
+type speaksHTTP2 struct {
+	conn atomic.Pointer[tls.Conn] // nil once it has been taken
+}
+
+func (*speaksHTTP2) Error() string { return "the origin speaks HTTP/2" }
+
+type handOverKey struct{}
+
+// handOver returns a request for whose sake Transport uses the connection, if it opens
+// one for it at all.
+func (s *speaksHTTP2) handOver(req *http.Request) *http.Request {
+	return req.WithContext(context.WithValue(req.Context(), handOverKey{}, s))
+}
+
+// handedOver returns the connection that comes with a request, nil if none does.
+func handedOver(ctx context.Context) *tls.Conn {
+	s, ok := ctx.Value(handOverKey{}).(*speaksHTTP2)
+	if !ok {
+		return nil
+	}
+	return s.conn.Swap(nil)
+}
+
+func (s *speaksHTTP2) closeUnused() {
+	if conn := s.conn.Swap(nil); conn != nil {
+		conn.Close()
+	}
+}
+
+// hostSet remembers hosts. It forgets all of them when there are too many.
+type hostSet struct {
+	mu    sync.RWMutex
+	hosts map[string]bool
+}
+
+func (s *hostSet) has(host string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.hosts[host]
+}
+
+func (s *hostSet) add(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hosts == nil || len(s.hosts) >= maxNames {
+		s.hosts = map[string]bool{}
+	}
+	s.hosts[host] = true
+}
