@@ -253,41 +253,6 @@ func (l *Log) rewind(before chain, written []byte) (whole int) {
 	return whole
 }
 
-// settle is the queue's, a while after records: it keeps how far the chain has come,
-// once the disk has the records.
-func (l *Log) settle(ended bool) {
-	if l.chain.number == 0 || !ended && l.chain.number == l.headAt {
-		return
-	}
-	if l.file != nil {
-		l.file.sync()
-	}
-	if l.keepHead(ended) {
-		l.headAt = l.chain.number
-	}
-}
-
-// keepHead keeps how far the chain has come. Where that can't be done it is said, and
-// requests go on.
-func (l *Log) keepHead(ended bool) bool {
-	if l.heads == "" {
-		return true
-	}
-	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: string(l.chain.hash[:]), Time: l.wrote.UTC(), File: "-", Stream: true, Ended: ended}
-	if h.Number == 0 {
-		h.Time = time.Now().UTC()
-	}
-	if l.file != nil {
-		h.File, h.Stream = l.file.path, l.file.stream
-	}
-	err := writeHead(l.heads, h)
-	if err != nil && time.Since(l.headErr) >= time.Minute {
-		l.headErr = time.Now()
-		l.log.Error("how far the audit log has come can't be kept; check the space and permissions of data_dir", "error", err)
-	}
-	return err == nil
-}
-
 // Lost returns how many records have been lost since the start.
 func (l *Log) Lost() int64 {
 	if l == nil {

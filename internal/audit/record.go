@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"robotsgate/policy"
-	"robotsgate/policy/robotstag"
 	"robotsgate/proxy"
 )
 
@@ -139,10 +138,11 @@ func (d *draft) take(x *proxy.Exchange, redact bool) {
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
-	for _, rules := range [][]robotstag.Rule{x.Tags, x.Remembered} {
-		for _, rule := range rules {
-			d.tags = append(d.tags, rule.String())
-		}
+	for _, rule := range x.Tags {
+		d.tags = append(d.tags, rule.String())
+	}
+	for _, rule := range x.Remembered {
+		d.tags = append(d.tags, rule.String())
 	}
 	r.Tags = d.tags
 	if x.Decision != nil {
