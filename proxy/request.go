@@ -41,6 +41,9 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 // serveInner receives what clients send through their tunnels. CONNECT, SNI and
 // Host must name one origin: else a client could have one judged and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		growStack()
+	}
 	t := r.Context().Value(tunnelKey{}).(*tunnel)
 	scheme := "http"
 	if r.TLS != nil {
