@@ -81,7 +81,7 @@ type cache struct {
 	pending map[string]*entry // fetched, but not yet saved
 	earlier []unsaved         // that others have taken the place of before
 	bytes   int64             // what both hold
-	most    int64             // of bytes
+	most    int64             // of bytes: they are beside what ristretto holds
 
 	wake    chan struct{}
 	ending  sync.Once
@@ -95,9 +95,9 @@ const (
 	saveEvery = 250 * time.Millisecond
 	// retrySave is the pause after a write that failed.
 	retrySave = 5 * time.Second
-	// leastPending is how many bytes may wait for the store, if robots.cache_bytes
-	// is less: more than is fetched within saveEvery.
-	leastPending = 64 << 20
+	// leastPending is how many bytes may wait for the store, if half of
+	// robots.cache_bytes is less: more than is fetched within saveEvery.
+	leastPending = 40 << 20
 )
 
 func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache, error) {
@@ -111,7 +111,7 @@ func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache,
 	}
 	c := &cache{
 		front: front, store: store, maxBytes: maxBytes, log: log,
-		pending: map[string]*entry{}, most: max(bytes, leastPending),
+		pending: map[string]*entry{}, most: max(bytes/2, leastPending),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go c.saveLoop()
