@@ -121,12 +121,13 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	origin := r.Target.Origin()
-	st, err := e.robots.ask(ctx, origin, boundTo(d.Tokens), r.UserAgent)
+	const path = "/robots.txt"
+	url := r.Target.Scheme + "://" + r.Target.Host + path
+	st, err := e.robots.ask(ctx, url[:len(url)-len(path)], boundTo(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Robots, d.URL = &st, origin+"/robots.txt"
+	d.Robots, d.URL = &st, url
 	d.judge(r.Target)
 	return d, nil
 }

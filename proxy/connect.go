@@ -198,9 +198,8 @@ func (p *Proxy) ownConfig() *tls.Config {
 
 // passThrough carries a tunnel unseen, after one decision for the whole host.
 func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
-	x := p.newExchange(r, s)
+	x := p.newExchange(w, r, s)
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
-	x.out = p.newRecorder(w, r)
 	defer p.finish(x, r)
 
 	crawler, pr := p.identify(x.settings, r, x.Client, false)

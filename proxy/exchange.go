@@ -3,8 +3,8 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -59,8 +59,7 @@ func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKe
 // serve carries one request through the pipeline, and its record to Done. The
 // target is where the request goes, unless refused says why that can't be told.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *problem) {
-	x := p.newExchange(r, s)
-	x.out = p.newRecorder(w, r)
+	x := p.newExchange(w, r, s)
 	x.out.last = doubtful(r)
 	defer p.finish(x, r)
 	if refused != nil {
@@ -103,13 +102,35 @@ func asked(r *http.Request) string {
 	return scheme + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-func (p *Proxy) newExchange(r *http.Request, s *Settings) *Exchange {
-	x := &Exchange{ID: rand.Text(), Start: time.Now(), Method: r.Method, settings: s, Config: s.Config}
+func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings) *Exchange {
+	both := &struct { // which end together
+		Exchange
+		recorder
+	}{}
+	x := &both.Exchange
+	x.ID, x.Start, x.Method, x.settings, x.Config = newID(), time.Now(), r.Method, s, s.Config
+	x.out = &both.recorder
+	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
 	_, x.Tunnel = r.Context().Value(tunnelKey{}).(*tunnel)
 	return x
+}
+
+// newID returns an id of 128 bits, which need not be hard to guess: 26 characters of
+// base32 (RFC 4648, 6).
+func newID() string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	var id [26]byte
+	for i := 0; i < len(id); i += 13 { // 65 bits each, of which one is always 0
+		n := rand.Uint64()
+		for j := range 13 {
+			id[i+j] = alphabet[n&31]
+			n >>= 5
+		}
+	}
+	return string(id[:])
 }
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or

@@ -143,12 +143,8 @@ func (c *originConn) quiet() bool {
 	if c.raw == nil {
 		return true
 	}
-	quiet := false
-	err := c.raw.Read(func(fd uintptr) bool {
-		quiet = nothingToRead(fd)
-		return true // it does not wait
-	})
-	return err == nil && quiet && !c.holds()
+	err := c.raw.Read(c.look)
+	return err == nil && c.silent && !c.holds()
 }
 
 // holds reports whether TLS has decrypted something behind the last answer. A read that

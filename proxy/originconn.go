@@ -25,10 +25,13 @@ type originConn struct {
 	key    originKey
 	conn   net.Conn
 	raw    syscall.RawConn // nil: it can't be looked at
-	reader *bufio.Reader   // of the originConn
+	silent bool            // when it was looked at
+	look   func(fd uintptr) (done bool)
+	reader *bufio.Reader // of the originConn
 	writer *bufio.Writer
 	left   int64  // bytes that may still be read of a head
 	heard  bool   // something of an answer has been read
+	late   bool   // the last read took too long
 	abort  func() // closes it
 
 	// Of keptConns, while it is kept:
@@ -39,17 +42,24 @@ type originConn struct {
 func newOriginConn(key originKey, conn net.Conn) *originConn {
 	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
 	c.reader = bufio.NewReader(c)
+	c.look = func(fd uintptr) bool {
+		c.silent = nothingToRead(fd)
+		return true // it does not wait
+	}
 	return c
 }
+
+var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes", maxResponseHeader)
 
 // Read is the reader's.
 func (c *originConn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, fmt.Errorf("the head of the origin's answer is longer than %d bytes", maxResponseHeader)
+		return 0, errLongHead
 	}
 	n, err := c.conn.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	c.heard = c.heard || n > 0
+	c.late = errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
@@ -104,23 +114,19 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 	}
 	key := originKey{req.URL.Scheme == "https", req.URL.Host}
 	late := time.Now().Add(t.total)
-	for {
-		c := t.take(key)
-		kept := c != nil
-		if !kept {
-			conn, err := t.connect(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			c = newOriginConn(key, conn)
-		}
+	c := t.take(key)
+	if c != nil {
 		resp, err := t.exchange(ctx, c, req, late, informed)
-		// The origin may have closed it just when the request was sent. Of kept ones
-		// there are only so many.
-		if err == nil || !kept || c.heard || ctx.Err() != nil || !mayRepeat(req) || !time.Now().Before(late) {
+		// The origin may have closed it just when the request was sent.
+		if err == nil || c.heard || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || !mayRepeat(req) {
 			return resp, err
 		}
 	}
+	conn, err := t.connect(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return t.exchange(ctx, newOriginConn(key, conn), req, late, informed)
 }
 
 func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, late time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
@@ -134,9 +140,10 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 		}
 		return nil, err
 	}
-	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop}
-	// What is switched to another protocol is not a connection of HTTP any more.
-	body.again = !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols
+	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop, length: resp.ContentLength}
+	// What is switched to another protocol is not a connection of HTTP any more, and of
+	// what is no status nobody knows.
+	body.again = !resp.Close && resp.StatusCode >= 200
 	if resp.Body == http.NoBody {
 		body.end(body.again)
 		return resp, nil
@@ -163,11 +170,14 @@ func (c *originConn) ask(req *http.Request, late time.Time, patience time.Durati
 	for {
 		resp, err := http.ReadResponse(c.reader, req)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		// ReadResponse tells of a line that is cut short before it tells of what cut it.
+		case err != nil && c.left <= 0:
+			return nil, errLongHead
+		case err != nil && c.late:
 			return nil, errNoAnswer
 		case err != nil:
 			return nil, err
-		case resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols:
+		case resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols:
 			c.left = math.MaxInt64
 			return resp, c.conn.SetDeadline(time.Time{})
 		}
@@ -187,6 +197,7 @@ type originBody struct {
 	c             *originConn
 	stop          func() bool // of the context's end
 	again         bool        // the connection may be used again
+	length        int64       // negative if it is not known
 	ended         atomic.Bool
 }
 
@@ -197,6 +208,9 @@ func (b *originBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// atHand reports whether some of the body can be read at once.
+func (b *originBody) atHand() bool { return b.length > 0 && b.c.reader.Buffered() > 0 }
 
 // Close may come at any time, also while Read waits.
 func (b *originBody) Close() error {

@@ -26,15 +26,16 @@ type recorder struct {
 	bytes    int64
 }
 
-func (p *Proxy) newRecorder(w http.ResponseWriter, r *http.Request) *recorder {
-	control := http.NewResponseController(w)
-	return &recorder{ResponseWriter: w, control: control, open: &p.open, http1: r.ProtoMajor == 1, limit: timeLimit{
-		idle: p.Silence,
-		end: func() {
-			_ = control.SetWriteDeadline(time.Now())
-			_ = control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be throwing away
-		},
-	}}
+// begin makes w the recorder of the response to r.
+func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
+	w.ResponseWriter, w.control = to, http.NewResponseController(to)
+	w.open, w.http1 = &p.open, r.ProtoMajor == 1
+	w.limit.idle, w.limit.end = p.Silence, w
+}
+
+func (w *recorder) breakOff() {
+	_ = w.control.SetWriteDeadline(time.Now())
+	_ = w.control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be throwing away
 }
 
 // Unwrap is for http.ResponseController.

@@ -56,7 +56,7 @@ func (r *relay) carry(to, from io.ReadWriteCloser) int64 {
 func (r *relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
-	limit := timeLimit{idle: r.silence, end: r.end}
+	limit := timeLimit{idle: r.silence, end: breakFunc(r.end)}
 	defer limit.stop()
 	for {
 		got, err := from.Read(buf[:])

@@ -21,9 +21,11 @@ type stream struct {
 
 func newStream(x *Exchange, resp *http.Response, silence time.Duration) *stream {
 	s := &stream{body: resp.Body, x: x, resp: resp}
-	s.limit.idle, s.limit.end = silence, func() { s.Close() }
+	s.limit.idle, s.limit.end = silence, s
 	return s
 }
+
+func (s *stream) breakOff() { s.Close() }
 
 func (s *stream) Read(p []byte) (int, error) {
 	s.limit.begin()
@@ -116,6 +118,12 @@ const headPatience = 10 * time.Millisecond
 // first reads the beginning of the body, and flushes the head meanwhile if it
 // has to wait.
 func (s *stream) first(p []byte) (n int, err error) {
+	if b, ok := s.body.(interface{ atHand() bool }); ok && b.atHand() {
+		if n, err = s.body.Read(p); err != nil {
+			s.ended(err)
+		}
+		return n, err
+	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came := false
 	timer := time.AfterFunc(headPatience, func() {

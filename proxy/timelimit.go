@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// A breaker breaks off a Read or Write that is going on.
+type breaker interface{ breakOff() }
+
+type breakFunc func()
+
+func (f breakFunc) breakOff() { f() }
+
 // A timeLimit is how long a client or an origin may take to send or to read a piece of
 // a body: it ends a Read or a Write in which nothing has moved for so long.
 //
@@ -18,7 +25,7 @@ import (
 // the process: so end is called under the lock that stop takes.
 type timeLimit struct {
 	idle time.Duration
-	end  func() // breaks the Read or Write off
+	end  breaker
 
 	mu    sync.Mutex
 	timer *time.Timer
@@ -58,7 +65,7 @@ func (p *timeLimit) look() {
 	defer p.mu.Unlock()
 	if !p.over && !p.since.IsZero() && time.Since(p.since) >= p.idle {
 		p.broke = true
-		p.end()
+		p.end.breakOff()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // are read as requests (golang/go#68560).
 type upload struct {
 	io.ReadCloser
+	control *http.ResponseController
 	limit   timeLimit
 	waiting *vigil // for the answer, which does not begin while the client is waited for; may be nil
 	proceed func() // called before the first Read; may be nil
@@ -28,10 +29,12 @@ type upload struct {
 }
 
 func newUpload(r *http.Request, control *http.ResponseController, idle time.Duration) *upload {
-	return &upload{ReadCloser: r.Body, left: r.ContentLength, limit: timeLimit{
-		idle: idle, end: func() { _ = control.SetReadDeadline(time.Now()) },
-	}}
+	u := &upload{ReadCloser: r.Body, left: r.ContentLength, control: control}
+	u.limit.idle, u.limit.end = idle, u
+	return u
 }
+
+func (u *upload) breakOff() { _ = u.control.SetReadDeadline(time.Now()) }
 
 func (u *upload) Read(p []byte) (int, error) {
 	if u.left == 0 {
