@@ -25,7 +25,9 @@ type originConn struct {
 	key    originKey
 	conn   net.Conn
 	raw    syscall.RawConn // nil: it can't be looked at
-	reader *bufio.Reader   // of the originConn
+	silent bool            // when it was looked at
+	look   func(fd uintptr) (done bool)
+	reader *bufio.Reader // of the originConn
 	writer *bufio.Writer
 	left   int64  // bytes that may still be read of a head
 	heard  bool   // something of an answer has been read
@@ -40,6 +42,10 @@ type originConn struct {
 func newOriginConn(key originKey, conn net.Conn) *originConn {
 	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
 	c.reader = bufio.NewReader(c)
+	c.look = func(fd uintptr) bool {
+		c.silent = nothingToRead(fd)
+		return true // it does not wait
+	}
 	return c
 }
 
@@ -134,7 +140,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 		}
 		return nil, err
 	}
-	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop}
+	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop, length: resp.ContentLength}
 	// What is switched to another protocol is not a connection of HTTP any more, and of
 	// what is no status nobody knows.
 	body.again = !resp.Close && resp.StatusCode >= 200
@@ -191,6 +197,7 @@ type originBody struct {
 	c             *originConn
 	stop          func() bool // of the context's end
 	again         bool        // the connection may be used again
+	length        int64       // negative if it is not known
 	ended         atomic.Bool
 }
 
@@ -201,6 +208,9 @@ func (b *originBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// atHand reports whether some of the body can be read at once.
+func (b *originBody) atHand() bool { return b.length > 0 && b.c.reader.Buffered() > 0 }
 
 // Close may come at any time, also while Read waits.
 func (b *originBody) Close() error {
