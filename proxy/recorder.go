@@ -19,6 +19,7 @@ type recorder struct {
 	open     *openConns
 	hijacked net.Conn
 	http1    bool
+	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long
 	last     bool // the connection ends with this answer; HTTP/1 only
 	wrote    bool
 	answered time.Time // when wrote was set
@@ -30,6 +31,7 @@ type recorder struct {
 func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
 	w.ResponseWriter, w.control = to, http.NewResponseController(to)
 	w.open, w.http1 = &p.open, r.ProtoMajor == 1
+	w.alone = w.http1 && r.ContentLength == 0
 	w.limit.idle, w.limit.end = p.Silence, w
 }
 
@@ -61,7 +63,7 @@ func (w *recorder) WriteHeader(status int) {
 		}
 	}
 	if status < 200 { // which is sent at once
-		w.limit.begin()
+		w.begun()
 		defer w.limit.done()
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -71,7 +73,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.limit.begin()
+	w.begun()
 	n, err := w.ResponseWriter.Write(p)
 	w.limit.done()
 	w.bytes += int64(n)
@@ -80,9 +82,18 @@ func (w *recorder) Write(p []byte) (int, error) {
 
 // Flush sends what is buffered.
 func (w *recorder) Flush() {
-	w.limit.begin()
+	w.begun()
 	_ = w.control.Flush() // a client that has left is noticed elsewhere
 	w.limit.done()
+}
+
+// begun bounds the write that follows: by a deadline, which is cheaper than a timer,
+// where nothing else can happen in it.
+func (w *recorder) begun() {
+	if w.alone && w.control.SetWriteDeadline(time.Now().Add(w.limit.idle)) == nil {
+		return
+	}
+	w.limit.begin()
 }
 
 // dropUpload breaks off what may still be read of an upload whose answer is over.
