@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -42,7 +41,7 @@ func BenchmarkGate(b *testing.B) {
 		{name: "tls-new-tunnels", load: tunnelEach(secure, "/1k")},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			contenders := []contender{{a.forwarder, c.load}, {a.goproxy, c.load}, {&a.gate.proxy, c.load}}
+			contenders := []contender{{a.forwarder, c.load, ""}, {a.goproxy, c.load, ""}, {&a.gate.proxy, c.load, ""}}
 			if c.limit != nil {
 				contenders[0].load = c.limit
 			}
@@ -52,44 +51,13 @@ func BenchmarkGate(b *testing.B) {
 			compare(b, contenders)
 		})
 	}
-	b.Run("100000-origins", func(b *testing.B) {
-		all := &contender{&a.gate.proxy, plain(http.StatusForbidden, rotating(a.few, "/no/1k"))}
-		one := &contender{&a.gate.proxy, refused}
-		b.Logf("first requests to each of %d origins: %v", inRotation, all.fill(b))
-		compare(b, []contender{*one, *all})
-	})
-}
-
-// inRotation is how many origins are asked in turn, each an address of loopback.
-const inRotation = 100_000
-
-func rotating(port, path string) func(n int) []byte {
-	return heads(func(n int) string {
-		n %= inRotation
-		return fmt.Sprintf("http://127.%d.%d.%d:%s%s", 1+n>>16, n>>8&0xff, n&0xff, port, path)
-	})
 }
 
 // A contender is asked by a load.
 type contender struct {
 	*proxy
 	load *load
-}
-
-// fill asks once for everything in rotation.
-func (c *contender) fill(b *testing.B) time.Duration {
-	begun := time.Now()
-	for done := 0; done < inRotation; {
-		r, err := c.load.run(c.addr, time.Second)
-		if err != nil {
-			b.Fatal(err)
-		}
-		done += r.requests
-		if time.Since(begun) > 10*time.Minute {
-			b.Fatal("too slow")
-		}
-	}
-	return time.Since(begun)
+	as   string // its name, if that is not the proxy's
 }
 
 // compare lets the contenders take turns. The first is what the last is measured by.
@@ -126,8 +94,8 @@ func measure(b *testing.B, contenders []contender) {
 	report(func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }, "p99-ratio")
 	for i, c := range contenders {
 		name := c.name
-		if i == 0 && len(contenders) > 1 && contenders[1].proxy == c.proxy {
-			name = "one-origin"
+		if c.as != "" {
+			name = c.as
 		}
 		report(func(r int) float64 { return results[i][r].perSecond }, name+"/s")
 		report(func(r int) float64 { return results[i][r].cost.seconds * 1e6 }, name+"-cpu-µs")

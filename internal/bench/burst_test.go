@@ -25,7 +25,7 @@ func BenchmarkBurst(b *testing.B) {
 	for b.Loop() {
 		beside := steady(b, a.gate, known, func() {
 			begun := time.Now()
-			meet(b, a.gate, rotating(a.few, "/no/1k"), met, burst)
+			meet(b, a.gate, a.each("/no/1k"), met, burst)
 			b.ReportMetric(burst/time.Since(begun).Seconds(), "origins/s")
 		})
 		met += burst

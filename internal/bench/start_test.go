@@ -21,7 +21,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-snapshots", n), func(b *testing.B) {
 			dir := b.TempDir()
 			file := o.writeConfig(b, dir, "")
-			fillStore(b, filepath.Join(dir, "data"), n)
+			fillStore(b, filepath.Join(dir, "data"), n, o.origin)
 			untilReady(b, exec.Command(program, "serve", "-c", file)) // it makes its CA
 			all := make([]float64, 9)
 			for b.Loop() {
@@ -36,7 +36,7 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // fillStore stores a robots.txt of 1.5 KB for each of so many origins.
-func fillStore(b *testing.B, dir string, n int) {
+func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 	b.Helper()
 	d, err := store.Open(dir, store.Limits{Keep: time.Hour, Bytes: 10 << 30}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -46,10 +46,9 @@ func fillStore(b *testing.B, dir string, n int) {
 	for from := 0; from < n; from += batch {
 		records := map[string]policy.Record{}
 		for i := from; i < min(from+batch, n); i++ {
-			origin := fmt.Sprintf("https://www.site-%d.example", i)
 			body := fmt.Sprintf("# %d\n%s", i, robotsTxt(50))
-			s := &policy.Snapshot{URL: origin + "/robots.txt", Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body), Lifetime: -1}
-			records[origin] = policy.Record{Good: s, Last: s}
+			s := &policy.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body), Lifetime: -1}
+			records[origin(i)] = policy.Record{Good: s, Last: s}
 		}
 		if err := d.Save(records); err != nil {
 			b.Fatal(err)

@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+)
+
+// inRotation is how many origins are asked in turn, each an address of loopback.
+const inRotation = 100_000
+
+// origin returns the n-th of those.
+func (o *origins) origin(n int) string {
+	return fmt.Sprintf("http://127.%d.%d.%d:%s", 1+n>>16, n>>8&0xff, n&0xff, o.few)
+}
+
+// each asks the n-th for a path.
+func (o *origins) each(path string) func(n int) []byte {
+	return heads(func(n int) string { return o.origin(n) + path })
+}
+
+// rotating asks one after the other, and goes on where another run has ended. What is
+// sent is made beforehand: one origin costs the clients no less.
+func (o *origins) rotating(path string) func(n int) []byte {
+	all := make([][]byte, inRotation)
+	for n := range all {
+		all[n] = o.each(path)(n)
+	}
+	var next atomic.Int64
+	return func(int) []byte { return all[(next.Add(1)-1)%inRotation] }
+}
+
+// BenchmarkGrowth compares the gate with itself: many rules beside few, and many
+// origins in turn beside one, with room for all of them in memory and for a tenth. All
+// of them are in the store from the beginning: nothing of it may be fetched again.
+func BenchmarkGrowth(b *testing.B) {
+	o, program, dir := newOrigins(b), buildGate(b), b.TempDir()
+	fillStore(b, filepath.Join(dir, "data"), inRotation, o.origin)
+	gate := func(b *testing.B, config string) *gate {
+		g := serving(b, exec.Command(program, "serve", "-c", o.writeConfig(b, dir, config)), "")
+		b.Cleanup(g.stop)
+		return g
+	}
+	get := func(port, path string, status int) *load { return plain(status, same("http://127.0.0.2:"+port+path)) }
+	b.Run("10000-rules", func(b *testing.B) {
+		g := gate(b, everything)
+		compare(b, []contender{
+			{&g.proxy, get(o.few, "/1k", http.StatusOK), "10-rules"},
+			{&g.proxy, get(o.many, "/1k", http.StatusOK), "10000-rules"},
+		})
+	})
+	for name, config := range map[string]string{"100000-origins": everything, "100000-origins-small-cache": "robots: {cache_bytes: 35MiB}\nlog: {audit: audit.jsonl}\n"} {
+		b.Run(name, func(b *testing.B) {
+			g := gate(b, config)
+			all := plain(http.StatusForbidden, o.rotating("/no/1k"))
+			refused := get(o.few, "/no/1k", http.StatusForbidden)
+			meet(b, g, o.each("/no/1k"), 0, inRotation)
+			compare(b, []contender{
+				{&g.proxy, refused, "one-origin"},
+				{&g.proxy, all, "many-origins"},
+			})
+			const one = 1 // that of 127.0.0.2 is not among them
+			if n := g.metric(b, "robotsgate_robots_fetches_total"); n > one {
+				b.Errorf("%v robots.txt files were fetched", n)
+			}
+			b.ReportMetric(g.metric(b, "robotsgate_cache_entries"), "in-memory")
+		})
+	}
+}
