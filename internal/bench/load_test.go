@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 const (
@@ -196,7 +195,8 @@ func interceptedHTTP2(host, path string) *load {
 		if p := conn.ConnectionState().NegotiatedProtocol; p != "h2" {
 			return nil, fmt.Errorf("HTTP/2 was not agreed on: %q", p)
 		}
-		c, err := new(http2.Transport).NewClientConn(conn)
+		t := &http.Transport{ForceAttemptHTTP2: true, DisableCompression: true, DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+		c, err := t.NewClientConn(context.Background(), "https", host)
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +210,7 @@ func interceptedHTTP2(host, path string) *load {
 }
 
 type streams struct {
-	conn *http2.ClientConn
+	conn *http.ClientConn
 	req  *http.Request
 }
 
