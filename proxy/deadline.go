@@ -8,20 +8,30 @@ import (
 	"time"
 )
 
-// A writeDeadline is a connection whose deadline for writes is cheap to set and to
-// lift: net/http does both for every answer, in HTTP/2 for every write, and hardly ever
-// is one needed. The timer underneath is moved only if it would come too late. One that
-// comes too early is put off, unnoticed by who writes.
-type writeDeadline struct {
+// An easyConn is a connection whose deadlines are cheap to set and to lift: that is done
+// for every request and every answer, and hardly ever is one needed. The timers underneath
+// are moved only if they would come too late. One that comes too early is put off,
+// unnoticed by who reads or writes.
+type easyConn struct {
 	net.Conn
-
-	mu    sync.Mutex
-	until time.Time // the deadline; zero: none
-	timer time.Time // when the timer ends a Write: no later than until; zero: never
+	read, write deadline
 }
 
-// SetWriteDeadline breaks off a Write that is going on as [net.Conn] says.
-func (d *writeDeadline) SetWriteDeadline(t time.Time) error {
+func newEasyConn(conn net.Conn) *easyConn {
+	return &easyConn{Conn: conn, read: deadline{move: conn.SetReadDeadline}, write: deadline{move: conn.SetWriteDeadline}}
+}
+
+// A deadline is that of one direction.
+type deadline struct {
+	move func(time.Time) error // the timer
+
+	mu    sync.Mutex
+	until time.Time // zero: none
+	timer time.Time // when the timer ends what is going on: no later than until; zero: never
+}
+
+// set breaks off what is going on as [net.Conn] says.
+func (d *deadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.until = t
@@ -29,42 +39,57 @@ func (d *writeDeadline) SetWriteDeadline(t time.Time) error {
 		return nil
 	}
 	d.timer = t
-	return d.Conn.SetWriteDeadline(t)
+	return d.move(t)
 }
 
-func (d *writeDeadline) SetDeadline(t time.Time) error {
-	if err := d.SetWriteDeadline(t); err != nil {
-		return err
+// early reports whether an error is that of a timer that came too early, and puts it off.
+func (d *deadline) early(err error) bool {
+	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
 	}
-	return d.SetReadDeadline(t)
-}
-
-func (d *writeDeadline) Write(p []byte) (written int, err error) {
-	for {
-		n, err := d.Conn.Write(p[written:])
-		written += n
-		if !errors.Is(err, os.ErrDeadlineExceeded) || !d.putOff() {
-			return written, err
-		}
-	}
-}
-
-// putOff reports whether the timer came too early.
-func (d *writeDeadline) putOff() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.until.IsZero() && !time.Now().Before(d.until) {
 		return false
 	}
 	d.timer = d.until
-	return d.Conn.SetWriteDeadline(d.until) == nil
+	return d.move(d.until) == nil
 }
 
-func (d *writeDeadline) CloseWrite() error { return closeWrite(d.Conn) }
+func (c *easyConn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
+func (c *easyConn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
+
+func (c *easyConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.read.set(t), c.write.set(t))
+}
+
+func (c *easyConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if n > 0 || !c.read.early(err) {
+			return n, err
+		}
+	}
+}
+
+func (c *easyConn) Write(p []byte) (written int, err error) {
+	for {
+		n, err := c.Conn.Write(p[written:])
+		written += n
+		if !c.write.early(err) {
+			return written, err
+		}
+	}
+}
+
+func (c *easyConn) CloseWrite() error { return closeWrite(c.Conn) }
+
+// NetConn is for who looks at the descriptor.
+func (c *easyConn) NetConn() net.Conn { return c.Conn }
 
 // SetLinger is for who resets the connection.
-func (d *writeDeadline) SetLinger(sec int) error {
-	if tcp, ok := d.Conn.(interface{ SetLinger(sec int) error }); ok {
+func (c *easyConn) SetLinger(sec int) error {
+	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
 		return tcp.SetLinger(sec)
 	}
 	return errors.ErrUnsupported

@@ -60,7 +60,7 @@ func TestWriteDeadline(t *testing.T) {
 			for _, way := range []string{"at once", "seldom"} {
 				client, conn := net.Pipe()
 				if way == "seldom" {
-					conn = &writeDeadline{Conn: conn}
+					conn = newEasyConn(conn)
 				}
 				set := func(d time.Duration) {
 					var at time.Time
@@ -93,6 +93,72 @@ func TestWriteDeadline(t *testing.T) {
 	}
 }
 
+// So it is for a Read.
+func TestReadDeadline(t *testing.T) {
+	type outcome struct {
+		n      int
+		failed bool
+		after  time.Duration
+	}
+	const s = time.Second
+	for _, c := range []struct {
+		name   string
+		before []time.Duration // deadlines, from when each is set; 0: none. A second passes after each
+		during map[time.Duration]time.Duration
+		comes  time.Duration // when something comes; 0: never
+		want   outcome
+	}{
+		{"none", nil, nil, 2 * s, outcome{1, false, 2 * s}},
+		{"one", []time.Duration{3 * s}, nil, 0, outcome{0, true, 2 * s}},
+		{"one, in time", []time.Duration{3 * s}, nil, s, outcome{1, false, s}},
+		{"lifted", []time.Duration{3 * s, 0}, nil, 9 * s, outcome{1, false, 9 * s}},
+		{"put off", []time.Duration{3 * s, 9 * s}, nil, 0, outcome{0, true, 8 * s}},
+		{"brought forward", []time.Duration{9 * s, 3 * s}, nil, 0, outcome{0, true, 2 * s}},
+		{"past", []time.Duration{-s}, nil, 0, outcome{0, true, 0}},
+		{"past, and lifted", []time.Duration{-s, 0}, nil, s, outcome{1, false, s}},
+		{"past, and set again", []time.Duration{-s, 3 * s}, nil, 0, outcome{0, true, 2 * s}},
+		{"broken off without one", nil, map[time.Duration]time.Duration{2 * s: -s}, 0, outcome{0, true, 2 * s}},
+		{"broken off where it was put off", []time.Duration{3 * s, 0}, map[time.Duration]time.Duration{7 * s: -s}, 0, outcome{0, true, 7 * s}},
+		{"put off during the Read", []time.Duration{3 * s}, map[time.Duration]time.Duration{s: 6 * s}, 0, outcome{0, true, 7 * s}},
+		{"brought forward during the Read", []time.Duration{9 * s}, map[time.Duration]time.Duration{s: 2 * s}, 0, outcome{0, true, 3 * s}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			for _, way := range []string{"at once", "seldom"} {
+				client, conn := net.Pipe()
+				if way == "seldom" {
+					conn = newEasyConn(conn)
+				}
+				set := func(d time.Duration) {
+					var at time.Time
+					if d != 0 {
+						at = time.Now().Add(d)
+					}
+					if err := conn.SetReadDeadline(at); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, d := range c.before {
+					set(d)
+					time.Sleep(s)
+				}
+				begun := time.Now()
+				for at, d := range c.during {
+					time.AfterFunc(at, func() { set(d) })
+				}
+				if c.comes > 0 {
+					time.AfterFunc(c.comes, func() { client.Write([]byte{1}) })
+				}
+				n, err := conn.Read(make([]byte, 4))
+				if got := (outcome{n, err != nil, time.Since(begun)}); got != c.want || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s, moved %s: got %v (%v), want %v", c.name, way, got, err, c.want)
+				}
+				client.Close()
+				conn.Close()
+			}
+		})
+	}
+}
+
 // An answer after another moves no timer, and a deadline binds both ways.
 func TestWriteDeadlineIsMovedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +166,7 @@ func TestWriteDeadlineIsMovedSeldom(t *testing.T) {
 		defer client.Close()
 		defer gate.Close()
 		timer := &counting{Conn: gate}
-		conn := &writeDeadline{Conn: timer}
+		conn := newEasyConn(timer)
 		go io.Copy(io.Discard, client)
 		for range 100 {
 			conn.SetWriteDeadline(time.Now().Add(time.Hour))
@@ -132,7 +198,7 @@ func BenchmarkWriteDeadline(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	for name, conn := range map[string]net.Conn{"at-once": conn, "seldom": &writeDeadline{Conn: conn}} {
+	for name, conn := range map[string]net.Conn{"at-once": conn, "seldom": newEasyConn(conn)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

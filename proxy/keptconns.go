@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"container/list"
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -16,6 +17,9 @@ const (
 	maxKeptOrigin = 256
 )
 
+// lookEvery is how often those that are not used are looked at.
+const lookEvery = 5 * time.Second
+
 // KeptConns are connections to origins over HTTP/1 that may be used again.
 //
 // They are for requests without a body, which are nearly all. Transport hands such a
@@ -29,8 +33,10 @@ type keptConns struct {
 	mu    sync.Mutex
 	kept  map[originKey][]*originConn // of each origin the last used is last
 	order list.List                   // all of them, the longest unused first
-	timer *time.Timer                 // until the first of order is too old; nil: there is none
+	timer *time.Timer                 // until the first of order is too old, or sooner; nil: there is none
 	over  bool                        // nothing is kept any more
+
+	looked time.Time // when those that are dead were closed
 }
 
 // An originKey names an origin.
@@ -67,7 +73,7 @@ func (o *keptConns) keep(c *originConn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over || len(o.kept[c.key]) >= maxKeptOrigin {
-		c.conn.Close()
+		c.hangUp()
 		return
 	}
 	if o.kept == nil {
@@ -80,7 +86,7 @@ func (o *keptConns) keep(c *originConn) {
 		o.close(o.order.Front().Value.(*originConn))
 	}
 	if o.timer == nil {
-		o.timer = time.AfterFunc(o.idle, o.sweep)
+		o.timer = time.AfterFunc(min(o.idle, lookEvery), o.sweep)
 	}
 }
 
@@ -105,6 +111,16 @@ func (o *keptConns) remove(c *originConn) {
 
 func (o *keptConns) close(c *originConn) {
 	o.remove(c)
+	c.hangUp()
+}
+
+// hangUp closes a connection without TLS's goodbye: that waits for an origin that does not
+// read, and with it would all that want a connection.
+func (c *originConn) hangUp() {
+	if secure, ok := c.conn.(*tls.Conn); ok {
+		secure.NetConn().Close()
+		return
+	}
 	c.conn.Close()
 }
 
@@ -113,13 +129,31 @@ func (o *keptConns) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.timer = nil
+	if time.Since(o.looked) >= lookEvery {
+		o.closeDead()
+	}
 	for first := o.order.Front(); first != nil; first = o.order.Front() {
 		c := first.Value.(*originConn)
 		if left := o.idle - time.Since(c.since); left > 0 {
-			o.timer = time.AfterFunc(left, o.sweep)
+			o.timer = time.AfterFunc(min(left, lookEvery), o.sweep)
 			return
 		}
 		o.close(c)
+	}
+}
+
+// closeDead closes what its origin has closed, or floods: it would hold a descriptor, and
+// memory of the kernel's. The caller holds the lock.
+func (o *keptConns) closeDead() {
+	o.looked = time.Now()
+	for place := o.order.Front(); place != nil; {
+		c := place.Value.(*originConn)
+		if place = place.Next(); time.Since(c.since) < lookEvery {
+			return
+		}
+		if !c.quiet() {
+			o.close(c)
+		}
 	}
 }
 
@@ -162,8 +196,12 @@ func (c *originConn) holds() bool {
 
 // rawOf returns what a connection's descriptor can be looked at by, nil if it has none.
 func rawOf(conn net.Conn) syscall.RawConn {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn()
+	for {
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = outer.NetConn()
 	}
 	if c, ok := conn.(syscall.Conn); ok {
 		if raw, err := c.SyscallConn(); err == nil {

@@ -30,7 +30,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &clientConn{Conn: &writeDeadline{Conn: conn}, tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
+		c := &clientConn{Conn: newEasyConn(conn), tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
 			return c, nil
 		}

@@ -16,7 +16,11 @@ import (
 func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
 	address := policy.Target{Scheme: "http", Host: key.host}
 	if !key.secure {
-		return u.dial(ctx, "tcp", address.Address())
+		conn, err := u.dial(ctx, "tcp", address.Address())
+		if err != nil {
+			return nil, err
+		}
+		return newEasyConn(conn), nil
 	}
 	address.Scheme = "https"
 	conn, err := u.dialTLS(ctx, address.Address())
@@ -43,7 +47,7 @@ func (u *Upstream) dialTLS(ctx context.Context, address string) (*tls.Conn, erro
 		conn.Close()
 		return nil, err
 	}
-	c := tls.Client(conn, &tls.Config{
+	c := tls.Client(newEasyConn(conn), &tls.Config{
 		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: []string{"h2", "http/1.1"},
 	})
 	ctx, cancel := context.WithTimeout(ctx, u.direct.Timeout)
