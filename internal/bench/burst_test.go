@@ -23,12 +23,18 @@ func BenchmarkBurst(b *testing.B) {
 	busy := plain(http.StatusForbidden, same("http://127.0.0.2:"+a.few+"/no/1k"))
 	met := 0
 	for b.Loop() {
+		begun := time.Now()
 		beside := steady(b, a.gate, known, func() {
-			begun := time.Now()
 			meet(b, a.gate, a.each("/no/1k"), met, burst)
 			b.ReportMetric(burst/time.Since(begun).Seconds(), "origins/s")
 		})
 		met += burst
+		for a.gate.metric(b, "robotsgate_snapshot_origins") < float64(met) {
+			if time.Since(begun) > time.Minute {
+				b.Fatal("not all of them have been written down")
+			}
+		}
+		b.ReportMetric(time.Since(begun).Seconds(), "s-until-written")
 		among := steady(b, a.gate, known, func() {
 			if _, err := busy.run(a.gate.addr, 2*time.Second); err != nil {
 				b.Fatal(err)
