@@ -18,25 +18,10 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 	}
 	tee := newTee(body.body, x.settings.Tags.MaxHeadBytes)
 	body.body = tee
-	done := make(chan htmlmeta.Result, 1)
-	go func() {
-		defer func() {
-			if cause := recover(); cause != nil { // it would end the process
-				p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause)
-				done <- htmlmeta.Result{Why: "encoding"}
-			}
-		}()
-		done <- tee.scan(options)
-	}()
-	timer := time.NewTimer(x.settings.Tags.HeadTimeout)
-	defer timer.Stop()
-	var result htmlmeta.Result
-	select {
-	case result = <-done:
-	case <-timer.C:
-		result = tee.soFar(options)
-	case <-ctx.Done():
-		result = tee.soFar(options)
+	// Most heads are short and have come with the response's own.
+	result, ok := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scanAtHand(options) })
+	if !ok {
+		result = p.awaitHead(x, ctx, tee, options)
 	}
 	tee.leave()
 	x.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
@@ -48,4 +33,34 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 		tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))
 	}
 	return robotstag.Union(tags...)
+}
+
+// awaitHead reads a head that is still to come, for as long as that may take.
+func (p *Proxy) awaitHead(x *Exchange, ctx context.Context, tee *tee, options htmlmeta.Options) htmlmeta.Result {
+	done := make(chan htmlmeta.Result, 1)
+	go func() {
+		result, _ := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scan(options), true })
+		done <- result
+	}()
+	timer := time.NewTimer(x.settings.Tags.HeadTimeout)
+	defer timer.Stop()
+	select {
+	case result := <-done:
+		return result
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return tee.soFar(options)
+}
+
+// safely survives a panic in scan, which would end the process where it has a
+// goroutine to itself: the head is then one that can't be read.
+func (p *Proxy) safely(x *Exchange, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause)
+			result, ok = htmlmeta.Result{Why: "encoding"}, true
+		}
+	}()
+	return scan()
 }

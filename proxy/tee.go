@@ -14,7 +14,8 @@ import (
 // client gets what was kept, and the rest as it comes.
 type tee struct {
 	body io.ReadCloser
-	most int // bytes that the scanner may take off the wire
+	here func() bool // whether body can be read at once; nil: nobody knows
+	most int         // bytes that the scanner may take off the wire
 
 	mu      sync.Mutex
 	idle    sync.Cond // no scanner is inside body.Read
@@ -32,10 +33,14 @@ const rawSlack = 64 << 10
 var (
 	errLeft  = errors.New("the scanner was left behind")
 	errLimit = errors.New("the head is too long")
+	errWait  = errors.New("more has not come yet")
 )
 
 func newTee(body io.ReadCloser, most int) *tee {
 	t := &tee{body: body, most: most + rawSlack}
+	if b, ok := body.(interface{ atHand() bool }); ok {
+		t.here = b.atHand
+	}
 	t.idle.L = &t.mu
 	return t
 }
@@ -69,18 +74,58 @@ func (t scannerSide) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// scan reads a head and returns what was found, never failing: an error is a
-// head that was not read to its end. Where the body itself broke off there is
-// no Why, since the response does too.
-func (t *tee) scan(o htmlmeta.Options) htmlmeta.Result {
-	return outcome(htmlmeta.Scan(scannerSide{t}, o))
-}
-
+// outcome is that of a scan, which never fails: an error is a head that was not
+// read to its end. Where the body itself broke off there is no Why, since the
+// response does too.
 func outcome(res htmlmeta.Result, err error) htmlmeta.Result {
 	if errors.Is(err, errLimit) {
 		res.Why = "limit"
 	}
 	return res
+}
+
+// atHand reports whether some of the body can be read at once.
+func (t *tee) atHand() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.kept) > 0 || t.err != nil || !t.reading && t.here != nil && t.here()
+}
+
+// A hasty scanner reads only what is at hand.
+type hasty struct {
+	*tee
+	waits bool // since that was not enough
+}
+
+func (h *hasty) Read(p []byte) (int, error) {
+	// After its end a body must not be asked: its connection may serve another.
+	if h.waits = h.waits || h.err == nil && !h.here(); h.waits {
+		return 0, errWait
+	}
+	return scannerSide{h.tee}.Read(p)
+}
+
+// scanAtHand reads a head without waiting. If ok is false it takes more than is at
+// hand, and scan has to begin once more.
+func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
+	if t.here == nil {
+		return res, false
+	}
+	h := &hasty{tee: t}
+	res = outcome(htmlmeta.Scan(h, o))
+	return res, !h.waits
+}
+
+// scan reads a head, some of which may have been read already.
+func (t *tee) scan(o htmlmeta.Options) htmlmeta.Result {
+	return outcome(htmlmeta.Scan(io.MultiReader(bytes.NewReader(t.snapshot()), scannerSide{t}), o))
+}
+
+// snapshot returns what has been read and not been taken by the client.
+func (t *tee) snapshot() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kept[:len(t.kept):len(t.kept)]
 }
 
 // leave takes the body away from the scanner.
@@ -93,10 +138,7 @@ func (t *tee) leave() {
 // soFar scans once more what the scanner had read when its time was up.
 func (t *tee) soFar(o htmlmeta.Options) htmlmeta.Result {
 	t.leave()
-	t.mu.Lock()
-	kept := t.kept[:len(t.kept):len(t.kept)]
-	t.mu.Unlock()
-	res, _ := htmlmeta.Scan(bytes.NewReader(kept), o)
+	res, _ := htmlmeta.Scan(bytes.NewReader(t.snapshot()), o)
 	res.Complete, res.Why = false, "timeout"
 	return res
 }

@@ -237,3 +237,68 @@ func TestOutcome(t *testing.T) {
 		}
 	}
 }
+
+// A handyBody knows what of it is at hand, and panics where it would have to wait
+// for more than it has been told may be waited for.
+type handyBody struct {
+	*wireBody
+	left  int // bytes at hand
+	waits bool
+}
+
+func (b *handyBody) atHand() bool { return b.left > 0 }
+
+func (b *handyBody) Read(p []byte) (int, error) {
+	if b.left == 0 && !b.waits {
+		panic("read what is not at hand")
+	}
+	if b.left > 0 {
+		p = p[:min(len(p), b.left)]
+	}
+	n, err := b.wireBody.Read(p)
+	b.left = max(0, b.left-n)
+	return n, err
+}
+
+// However much of a page is at hand, its head is read as if all were, without
+// waiting where that is enough, and the client gets every byte.
+func TestTeeAtHand(t *testing.T) {
+	const head = "<!doctype html><head><title>x</title><meta name=robots content=noindex></head>"
+	page := []byte(head + "<body>" + strings.Repeat("text", 500))
+	o := htmlmeta.Options{ContentType: "text/html"}
+	for left := range len(head) + 20 {
+		body := &handyBody{wireBody: newBody(bytes.Clone(page), io.EOF, func() int { return 30 }), left: left}
+		tee := newTee(body, 1<<20)
+		res, ok := tee.scanAtHand(o)
+		if want := left > len(head)+len("<body"); ok != want {
+			t.Errorf("%d bytes at hand: %v, want %v", left, ok, want)
+		}
+		if body.waits = true; !ok {
+			res = tee.scan(o)
+		}
+		if !res.Complete || len(res.Metas) != 1 || res.Metas[0].Content != "noindex" {
+			t.Errorf("%d bytes at hand: got %+v", left, res)
+		}
+		tee.leave()
+		if !tee.atHand() {
+			t.Errorf("%d bytes at hand: what was kept isn't", left)
+		}
+		if got, err := io.ReadAll(tee); !bytes.Equal(got, page) || err != nil {
+			t.Errorf("%d bytes at hand: the client read %d bytes of %d, %v", left, len(got), len(page), err)
+		}
+	}
+	if _, ok := newTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20).scanAtHand(o); ok {
+		t.Error("a body that nobody knows was read without waiting")
+	}
+}
+
+// A page that has ended is at hand to its end; its body is not asked again.
+func TestTeeAtHandEnds(t *testing.T) {
+	page := []byte("<meta name=robots content=noindex>")
+	body := &handyBody{wireBody: newBody(page, io.EOF, func() int { return len(page) }), left: len(page)}
+	body.joined = true
+	res, ok := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html"})
+	if !ok || !res.Complete || len(res.Metas) != 1 {
+		t.Errorf("got %+v, %v", res, ok)
+	}
+}
