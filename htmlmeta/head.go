@@ -272,30 +272,6 @@ func (h *head) endTag() (ended bool, err error) {
 	return false, nil
 }
 
-// inTemplate handles a start tag in a template. It reports true after a
-// <plaintext>, which nothing ends.
-func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err error) {
-	if !h.template.start(name, selfClosing) {
-		return false, nil
-	}
-	switch name {
-	case atom.Plaintext:
-		return true, nil
-	case atom.Noscript:
-		if !h.scripting {
-			return false, nil
-		}
-	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
-	default:
-		return false, nil
-	}
-	if err := h.rawText(name); err != nil {
-		return false, err
-	}
-	h.template.end(name)
-	return false, nil
-}
-
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func endsTagName(c byte) bool {

@@ -98,6 +98,30 @@ func (t *template) pop() element {
 	return e
 }
 
+// inTemplate handles a start tag in a template. It reports true after a
+// <plaintext>, which nothing ends.
+func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err error) {
+	if !h.template.start(name, selfClosing) {
+		return false, nil
+	}
+	switch name {
+	case atom.Plaintext:
+		return true, nil
+	case atom.Noscript:
+		if !h.scripting {
+			return false, nil
+		}
+	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
+	default:
+		return false, nil
+	}
+	if err := h.rawText(name); err != nil {
+		return false, err
+	}
+	h.template.end(name)
+	return false, nil
+}
+
 // breaksOut lists the start tags that end foreign content (13.2.6.5).
 var breaksOut = map[atom.Atom]bool{
 	atom.B: true, atom.Big: true, atom.Blockquote: true, atom.Body: true, atom.Br: true,
