@@ -28,6 +28,7 @@ type deadline struct {
 	mu    sync.Mutex
 	until time.Time // zero: none
 	timer time.Time // when the timer ends what is going on: no later than until; zero: never
+	spent bool      // that was past when it was set, as net/http does to end a Read
 }
 
 // set breaks off what is going on as [net.Conn] says.
@@ -38,8 +39,26 @@ func (d *deadline) set(t time.Time) error {
 	if t.IsZero() || !d.timer.IsZero() && !t.Before(d.timer) {
 		return nil
 	}
-	d.timer = t
+	d.timer, d.spent = t, !t.After(time.Now())
 	return d.move(t)
+}
+
+// renew comes before a Read or Write, which a timer that is past would only fail.
+func (d *deadline) renew() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.spent {
+		_ = d.putOff() // else the Read tells
+	}
+}
+
+// putOff moves a timer that came too early. The caller holds the lock.
+func (d *deadline) putOff() bool {
+	if !d.until.IsZero() && !time.Now().Before(d.until) {
+		return false
+	}
+	d.timer, d.spent = d.until, false
+	return d.move(d.until) == nil
 }
 
 // early reports whether an error is that of a timer that came too early, and puts it off.
@@ -49,11 +68,7 @@ func (d *deadline) early(err error) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.until.IsZero() && !time.Now().Before(d.until) {
-		return false
-	}
-	d.timer = d.until
-	return d.move(d.until) == nil
+	return d.putOff()
 }
 
 func (c *easyConn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
@@ -64,6 +79,7 @@ func (c *easyConn) SetDeadline(t time.Time) error {
 }
 
 func (c *easyConn) Read(p []byte) (int, error) {
+	c.read.renew()
 	for {
 		n, err := c.Conn.Read(p)
 		if n > 0 || !c.read.early(err) {
