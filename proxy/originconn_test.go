@@ -78,10 +78,16 @@ func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn
 			if text == "" {
 				return // it breaks the connection off
 			}
-			io.WriteString(conn, text)
+			text, last := strings.CutSuffix(text, breakOffHere)
+			if io.WriteString(conn, text); last {
+				return
+			}
 		}
 	}
 }
+
+// breakOffHere is the end of an answer behind which the connection ends.
+const breakOffHere = "\x00"
 
 // startAnswering starts an origin that says who answers: the connection and the request.
 func startAnswering(t *testing.T) *lineOrigin {

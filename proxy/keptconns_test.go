@@ -1,0 +1,579 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/internal/ca"
+)
+
+// reusable are answers with which a connection can be used again.
+var reusable = map[string]struct{ method, answer string }{
+	"length":          {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"},
+	"long":            {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("b", 100_000)},
+	"empty":           {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+	"chunked":         {http.MethodGet, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"},
+	"trailer":         {http.MethodGet, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n4\r\nbody\r\n0\r\nT: x\r\n\r\n"},
+	"chunked, empty":  {http.MethodGet, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+	"HEAD":            {http.MethodHead, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"},
+	"HEAD, chunked":   {http.MethodHead, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+	"HEAD, no length": {http.MethodHead, "HTTP/1.1 200 OK\r\n\r\n"},
+	"204":             {http.MethodDelete, "HTTP/1.1 204 No Content\r\n\r\n"},
+	"304":             {http.MethodGet, "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n"},
+	"503":             {http.MethodGet, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbody"},
+	"103":             {http.MethodGet, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"},
+	"POST":            {http.MethodPost, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"},
+	"HTTP/1.0":        {http.MethodGet, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nbody"},
+}
+
+// TestKept: one connection carries many requests.
+func TestKept(t *testing.T) {
+	o := startLineOrigin(t, answering(func(_, _ int, r *http.Request) string { return reusable[r.Header.Get("Want")].answer }))
+	c := o.carrier(t)
+	for range 2 {
+		for name, k := range reusable {
+			r := request(t, k.method, o.host)
+			r.Header.Set("Want", name)
+			_, body, _ := strings.Cut(k.answer, "OK\r\n")
+			_, body, _ = strings.Cut(body, "\r\n\r\n")
+			resp, got, err := fetch(t, c, r)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if resp.ContentLength > 0 && len(body) > 0 && got != body {
+				t.Errorf("%s: got %d bytes, want %d", name, len(got), len(body))
+			}
+			if n := o.conns.Load(); n != 1 {
+				t.Fatalf("%s: %d connections", name, n)
+			}
+		}
+	}
+}
+
+// TestNotKept: a connection ends with an answer behind which it can't be used, and the
+// next request is answered on another.
+func TestNotKept(t *testing.T) {
+	whole := func(resp *http.Response) { io.Copy(io.Discard, resp.Body) }
+	unread := func(*http.Response) {}
+	half := func(resp *http.Response) { io.ReadFull(resp.Body, make([]byte, 2)) }
+	const stray = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
+	for name, k := range map[string]struct {
+		method, answer string
+		read           func(*http.Response)
+	}{
+		"close":               {"GET", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody", whole},
+		"close, empty":        {"GET", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", whole},
+		"close, HEAD":         {"HEAD", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\n", whole},
+		"close, 204":          {"GET", "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", whole},
+		"HTTP/1.0":            {"GET", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", whole},
+		"until it is closed":  {"GET", "HTTP/1.1 200 OK\r\n\r\nbody", half},
+		"unread":              {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", unread},
+		"half read":           {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", half},
+		"half read, chunked":  {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", half},
+		"broken chunk":        {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbodyx\r\n", whole},
+		"broken trailer":      {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nno field\r\n\r\n", whole},
+		"switch":              {"GET", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", whole},
+		"no HTTP":             {"GET", "SSH-2.0-OpenSSH\r\n", whole},
+		"behind a length":     {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody" + stray, whole},
+		"a byte behind it":    {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody\n", whole},
+		"behind nothing":      {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" + stray, whole},
+		"behind chunks":       {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n" + stray, whole},
+		"behind a trailer":    {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: x\r\n\r\n" + stray, whole},
+		"behind HEAD":         {"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", whole},
+		"behind HEAD, chunks": {"HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", whole},
+		"behind 204":          {"GET", "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody", whole},
+		"behind 304":          {"GET", "HTTP/1.1 304 Not Modified\r\n\r\n" + stray, whole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+				if n == 1 {
+					return k.answer
+				}
+				return numbered(n, i)
+			}))
+			c := o.carrier(t)
+			r := request(t, k.method, o.host)
+			if resp, err := c.roundTrip(t.Context(), r, nil); err == nil {
+				k.read(resp)
+				resp.Body.Close()
+			}
+			// Nobody needs to ask again for it to end.
+			if n := receive(t, o.ended, "the connection's end"); n != 1 {
+				t.Errorf("connection %d ended", n)
+			}
+			// Not repeatable: a connection that can't be used is not tried at all.
+			wantBody(t, c, request(t, http.MethodDelete, o.host), "2.1")
+		})
+	}
+}
+
+// theKept returns the one connection that is kept.
+func theKept(t *testing.T, c *carrier) *originConn {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.order.Len() != 1 {
+		t.Fatalf("%d connections are kept", c.order.Len())
+	}
+	return c.order.Front().Value.(*originConn)
+}
+
+// readable waits until there is something to read on the connection that is kept, its end
+// included, and reads nothing.
+func readable(t *testing.T, c *carrier) {
+	t.Helper()
+	kept := theKept(t, c)
+	kept.conn.SetDeadline(time.Now().Add(patience))
+	err := kept.raw.Read(func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+		return err != syscall.EAGAIN
+	})
+	kept.conn.SetDeadline(time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnasked: what an origin says on a connection that is kept is never the next answer,
+// and one that it has closed is not used.
+func TestUnasked(t *testing.T) {
+	for name, after := range map[string]func(conn *net.TCPConn){
+		"closed":      func(conn *net.TCPConn) { conn.Close() },
+		"half closed": func(conn *net.TCPConn) { conn.CloseWrite() },
+		"reset":       func(conn *net.TCPConn) { conn.SetLinger(0); conn.Close() },
+		"an answer":   func(conn *net.TCPConn) { io.WriteString(conn, numbered(6, 66)) },
+		"a byte":      func(conn *net.TCPConn) { io.WriteString(conn, "\n") },
+		"408":         func(conn *net.TCPConn) { io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\n\r\n"); conn.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan bool)
+			var arrived atomic.Int64
+			o := startLineOrigin(t, func(n int, conn net.Conn) {
+				reader := bufio.NewReader(conn)
+				for i := 1; ; i++ {
+					if _, err := http.ReadRequest(reader); err != nil {
+						return
+					}
+					arrived.Add(1)
+					io.WriteString(conn, numbered(n, i))
+					if n == 1 {
+						<-ended
+						after(conn.(*net.TCPConn))
+					}
+				}
+			})
+			c := o.carrier(t)
+			wantBody(t, c, request(t, http.MethodDelete, o.host), "1.1")
+			ended <- true
+			readable(t, c)
+			wantBody(t, c, request(t, http.MethodDelete, o.host), "2.1")
+			if got := arrived.Load(); got != 2 {
+				t.Errorf("%d requests arrived", got)
+			}
+			receive(t, o.ended, "the connection's end")
+		})
+	}
+}
+
+// oneSegment holds back what is written to it while it is told to.
+type oneSegment struct {
+	net.Conn
+	hold bool
+	held bytes.Buffer
+}
+
+func (w *oneSegment) Write(p []byte) (int, error) {
+	if w.hold {
+		return w.held.Write(p)
+	}
+	return w.Conn.Write(p)
+}
+
+// answer sends records in one segment.
+func (w *oneSegment) answer(s *tls.Conn, records []string) {
+	w.hold = true
+	for _, record := range records {
+		io.WriteString(s, record)
+	}
+	w.hold = false
+	w.held.WriteTo(w.Conn)
+}
+
+// TestUnaskedInTLS: what has come behind an answer is decrypted already or it isn't; in
+// neither case can it be seen at the socket.
+func TestUnaskedInTLS(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.Leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := numbered(6, 66)
+	for _, length := range []int{0, 4, 5000, 16_000} {
+		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("b", length))
+		for name, k := range map[string]struct {
+			records []string // of the first answer, all in one segment
+			want    string   // who answers the second request
+		}{
+			"nothing":     {[]string{answer}, "1.2"},
+			"same record": {[]string{answer + stray}, "2.1"},
+			"next record": {[]string{answer, stray}, "2.1"},
+			"a byte":      {[]string{answer, "\n"}, "2.1"},
+		} {
+			t.Run(fmt.Sprintf("%d, %s", length, name), func(t *testing.T) {
+				o := startLineOrigin(t, func(n int, conn net.Conn) {
+					held := &oneSegment{Conn: conn}
+					s := tls.Server(held, &tls.Config{Certificates: []tls.Certificate{*leaf}})
+					reader := bufio.NewReader(s)
+					for i := 1; ; i++ {
+						if _, err := http.ReadRequest(reader); err != nil {
+							return
+						}
+						if n == 1 && i == 1 {
+							held.answer(s, k.records)
+							continue
+						}
+						io.WriteString(s, numbered(n, i))
+					}
+				})
+				c := o.carrier(t)
+				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
+					conn, err := dialPlain(ctx, key)
+					if err != nil {
+						return nil, err
+					}
+					return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), nil
+				}
+				r := request(t, http.MethodDelete, o.host)
+				r.URL.Scheme = "https"
+				if _, body, err := fetch(t, c, r); err != nil || len(body) != length {
+					t.Fatalf("%d bytes, %v", len(body), err)
+				}
+				wantBody(t, c, r, k.want)
+			})
+		}
+	}
+}
+
+// A stillConn is a connection on which nothing happens until it is closed.
+type stillConn struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func (c *stillConn) Close() error { c.closed.Store(true); return nil }
+
+// keepStill keeps a connection as after an answer.
+func keepStill(o *keptConns, host string) *stillConn {
+	conn := &stillConn{}
+	o.keep(newOriginConn(originKey{host: host}, conn))
+	return conn
+}
+
+// TestKeptBounds: there are so many connections to an origin and so many in all. The one
+// used last is used next; the one unused for longest goes first.
+func TestKeptBounds(t *testing.T) {
+	t.Run("origin", func(t *testing.T) {
+		o := keptConns{idle: time.Hour}
+		defer o.closeIdle()
+		var all []*stillConn
+		for range maxKeptOrigin + 1 {
+			all = append(all, keepStill(&o, "a"))
+		}
+		for i, c := range all {
+			if got, want := c.closed.Load(), i == maxKeptOrigin; got != want {
+				t.Fatalf("connection %d closed: %v", i, got)
+			}
+		}
+		other := keepStill(&o, "b")
+		for i := maxKeptOrigin - 1; i >= 0; i-- {
+			if c := o.take(originKey{host: "a"}); c == nil || c.conn != all[i] {
+				t.Fatalf("connection %d does not come in turn", i)
+			}
+		}
+		if c := o.take(originKey{host: "a"}); c != nil {
+			t.Error("there is another")
+		}
+		if c := o.take(originKey{true, "b"}); c != nil {
+			t.Error("what is in clear is used for TLS")
+		}
+		if c := o.take(originKey{host: "b"}); c == nil || c.conn != other {
+			t.Error("the other origin's does not come")
+		}
+		if len(o.kept) > 0 || o.order.Len() > 0 {
+			t.Errorf("%d origins and %d connections are left", len(o.kept), o.order.Len())
+		}
+	})
+	t.Run("all", func(t *testing.T) {
+		o := keptConns{idle: time.Hour}
+		defer o.closeIdle()
+		var all []*stillConn
+		for i := range maxKept + 2 {
+			if i == maxKept {
+				o.keep(o.take(originKey{host: "0"})) // used again: the oldest is 1
+			}
+			all = append(all, keepStill(&o, strconv.Itoa(i)))
+		}
+		for i, c := range all {
+			if got, want := c.closed.Load(), i == 1 || i == 2; got != want {
+				t.Fatalf("connection %d closed: %v", i, got)
+			}
+		}
+		if len(o.kept) != maxKept || o.order.Len() != maxKept {
+			t.Errorf("%d origins and %d connections are kept", len(o.kept), o.order.Len())
+		}
+	})
+}
+
+// TestKeptTime: each is closed when it has been unused for so long, and at the end no
+// timer is left.
+func TestKeptTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := keptConns{idle: 90 * time.Second}
+		start := time.Now()
+		first := keepStill(&o, "a")
+		time.Sleep(30 * time.Second)
+		second := keepStill(&o, "b")
+		time.Sleep(30 * time.Second)
+		o.keep(o.take(originKey{host: "a"})) // at 60 s
+		for _, step := range []struct {
+			at            time.Duration
+			first, second bool
+		}{
+			{90 * time.Second, false, false},
+			{120*time.Second - 1, false, false},
+			{120 * time.Second, false, true},
+			{150*time.Second - 1, false, true},
+			{150 * time.Second, true, true},
+		} {
+			time.Sleep(step.at - time.Since(start))
+			synctest.Wait()
+			if f, s := first.closed.Load(), second.closed.Load(); f != step.first || s != step.second {
+				t.Errorf("after %v: closed %v and %v, want %v and %v", step.at, f, s, step.first, step.second)
+			}
+		}
+		if o.timer != nil || len(o.kept) > 0 || o.order.Len() > 0 {
+			t.Error("something is left")
+		}
+		third := keepStill(&o, "a") // it begins anew
+		time.Sleep(o.idle)
+		synctest.Wait()
+		if !third.closed.Load() {
+			t.Error("the next is not closed")
+		}
+	})
+}
+
+// TestCloseIdle: what is kept is closed, and what is in use after its answer.
+func TestCloseIdle(t *testing.T) {
+	proceed := make(chan bool)
+	o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+		if r.Method == http.MethodPost {
+			<-proceed
+		}
+		return numbered(n, i)
+	}))
+	c := o.carrier(t)
+	resp, err := c.roundTrip(t.Context(), request(t, http.MethodGet, o.host), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantBody(t, c, request(t, http.MethodGet, o.host), "2.1")
+	c.closeIdle()
+	if n := receive(t, o.ended, "the end of the kept one"); n != 2 {
+		t.Errorf("connection %d ended", n)
+	}
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "1.1" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if n := receive(t, o.ended, "the end of the one in use"); n != 1 {
+		t.Errorf("connection %d ended", n)
+	}
+	close(proceed)
+	wantBody(t, c, request(t, http.MethodPost, o.host), "3.1")
+	receive(t, o.ended, "the end of one that is used after it")
+	if c.timer != nil {
+		t.Error("a timer is left")
+	}
+}
+
+// TestUpstreamCloses: a gate that ends lets go of the origins.
+func TestUpstreamCloses(t *testing.T) {
+	o := startAnswering(t)
+	w := newWorld(t, options{})
+	resp, body := w.get("http://" + o.host + "/")
+	wantStatus(t, resp, http.StatusOK)
+	if body != "1.2" { // after robots.txt
+		t.Errorf("got %q", body)
+	}
+	w.gate.settings.Load().Upstream.Close()
+	receive(t, o.ended, "the connection's end")
+}
+
+// TestGoodbye: an origin that does not read holds nobody up when its connection is closed
+// among those that are kept.
+func TestGoodbye(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.Leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &carrier{answer: time.Minute, total: time.Minute}
+		c.idle = time.Hour
+		p := pipes(c, func(_ int, conn net.Conn) {
+			s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
+			http.ReadRequest(bufio.NewReader(s))
+			io.WriteString(s, numbered(1, 1))
+			time.Sleep(time.Minute)
+		})
+		plain := c.connect
+		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
+			conn, err := plain(ctx, key)
+			return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), err
+		}
+		r := request(t, http.MethodGet, "origin")
+		r.URL.Scheme = "https"
+		wantBody(t, c, r, "1.1")
+		start := time.Now()
+		c.closeIdle()
+		if took := time.Since(start); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+		p.Wait()
+	})
+}
+
+// TestDeadAreSwept: what an origin has closed, or floods, is not kept for all the time that
+// it might be of use.
+func TestDeadAreSwept(t *testing.T) {
+	for name, after := range map[string]func(conn net.Conn){
+		"closed":  func(conn net.Conn) { conn.(*net.TCPConn).CloseWrite() },
+		"flooded": func(conn net.Conn) { conn.Write(make([]byte, 64<<10)) },
+		"quiet":   nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answered := make(chan bool)
+			o := startLineOrigin(t, func(n int, conn net.Conn) {
+				http.ReadRequest(bufio.NewReader(conn))
+				io.WriteString(conn, numbered(n, 1))
+				if <-answered; after != nil {
+					after(conn)
+				}
+				io.Copy(io.Discard, conn)
+			})
+			c := o.carrier(t)
+			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+			if answered <- true; after != nil {
+				readable(t, c)
+			}
+			theKept(t, c).since = time.Now().Add(-lookEvery)
+			c.sweep()
+			if after != nil {
+				receive(t, o.ended, "the connection's end")
+				return
+			}
+			if c.take(originKey{host: o.host}) == nil {
+				t.Error("it is closed")
+			}
+		})
+	}
+}
+
+// TestCarrierUnderLoad: whatever origins and clients do, an answer is that to its own
+// request, and nothing is left behind.
+func TestCarrierUnderLoad(t *testing.T) {
+	before := runtime.NumGoroutine()
+	o := startLineOrigin(t, answering(func(_, i int, r *http.Request) string {
+		nonce, big := r.Header.Get("Nonce"), strings.Repeat("b", rand.IntN(9000))
+		head := "HTTP/1.1 200 OK\r\nNonce: " + nonce + "\r\n"
+		switch rand.IntN(12) {
+		case 0:
+			return ""
+		case 1:
+			return head + "Content-Length: 10000\r\n\r\n" + nonce + breakOffHere
+		case 2:
+			return head + "Connection: close\r\n\r\n" + nonce + big + breakOffHere
+		case 3:
+			return head + "Content-Length: " + strconv.Itoa(len(nonce)) + "\r\n\r\n" + nonce + "HTTP/1.1 200 OK\r\nNonce: stray\r\nContent-Length: 0\r\n\r\n"
+		case 4:
+			return head + "Content-Length: 0\r\n\r\n"
+		case 5:
+			return "HTTP/1.1 103 Early Hints\r\n\r\n" + head + "Content-Length: 0\r\n\r\n"
+		case 6, 7, 8:
+			return head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(nonce) + chunk(big+"b") + "0\r\n\r\n"
+		default:
+			return head + "Content-Length: " + strconv.Itoa(len(nonce+big)) + "\r\n\r\n" + nonce + big
+		}
+	}))
+	c := o.carrier(t)
+	c.answer = time.Second
+	var all sync.WaitGroup
+	var whole atomic.Int64
+	for client := range 64 {
+		all.Go(func() {
+			for i := range 60 {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				nonce := fmt.Sprintf("%d-%d.", client, i)
+				r := request(t, http.MethodGet, o.host).WithContext(ctx)
+				r.Header.Set("Nonce", nonce)
+				leaves := rand.IntN(6)
+				if leaves == 0 {
+					go cancel() // at any time
+				}
+				resp, err := c.roundTrip(ctx, r, nil)
+				if err == nil {
+					if leaves == 1 {
+						go cancel()
+					}
+					var b []byte
+					if leaves == 2 {
+						_, err = resp.Body.Read(make([]byte, 1))
+					} else {
+						b, err = io.ReadAll(resp.Body)
+						if err == nil {
+							whole.Add(1)
+						}
+					}
+					resp.Body.Close()
+					if got := resp.Header.Get("Nonce"); got != nonce || len(b) > 0 && !bytes.HasPrefix(b, []byte(nonce)) {
+						t.Errorf("asked for %s, answered %s", nonce, got)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if got := whole.Load(); got < 1000 {
+		t.Errorf("only %d whole answers", got)
+	}
+	c.closeIdle()
+	for range o.conns.Load() {
+		receive(t, o.ended, "a connection's end")
+	}
+	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+1 })
+}
+
+func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
