@@ -177,7 +177,7 @@ func (c *originConn) quiet() bool {
 	if c.raw == nil {
 		return true
 	}
-	err := c.raw.Read(c.look)
+	err := c.raw.Control(c.look) // Read would fail at a deadline that was lifted
 	return err == nil && c.silent && !c.holds()
 }
 

@@ -191,6 +191,17 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
+// TestQuietAfterDeadline: of a deadline that was lifted, the timer may be there still, and
+// end while the connection is unused.
+func TestQuietAfterDeadline(t *testing.T) {
+	o := startAnswering(t)
+	c := o.carrier(t)
+	r := request(t, http.MethodDelete, o.host)
+	wantBody(t, c, r, "1.1")
+	theKept(t, c).conn.SetDeadline(time.Unix(1, 0))
+	wantBody(t, c, r, "1.2")
+}
+
 // oneSegment holds back what is written to it while it is told to.
 type oneSegment struct {
 	net.Conn
@@ -266,6 +277,9 @@ func TestUnaskedInTLS(t *testing.T) {
 				r.URL.Scheme = "https"
 				if _, body, err := fetch(t, c, r); err != nil || len(body) != length {
 					t.Fatalf("%d bytes, %v", len(body), err)
+				}
+				if name == "nothing" && !(theKept(t, c).quiet() && theKept(t, c).quiet()) {
+					t.Error("to look at it changes it")
 				}
 				wantBody(t, c, r, k.want)
 			})

@@ -26,7 +26,7 @@ type originConn struct {
 	conn   net.Conn
 	raw    syscall.RawConn // nil: it can't be looked at
 	silent bool            // when it was looked at
-	look   func(fd uintptr) (done bool)
+	look   func(fd uintptr)
 	reader *bufio.Reader // of the originConn
 	writer *bufio.Writer
 	left   int64  // bytes that may still be read of a head
@@ -42,10 +42,7 @@ type originConn struct {
 func newOriginConn(key originKey, conn net.Conn) *originConn {
 	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
 	c.reader = bufio.NewReader(c)
-	c.look = func(fd uintptr) bool {
-		c.silent = nothingToRead(fd)
-		return true // it does not wait
-	}
+	c.look = func(fd uintptr) { c.silent = nothingToRead(fd) }
 	return c
 }
 
