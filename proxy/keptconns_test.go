@@ -87,6 +87,7 @@ func TestNotKept(t *testing.T) {
 		"half read":           {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", half},
 		"half read, chunked":  {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", half},
 		"broken chunk":        {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbodyx\r\n", whole},
+		"no chunk":            {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", whole},
 		"broken trailer":      {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nno field\r\n\r\n", whole},
 		"switch":              {"GET", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", whole},
 		"no HTTP":             {"GET", "SSH-2.0-OpenSSH\r\n", whole},
@@ -172,7 +173,7 @@ func TestUnasked(t *testing.T) {
 					}
 					arrived.Add(1)
 					io.WriteString(conn, numbered(n, i))
-					if n == 1 {
+					if n == 1 && i == 1 {
 						<-ended
 						after(conn.(*net.TCPConn))
 					}
