@@ -27,6 +27,9 @@ type originConn struct {
 	raw    syscall.RawConn // nil: it can't be looked at
 	silent bool            // when it was looked at
 	look   func(fd uintptr)
+	fetch  func(fd uintptr) // into there, so many bytes
+	into   []byte
+	came   int
 	reader *bufio.Reader // of the originConn
 	writer *bufio.Writer
 	left   int64  // bytes that may still be read of a head
@@ -43,6 +46,7 @@ func newOriginConn(key originKey, conn net.Conn) *originConn {
 	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
 	c.reader = bufio.NewReader(c)
 	c.look = func(fd uintptr) { c.silent = nothingToRead(fd) }
+	c.fetch = func(fd uintptr) { c.came = readNow(fd, c.into) }
 	return c
 }
 
@@ -137,7 +141,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 		}
 		return nil, err
 	}
-	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop, length: resp.ContentLength}
+	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop, left: resp.ContentLength}
 	// What is switched to another protocol is not a connection of HTTP any more, and of
 	// what is no status nobody knows.
 	body.again = !resp.Close && resp.StatusCode >= 200
@@ -194,11 +198,14 @@ type originBody struct {
 	c             *originConn
 	stop          func() bool // of the context's end
 	again         bool        // the connection may be used again
-	length        int64       // negative if it is not known
+	left          int64       // bytes to come; negative: that is not known
 	ended         atomic.Bool
 }
 
 func (b *originBody) Read(p []byte) (int, error) {
+	if b.left >= 0 {
+		return b.readKnown(p)
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		b.end(b.again && err == io.EOF)
@@ -206,8 +213,50 @@ func (b *originBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// readKnown reads a body of known length, what is not in the reader yet straight from the
+// connection.
+func (b *originBody) readKnown(p []byte) (n int, err error) {
+	p = p[:min(int64(len(p)), b.left)]
+	switch {
+	case len(p) == 0:
+	case b.c.reader.Buffered() > 0:
+		n, err = b.c.reader.Read(p)
+	default:
+		n, err = b.c.Read(p)
+	}
+	b.left -= int64(n)
+	switch {
+	case b.left == 0:
+		b.end(b.again)
+		return n, io.EOF
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		b.end(false)
+	}
+	return n, err
+}
+
 // atHand reports whether some of the body can be read at once.
-func (b *originBody) atHand() bool { return b.length > 0 && b.c.reader.Buffered() > 0 }
+func (b *originBody) atHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
+
+// more reads behind what was at hand what else has come, and does not wait.
+func (b *originBody) more(p []byte) (n int, err error) {
+	c := b.c
+	if b.left <= 0 || c.raw == nil || c.key.secure || c.reader.Buffered() > 0 {
+		return 0, nil
+	}
+	c.into = p[:min(int64(len(p)), b.left)]
+	if c.raw.Control(c.fetch) != nil || c.came <= 0 {
+		return 0, nil
+	}
+	if b.left -= int64(c.came); b.left == 0 {
+		b.end(b.again)
+		return c.came, io.EOF
+	}
+	return c.came, nil
+}
 
 // Close may come at any time, also while Read waits.
 func (b *originBody) Close() error {

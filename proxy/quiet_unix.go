@@ -11,3 +11,13 @@ func nothingToRead(fd uintptr) bool {
 	_, err := syscall.Read(int(fd), b[:])
 	return err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
 }
+
+// readNow reads what a socket, which does not block, has. It returns 0 where it has
+// nothing, or came to its end.
+func readNow(fd uintptr, p []byte) int {
+	n, err := syscall.Read(int(fd), p)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -53,9 +53,11 @@ func (r *relay) carry(to, from io.ReadWriteCloser) int64 {
 	return n
 }
 
+var relayBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 func (r *relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
-	buf := buffers.Get().(*[32 << 10]byte)
-	defer buffers.Put(buf)
+	buf := relayBuffers.Get().(*[32 << 10]byte)
+	defer relayBuffers.Put(buf)
 	limit := timeLimit{idle: r.silence, end: breakFunc(r.end)}
 	defer limit.stop()
 	for {

@@ -71,16 +71,27 @@ func dropTrailer(h http.Header) {
 	}
 }
 
-var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+// bufferSize is that of a piece of a body, in bytes: most pages fit.
+const bufferSize = 48 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // WriteTo copies the body as it comes: whatever more may be waited for, what is
 // there is sent. It is what io.Copy calls.
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
-	buf := buffers.Get().(*[32 << 10]byte)
+	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	defer s.limit.stop()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf[:])
+	if err == nil {
+		// So that a page of the usual size is one write. Behind it waiting pays no more.
+		var more int
+		more, err = readMore(s.body, buf[n:])
+		if n += more; err != nil {
+			s.ended(err)
+		}
+	}
 	for {
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
@@ -108,6 +119,16 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 		}
 		n, err = s.Read(buf[:])
 	}
+}
+
+// readMore reads what can be read of a body without waiting, as far as it can tell.
+func readMore(body io.Reader, p []byte) (int, error) {
+	if b, ok := body.(interface {
+		more(p []byte) (int, error)
+	}); ok && len(p) > 0 {
+		return b.more(p)
+	}
+	return 0, nil
 }
 
 // headPatience is how long a response's head waits for the beginning of its

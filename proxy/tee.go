@@ -155,6 +155,11 @@ func (t *tee) Read(p []byte) (int, error) {
 		var err error
 		if len(t.kept) == 0 {
 			err = t.err // at once, which spares the client a flush
+			if err == nil && !t.reading && t.here != nil && t.here() {
+				m := 0
+				m, err = t.body.Read(p[n:])
+				n, t.err = n+m, err
+			}
 		}
 		t.mu.Unlock()
 		return n, err
@@ -166,6 +171,18 @@ func (t *tee) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return t.body.Read(p)
+}
+
+// more reads behind what was at hand what else has come, and does not wait.
+func (t *tee) more(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.kept) > 0 || t.err != nil || t.reading {
+		return 0, nil
+	}
+	n, err := readMore(t.body, p)
+	t.err = err
+	return n, err
 }
 
 func (t *tee) Close() error { return t.body.Close() }
