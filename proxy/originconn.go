@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // An originConn is a connection to an origin. It carries one request at a time, in the
@@ -31,11 +29,10 @@ type originConn struct {
 	into   []byte
 	came   int
 	reader *bufio.Reader // of the originConn
-	writer *bufio.Writer
-	left   int64  // bytes that may still be read of a head
-	heard  bool   // something of an answer has been read
-	late   bool   // the last read took too long
-	abort  func() // closes it
+	left   int64         // bytes that may still be read of a head
+	heard  bool          // something of an answer has been read
+	late   bool          // the last read took too long
+	abort  func()        // closes it
 
 	// Of keptConns, while it is kept:
 	since time.Time
@@ -43,7 +40,7 @@ type originConn struct {
 }
 
 func newOriginConn(key originKey, conn net.Conn) *originConn {
-	c := &originConn{key: key, conn: conn, raw: rawOf(conn), writer: bufio.NewWriter(conn), abort: func() { conn.Close() }}
+	c := &originConn{key: key, conn: conn, raw: rawOf(conn), abort: func() { conn.Close() }}
 	c.reader = bufio.NewReader(c)
 	c.look = func(fd uintptr) { c.silent = nothingToRead(fd) }
 	c.fetch = func(fd uintptr) { c.came = readNow(fd, c.into) }
@@ -74,22 +71,6 @@ func mayRepeat(r *http.Request) bool {
 	return false
 }
 
-// valid reports what net/http's Transport refuses to send, and its Request would send
-// without.
-func valid(h http.Header) error {
-	for name, values := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("invalid header field name %q", name)
-		}
-		for _, v := range values {
-			if !httpguts.ValidHeaderFieldValue(v) {
-				return fmt.Errorf("invalid value of the header field %q", name)
-			}
-		}
-	}
-	return nil
-}
-
 // A carrier sends requests over originConns.
 type carrier struct {
 	keptConns
@@ -110,14 +91,20 @@ func (t *carrier) carries(r *http.Request) bool {
 // answer's body has been read or closed. Informed is told of 1xx responses, and ends the
 // request by an error; it may be nil.
 func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	if err := valid(req.Header); err != nil {
+	buf := heads.Get().(*[]byte)
+	defer heads.Put(buf)
+	head, err := appendHead((*buf)[:0], req)
+	if err != nil {
 		return nil, err
+	}
+	if cap(head) <= maxPooledHead {
+		*buf = head
 	}
 	key := originKey{req.URL.Scheme == "https", req.URL.Host}
 	late := time.Now().Add(t.total)
 	c := t.take(key)
 	if c != nil {
-		resp, err := t.exchange(ctx, c, req, late, informed)
+		resp, err := t.exchange(ctx, c, req, head, late, informed)
 		// The origin may have closed it just when the request was sent.
 		if err == nil || c.heard || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || !mayRepeat(req) {
 			return resp, err
@@ -127,12 +114,12 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 	if err != nil {
 		return nil, err
 	}
-	return t.exchange(ctx, newOriginConn(key, conn), req, late, informed)
+	return t.exchange(ctx, newOriginConn(key, conn), req, head, late, informed)
 }
 
-func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, late time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, late time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	stop := context.AfterFunc(ctx, c.abort)
-	resp, err := c.ask(req, late, t.answer, informed)
+	resp, err := c.ask(req, head, late, t.answer, informed)
 	if err != nil {
 		stop()
 		c.conn.Close()
@@ -153,8 +140,8 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 	return resp, nil
 }
 
-// ask sends a request and reads the head of its answer.
-func (c *originConn) ask(req *http.Request, late time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+// ask sends a request, which is all in its head, and reads the head of its answer.
+func (c *originConn) ask(req *http.Request, head []byte, late time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	c.heard, c.left = false, maxResponseHeader
 	if at := time.Now().Add(patience); at.Before(late) {
 		late = at
@@ -162,10 +149,7 @@ func (c *originConn) ask(req *http.Request, late time.Time, patience time.Durati
 	if err := c.conn.SetDeadline(late); err != nil {
 		return nil, err
 	}
-	if err := req.Write(c.writer); err != nil {
-		return nil, err
-	}
-	if err := c.writer.Flush(); err != nil {
+	if _, err := c.conn.Write(head); err != nil {
 		return nil, err
 	}
 	for {
