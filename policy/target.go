@@ -185,7 +185,9 @@ func canonicalHost(host string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("host %q is an unusual spelling of an address; write it as four decimal numbers", host)
 		}
-		return addr.String(), nil
+		if text := addr.AppendTo(make([]byte, 0, 64)); string(text) != ascii {
+			return string(text), nil
+		}
 	}
 	return ascii, nil
 }
