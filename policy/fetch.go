@@ -43,6 +43,20 @@ const (
 type fetcher struct {
 	transport http.RoundTripper
 	robots    *Robots
+	large     chan struct{} // see newLarge; nil: all may be read at once
+}
+
+const (
+	// smallBody is what is read of every body at once, in bytes: nearly all are smaller.
+	smallBody = 32 << 10
+	// largeBodies bounds what the others take while they are read, in bytes.
+	largeBodies = 64 << 20
+)
+
+// newLarge returns the places for bodies beyond smallBody: else as many origins as are
+// asked at once could have max_bytes held of each.
+func newLarge(maxBytes int) chan struct{} {
+	return make(chan struct{}, max(1, largeBodies/max(1, maxBytes)))
 }
 
 // fetch asks an origin for its robots.txt, RFC 9309, 2.3, and returns what it
@@ -126,7 +140,7 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	case resp.StatusCode == http.StatusNotModified && len(asked) > 0:
 		return confirmed(prior, resp.Header, s), "", nil
 	case s.good():
-		return s, "", f.read(s, resp)
+		return s, "", f.read(ctx, s, resp)
 	}
 	if next, err = location(resp, at); next != "" || err != nil {
 		return s, next, err
@@ -168,7 +182,7 @@ func confirmed(prior *Snapshot, h http.Header, answer *Snapshot) *Snapshot {
 
 // read takes the body, decoded and bounded. A body cut short by the origin is
 // an error: rules that are missing might be those that deny.
-func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
+func (f *fetcher) read(ctx context.Context, s *Snapshot, resp *http.Response) error {
 	body, err := coding.NewReader(resp.Body, resp.Header.Values("Content-Encoding"))
 	if err != nil {
 		return err
@@ -176,7 +190,7 @@ func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
 	defer body.Close()
 	// One byte past the limit tells whether it was reached; the rest of an
 	// endless file is never read.
-	data, err := io.ReadAll(io.LimitReader(body, int64(f.robots.MaxBytes)+1))
+	data, err := f.readBounded(ctx, io.LimitReader(body, int64(f.robots.MaxBytes)+1))
 	if err != nil {
 		return err
 	}
@@ -184,6 +198,24 @@ func (f *fetcher) read(s *Snapshot, resp *http.Response) error {
 	s.ETag = validator(resp.Header, "ETag")
 	s.Modified = validator(resp.Header, "Last-Modified")
 	return nil
+}
+
+// readBounded reads all of a body. What is large waits for its place.
+func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, smallBody))
+	if err != nil || len(data) < smallBody {
+		return data, err
+	}
+	if f.large != nil {
+		select {
+		case f.large <- struct{}{}:
+			defer func() { <-f.large }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	rest, err := io.ReadAll(body)
+	return append(data, rest...), err
 }
 
 // validator returns a header that will be kept and sent back, unless it is

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,4 +233,59 @@ func TestReasonOfNetwork(t *testing.T) {
 			t.Errorf("%q names the resolver", got)
 		}
 	}
+}
+
+// TestLargeBodies holds no more than so many large files at once, however many origins
+// send them, and lets small ones pass.
+func TestLargeBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := defaults()
+		var large, most atomic.Int64
+		f := fetcher{robots: &r, large: make(chan struct{}, 2), transport: transport(func(req *http.Request) (*http.Response, error) {
+			left := 2 * smallBody
+			if req.URL.Host == "small.example" {
+				left = smallBody / 2
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				if left == 0 {
+					return 0, io.EOF
+				}
+				if req.URL.Host != "small.example" && left <= smallBody {
+					most.Store(max(most.Load(), large.Add(1)))
+					time.Sleep(time.Second)
+					large.Add(-1)
+				}
+				n := copy(p, strings.Repeat("#", min(left, 1000)))
+				left -= n
+				return n, nil
+			}))}, nil
+		})}
+		r.Timeout = time.Hour
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				s, err := f.fetch(t.Context(), fmt.Sprintf("https://%d.example", i), "", nil)
+				if err != nil || len(s.Body) != 2*smallBody {
+					t.Errorf("a large one: %d bytes, %v", len(s.Body), err)
+				}
+			})
+		}
+		all.Go(func() {
+			time.Sleep(time.Second / 2) // by then the large ones wait for each other
+			if _, err := f.fetch(t.Context(), "https://small.example", "", nil); err != nil || large.Load() == 0 {
+				t.Errorf("a small one had to wait: %v", err)
+			}
+		})
+		all.Wait()
+		if most.Load() != 2 {
+			t.Errorf("%d large ones at once, want 2", most.Load())
+		}
+
+		f.large <- struct{}{}
+		f.large <- struct{}{}
+		r.Timeout = time.Second
+		if s, err := f.fetch(t.Context(), "https://late.example", "", nil); err != nil || s.Error == "" {
+			t.Errorf("one that never gets a place: %+v, %v", s, err)
+		}
+	})
 }

@@ -22,6 +22,7 @@ type library struct {
 // is known, and who is on the way to know more.
 type stock struct {
 	cache *cache
+	large chan struct{} // see newLarge
 	log   *slog.Logger
 
 	ctx    context.Context // of fetches: they serve everybody, not just who asked first
@@ -38,7 +39,7 @@ func newLibrary(c Config) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stock{cache: cached, log: c.Log, traffics: map[string]*traffic{}}
+	s := &stock{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, traffics: map[string]*traffic{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.library(c), nil
 }
@@ -49,7 +50,7 @@ func (s *stock) library(c Config) *library {
 	robots := c.Robots
 	robots.reserve(c.Crawlers)
 	robots.MaxBytes = s.cache.maxBytes
-	l := &library{robots: &robots, fetcher: fetcher{c.Transport, &robots}, onFetch: c.OnFetch, stock: s}
+	l := &library{robots: &robots, fetcher: fetcher{c.Transport, &robots, s.large}, onFetch: c.OnFetch, stock: s}
 	if l.onFetch == nil {
 		l.onFetch = func(Fetch) {}
 	}
