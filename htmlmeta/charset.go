@@ -16,9 +16,9 @@ import (
 // A page is the decoded body in an encoding whose ASCII bytes are ASCII, all
 // that finding the head needs. Only two of the encodings of the web lack that:
 // UTF-16, and ISO-2022-JP once it has shifted. Those are converted while
-// reading; of the others only the metas are, at the end. So nothing has to wait
-// for the 1,024 bytes in which a page may declare its encoding, as
-// charset.NewReader does.
+// reading; of the others only the metas are, at the end. So nothing but
+// a page that shifts has to wait for the 1,024 bytes in which it may declare its
+// encoding, as charset.NewReader does.
 //
 // A byte order mark is dropped: to a parser it would be text, which ends the head.
 //
@@ -26,7 +26,7 @@ import (
 type page struct {
 	r           io.Reader
 	contentType string
-	start       []byte // the first bytes, for the prescan
+	start       []byte // the first bytes, for the prescan; settled with shifts
 	utf8        bool   // the bytes are UTF-8 already
 	started     bool
 	shifts      bool // escapes have been looked for and matter no more
@@ -51,22 +51,34 @@ func (p *page) Read(b []byte) (int, error) {
 // look looks at the n bytes that were read into b, and returns how many of them
 // stay as they are.
 func (p *page) look(b []byte, n int) int {
-	if p.utf8 {
+	if p.utf8 || p.shifts {
 		return n
 	}
 	if room := prescanned - len(p.start); room > 0 {
 		p.start = append(p.start, b[:min(n, room)]...)
 	}
-	if !p.shifts {
-		if i := bytes.IndexByte(b[:n], 0x1b); i >= 0 {
-			p.shifts = true
-			if p.name() == "iso-2022-jp" {
-				p.convert(b[i:n], japanese.ISO2022JP)
-				return i
-			}
-		}
+	i := bytes.IndexByte(b[:n], 0x1b)
+	if i < 0 {
+		return n
+	}
+	p.shifts = true
+	if _, _, told := charset.DetermineEncoding(nil, p.contentType); !told {
+		p.readStart()
+	}
+	if p.name() == "iso-2022-jp" {
+		p.convert(b[i:n], japanese.ISO2022JP)
+		return i
 	}
 	return n
+}
+
+// readStart waits for the bytes that may declare the encoding: a title may shift
+// before them. Hardly a page has an escape and another encoding.
+func (p *page) readStart() {
+	more := make([]byte, prescanned-len(p.start))
+	n, _ := io.ReadFull(p.r, more) // the error will be there again
+	p.start = append(p.start, more[:n]...)
+	p.r = io.MultiReader(bytes.NewReader(more[:n]), p.r)
 }
 
 // begin looks at the first four bytes for a byte order mark or UTF-16.
