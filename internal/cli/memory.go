@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -62,7 +62,7 @@ func gcPercent(live uint64, limit int64) int {
 	return max(100, int(100*growth(limit)/max(int64(live), leastLive)))
 }
 
-// paceCollections sets GOGC now and after each collection, until stop.
+// paceCollections sets GOGC now and after each collection, until stop returns.
 func paceCollections(limit int64) (stop func()) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	percent := 0
@@ -75,18 +75,28 @@ func paceCollections(limit int64) (stop func()) {
 			percent = next
 		}
 	}
-	var stopped atomic.Bool
+	var mu sync.Mutex // cleanups have goroutines of their own
+	stopped := false
 	var await func()
 	await = func() {
-		// What nothing refers to is cleaned up after each collection.
+		// What nothing refers to is cleaned up after each collection. It holds a pointer:
+		// small things without one share their memory, with what may live.
 		runtime.AddCleanup(new(*int), func(struct{}) {
-			if !stopped.Load() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !stopped {
 				set()
 				await()
 			}
 		}, struct{}{})
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	set()
 	await()
-	return func() { stopped.Store(true) }
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+	}
 }
