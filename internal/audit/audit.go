@@ -29,7 +29,7 @@ type Log struct {
 	heads     string // their folder; none without
 	keepHeads time.Duration
 
-	drafts sync.Pool // of records
+	drafts sync.Pool // of *draft
 	queue  *queue
 	// The queue's alone, until it has ended:
 	chain   chain
