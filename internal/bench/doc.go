@@ -5,5 +5,6 @@
 //
 // It starts everything as processes of its own on loopback: an origin, a bare
 // forwarder, a plain goproxy, and the gate as users run it, with everything on. All of
-// it is in the tests; the package is empty.
+// it is in the tests; the package is empty. The origin needs every address of 127.0.0.0/8,
+// which Linux has.
 package bench
