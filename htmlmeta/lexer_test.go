@@ -50,6 +50,7 @@ func TestTokenEnds(t *testing.T) {
 		{"<template><svg><![CDATA[]></template>" + a + "]]></template>" + b, "b"},
 		{"<template><textarea></template>" + a + "</textarea></template>" + b, "b"},
 		{"<noscript></noscript><template><noscript></template>" + a + "</noscript></template>" + b, "ab"},
+		{"<template><svg><desc><title></title><style></template>" + a + "</style></template>" + b, "b"},
 		{"<template><title></template>" + a + "</title></template>" + b, "b"},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.page), iotest.OneByteReader(strings.NewReader(c.page))} {

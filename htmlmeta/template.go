@@ -115,11 +115,7 @@ func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err err
 	default:
 		return false, nil
 	}
-	if err := h.rawText(name); err != nil {
-		return false, err
-	}
-	h.template.end(name)
-	return false, nil
+	return false, h.rawText(name)
 }
 
 // breaksOut lists the start tags that end foreign content (13.2.6.5).
