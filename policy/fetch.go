@@ -26,6 +26,9 @@ var (
 	// reached, so that nobody looks for the fault at the origin.
 	ErrParent = errors.New("the parent proxy can't be reached")
 
+	// ErrBusy says that as many large robots.txt files are being read as may be, so
+	// that nothing is known about the origin.
+	ErrBusy = errors.New("too many large robots.txt files are being read at once")
 	// ErrNoHost says that the origin's name does not resolve, so that there is
 	// nothing to decide about.
 	ErrNoHost = errors.New("host name does not resolve")
@@ -54,7 +57,8 @@ const (
 )
 
 // newLarge returns the places for bodies beyond smallBody: else as many origins as are
-// asked at once could have max_bytes held of each.
+// asked at once could have max_bytes held of each. Who needs one takes it for all the
+// rest: places that are taken bit by bit could be held by those that wait for more.
 func newLarge(maxBytes int) chan struct{} {
 	return make(chan struct{}, max(1, largeBodies/max(1, maxBytes)))
 }
@@ -62,7 +66,7 @@ func newLarge(maxBytes int) chan struct{} {
 // fetch asks an origin for its robots.txt, RFC 9309, 2.3, and returns what it
 // answered. Of the asking client only the User-Agent is sent. Prior, if not
 // nil, is a good copy that the origin may confirm instead of sending it again.
-// The only errors are ErrProhibited and ErrNoHost, for the origin itself; every
+// The only errors are ErrBusy, and ErrProhibited and ErrNoHost for the origin itself; every
 // other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
 	return f.follow(ctx, origin+"/robots.txt", userAgent, prior)
@@ -89,6 +93,8 @@ func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snaps
 		s, next, err := f.get(ctx, at, userAgent, prior)
 		switch {
 		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
+			return nil, err
+		case errors.Is(err, ErrBusy):
 			return nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
@@ -211,7 +217,7 @@ func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, erro
 		case f.large <- struct{}{}:
 			defer func() { <-f.large }()
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, ErrBusy // it says nothing about the origin
 		}
 	}
 	rest, err := io.ReadAll(body)

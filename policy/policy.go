@@ -113,7 +113,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // be, which takes as long as robots.timeout at most, and as long again where
 // what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
 // after that the origin counts as unreachable. An error means that there is no
-// decision and nothing may be sent: ErrProhibited, ErrNoHost, the context's own,
+// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, the context's own,
 // or that the engine is closed.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.meet(r)
@@ -121,7 +121,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	const path = "/robots.txt"
+	const path = "/robots.txt" // of one string with the origin, which is asked for every time
 	url := r.Target.Scheme + "://" + r.Target.Host + path
 	st, err := e.robots.ask(ctx, url[:len(url)-len(path)], boundTo(d.Tokens), r.UserAgent)
 	if err != nil {
