@@ -1,0 +1,23 @@
+package bench
+
+import (
+	"net/http"
+	"os/exec"
+	"testing"
+)
+
+// BenchmarkAudit compares a gate that writes down every request with one that does not:
+// both have everything else on.
+func BenchmarkAudit(b *testing.B) {
+	o, program := newOrigins(b), buildGate(b)
+	gate := func(config string) *gate {
+		g := serving(b, exec.Command(program, "serve", "-c", o.writeConfig(b, b.TempDir(), config)), "")
+		b.Cleanup(g.stop)
+		return g
+	}
+	get := plain(http.StatusOK, same("http://127.0.0.2:"+o.few+"/1k"))
+	compare(b, []contender{
+		{&gate("robots: {cache_bytes: 512MiB}\n").proxy, get, "without-audit"},
+		{&gate(everything).proxy, get, "with-audit"},
+	})
+}
