@@ -23,7 +23,7 @@ func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error)
 		return newEasyConn(conn), nil
 	}
 	address.Scheme = "https"
-	conn, err := u.dialTLS(ctx, address.Address())
+	conn, err := u.dialTLS(ctx, address.Address(), bothHTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,30 @@ func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error)
 	return conn, nil
 }
 
-// dialTLS opens a connection over which HTTP/1 or HTTP/2 is spoken, as the origin wishes.
-func (u *Upstream) dialTLS(ctx context.Context, address string) (*tls.Conn, error) {
+var bothHTTP = []string{"h2", "http/1.1"}
+
+type onlyHTTP1Key struct{}
+
+// onlyHTTP1 marks a request that can't be sent over HTTP/2, which Transport does not tell
+// who opens its connections.
+func onlyHTTP1(req *http.Request) *http.Request {
+	if len(req.Header["Upgrade"]) == 0 {
+		return req
+	}
+	return req.WithContext(context.WithValue(req.Context(), onlyHTTP1Key{}, true))
+}
+
+// protocols returns those that a connection may speak which Transport opens for a request.
+func protocols(ctx context.Context) []string {
+	if ctx.Value(onlyHTTP1Key{}) != nil {
+		return nil // as Transport has it itself: HTTP/1 is what is spoken without a word of it
+	}
+	return bothHTTP
+}
+
+// dialTLS opens a connection over which one of the protocols is spoken, the one that the
+// origin likes best. The handshake takes as long as dialling at most.
+func (u *Upstream) dialTLS(ctx context.Context, address string, protocols []string) (*tls.Conn, error) {
 	conn, err := u.dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -48,7 +70,7 @@ func (u *Upstream) dialTLS(ctx context.Context, address string) (*tls.Conn, erro
 		return nil, err
 	}
 	c := tls.Client(newEasyConn(conn), &tls.Config{
-		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: []string{"h2", "http/1.1"},
+		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: protocols,
 	})
 	ctx, cancel := context.WithTimeout(ctx, u.direct.Timeout)
 	defer cancel()

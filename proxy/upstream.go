@@ -109,7 +109,7 @@ func NewUpstream(e Egress) *Upstream {
 			if conn := handedOver(ctx); conn != nil {
 				return conn, nil
 			}
-			return u.dialTLS(ctx, address)
+			return u.dialTLS(ctx, address, protocols(ctx))
 		}
 	}
 	return u
@@ -160,7 +160,7 @@ var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "10
 // http and https, it is the parent that answers: its 407 is not the origin's (RFC 9110,
 // 15.5.8), and must not be taken for an origin without a robots.txt.
 func (u *Upstream) viaTransport(req *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(req)
+	resp, err := u.transport.RoundTrip(onlyHTTP1(req))
 	if err != nil || req.URL.Scheme != "http" || u.parent == nil || u.parent.Scheme == "socks5" {
 		return resp, err
 	}
