@@ -127,6 +127,25 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestPadding wants what follows a stream to be ignored, as browsers do, and a stream
+// that drips in not to be taken for one that something follows.
+func TestPadding(t *testing.T) {
+	for coding := range encoders {
+		for _, body := range []string{"<html <title<", "User-agent: *\nDisallow: /private/\n", varied(1000)} {
+			data := encode(body, coding)
+			for name, r := range map[string]io.Reader{
+				"padded":   bytes.NewReader(append(bytes.Clone(data), make([]byte, 20)...)),
+				"dripping": iotest.OneByteReader(bytes.NewReader(data)),
+				"both":     iotest.OneByteReader(bytes.NewReader(append(bytes.Clone(data), make([]byte, 20)...))),
+			} {
+				if got, err := decode(r, named(coding)); got != body || err != nil {
+					t.Errorf("%s, %s, %d bytes: got %d bytes, %v", coding, name, len(body), len(got), err)
+				}
+			}
+		}
+	}
+}
+
 // TestTruncated cuts an encoded body everywhere: no cut may look like an end.
 func TestTruncated(t *testing.T) {
 	body := varied(200)

@@ -52,7 +52,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	}
 	n, err := d.out.Read(p)
 	d.any = d.any || n > 0
-	if d.any && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch)) {
+	if d.any && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch) || isExcess(err)) {
 		// What follows a whole stream and isn't another one is padding, which
 		// browsers ignore.
 		err = io.EOF
@@ -60,6 +60,11 @@ func (d *decoder) Read(p []byte) (int, error) {
 	d.err = err
 	return n, err
 }
+
+// isExcess reports whether package brotli says of an error, which it does not export,
+// that something follows the stream. It says so of a stream's own last bytes too, if
+// they come one by one.
+func isExcess(err error) bool { return err != nil && err.Error() == "brotli: excessive input" }
 
 // start reads the stream's header. It waits for the first Read, since a caller
 // may want to set a deadline before.
