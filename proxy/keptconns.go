@@ -52,7 +52,7 @@ func (o *keptConns) take(key originKey) *originConn {
 		if c == nil || c.quiet() {
 			return c
 		}
-		c.conn.Close()
+		closeAtOnce(c.conn)
 	}
 }
 
@@ -73,7 +73,7 @@ func (o *keptConns) keep(c *originConn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over || len(o.kept[c.key]) >= maxKeptOrigin {
-		c.hangUp()
+		closeAtOnce(c.conn)
 		return
 	}
 	if o.kept == nil {
@@ -111,17 +111,16 @@ func (o *keptConns) remove(c *originConn) {
 
 func (o *keptConns) close(c *originConn) {
 	o.remove(c)
-	c.hangUp()
+	closeAtOnce(c.conn)
 }
 
-// hangUp closes a connection without TLS's goodbye: that waits for an origin that does not
+// closeAtOnce closes a connection without TLS's goodbye: that waits for an origin that does not
 // read, and with it would all that want a connection.
-func (c *originConn) hangUp() {
-	if secure, ok := c.conn.(*tls.Conn); ok {
-		secure.NetConn().Close()
-		return
+func closeAtOnce(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
 	}
-	c.conn.Close()
+	conn.Close()
 }
 
 // sweep closes what has been unused for too long.

@@ -445,8 +445,13 @@ func TestUpstreamCloses(t *testing.T) {
 	receive(t, o.ended, "the connection's end")
 }
 
-// TestGoodbye: an origin that does not read holds nobody up when its connection is closed
-// among those that are kept.
+// noDescriptor is a descriptor that can't be looked at: the connection is taken for a dead one.
+type noDescriptor struct{ syscall.RawConn }
+
+func (noDescriptor) Control(func(uintptr)) error { return net.ErrClosed }
+
+// TestGoodbye: an origin that does not read holds nobody up when a connection to it is
+// thrown away.
 func TestGoodbye(t *testing.T) {
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
@@ -456,30 +461,62 @@ func TestGoodbye(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		c := &carrier{answer: time.Minute, total: time.Minute}
-		c.idle = time.Hour
-		p := pipes(c, func(_ int, conn net.Conn) {
-			s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
-			http.ReadRequest(bufio.NewReader(s))
-			io.WriteString(s, numbered(1, 1))
-			time.Sleep(time.Minute)
+	const long = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbo"
+	for name, k := range map[string]struct {
+		answer string
+		throw  func(c *carrier, resp *http.Response, leave func())
+	}{
+		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.closeIdle() }},
+		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
+		"dead": {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) {
+			theKept(t, c).raw = noDescriptor{}
+			if c.take(originKey{true, "origin"}) != nil {
+				t.Error("it is used again")
+			}
+		}},
+		"unread": {long, func(_ *carrier, resp *http.Response, _ func()) { resp.Body.Close() }},
+		"left": {long, func(_ *carrier, resp *http.Response, leave func()) {
+			leave()
+			io.Copy(io.Discard, resp.Body)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &carrier{answer: time.Minute, total: time.Minute}
+				c.idle = time.Hour
+				p := pipes(c, func(_ int, conn net.Conn) {
+					s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
+					http.ReadRequest(bufio.NewReader(s))
+					io.WriteString(s, k.answer)
+					time.Sleep(time.Minute)
+				})
+				plain := c.connect
+				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
+					conn, err := plain(ctx, key)
+					return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), err
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				r := request(t, http.MethodGet, "origin")
+				r.URL.Scheme = "https"
+				start := time.Now()
+				resp, err := c.roundTrip(ctx, r, nil)
+				if err == nil && k.throw != nil {
+					if resp.ContentLength < 1000 {
+						io.Copy(io.Discard, resp.Body)
+					}
+					k.throw(c, resp, leave)
+				} else if err == nil || k.throw != nil {
+					t.Error("the answer:", err)
+				}
+				if took := time.Since(start); took > 0 {
+					t.Errorf("it took %v", took)
+				}
+				c.closeIdle()
+				p.Wait()
+			})
 		})
-		plain := c.connect
-		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
-			conn, err := plain(ctx, key)
-			return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), err
-		}
-		r := request(t, http.MethodGet, "origin")
-		r.URL.Scheme = "https"
-		wantBody(t, c, r, "1.1")
-		start := time.Now()
-		c.closeIdle()
-		if took := time.Since(start); took > 0 {
-			t.Errorf("it took %v", took)
-		}
-		p.Wait()
-	})
+	}
 }
 
 // TestDeadAreSwept: what an origin has closed, or floods, is not kept for all the time that

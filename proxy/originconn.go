@@ -40,7 +40,7 @@ type originConn struct {
 }
 
 func newOriginConn(key originKey, conn net.Conn) *originConn {
-	c := &originConn{key: key, conn: conn, raw: rawOf(conn), abort: func() { conn.Close() }}
+	c := &originConn{key: key, conn: conn, raw: rawOf(conn), abort: func() { closeAtOnce(conn) }}
 	c.reader = bufio.NewReader(c)
 	c.look = func(fd uintptr) { c.silent = nothingToRead(fd) }
 	c.fetch = func(fd uintptr) { c.came = readNow(fd, c.into) }
@@ -122,7 +122,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 	resp, err := c.ask(req, head, late, t.answer, informed)
 	if err != nil {
 		stop()
-		c.conn.Close()
+		closeAtOnce(c.conn)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -254,7 +254,7 @@ func (b *originBody) end(again bool) {
 	}
 	// Once stop fails the context has ended, and closes the connection.
 	if !b.stop() || !again || b.c.reader.Buffered() > 0 {
-		b.c.conn.Close()
+		closeAtOnce(b.c.conn)
 		return
 	}
 	b.carrier.keep(b.c)

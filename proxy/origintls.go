@@ -108,7 +108,7 @@ func handedOver(ctx context.Context) *tls.Conn {
 
 func (s *speaksHTTP2) closeUnused() {
 	if conn := s.conn.Swap(nil); conn != nil {
-		conn.Close()
+		closeAtOnce(conn)
 	}
 }
 
