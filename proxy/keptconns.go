@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,7 +37,7 @@ type keptConns struct {
 	timer *time.Timer                 // until the first of order is too old, or sooner; nil: there is none
 	over  bool                        // nothing is kept any more
 
-	looked time.Time // when those that are dead were closed
+	looked time.Time // when those that are dead were looked for
 }
 
 // An originKey names an origin.
@@ -59,13 +60,13 @@ func (o *keptConns) take(key originKey) *originConn {
 func (o *keptConns) pop(key originKey) *originConn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	all := o.kept[key]
-	if len(all) == 0 {
-		return nil
+	for _, c := range slices.Backward(o.kept[key]) {
+		if !c.inspected {
+			o.remove(c)
+			return c
+		}
 	}
-	c := all[len(all)-1]
-	o.remove(c)
-	return c
+	return nil
 }
 
 // keep keeps a connection for the next request.
@@ -93,6 +94,7 @@ func (o *keptConns) keep(c *originConn) {
 // remove forgets a connection. The caller holds the lock.
 func (o *keptConns) remove(c *originConn) {
 	o.order.Remove(c.place)
+	c.place = nil
 	all := o.kept[c.key]
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i] == c {
@@ -123,37 +125,73 @@ func closeAtOnce(conn net.Conn) {
 	conn.Close()
 }
 
-// sweep closes what has been unused for too long.
+// sweep closes what is dead, and what has been unused for too long. Neither is done under
+// the lock, which every request takes: there may be thousands.
 func (o *keptConns) sweep() {
+	for _, c := range o.due() {
+		o.lookAt(c)
+	}
+	for _, c := range o.tooOld() {
+		closeAtOnce(c.conn)
+	}
+}
+
+// due returns those that are to be looked at.
+func (o *keptConns) due() (all []*originConn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.timer = nil
-	if time.Since(o.looked) >= lookEvery {
-		o.closeDead()
+	if time.Since(o.looked) < lookEvery {
+		return nil
 	}
-	for first := o.order.Front(); first != nil; first = o.order.Front() {
-		c := first.Value.(*originConn)
-		if left := o.idle - time.Since(c.since); left > 0 {
-			o.timer = time.AfterFunc(min(left, lookEvery), o.sweep)
-			return
+	o.looked = time.Now()
+	for place := o.order.Front(); place != nil; place = place.Next() {
+		c := place.Value.(*originConn)
+		if time.Since(c.since) < lookEvery {
+			break
 		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// lookAt closes a connection that its origin has closed, or floods: it would hold a
+// descriptor, and memory of the kernel's.
+func (o *keptConns) lookAt(c *originConn) {
+	if !o.setApart(c) {
+		return
+	}
+	quiet := c.quiet()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.inspected = false
+	if c.place != nil && !quiet {
 		o.close(c)
 	}
 }
 
-// closeDead closes what its origin has closed, or floods: it would hold a descriptor, and
-// memory of the kernel's. The caller holds the lock.
-func (o *keptConns) closeDead() {
-	o.looked = time.Now()
-	for place := o.order.Front(); place != nil; {
-		c := place.Value.(*originConn)
-		if place = place.Next(); time.Since(c.since) < lookEvery {
-			return
+// setApart sets a connection apart, so that no request takes it, unless it is not kept any more.
+func (o *keptConns) setApart(c *originConn) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.inspected = c.place != nil
+	return c.inspected
+}
+
+// tooOld removes those that have been unused for too long, and sets the timer for the next.
+func (o *keptConns) tooOld() (all []*originConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = nil
+	for first := o.order.Front(); first != nil; first = o.order.Front() {
+		c := first.Value.(*originConn)
+		if left := o.idle - time.Since(c.since); left > 0 {
+			o.timer = time.AfterFunc(min(left, lookEvery), o.sweep)
+			break
 		}
-		if !c.quiet() {
-			o.close(c)
-		}
+		o.remove(c)
+		all = append(all, c)
 	}
+	return all
 }
 
 // closeIdle closes all that are kept, and those in use after their answer.

@@ -519,6 +519,74 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
+// sweepNow lets a carrier sweep as if the connection had been unused for a while.
+func sweepNow(t *testing.T, c *carrier) {
+	t.Helper()
+	kept := theKept(t, c)
+	c.mu.Lock()
+	if c.timer != nil {
+		c.timer.Stop() // had it fired already, it would have found nothing to do
+	}
+	kept.since, c.looked = time.Now().Add(-lookEvery), time.Time{}
+	c.mu.Unlock()
+	c.sweep()
+}
+
+// A watched descriptor tells when it is looked at. Nothing can be read from it.
+type watched struct {
+	syscall.RawConn
+	look func()
+}
+
+func (w watched) Control(func(uintptr)) error {
+	w.look()
+	return nil
+}
+
+// TestSweepHoldsNobodyUp: while connections are looked at, others are taken and kept, and
+// what is looked at is left alone, or closed.
+func TestSweepHoldsNobodyUp(t *testing.T) {
+	for name, during := range map[string]func(o *keptConns) (closed bool){
+		"nothing": func(*keptConns) bool { return false },
+		"taken":   func(o *keptConns) bool { return o.take(originKey{host: "a"}) != nil },
+		"other": func(o *keptConns) bool {
+			keepStill(o, "b")
+			return o.take(originKey{host: "b"}) == nil
+		},
+		"end": func(o *keptConns) bool { o.closeIdle(); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := keptConns{idle: time.Hour}
+			defer o.closeIdle()
+			conn := &stillConn{}
+			c := newOriginConn(originKey{host: "a"}, conn)
+			var want bool
+			looks := 0
+			c.silent = true
+			c.raw = watched{look: func() {
+				looks++
+				if !o.mu.TryLock() {
+					t.Fatal("it is looked at under the lock")
+				}
+				o.mu.Unlock()
+				want = during(&o)
+			}}
+			o.keep(c)
+			o.mu.Lock()
+			c.since = time.Now().Add(-lookEvery)
+			o.mu.Unlock()
+			o.sweep()
+			if got := conn.closed.Load(); got != want || looks != 1 {
+				t.Errorf("closed: %v, want %v; looked at %d times", got, want, looks)
+			}
+			c.raw = nil
+			if got := o.take(c.key); (got == nil) != want {
+				t.Errorf("taken behind it: %v", got)
+			}
+		})
+	}
+}
+
 // TestDeadAreSwept: what an origin has closed, or floods, is not kept for all the time that
 // it might be of use.
 func TestDeadAreSwept(t *testing.T) {
@@ -542,8 +610,7 @@ func TestDeadAreSwept(t *testing.T) {
 			if answered <- true; after != nil {
 				readable(t, c)
 			}
-			theKept(t, c).since = time.Now().Add(-lookEvery)
-			c.sweep()
+			sweepNow(t, c)
 			if after != nil {
 				receive(t, o.ended, "the connection's end")
 				return

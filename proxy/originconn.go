@@ -34,9 +34,10 @@ type originConn struct {
 	late   bool          // the last read took too long
 	abort  func()        // closes it
 
-	// Of keptConns, while it is kept:
-	since time.Time
-	place *list.Element
+	// These are keptConns'.
+	since     time.Time     // when it was kept
+	place     *list.Element // nil: it is not kept
+	inspected bool          // it is looked at just now
 }
 
 func newOriginConn(key originKey, conn net.Conn) *originConn {
