@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -211,11 +210,7 @@ func (o *keptConns) closeIdle() {
 // quiet reports whether an origin has neither closed a kept connection nor sent
 // anything, which would be taken for the next answer.
 func (c *originConn) quiet() bool {
-	if c.raw == nil {
-		return true
-	}
-	err := c.raw.Control(c.look) // Read would fail at a deadline that was lifted
-	return err == nil && c.silent && !c.holds()
+	return c.socket.silent() && !c.holds()
 }
 
 // holds reports whether TLS has decrypted something behind the last answer. A read that
@@ -229,21 +224,4 @@ func (c *originConn) holds() bool {
 	}
 	_, err := c.reader.Peek(1)
 	return !errors.Is(err, os.ErrDeadlineExceeded)
-}
-
-// rawOf returns what a connection's descriptor can be looked at by, nil if it has none.
-func rawOf(conn net.Conn) syscall.RawConn {
-	for {
-		outer, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		conn = outer.NetConn()
-	}
-	if c, ok := conn.(syscall.Conn); ok {
-		if raw, err := c.SyscallConn(); err == nil {
-			return raw
-		}
-	}
-	return nil
 }

@@ -141,7 +141,7 @@ func readable(t *testing.T, c *carrier) {
 	t.Helper()
 	kept := theKept(t, c)
 	kept.conn.SetDeadline(time.Now().Add(patience))
-	err := kept.raw.Read(func(fd uintptr) bool {
+	err := kept.socket.raw.Read(func(fd uintptr) bool {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
 		return err != syscall.EAGAIN
 	})
@@ -469,7 +469,7 @@ func TestGoodbye(t *testing.T) {
 		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.closeIdle() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
 		"dead": {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) {
-			theKept(t, c).raw = noDescriptor{}
+			theKept(t, c).socket.raw = noDescriptor{}
 			if c.take(originKey{true, "origin"}) != nil {
 				t.Error("it is used again")
 			}
@@ -562,8 +562,8 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			c := newOriginConn(originKey{host: "a"}, conn)
 			var want bool
 			looks := 0
-			c.silent = true
-			c.raw = watched{look: func() {
+			c.socket.nothing = true
+			c.socket.raw = watched{look: func() {
 				looks++
 				if !o.mu.TryLock() {
 					t.Fatal("it is looked at under the lock")
@@ -579,7 +579,7 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			if got := conn.closed.Load(); got != want || looks != 1 {
 				t.Errorf("closed: %v, want %v; looked at %d times", got, want, looks)
 			}
-			c.raw = nil
+			c.socket.raw = nil
 			if got := o.take(c.key); (got == nil) != want {
 				t.Errorf("taken behind it: %v", got)
 			}

@@ -13,7 +13,6 @@ import (
 	"net/textproto"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -22,12 +21,7 @@ import (
 type originConn struct {
 	key    originKey
 	conn   net.Conn
-	raw    syscall.RawConn // nil: it can't be looked at
-	silent bool            // when it was looked at
-	look   func(fd uintptr)
-	fetch  func(fd uintptr) // into there, so many bytes
-	into   []byte
-	came   int
+	socket socket
 	reader *bufio.Reader // of the originConn
 	left   int64         // bytes that may still be read of a head
 	heard  bool          // something of an answer has been read
@@ -41,10 +35,9 @@ type originConn struct {
 }
 
 func newOriginConn(key originKey, conn net.Conn) *originConn {
-	c := &originConn{key: key, conn: conn, raw: rawOf(conn), abort: func() { closeAtOnce(conn) }}
+	c := &originConn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
 	c.reader = bufio.NewReader(c)
-	c.look = func(fd uintptr) { c.silent = nothingToRead(fd) }
-	c.fetch = func(fd uintptr) { c.came = readNow(fd, c.into) }
+	c.socket.of(conn)
 	return c
 }
 
@@ -229,18 +222,15 @@ func (b *originBody) atHand() bool { return b.left > 0 && b.c.reader.Buffered() 
 // more reads behind what was at hand what else has come, and does not wait.
 func (b *originBody) more(p []byte) (n int, err error) {
 	c := b.c
-	if b.left <= 0 || c.raw == nil || c.key.secure || c.reader.Buffered() > 0 {
+	if b.left <= 0 || c.key.secure || c.reader.Buffered() > 0 {
 		return 0, nil
 	}
-	c.into = p[:min(int64(len(p)), b.left)]
-	if c.raw.Control(c.fetch) != nil || c.came <= 0 {
-		return 0, nil
-	}
-	if b.left -= int64(c.came); b.left == 0 {
+	n = c.socket.readNow(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); b.left == 0 {
 		b.end(b.again)
-		return c.came, io.EOF
+		return n, io.EOF
 	}
-	return c.came, nil
+	return n, nil
 }
 
 // Close may come at any time, also while Read waits.
