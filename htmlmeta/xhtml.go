@@ -15,7 +15,8 @@ const maxDepth = 256
 // crawlers read them so, it is read as HTML too, and both count.
 func scanXHTML(h *head, p *page) ([]Meta, error) {
 	rec := &recorder{r: p}
-	metas, whole := xmlMetas(&xmlText{r: rec, p: p})
+	text := &wire{r: &xmlText{r: rec, p: p}}
+	metas, whole := xmlMetas(text)
 	page := rec.again()
 	if whole {
 		// The XML settles where the head ends. As HTML it may seem to go on, as
@@ -23,8 +24,11 @@ func scanXHTML(h *head, p *page) ([]Meta, error) {
 		page = bytes.NewReader(rec.kept.Bytes())
 	}
 	more, err := scanHTMLFrom(page, h, p)
-	if whole {
+	switch {
+	case whole:
 		err = nil
+	case text.err != nil:
+		err = text.err // as HTML it may have ended sooner, as XML there may be more
 	}
 	return union(metas, more), err
 }

@@ -31,6 +31,19 @@ func TestXMLSoup(t *testing.T) {
 	}
 }
 
+// TestXHTMLIsCut reads a page whose head ends at once as HTML, and goes on beyond the
+// limit as XML.
+func TestXHTMLIsCut(t *testing.T) {
+	const start = "<html xmlns='http://www.w3.org/1999/xhtml'><head><x:y xmlns:x='z'/>"
+	const page = start + "<meta name='robots' content='noindex'/></head><body/></html>"
+	for _, limit := range []int{len(start), len(page) - 1} {
+		res, err := Scan(strings.NewReader(page), Options{ContentType: "application/xhtml+xml", MaxBytes: limit})
+		if complete := limit > len(start); err != nil || res.Complete != complete || (len(res.Metas) > 0) != complete {
+			t.Errorf("of %d bytes: got %+v, %v", limit, res, err)
+		}
+	}
+}
+
 // wholeXML returns the metas of the first head in the root, by namespace.
 func wholeXML(page string) (metas []Meta, err error) {
 	d := xml.NewDecoder(strings.NewReader(page))
