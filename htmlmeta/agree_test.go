@@ -146,7 +146,7 @@ func sameWithoutTree(t *testing.T, page string) (byFlat, byPlain bool) {
 		t.Fatalf("%q: %v", page, err)
 	}
 	metas, byFlat := flat(h.kept)
-	if byFlat != (h.fork == nil) {
+	if byFlat == h.noscript {
 		t.Fatalf("%q, reduced to %q: flat says %v", page, h.kept, byFlat)
 	}
 	if want := tree(h.kept, false); byFlat && !slices.Equal(metas, want) {

@@ -35,6 +35,7 @@ type head struct {
 	template  template
 	kept      []byte // the reduced page, for the tree builder
 	named     bool   // kept has a meta that may have a name and content
+	noscript  bool   // kept has a <noscript>
 
 	// With scripting off, what was found until the first <noscript>, and
 	// everything from there on, for reading it once more with scripting on.
@@ -157,7 +158,7 @@ func (h *head) startTag() (ended bool, err error) {
 	}
 	switch name {
 	case atom.Noscript:
-		return false, h.noscript()
+		return false, h.startNoscript()
 	case atom.Script, atom.Style, atom.Title, atom.Noframes:
 		return false, h.rawText(name)
 	case atom.Template:
@@ -207,28 +208,32 @@ func staysInNoscript(name atom.Atom) bool {
 	return false
 }
 
-// noscript handles its start tag in the head.
-func (h *head) noscript() error {
+// startNoscript handles one in the head.
+func (h *head) startNoscript() error {
 	if h.scripting {
 		return h.rawText(atom.Noscript)
 	}
-	if h.fork == nil {
-		h.forkHere()
-	}
+	h.forkHere()
 	if h.mode != inHeadNoscript {
-		h.mode = inHeadNoscript
+		h.mode, h.noscript = inHeadNoscript, true
 		h.kept = append(h.kept, "<noscript>"...)
 	}
 	return nil
 }
 
-// forkHere lets a second reader begin at this start tag.
+// forkHere lets a second reader begin at this start tag, unless one has begun.
 func (h *head) forkHere() {
+	if h.fork != nil {
+		return
+	}
 	rec := &recorder{r: h.r}
 	rec.kept.WriteString("<noscript>")
 	rec.kept.Write(h.rest())
 	h.r = rec
-	h.fork = &head{scripting: true, mode: h.mode, named: h.named, kept: slices.Clone(h.kept)}
+	h.fork = &head{
+		scripting: true, mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)},
+		named: h.named, kept: slices.Clone(h.kept),
+	}
 }
 
 // endTag handles an end tag whose "</" has been read, and reports whether it

@@ -109,6 +109,7 @@ func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err err
 		return true, nil
 	case atom.Noscript:
 		if !h.scripting {
+			h.forkHere()
 			return false, nil
 		}
 	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:

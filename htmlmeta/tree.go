@@ -47,7 +47,7 @@ func (h *head) metas(p *page) []Meta {
 	if metas, ok := plain(reduced); ok {
 		return metas
 	}
-	if h.fork == nil { // no <noscript> is kept
+	if !h.noscript {
 		if metas, ok := flat(reduced); ok {
 			return metas
 		}
