@@ -1,3 +1,5 @@
+//go:build unix
+
 package proxy
 
 import (
@@ -139,16 +141,7 @@ func theKept(t *testing.T, c *carrier) *originConn {
 // included, and reads nothing.
 func readable(t *testing.T, c *carrier) {
 	t.Helper()
-	kept := theKept(t, c)
-	kept.conn.SetDeadline(time.Now().Add(patience))
-	err := kept.socket.raw.Read(func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
-		return err != syscall.EAGAIN
-	})
-	kept.conn.SetDeadline(time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrive(t, theKept(t, c).conn, 1)
 }
 
 // TestUnasked: what an origin says on a connection that is kept is never the next answer,

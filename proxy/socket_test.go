@@ -1,0 +1,117 @@
+//go:build unix
+
+package proxy
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// connected returns the two ends of a connection.
+func connected(t *testing.T) (ours, theirs *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); other.Close() })
+	return conn.(*net.TCPConn), other.(*net.TCPConn)
+}
+
+// arrive waits until there is so much to read of a connection, or its end, and reads
+// nothing.
+func arrive(t *testing.T, conn net.Conn, n int) {
+	t.Helper()
+	conn.SetDeadline(time.Now().Add(patience))
+	err := rawOf(conn).Read(func(fd uintptr) bool {
+		got, _, err := syscall.Recvfrom(int(fd), make([]byte, n), syscall.MSG_PEEK)
+		return err != syscall.EAGAIN && (err != nil || got == 0 || got == n)
+	})
+	conn.SetDeadline(time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSocket: what is read without waiting, and what shows that nothing is wrong.
+func TestSocket(t *testing.T) {
+	for name, k := range map[string]struct {
+		before func(t *testing.T, ours, theirs *net.TCPConn)
+		silent bool
+		want   string
+	}{
+		"nothing":  {func(*testing.T, *net.TCPConn, *net.TCPConn) {}, true, ""},
+		"some":     {func(t *testing.T, ours, theirs *net.TCPConn) { io.WriteString(theirs, "ab"); arrive(t, ours, 2) }, false, "ab"},
+		"more":     {func(t *testing.T, ours, theirs *net.TCPConn) { io.WriteString(theirs, "abcdef"); arrive(t, ours, 6) }, false, "abcd"},
+		"end":      {func(t *testing.T, ours, theirs *net.TCPConn) { theirs.CloseWrite(); arrive(t, ours, 1) }, false, ""},
+		"reset":    {func(t *testing.T, ours, theirs *net.TCPConn) { theirs.SetLinger(0); theirs.Close(); arrive(t, ours, 1) }, false, ""},
+		"closed":   {func(_ *testing.T, ours, _ *net.TCPConn) { ours.Close() }, false, ""},
+		"its time": {func(_ *testing.T, ours, _ *net.TCPConn) { ours.SetDeadline(time.Unix(1, 0)) }, true, ""},
+		"late data": {func(t *testing.T, ours, theirs *net.TCPConn) {
+			io.WriteString(theirs, "ab")
+			arrive(t, ours, 2)
+			ours.SetDeadline(time.Unix(1, 0))
+		}, false, "ab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, look := range []bool{false, true} {
+				ours, theirs := connected(t)
+				k.before(t, ours, theirs)
+				var s socket
+				s.of(newEasyConn(ours))
+				if look {
+					if got := s.silent(); got != k.silent {
+						t.Errorf("silent: %v", got)
+					}
+					continue
+				}
+				p := make([]byte, 4)
+				if n := s.readNow(p); string(p[:n]) != k.want {
+					t.Errorf("read %q", p[:n])
+				}
+				if s.into != nil {
+					t.Error("it holds on to the buffer")
+				}
+			}
+		})
+	}
+}
+
+// TestSocketOf: it is found below what lies on it; a connection that has none is silent.
+func TestSocketOf(t *testing.T) {
+	ours, theirs := connected(t)
+	io.WriteString(theirs, "a")
+	arrive(t, ours, 1)
+	var s socket
+	s.of(tls.Client(newEasyConn(ours), &tls.Config{}))
+	if s.silent() {
+		t.Error("below TLS there seems to be nothing")
+	}
+	pipe, other := net.Pipe()
+	defer pipe.Close()
+	defer other.Close()
+	var none socket
+	none.of(pipe)
+	if !none.silent() || none.readNow(make([]byte, 4)) != 0 {
+		t.Error("a pipe is read")
+	}
+	if n := s.readNow(nil); n != 0 {
+		t.Errorf("%d bytes were read into nothing", n)
+	}
+	if allocs := testing.AllocsPerRun(100, func() { s.silent(); s.readNow(s.one[:]) }); allocs > 0 {
+		t.Errorf("to read allocates %v times", allocs)
+	}
+}
