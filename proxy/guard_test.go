@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -316,5 +317,38 @@ func TestOwnAddress(t *testing.T) {
 				t.Errorf("%d requests reached an origin", n)
 			}
 		})
+	}
+}
+
+// What does not seem to be an address is none, whatever else seems to be one.
+func TestMayBeAddress(t *testing.T) {
+	hosts := []string{"", "0", "::", "::1", "1.2.3.4", "1.2.3.4.", "1.2.3", "fe80::1%eth0", "::ffff:1.2.3.4", "2001:db8::abcd", "a", "example.test", "example.test."}
+	const letters = "0129afgz.:%-["
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		b := make([]byte, r.IntN(12))
+		for i := range b {
+			b[i] = letters[r.IntN(len(letters))]
+		}
+		hosts = append(hosts, string(b))
+	}
+	for range 1000 {
+		var v4 [4]byte
+		var v6 [16]byte
+		for i := range v6 {
+			v6[i] = byte(r.Uint32())
+			v4[i%4] = v6[i]
+		}
+		hosts = append(hosts, netip.AddrFrom4(v4).String(), netip.AddrFrom16(v6).String(), netip.AddrFrom16(v6).WithZone("z").String(), netip.AddrFrom16(netip.AddrFrom4(v4).As16()).String())
+	}
+	for _, host := range hosts {
+		if _, err := netip.ParseAddr(host); err == nil && !mayBeAddress(host) {
+			t.Errorf("%q is an address", host)
+		}
+	}
+	for _, host := range []string{"", "example.test", "a1.test"} {
+		if mayBeAddress(host) {
+			t.Errorf("%q may be an address", host)
+		}
 	}
 }

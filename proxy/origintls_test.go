@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,5 +94,85 @@ func TestWebSocketToHTTP2Origin(t *testing.T) {
 		} else if body != "HTTP/2.0" {
 			t.Errorf("a request beside it is sent over %q", body)
 		}
+	}
+}
+
+// settled waits until so many of an origin's connections are left.
+func (o *tlsOrigin) settled(t *testing.T, open int64) {
+	t.Helper()
+	eventually(t, "the connections have ended", func() bool { return o.opened.Load()-o.gone.Load() == open })
+}
+
+func startProtocolOrigin(t *testing.T) *tlsOrigin {
+	return startTLSOrigin(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
+}
+
+// The connection on which an origin turns out to speak HTTP/2 is the one that is used.
+func TestHandedOver(t *testing.T) {
+	o := startProtocolOrigin(t)
+	for range 2 {
+		if _, body := o.get(t, false); body != "HTTP/2.0" {
+			t.Errorf("sent over %q", body)
+		}
+	}
+	if n := o.opened.Load(); n != 1 {
+		t.Errorf("%d connections were opened", n)
+	}
+	o.upstream.Close()
+	o.settled(t, 0)
+}
+
+// A connection that Transport has no use for is closed.
+func TestHandedOverUnused(t *testing.T) {
+	o := startProtocolOrigin(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := errors.New("another way was found")
+	if _, err := o.upstream.send(r, nil, func(*http.Request) (*http.Response, error) { return nil, other }); err != other {
+		t.Errorf("got %v", err)
+	}
+	if n := o.opened.Load(); n != 1 {
+		t.Fatalf("%d connections were opened", n)
+	}
+	o.settled(t, 0)
+}
+
+// Of many that ask at once, each finds out that the origin speaks HTTP/2: no connection is
+// left behind.
+func TestHandedOverAtOnce(t *testing.T) {
+	o := startProtocolOrigin(t)
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/", http.NoBody)
+			resp, err := o.upstream.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "HTTP/2.0" {
+				t.Errorf("sent over %q, %v", body, err)
+			}
+		})
+	}
+	all.Wait()
+	o.upstream.Close()
+	o.settled(t, 0)
+}
+
+func TestHostSet(t *testing.T) {
+	var s hostSet
+	for i := range maxNames {
+		s.add(strconv.Itoa(i))
+	}
+	if !s.has("0") || !s.has(strconv.Itoa(maxNames-1)) || s.has("other") {
+		t.Error("it does not hold what was added")
+	}
+	s.add("other")
+	if !s.has("other") || s.has("0") || len(s.hosts) != 1 {
+		t.Errorf("when it is full it holds %d", len(s.hosts))
 	}
 }
