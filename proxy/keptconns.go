@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Bounds on connections that are kept.
+// Bounds on connections that are kept, by the carrier and as many by Transport.
 const (
 	maxKept       = 4096
 	maxKeptOrigin = 256

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"robotsgate/policy"
@@ -110,25 +109,4 @@ func (s *speaksHTTP2) closeUnused() {
 	if conn := s.conn.Swap(nil); conn != nil {
 		closeAtOnce(conn)
 	}
-}
-
-// hostSet remembers hosts. It forgets all of them when there are too many.
-type hostSet struct {
-	mu    sync.RWMutex
-	hosts map[string]bool
-}
-
-func (s *hostSet) has(host string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.hosts[host]
-}
-
-func (s *hostSet) add(host string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hosts == nil || len(s.hosts) >= maxNames {
-		s.hosts = map[string]bool{}
-	}
-	s.hosts[host] = true
 }

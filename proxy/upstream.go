@@ -1,11 +1,9 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -14,11 +12,8 @@ import (
 	"net/netip"
 	"net/textproto"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	socks "golang.org/x/net/proxy"
 
 	"robotsgate/internal/glob"
 	"robotsgate/policy"
@@ -82,8 +77,8 @@ func NewUpstream(e Egress) *Upstream {
 		TLSHandshakeTimeout:    e.DialTimeout,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // bodies pass as the client asked for them
-		MaxIdleConns:           4096,
-		MaxIdleConnsPerHost:    256,
+		MaxIdleConns:           maxKept,
+		MaxIdleConnsPerHost:    maxKeptOrigin,
 		MaxConnsPerHost:        e.MaxConnsPerHost,
 		IdleConnTimeout:        e.IdleTimeout,
 		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
@@ -171,14 +166,6 @@ func (u *Upstream) viaTransport(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// wantsLogin returns an error if a parent's answer is that it knows no such login.
-func wantsLogin(answer *http.Response) error {
-	if answer.StatusCode != http.StatusProxyAuthRequired {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", answer.Status))
-}
-
 // maxAttempts bounds the new connections on which Transport tries one request. An origin
 // over HTTP/2 can refuse each, and would be asked again at once, for ever.
 const maxAttempts = 8
@@ -209,7 +196,8 @@ func (u *Upstream) Check(host, port string) error {
 	return u.names.get(net.JoinHostPort(host, port), func() error { return u.guard.resolved(host, port) })
 }
 
-// Close drops idle connections.
+// Close closes idle connections, and those of most requests that are under way once they
+// are answered.
 func (u *Upstream) Close() {
 	u.transport.CloseIdleConnections()
 	if u.carrier != nil {
@@ -239,125 +227,4 @@ func (u *Upstream) dial(ctx context.Context, network, address string) (net.Conn,
 		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
 	}
 	return conn, err
-}
-
-// A dialer is what package socks wants of one.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
-func (d dialer) Dial(network, address string) (net.Conn, error) {
-	return d(context.Background(), network, address)
-}
-
-func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return d(ctx, network, address)
-}
-
-func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, error) {
-	var auth *socks.Auth
-	if p := u.parent.User; p != nil {
-		password, _ := p.Password()
-		auth = &socks.Auth{User: p.Username(), Password: password}
-	}
-	d, err := socks.SOCKS5("tcp", parentAddress(u.parent), auth, dialer(u.dial))
-	if err != nil {
-		return nil, err
-	}
-	return d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
-}
-
-func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := u.dial(ctx, "tcp", parentAddress(u.parent))
-	if err != nil {
-		return nil, err
-	}
-	if u.parent.Scheme == "https" {
-		c := u.tls.Clone()
-		c.ServerName, c.NextProtos = u.parent.Hostname(), nil // Transport has added h2
-		conn = tls.Client(conn, c)
-	}
-	if err := connectThrough(conn, u.parent, address, u.direct.Timeout); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Redacted(), err)
-	}
-	return conn, nil
-}
-
-// connectThrough asks a parent proxy for a tunnel.
-func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time.Duration) error {
-	conn.SetDeadline(time.Now().Add(timeout))
-	defer conn.SetDeadline(time.Time{})
-	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{"User-Agent": {""}}}
-	if p := parent.User; p != nil {
-		password, _ := p.Password()
-		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(p.Username()+":"+password)))
-	}
-	if err := req.Write(conn); err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(&head{conn, 64 << 10}), req)
-	if err != nil {
-		return err
-	}
-	if err := wantsLogin(resp); err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("answered %s to CONNECT %s", resp.Status, address)
-	}
-	return nil
-}
-
-// A head is read byte by byte, so that what follows it in the tunnel is not
-// swallowed by a buffer, and only so far.
-type head struct {
-	net.Conn
-	left int
-}
-
-func (h *head) Read(p []byte) (int, error) {
-	if h.left <= 0 {
-		return 0, errors.New("the answer to CONNECT is too long")
-	}
-	h.left--
-	return h.Conn.Read(p[:min(len(p), 1)])
-}
-
-func parentAddress(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = defaultPorts[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// A nameCache remembers for a minute what the guard found behind a name, since
-// looking it up for every request would make a parent proxy slow.
-type nameCache struct {
-	mu    sync.Mutex
-	known map[string]verdict
-}
-
-type verdict struct {
-	err   error
-	until time.Time
-}
-
-const maxNames = 4096
-
-func (c *nameCache) get(key string, judge func() error) error {
-	now := time.Now()
-	c.mu.Lock()
-	v, ok := c.known[key]
-	c.mu.Unlock()
-	if ok && now.Before(v.until) {
-		return v.err
-	}
-	v = verdict{judge(), now.Add(time.Minute)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxNames {
-		c.known = map[string]verdict{}
-	}
-	c.known[key] = v
-	return v.err
 }
