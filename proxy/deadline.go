@@ -43,7 +43,8 @@ func (d *deadline) set(t time.Time) error {
 	return d.move(t)
 }
 
-// renew comes before a Read or Write, which a timer that is past would only fail.
+// renew comes before a Read, which a timer that is past would only fail: early would put it
+// off too, at the cost of an error. A Write hardly ever meets one, and leaves it to early.
 func (d *deadline) renew() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -47,7 +47,7 @@ type Exchange struct {
 	settings *Settings // in force when it came
 	target   policy.Target
 	out      *recorder
-	cancel   context.CancelCauseFunc // of the request upstream; nil if there is none
+	cancel   context.CancelCauseFunc // of what Transport was asked; nil: nothing
 	upgrade  bool                    // it asks for a WebSocket
 	aborted  bool                    // the response broke off: so must the connection
 }

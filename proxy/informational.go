@@ -12,8 +12,8 @@ import (
 // answer.
 const maxInformational = 16
 
-// An informer passes 1xx responses on, as RFC 9110, 15.2 asks of proxies. They
-// come from Transport's own goroutine: once the answer is there, none may go out.
+// An informer passes 1xx responses on, as RFC 9110, 15.2 asks of proxies. By Transport
+// they come in a goroutine of its own: once the answer is there, none may go out.
 type informer struct {
 	w      http.ResponseWriter
 	passes bool
@@ -23,8 +23,8 @@ type informer struct {
 	done  bool
 }
 
-// inform returns what lets a request's 1xx responses go to the client: its pass is for
-// the trace of the request that is sent.
+// inform returns what lets a request's 1xx responses go to the client: its pass is told of
+// each.
 func inform(w http.ResponseWriter, r *http.Request) *informer {
 	// HTTP/1.0 knows none. Over HTTP/2 net/http may still be reading the header
 	// map when WriteHeader has returned, if the client has left; to change the map

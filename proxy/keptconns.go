@@ -21,12 +21,6 @@ const (
 const lookEvery = 5 * time.Second
 
 // KeptConns are connections to origins over HTTP/1 that may be used again.
-//
-// They are for requests without a body, which are nearly all. Transport hands such a
-// request from the goroutine that asks to one that writes, and its answer from one that
-// reads: that is a fifth of what a request costs, and none of it is needed where all that
-// is to be written is written before anything is read. Requests with a body, HTTP/2, and
-// what goes through a parent or is limited by host are Transport's.
 type keptConns struct {
 	idle time.Duration // that a connection is kept unused
 
@@ -46,22 +40,22 @@ type originKey struct {
 }
 
 // take returns the connection to an origin that was used last, nil if none is kept.
-func (o *keptConns) take(key originKey) *originConn {
+func (k *keptConns) take(key originKey) *originConn {
 	for {
-		c := o.pop(key)
-		if c == nil || c.quiet() {
+		c := k.pop(key)
+		if c == nil || c.mayServe() {
 			return c
 		}
 		closeAtOnce(c.conn)
 	}
 }
 
-func (o *keptConns) pop(key originKey) *originConn {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, c := range slices.Backward(o.kept[key]) {
+func (k *keptConns) pop(key originKey) *originConn {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range slices.Backward(k.kept[key]) {
 		if !c.inspected {
-			o.remove(c)
+			k.remove(c)
 			return c
 		}
 	}
@@ -69,32 +63,32 @@ func (o *keptConns) pop(key originKey) *originConn {
 }
 
 // keep keeps a connection for the next request.
-func (o *keptConns) keep(c *originConn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over || len(o.kept[c.key]) >= maxKeptOrigin {
+func (k *keptConns) keep(c *originConn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over || len(k.kept[c.key]) >= maxKeptOrigin {
 		closeAtOnce(c.conn)
 		return
 	}
-	if o.kept == nil {
-		o.kept = map[originKey][]*originConn{}
+	if k.kept == nil {
+		k.kept = map[originKey][]*originConn{}
 	}
 	c.since = time.Now()
-	o.kept[c.key] = append(o.kept[c.key], c)
-	c.place = o.order.PushBack(c)
-	if o.order.Len() > maxKept {
-		o.close(o.order.Front().Value.(*originConn))
+	k.kept[c.key] = append(k.kept[c.key], c)
+	c.place = k.order.PushBack(c)
+	if k.order.Len() > maxKept {
+		k.close(k.order.Front().Value.(*originConn))
 	}
-	if o.timer == nil {
-		o.timer = time.AfterFunc(min(o.idle, lookEvery), o.sweep)
+	if k.timer == nil {
+		k.timer = time.AfterFunc(min(k.idle, lookEvery), k.sweep)
 	}
 }
 
 // remove forgets a connection. The caller holds the lock.
-func (o *keptConns) remove(c *originConn) {
-	o.order.Remove(c.place)
+func (k *keptConns) remove(c *originConn) {
+	k.order.Remove(c.place)
 	c.place = nil
-	all := o.kept[c.key]
+	all := k.kept[c.key]
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i] == c {
 			copy(all[i:], all[i+1:])
@@ -104,14 +98,14 @@ func (o *keptConns) remove(c *originConn) {
 		}
 	}
 	if len(all) == 0 {
-		delete(o.kept, c.key)
+		delete(k.kept, c.key)
 		return
 	}
-	o.kept[c.key] = all
+	k.kept[c.key] = all
 }
 
-func (o *keptConns) close(c *originConn) {
-	o.remove(c)
+func (k *keptConns) close(c *originConn) {
+	k.remove(c)
 	closeAtOnce(c.conn)
 }
 
@@ -126,24 +120,24 @@ func closeAtOnce(conn net.Conn) {
 
 // sweep closes what is dead, and what has been unused for too long. Neither is done under
 // the lock, which every request takes: there may be thousands.
-func (o *keptConns) sweep() {
-	for _, c := range o.due() {
-		o.lookAt(c)
+func (k *keptConns) sweep() {
+	for _, c := range k.due() {
+		k.lookAt(c)
 	}
-	for _, c := range o.tooOld() {
+	for _, c := range k.tooOld() {
 		closeAtOnce(c.conn)
 	}
 }
 
 // due returns those that are to be looked at.
-func (o *keptConns) due() (all []*originConn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if time.Since(o.looked) < lookEvery {
+func (k *keptConns) due() (all []*originConn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.looked) < lookEvery {
 		return nil
 	}
-	o.looked = time.Now()
-	for place := o.order.Front(); place != nil; place = place.Next() {
+	k.looked = time.Now()
+	for place := k.order.Front(); place != nil; place = place.Next() {
 		c := place.Value.(*originConn)
 		if time.Since(c.since) < lookEvery {
 			break
@@ -155,61 +149,61 @@ func (o *keptConns) due() (all []*originConn) {
 
 // lookAt closes a connection that its origin has closed, or floods: it would hold a
 // descriptor, and memory of the kernel's.
-func (o *keptConns) lookAt(c *originConn) {
-	if !o.setApart(c) {
+func (k *keptConns) lookAt(c *originConn) {
+	if !k.setApart(c) {
 		return
 	}
-	quiet := c.quiet()
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	good := c.mayServe()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	c.inspected = false
-	if c.place != nil && !quiet {
-		o.close(c)
+	if c.place != nil && !good {
+		k.close(c)
 	}
 }
 
 // setApart sets a connection apart, so that no request takes it, unless it is not kept any more.
-func (o *keptConns) setApart(c *originConn) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (k *keptConns) setApart(c *originConn) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	c.inspected = c.place != nil
 	return c.inspected
 }
 
 // tooOld removes those that have been unused for too long, and sets the timer for the next.
-func (o *keptConns) tooOld() (all []*originConn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.timer = nil
-	for first := o.order.Front(); first != nil; first = o.order.Front() {
+func (k *keptConns) tooOld() (all []*originConn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = nil
+	for first := k.order.Front(); first != nil; first = k.order.Front() {
 		c := first.Value.(*originConn)
-		if left := o.idle - time.Since(c.since); left > 0 {
-			o.timer = time.AfterFunc(min(left, lookEvery), o.sweep)
+		if left := k.idle - time.Since(c.since); left > 0 {
+			k.timer = time.AfterFunc(min(left, lookEvery), k.sweep)
 			break
 		}
-		o.remove(c)
+		k.remove(c)
 		all = append(all, c)
 	}
 	return all
 }
 
-// closeIdle closes all that are kept, and those in use after their answer.
-func (o *keptConns) closeIdle() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.over = true
-	for first := o.order.Front(); first != nil; first = o.order.Front() {
-		o.close(first.Value.(*originConn))
+// end closes all that are kept, and those in use after their answer.
+func (k *keptConns) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.over = true
+	for first := k.order.Front(); first != nil; first = k.order.Front() {
+		k.close(first.Value.(*originConn))
 	}
-	if o.timer != nil {
-		o.timer.Stop()
-		o.timer = nil
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
 	}
 }
 
-// quiet reports whether an origin has neither closed a kept connection nor sent
+// mayServe reports whether a connection can take another request: its origin has neither closed a kept connection nor sent
 // anything, which would be taken for the next answer.
-func (c *originConn) quiet() bool {
+func (c *originConn) mayServe() bool {
 	return c.socket.silent() && !c.holds()
 }
 

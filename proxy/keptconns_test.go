@@ -273,7 +273,7 @@ func TestUnaskedInTLS(t *testing.T) {
 					t.Fatalf("%d bytes, %v", len(body), err)
 				}
 				for range 2 {
-					if name == "nothing" && !theKept(t, c).quiet() {
+					if name == "nothing" && !theKept(t, c).mayServe() {
 						t.Error("to look at it changes it")
 					}
 				}
@@ -303,7 +303,7 @@ func keepStill(o *keptConns, host string) *stillConn {
 func TestKeptBounds(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
 		o := keptConns{idle: time.Hour}
-		defer o.closeIdle()
+		defer o.end()
 		var all []*stillConn
 		for range maxKeptOrigin + 1 {
 			all = append(all, keepStill(&o, "a"))
@@ -334,7 +334,7 @@ func TestKeptBounds(t *testing.T) {
 	})
 	t.Run("all", func(t *testing.T) {
 		o := keptConns{idle: time.Hour}
-		defer o.closeIdle()
+		defer o.end()
 		var all []*stillConn
 		for i := range maxKept + 2 {
 			if i == maxKept {
@@ -407,7 +407,7 @@ func TestCloseIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBody(t, c, request(t, http.MethodGet, o.host), "2.1")
-	c.closeIdle()
+	c.end()
 	if n := receive(t, o.ended, "the end of the kept one"); n != 2 {
 		t.Errorf("connection %d ended", n)
 	}
@@ -459,7 +459,7 @@ func TestGoodbye(t *testing.T) {
 		answer string
 		throw  func(c *carrier, resp *http.Response, leave func())
 	}{
-		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.closeIdle() }},
+		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.end() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
 		"dead": {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) {
 			theKept(t, c).socket.raw = noDescriptor{}
@@ -505,7 +505,7 @@ func TestGoodbye(t *testing.T) {
 				if took := time.Since(start); took > 0 {
 					t.Errorf("it took %v", took)
 				}
-				c.closeIdle()
+				c.end()
 				p.Wait()
 			})
 		})
@@ -546,11 +546,11 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			keepStill(o, "b")
 			return o.take(originKey{host: "b"}) == nil
 		},
-		"end": func(o *keptConns) bool { o.closeIdle(); return true },
+		"end": func(o *keptConns) bool { o.end(); return true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := keptConns{idle: time.Hour}
-			defer o.closeIdle()
+			defer o.end()
 			conn := &stillConn{}
 			c := newOriginConn(originKey{host: "a"}, conn)
 			var want bool
@@ -683,7 +683,7 @@ func TestCarrierUnderLoad(t *testing.T) {
 	if got := whole.Load(); got < 1000 {
 		t.Errorf("only %d whole answers", got)
 	}
-	c.closeIdle()
+	c.end()
 	for range o.conns.Load() {
 		receive(t, o.ended, "a connection's end")
 	}

@@ -19,14 +19,14 @@ import (
 // An originConn is a connection to an origin. It carries one request at a time, in the
 // goroutine of who asks.
 type originConn struct {
-	key    originKey
-	conn   net.Conn
-	socket socket
-	reader *bufio.Reader // of the originConn
-	left   int64         // bytes that may still be read of a head
-	heard  bool          // something of an answer has been read
-	late   bool          // the last read took too long
-	abort  func()        // closes it
+	key      originKey
+	conn     net.Conn
+	socket   socket
+	reader   *bufio.Reader // of the originConn
+	left     int64         // bytes that may still be read of a head
+	heard    bool          // something of an answer has been read
+	timedOut bool          // the last read took too long
+	abort    func()        // closes it
 
 	// These are keptConns'.
 	since     time.Time     // when it was kept
@@ -51,12 +51,13 @@ func (c *originConn) Read(p []byte) (int, error) {
 	n, err := c.conn.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	c.heard = c.heard || n > 0
-	c.late = errors.Is(err, os.ErrDeadlineExceeded)
+	c.timedOut = errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
-// mayRepeat reports whether a request may be sent again after it may have been received
-// (RFC 9110, 9.2.2).
+// mayRepeat reports whether a request may be sent again after it may have been received:
+// one that is safe (RFC 9110, 9.2.1). Of those that are merely idempotent, as PUT is, the
+// client itself knows better.
 func mayRepeat(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -65,7 +66,12 @@ func mayRepeat(r *http.Request) bool {
 	return false
 }
 
-// A carrier sends requests over originConns.
+// A carrier sends requests over originConns: those without a body, which are nearly all.
+//
+// Transport hands such a request from the goroutine that asks to one that writes, and its
+// answer from one that reads: that is a fifth of what a request costs, and none of it is
+// needed where all that is to be written is written before anything is read. Requests with
+// a body, HTTP/2, and what goes through a parent or is limited by host are Transport's.
 type carrier struct {
 	keptConns
 	connect func(ctx context.Context, key originKey) (net.Conn, error)
@@ -95,10 +101,10 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 		*buf = head
 	}
 	key := originKey{req.URL.Scheme == "https", req.URL.Host}
-	late := time.Now().Add(t.total)
+	by := time.Now().Add(t.total)
 	c := t.take(key)
 	if c != nil {
-		resp, err := t.exchange(ctx, c, req, head, late, informed)
+		resp, err := t.exchange(ctx, c, req, head, by, informed)
 		// The origin may have closed it just when the request was sent.
 		if err == nil || c.heard || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || !mayRepeat(req) {
 			return resp, err
@@ -108,12 +114,12 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 	if err != nil {
 		return nil, err
 	}
-	return t.exchange(ctx, newOriginConn(key, conn), req, head, late, informed)
+	return t.exchange(ctx, newOriginConn(key, conn), req, head, by, informed)
 }
 
-func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, late time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	stop := context.AfterFunc(ctx, c.abort)
-	resp, err := c.ask(req, head, late, t.answer, informed)
+	resp, err := c.ask(req, head, by, t.answer, informed)
 	if err != nil {
 		stop()
 		closeAtOnce(c.conn)
@@ -135,12 +141,12 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 }
 
 // ask sends a request, which is all in its head, and reads the head of its answer.
-func (c *originConn) ask(req *http.Request, head []byte, late time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	c.heard, c.left = false, maxResponseHeader
-	if at := time.Now().Add(patience); at.Before(late) {
-		late = at
+	if at := time.Now().Add(patience); at.Before(by) {
+		by = at
 	}
-	if err := c.conn.SetDeadline(late); err != nil {
+	if err := c.conn.SetDeadline(by); err != nil {
 		return nil, err
 	}
 	if _, err := c.conn.Write(head); err != nil {
@@ -152,7 +158,7 @@ func (c *originConn) ask(req *http.Request, head []byte, late time.Time, patienc
 		// ReadResponse tells of a line that is cut short before it tells of what cut it.
 		case err != nil && c.left <= 0:
 			return nil, errLongHead
-		case err != nil && c.late:
+		case err != nil && c.timedOut:
 			return nil, errNoAnswer
 		case err != nil:
 			return nil, err

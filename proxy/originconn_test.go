@@ -102,7 +102,7 @@ func numbered(n, i int) string {
 func (o *lineOrigin) carrier(t *testing.T) *carrier {
 	c := &carrier{connect: dialPlain, answer: patience, total: patience}
 	c.idle = time.Hour
-	t.Cleanup(c.closeIdle)
+	t.Cleanup(c.end)
 	return c
 }
 
@@ -343,7 +343,7 @@ func TestTotalTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &carrier{answer: 10 * time.Second, total: 12 * time.Second}
 		c.idle = time.Hour
-		defer c.closeIdle()
+		defer c.end()
 		pipes(c, func(_ int, conn net.Conn) { io.Copy(io.Discard, conn) })
 		fast := c.connect
 		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
@@ -681,7 +681,7 @@ func TestCarrierLikeTransport(t *testing.T) {
 					resp.Body.Close()
 					seen[i] = fmt.Sprintf("%s %s %d %v %v %v %d %v %q %v", resp.Proto, resp.Status, resp.StatusCode, resp.Header, resp.Trailer, resp.TransferEncoding, resp.ContentLength, resp.Close, b, err)
 				}
-				c.closeIdle()
+				c.end()
 				receive(t, o.ended, "the connection's end")
 			}
 			seen[1] = strings.TrimPrefix(seen[1], "net/http: HTTP/1.x transport connection broken: ")

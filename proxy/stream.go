@@ -85,7 +85,7 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf[:])
 	if err == nil {
-		// So that a page of the usual size is one write. Behind it waiting pays no more.
+		// So that a page of the usual size is one write. A longer one is many anyway.
 		var more int
 		more, err = readMore(s.body, buf[n:])
 		if n += more; err != nil {

@@ -22,7 +22,7 @@ func (f breakFunc) breakOff() { f() }
 //
 // Transport may still be reading a body when the exchange is over; by then the
 // connection is not ours any more, and to set a deadline of an HTTP/2 stream would end
-// the process: so end is called under the lock that stop takes.
+// the process: so what goes on is broken off under the lock that stop takes.
 type timeLimit struct {
 	idle time.Duration
 	end  breaker

@@ -201,7 +201,7 @@ func (u *Upstream) Check(host, port string) error {
 func (u *Upstream) Close() {
 	u.transport.CloseIdleConnections()
 	if u.carrier != nil {
-		u.carrier.closeIdle()
+		u.carrier.end()
 	}
 }
 
