@@ -17,19 +17,29 @@ import (
 // its field.
 type fields struct {
 	buf     []byte
-	made    [6]field
-	n       int
+	made    []field
 	invalid bool // the field being made
 }
 
-var fieldBuffers = sync.Pool{New: func() any { return &fields{buf: make([]byte, 0, 1<<10)} }}
+var fieldBuffers = sync.Pool{New: func() any { return &fields{buf: make([]byte, 0, 1<<10), made: make([]field, 0, 8)} }}
+
+// maxPooledFields bounds the memory of a buffer that is kept for others, in bytes: tags
+// and what others say of themselves can be long.
+const maxPooledFields = 16 << 10
 
 func newFields() *fields { return fieldBuffers.Get().(*fields) }
 
 // free gives the buffer back, for which f must have no field that is not ended.
 func (f *fields) free() {
-	f.buf, f.n, f.invalid = f.buf[:0], 0, false
-	fieldBuffers.Put(f)
+	if f.clear() {
+		fieldBuffers.Put(f)
+	}
+}
+
+// clear empties the buffer, and reports whether it is worth keeping.
+func (f *fields) clear() bool {
+	f.buf, f.made, f.invalid = f.buf[:0], f.made[:0], false
+	return cap(f.buf) <= maxPooledFields
 }
 
 // A field ends where it says in the buffer, and begins where the one before it ends.
@@ -41,17 +51,16 @@ type field struct {
 
 // end completes the field that has been appended since the last.
 func (f *fields) end(name string) {
-	f.made[f.n] = field{name, len(f.buf), !f.invalid}
-	f.n++
+	f.made = append(f.made, field{name, len(f.buf), !f.invalid})
 	f.invalid = false
 }
 
 // addTo puts the fields into a header, in place of those of their names.
 func (f *fields) addTo(h http.Header) {
 	text := string(f.buf)
-	values := make([]string, f.n)
+	values := make([]string, len(f.made))
 	start := 0
-	for i, m := range f.made[:f.n] {
+	for i, m := range f.made {
 		values[i] = text[start:m.end]
 		start = m.end
 		if m.ok {
@@ -138,6 +147,11 @@ func (f *fields) str(s string) {
 		s = s[i+1:]
 	}
 	f.buf = append(append(f.buf, s...), '"')
+}
+
+// plain appends text that is known to be printable ASCII without quotes.
+func (f *fields) plain(s string) {
+	f.buf = append(append(append(f.buf, '"'), s...), '"')
 }
 
 // textParam appends a parameter of untrusted text unless it is empty: a String where

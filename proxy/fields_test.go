@@ -3,6 +3,7 @@ package proxy
 import (
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,29 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		annotate(h, x)
+	}
+}
+
+// A header may take any number of fields. A buffer that grew large is not kept for others,
+// and nothing of a field is left in one that is.
+func TestFieldBuffers(t *testing.T) {
+	for _, size := range []int{10, maxPooledFields + 1} {
+		f := &fields{}
+		for i := range 20 {
+			f.integer(int64(i))
+			f.end(strconv.Itoa(i))
+		}
+		h := http.Header{}
+		if f.addTo(h); len(h) != 20 || h["19"][0] != "19" {
+			t.Errorf("got %v", h)
+		}
+		f.str(strings.Repeat("x", size))
+		f.str("\x00") // which is invalid
+		if kept := f.clear(); kept != (size == 10) {
+			t.Errorf("%d bytes: kept: %v", size, kept)
+		}
+		if len(f.buf) > 0 || len(f.made) > 0 || f.invalid {
+			t.Errorf("left: %+v", f)
+		}
 	}
 }
