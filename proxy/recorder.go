@@ -64,7 +64,7 @@ func (w *recorder) WriteHeader(status int) {
 	}
 	if status < 200 { // which is sent at once
 		w.begun()
-		defer w.limit.done()
+		defer w.done()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -75,7 +75,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 	}
 	w.begun()
 	n, err := w.ResponseWriter.Write(p)
-	w.limit.done()
+	w.done()
 	w.bytes += int64(n)
 	return n, err
 }
@@ -84,7 +84,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 func (w *recorder) Flush() {
 	w.begun()
 	_ = w.control.Flush() // a client that has left is noticed elsewhere
-	w.limit.done()
+	w.done()
 }
 
 // begun bounds the write that follows: by a deadline, which is cheaper than a timer,
@@ -94,6 +94,15 @@ func (w *recorder) begun() {
 		return
 	}
 	w.limit.begin()
+}
+
+// done comes behind it. A deadline must not stay: while there is nothing to write it
+// would pass, and fail what TLS then writes of its own accord.
+func (w *recorder) done() {
+	if w.alone {
+		_ = w.control.SetWriteDeadline(time.Time{})
+	}
+	w.limit.done()
 }
 
 // dropUpload breaks off what may still be read of an upload whose answer is over.
