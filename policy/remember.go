@@ -74,8 +74,7 @@ func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
 	if r.closed {
 		return
 	}
-	r.recent[url] = s
-	r.front.Set(url, s, s.cost(url))
+	r.recent[url] = s // of many in a row ristretto gets the last
 	if !r.settling {
 		r.settling = true
 		r.settled.Go(r.settle)

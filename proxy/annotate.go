@@ -31,7 +31,7 @@ const (
 func annotate(h http.Header, x *Exchange) {
 	f := newFields()
 	defer f.free()
-	f.str(x.ID)
+	f.plain(x.ID)
 	f.end(headerID)
 	if d := x.Decision; d != nil {
 		decisionField(f, d)
@@ -81,7 +81,7 @@ func verb(allow bool) string {
 
 func sourceField(f *fields, d *policy.Decision) {
 	st := d.Robots
-	f.str(d.URL)
+	f.plain(d.URL) // canonical
 	if st.Snapshot.Status != 0 {
 		f.param("status")
 		f.integer(int64(st.Snapshot.Status))
@@ -92,7 +92,7 @@ func sourceField(f *fields, d *policy.Decision) {
 	f.integer(int64(st.Age / time.Second))
 	if st.Snapshot.SHA256 != "" {
 		f.param("sha256")
-		f.str(st.Snapshot.SHA256)
+		f.plain(st.Snapshot.SHA256)
 	}
 	if st.Snapshot.Cut {
 		f.flag("truncated")
