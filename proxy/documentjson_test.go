@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -31,15 +32,57 @@ func TestDocumentIsEncodingJSONs(t *testing.T) {
 		if r.IntN(2) == 0 {
 			d.CrawlDelay = new([]float64{0, 0.5, 1, 1e-9, 1e22}[r.IntN(5)])
 		}
-		var want bytes.Buffer
-		enc := json.NewEncoder(&want)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
-			t.Fatal(err)
-		}
-		if got := d.appendJSON(nil); string(got) != want.String() {
-			t.Fatalf("got\n%s\nwant\n%s", got, want.String())
-		}
+		wantEncodingJSONs(t, &d)
 	}
+}
+
+func wantEncodingJSONs(t *testing.T, d *document) {
+	t.Helper()
+	var want bytes.Buffer
+	enc := json.NewEncoder(&want)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(d); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.appendJSON(nil); string(got) != want.String() {
+		t.Fatalf("got\n%s\nwant\n%s", got, want.String())
+	}
+}
+
+// TestDocumentHasAll sets one member after the other: none is forgotten, whatever is added
+// to the evidence.
+func TestDocumentHasAll(t *testing.T) {
+	var d document
+	setEach(t, reflect.ValueOf(&d).Elem(), func() { wantEncodingJSONs(t, &d) })
+}
+
+// setEach sets what a value holds, and calls check behind each step.
+func setEach(t *testing.T, v reflect.Value, check func()) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(1e9, 5).UTC()))
+			break
+		}
+		for _, field := range v.Fields() {
+			setEach(t, field, check)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		check()
+		setEach(t, v.Elem(), check)
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	default:
+		t.Fatalf("a document has a %v", v.Type())
+	}
+	check()
 }
