@@ -91,13 +91,13 @@ func (t *carrier) carries(r *http.Request) bool {
 // answer's body has been read or closed. Informed is told of 1xx responses, and ends the
 // request by an error; it may be nil.
 func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	buf := heads.Get().(*[]byte)
-	defer heads.Put(buf)
-	head, err := appendHead((*buf)[:0], req)
+	buf := requestHeads.Get().(*[]byte)
+	defer requestHeads.Put(buf)
+	head, err := appendRequestHead((*buf)[:0], req)
 	if err != nil {
 		return nil, err
 	}
-	if cap(head) <= maxPooledHead {
+	if cap(head) <= maxPooledRequestHead {
 		*buf = head
 	}
 	key := originKey{req.URL.Scheme == "https", req.URL.Host}

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// maxPooledHead bounds the memory of one that is kept for others, in bytes.
-const maxPooledHead = 8 << 10
+// maxPooledRequestHead bounds the memory of one that is kept for others, in bytes.
+const maxPooledRequestHead = 8 << 10
 
-var heads = sync.Pool{New: func() any { return new(make([]byte, 0, 1<<10)) }}
+var requestHeads = sync.Pool{New: func() any { return new(make([]byte, 0, 1<<10)) }}
 
-// appendHead appends the head of a request without a body to an origin: byte for byte as
+// appendRequestHead appends the head of a request without a body to an origin: byte for byte as
 // net/http's Request writes it, in a third of the time. It is an error if Transport would
 // not send it.
-func appendHead(b []byte, r *http.Request) ([]byte, error) {
+func appendRequestHead(b []byte, r *http.Request) ([]byte, error) {
 	var room [32]string
 	names := room[:0]
 	for name, values := range r.Header {

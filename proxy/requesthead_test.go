@@ -46,7 +46,7 @@ func TestHeadIsNetHTTPs(t *testing.T) {
 		}
 		var want bytes.Buffer
 		wantErr := req.Write(&want)
-		got, err := appendHead([]byte("before"), req)
+		got, err := appendRequestHead([]byte("before"), req)
 		switch {
 		case refused:
 			if err == nil {
@@ -67,7 +67,7 @@ func BenchmarkHead(b *testing.B) {
 		buf := make([]byte, 0, 1024)
 		b.ReportAllocs()
 		for b.Loop() {
-			buf, _ = appendHead(buf[:0], req)
+			buf, _ = appendRequestHead(buf[:0], req)
 		}
 	})
 	b.Run("net/http", func(b *testing.B) {
