@@ -156,7 +156,7 @@ func (t *tee) Read(p []byte) (int, error) {
 		if len(t.kept) == 0 {
 			err = t.err // at once, which spares the client a flush
 			if err == nil && !t.reading && t.here != nil && t.here() {
-				m := 0
+				m := 0 // under the lock: what is here does not wait
 				m, err = t.body.Read(p[n:])
 				n, t.err = n+m, err
 			}
