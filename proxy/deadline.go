@@ -15,7 +15,17 @@ import (
 type easyConn struct {
 	net.Conn
 	read, write deadline
+	dry         bool // a Read finds nothing, and does not wait: for who looks what TLS still has
 }
+
+// errDry is a Read's that must not wait. TLS goes on after an error that is temporary.
+var errDry net.Error = dryError{}
+
+type dryError struct{}
+
+func (dryError) Error() string   { return "nothing is read now" }
+func (dryError) Timeout() bool   { return true }
+func (dryError) Temporary() bool { return true }
 
 func newEasyConn(conn net.Conn) *easyConn {
 	return &easyConn{Conn: conn, read: deadline{move: conn.SetReadDeadline}, write: deadline{move: conn.SetWriteDeadline}}
@@ -80,6 +90,9 @@ func (c *easyConn) SetDeadline(t time.Time) error {
 }
 
 func (c *easyConn) Read(p []byte) (int, error) {
+	if c.dry {
+		return 0, errDry
+	}
 	c.read.renew()
 	for {
 		n, err := c.Conn.Read(p)

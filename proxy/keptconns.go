@@ -3,9 +3,7 @@ package proxy
 import (
 	"container/list"
 	"crypto/tls"
-	"errors"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -207,15 +205,17 @@ func (c *originConn) mayServe() bool {
 	return c.socket.silent() && !c.holds()
 }
 
-// holds reports whether TLS has decrypted something behind the last answer. A read that
-// must not wait shows it; the next request sets another deadline.
+// holds reports whether TLS has something behind the last answer.
 func (c *originConn) holds() bool {
 	if !c.key.secure {
 		return false
 	}
-	if err := c.conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
-		return true
+	under, ok := c.conn.(*tls.Conn).NetConn().(*easyConn)
+	if !ok {
+		return true // nobody knows
 	}
+	under.dry = true
 	_, err := c.reader.Peek(1)
-	return !errors.Is(err, os.ErrDeadlineExceeded)
+	under.dry = false
+	return err != errDry
 }

@@ -265,7 +265,7 @@ func TestUnaskedInTLS(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), nil
+					return tls.Client(newEasyConn(conn), &tls.Config{InsecureSkipVerify: true}), nil
 				}
 				r := request(t, http.MethodDelete, o.host)
 				r.URL.Scheme = "https"

@@ -85,6 +85,8 @@ func New(o Options) *Proxy {
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: p.certificate,
+		// Answers are a little longer than a first record would be; clients are near.
+		DynamicRecordSizingDisabled: true,
 	}
 	noALPN := p.tls.Clone()
 	noALPN.NextProtos = nil
