@@ -10,6 +10,9 @@ import (
 // text/html or text/plain where the client prefers one, else
 // application/problem+json (RFC 9110, 12.5.1).
 func preferred(accept []string) string {
+	if len(accept) == 0 || len(accept) == 1 && accept[0] == "*/*" {
+		return "application/problem+json" // as below, for nearly all crawlers
+	}
 	best, form := quality(accept, "application", "problem+json"), "application/problem+json"
 	for _, t := range []string{"html", "plain"} {
 		// A wild card that admits all is no preference.

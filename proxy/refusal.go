@@ -38,8 +38,9 @@ func refusal(x *Exchange, unreachableStatus int) *problem {
 	p := &problem{status: d.Crawler.DenyStatus, kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
 	switch d.Reason {
 	case policy.ByRule:
-		p.cause = fmt.Sprintf("robots.txt line %d: %s", d.Rule.Line, d.Rule)
-		p.detail = fmt.Sprintf("Line %d of %s says %q, in the group for %s.", d.Rule.Line, d.URL, d.Rule.String(), d.Group.Name())
+		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
+		p.cause = "robots.txt line " + line + ": " + rule
+		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Name() + "."
 	case policy.IsUnreachable:
 		p.status, p.title, p.retry = unreachableStatus, "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
@@ -130,12 +131,13 @@ func innermost(err error) string {
 // response is the problem as a response to r.
 func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 	body, contentType := p.body(r, x)
+	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
 	h := http.Header{
-		"Content-Type":   {contentType},
-		"Content-Length": {strconv.Itoa(len(body))},
-		"Cache-Control":  {"no-store"},
+		"Content-Type":   fixed[0:1:1],
+		"Content-Length": fixed[1:2:2],
+		"Cache-Control":  fixed[2:3:3],
 		// What form it takes depends on the client's wishes.
-		"Vary": {"Accept"},
+		"Vary": fixed[3:4:4],
 	}
 	if p.retry > 0 {
 		h.Set("Retry-After", retrySeconds(p.retry))

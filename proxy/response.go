@@ -59,15 +59,15 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
 	p.remember(x, r, resp, tags)
-	return p.passOn(x, resp)
+	x.passOn(resp)
+	annotate(x.out.Header(), x)
+	return resp
 }
 
-// passOn puts a response's header, with the annotations, where it goes to the client.
-// To goproxy it has none: that would copy each field.
-func (p *Proxy) passOn(x *Exchange, resp *http.Response) *http.Response {
-	h := x.out.Header()
-	maps.Copy(h, resp.Header)
-	annotate(h, x)
+// passOn puts a response's header where it goes to the client. To goproxy the response
+// has none: that would copy each field.
+func (x *Exchange) passOn(resp *http.Response) *http.Response {
+	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil
 	return resp
 }
