@@ -5,7 +5,7 @@
 //
 // default.pgo, by which the compiler inlines what is called most, is made by the same load:
 //
-//	ROBOTSGATE_BENCH_PROFILE=$PWD/default.pgo go test -run '^$' -bench 'Gate$' ./internal/bench
+//	ROBOTSGATE_BENCH_PROFILE=$PWD/default.pgo go test -trimpath -run '^$' -bench 'Gate$' ./internal/bench
 //
 // It starts everything as processes of its own on loopback: an origin, a bare
 // forwarder, a plain goproxy, and the gate as users run it, with everything on. All of
