@@ -73,7 +73,7 @@ func TestMore(t *testing.T) {
 			if k.secure {
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
-					return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), err
+					return tls.Client(newEasyConn(conn), &tls.Config{InsecureSkipVerify: true}), err
 				}
 			}
 			r := request(t, http.MethodGet, o.host)

@@ -225,6 +225,17 @@ func (b *originBody) readKnown(p []byte) (n int, err error) {
 // atHand reports whether some of the body can be read at once.
 func (b *originBody) atHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
 
+// peek returns what of the body is at hand, until the next Read, and whether that is all
+// of it.
+func (b *originBody) peek() (beginning []byte, whole bool) {
+	if b.left <= 0 {
+		return nil, false
+	}
+	n := min(int64(b.c.reader.Buffered()), b.left)
+	beginning, _ = b.c.reader.Peek(int(n)) // which it has
+	return beginning, n == b.left
+}
+
 // more reads behind what was at hand what else has come, and does not wait.
 func (b *originBody) more(p []byte) (n int, err error) {
 	c := b.c

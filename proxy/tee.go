@@ -91,29 +91,42 @@ func (t *tee) atHand() bool {
 	return len(t.kept) > 0 || t.err != nil || !t.reading && t.here != nil && t.here()
 }
 
-// A hasty scanner reads only what is at hand.
+// scanAtHand reads a head of what is at hand, and takes nothing of it. If ok is false
+// that is not enough.
+func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
+	b, ok := t.body.(interface {
+		peek() (beginning []byte, whole bool)
+	})
+	if !ok {
+		return res, false
+	}
+	beginning, whole := b.peek()
+	if len(beginning) == 0 {
+		return res, false
+	}
+	h := &hasty{left: beginning, whole: whole}
+	res = outcome(htmlmeta.Scan(h, o))
+	return res, !h.waits
+}
+
+// A hasty reader has the beginning of a body, and does not wait for the rest.
 type hasty struct {
-	*tee
+	left  []byte
+	whole bool // there is no rest
 	waits bool // since that was not enough
 }
 
-func (h *hasty) Read(p []byte) (int, error) {
-	// After its end a body must not be asked: its connection may serve another.
-	if h.waits = h.waits || h.err == nil && !h.here(); h.waits {
-		return 0, errWait
+func (h *hasty) Read(p []byte) (n int, err error) {
+	n = copy(p, h.left)
+	h.left = h.left[n:]
+	switch {
+	case n > 0 || len(p) == 0:
+		return n, nil
+	case h.whole:
+		return 0, io.EOF
 	}
-	return scannerSide{h.tee}.Read(p)
-}
-
-// scanAtHand reads a head without waiting. If ok is false it takes more than is at
-// hand, and scan has to begin once more.
-func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
-	if t.here == nil {
-		return res, false
-	}
-	h := &hasty{tee: t}
-	res = outcome(htmlmeta.Scan(h, o))
-	return res, !h.waits
+	h.waits = true
+	return 0, errWait
 }
 
 // scan reads a head, some of which may have been read already.

@@ -248,6 +248,11 @@ type handyBody struct {
 
 func (b *handyBody) atHand() bool { return b.left > 0 }
 
+func (b *handyBody) peek() ([]byte, bool) {
+	n := min(b.left, len(b.rest))
+	return b.rest[:n], n == len(b.rest)
+}
+
 func (b *handyBody) Read(p []byte) (int, error) {
 	if b.left == 0 && !b.waits {
 		panic("read what is not at hand")
