@@ -65,7 +65,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/idna":                 {"policy", "internal/glob"},
 	"golang.org/x/net/proxy":                {"proxy"},
 	"golang.org/x/sync/singleflight":        {"internal/ca"},
-	"golang.org/x/sys/unix":                 {"internal/cli"},
+	"golang.org/x/sys/unix":                 {"internal/cli", "proxy"},
 	"golang.org/x/term":                     {"internal/cli"},
 	"golang.org/x/text":                     {"htmlmeta"},
 	"gopkg.in/yaml.v3":                      {"internal/config"},

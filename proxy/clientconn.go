@@ -29,6 +29,7 @@ type clientConn struct {
 	secure *tls.Conn // nil: in clear
 
 	failures atomic.Int32 // wrong logins that came by it
+	presence presence
 
 	// These are the crowd's.
 	address  netip.Addr // whom it is counted for
@@ -60,7 +61,7 @@ func (c *clientConn) sniff(p []byte) (n int) {
 }
 
 func (c *clientConn) Read(p []byte) (n int, err error) {
-	if len(p) == 0 {
+	if len(p) == 0 || c.presence.idle(p) {
 		return 0, nil
 	}
 	c.once.Do(func() { n = c.sniff(p) })

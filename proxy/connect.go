@@ -32,10 +32,23 @@ func (t *tunnel) wasShown() *bool { return &t.shown }
 type tunnelKey struct{}
 
 func tunnelOf(c net.Conn) *tunnel {
-	if s, ok := c.(*tls.Conn); ok {
-		c = s.NetConn()
+	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = secure.NetConn()
 	}
 	return c.(*tunnel)
+}
+
+// A secureTunnel is HTTP/1 in TLS in a tunnel.
+type secureTunnel struct {
+	*tls.Conn
+	presence *presence
+}
+
+func (s *secureTunnel) Read(p []byte) (int, error) {
+	if s.presence.idle(p) {
+		return 0, nil
+	}
+	return s.Conn.Read(p)
 }
 
 // origin returns what the tunnel leads to when it carries this scheme.
@@ -110,8 +123,12 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	if first[0] == recordTypeHandshake {
 		secure := p.handshake(t)
 		p.silent.remove(conn) // its first request may be there before we have returned
-		if secure != nil {
-			p.tunnels.give(secure)
+		switch {
+		case secure == nil:
+		case secure.ConnectionState().NegotiatedProtocol == "h2":
+			p.tunnels.give(secure) // which net/http would not take for HTTP/2 else
+		default:
+			p.tunnels.give(&secureTunnel{secure, &t.client.presence})
 		}
 		return
 	}

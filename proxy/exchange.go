@@ -47,6 +47,7 @@ type Exchange struct {
 	settings *Settings // in force when it came
 	target   policy.Target
 	out      *recorder
+	visit    *visit                  // its context, if a presence looks after it
 	cancel   context.CancelCauseFunc // of what Transport was asked; nil: nothing
 	upgrade  bool                    // it asks for a WebSocket
 	aborted  bool                    // the response broke off: so must the connection
@@ -69,7 +70,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		return
 	}
 	x.target, x.URL = target, target.String()
-	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	r = r.WithContext(x.attend(r))
 	// From here on nothing reads what the client sent as the URL and the Host.
 	r.URL, r.Host = target.URL(), target.Host
 	p.pipeline.ServeHTTP(x.out, r)
@@ -106,10 +107,11 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	both := &struct { // which end together
 		Exchange
 		recorder
+		visit
 	}{}
 	x := &both.Exchange
 	x.ID, x.Start, x.Method, x.settings, x.Config = newID(), time.Now(), r.Method, s, s.Config
-	x.out = &both.recorder
+	x.out, x.visit = &both.recorder, &both.visit
 	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
@@ -147,6 +149,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		}
 	}
 	w.closeHijacked()
+	x.visit.end()
 	if x.cancel != nil {
 		x.cancel(nil)
 	}

@@ -31,6 +31,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &clientConn{Conn: newEasyConn(conn), tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
+		c.presence.of(conn)
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
 			return c, nil
 		}

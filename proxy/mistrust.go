@@ -80,14 +80,9 @@ func (m *mistrust) failed(c net.Conn, k *kind, target string, err error) {
 
 // watch is told of what becomes of the connections inside tunnels. Some clients
 // complete the handshake and only then look at the certificate.
-func (m *mistrust) watch(c net.Conn, state http.ConnState) {
-	secure, ok := c.(*tls.Conn)
-	if !ok {
-		return
-	}
-	t := tunnelOf(secure)
+func (m *mistrust) watch(c net.Conn, t *tunnel, state http.ConnState) {
 	switch {
-	case t.used:
+	case t.opened.IsZero(), t.used: // or it is in clear
 	case state == http.StateActive:
 		t.used = true
 		m.trusts(culprit{t.kind, addrOf(c)})

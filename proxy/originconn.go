@@ -118,7 +118,7 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 }
 
 func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	stop := context.AfterFunc(ctx, c.abort)
+	stop := afterFunc(ctx, c.abort)
 	resp, err := c.ask(req, head, by, t.answer, informed)
 	if err != nil {
 		stop()

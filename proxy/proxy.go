@@ -110,13 +110,20 @@ func New(o Options) *Proxy {
 		})
 		return r, nil
 	})
-	p.outer = p.server(http.HandlerFunc(p.serveOuter))
+	p.outer = p.server(p.serveOuter)
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, clientKey{}, c)
 	}
-	p.inner = p.server(http.HandlerFunc(p.serveInner))
+	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*clientConn).presence.watch(state) }
+	p.inner = p.server(p.serveInner)
 	p.inner.TLSConfig = p.tls
-	p.inner.ConnState = p.errors.mistrust.watch
+	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
+		t := tunnelOf(c)
+		if _, maybeHTTP2 := c.(*tls.Conn); !maybeHTTP2 {
+			t.client.presence.watch(state)
+		}
+		p.errors.mistrust.watch(c, t, state)
+	}
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
 		WriteByteTimeout: p.Silence, // of a client that does not even read frames
@@ -127,9 +134,9 @@ func New(o Options) *Proxy {
 	return p
 }
 
-func (p *Proxy) server(h http.Handler) *http.Server {
+func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           attended(serve),
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,

@@ -1,0 +1,215 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// absence is how long a client may have left before that is found out, and so what is
+// done for nobody.
+const absence = 250 * time.Millisecond
+
+// A presence finds out whether the client of a connection is still there while its request
+// is served.
+//
+// In HTTP/1 net/http does so by a Read of one byte in the background of every request: a
+// goroutine that has hardly begun to wait when it is told that it need not. That is a tenth
+// of what a request costs, and the more of them are answered the less any of it is needed.
+// So that Read finds nothing, and those requests that take long are looked after by a timer.
+type presence struct {
+	raw syscall.RawConn // nil: it can't be looked at, and is left to net/http
+
+	serving atomic.Bool // net/http reads only to see whether the client leaves
+
+	mu    sync.Mutex
+	visit *visit      // that is going on; nil: there is none
+	timer *time.Timer // nil: never needed yet
+	runs  bool
+}
+
+// of makes it that of a connection. It must not be copied then.
+func (p *presence) of(conn net.Conn) {
+	if canTellPeerLeft {
+		p.raw = rawOf(conn)
+	}
+}
+
+// idle reports whether a Read is the one in the background.
+func (p *presence) idle(buf []byte) bool { return len(buf) == 1 && p.serving.Load() }
+
+// watch is told of what becomes of an HTTP/1 connection: of a request before net/http reads
+// in the background of it.
+func (p *presence) watch(state http.ConnState) {
+	if state == http.StateActive && p.raw != nil {
+		p.serving.Store(true)
+	}
+}
+
+// attended has a handler serve requests. Where others than net/http read from the
+// connection, that is not kept from it.
+func attended(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if c := clientOf(r); c != nil && r.ProtoMajor == 1 {
+			if !readWhole(r) {
+				c.presence.serving.Store(false)
+			} else {
+				defer c.presence.serving.Store(false)
+			}
+		}
+		serve(w, r)
+	}
+}
+
+// readWhole reports whether nothing of the client's is to be read until a request over HTTP/1 is answered.
+func readWhole(r *http.Request) bool {
+	return r.Body == http.NoBody && r.Method != http.MethodConnect && len(r.Header["Upgrade"]) == 0
+}
+
+// begin is called when a request is served, all of which has been read.
+func (p *presence) begin(v *visit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.visit = v
+	switch {
+	case p.runs:
+		return
+	case p.timer == nil:
+		p.timer = time.AfterFunc(absence, p.look)
+	default:
+		p.timer.Reset(absence)
+	}
+	p.runs = true
+}
+
+// end is called when it has been.
+func (p *presence) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.visit = nil
+}
+
+func (p *presence) look() {
+	if v := p.stays(); v != nil && (v.Context.Err() != nil || peerLeft(p.raw)) {
+		v.cancel(context.Canceled)
+	}
+}
+
+// stays returns the visit, and sets the timer, if there is one.
+func (p *presence) stays() *visit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs = p.visit != nil; p.runs {
+		p.timer.Reset(absence)
+	}
+	return p.visit
+}
+
+// A visit is the context of a request that a presence looks after. It ends when the client has
+// left, and with the exchange.
+type visit struct {
+	context.Context // net/http's, which nobody waits for
+	x               *Exchange
+	presence        *presence
+
+	mu   sync.Mutex
+	err  error
+	done chan struct{} // nil: nobody has asked
+	then []*afterVisit
+}
+
+type afterVisit struct{ do func() }
+
+// attend returns the context of an exchange.
+func (x *Exchange) attend(r *http.Request) context.Context {
+	c := clientOf(r)
+	if c == nil || c.presence.raw == nil || r.ProtoMajor != 1 || !readWhole(r) {
+		return context.WithValue(r.Context(), exchangeKey{}, x)
+	}
+	x.visit.Context, x.visit.x, x.visit.presence = r.Context(), x, &c.presence
+	c.presence.begin(x.visit)
+	return x.visit
+}
+
+// end is that of the exchange.
+func (v *visit) end() {
+	if v.presence != nil {
+		v.presence.end()
+		v.cancel(context.Canceled)
+	}
+}
+
+func (v *visit) cancel(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		return
+	}
+	v.err = err
+	if v.done != nil {
+		close(v.done)
+	}
+	for _, a := range v.then {
+		go a.do()
+	}
+	v.then = nil
+}
+
+func (v *visit) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return v.x
+	}
+	return v.Context.Value(key)
+}
+
+func (v *visit) Err() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err
+}
+
+func (v *visit) Done() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.done == nil {
+		v.done = make(chan struct{})
+		if v.err != nil {
+			close(v.done)
+		}
+	}
+	return v.done
+}
+
+// AfterFunc is what [context.AfterFunc] calls.
+func (v *visit) AfterFunc(do func()) (stop func() bool) {
+	a := &afterVisit{do}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		go do()
+	} else {
+		v.then = append(v.then, a)
+	}
+	return func() bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		i := slices.Index(v.then, a)
+		if i >= 0 {
+			v.then = slices.Delete(v.then, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+// afterFunc is [context.AfterFunc], without its detours.
+func afterFunc(ctx context.Context, do func()) (stop func() bool) {
+	if v, ok := ctx.(*visit); ok {
+		return v.AfterFunc(do)
+	}
+	return context.AfterFunc(ctx, do)
+}

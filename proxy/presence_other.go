@@ -1,0 +1,9 @@
+//go:build !linux
+
+package proxy
+
+import "syscall"
+
+const canTellPeerLeft = false
+
+func peerLeft(syscall.RawConn) bool { return false }

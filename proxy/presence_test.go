@@ -1,0 +1,279 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unanswered returns an origin that leaves all but robots.txt unanswered. It tells when such a
+// request has come, and when its connection was closed.
+func unanswered(t *testing.T) (o *lineOrigin, arrived, closed chan bool) {
+	arrived, closed = make(chan bool, 1), make(chan bool, 1)
+	return startLineOrigin(t, func(_ int, conn net.Conn) {
+		reader := bufio.NewReader(conn)
+		for {
+			r, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			if r.URL.Path == "/robots.txt" {
+				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+				continue
+			}
+			arrived <- true
+			io.Copy(io.Discard, reader)
+			closed <- true
+		}
+	}), arrived, closed
+}
+
+// TestClientLeavesBehindMore: that a client has left is found out too if it had sent more than
+// its request, as TLS does when it says goodbye.
+func TestClientLeavesBehindMore(t *testing.T) {
+	if !canTellPeerLeft {
+		t.Skip("here net/http finds out, which has to read all before")
+	}
+	o, arrived, closed := unanswered(t)
+	w := newWorld(t, options{})
+	conn := w.dial()
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\nGET", o.host, o.host)
+	receive(t, arrived, "the request")
+	conn.Close()
+	receive(t, closed, "the end of the connection to the origin")
+}
+
+// TestNobodyWaitsForTheClient: while a request is served nothing waits for what its client sends next,
+// and that is read all the same.
+func TestNobodyWaitsForTheClient(t *testing.T) {
+	if !canTellPeerLeft {
+		t.Skip("here net/http waits")
+	}
+	arrived, answer := make(chan bool, 1), make(chan bool)
+	o := startLineOrigin(t, func(_ int, conn net.Conn) {
+		reader := bufio.NewReader(conn)
+		for {
+			r, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			if r.URL.Path != "/robots.txt" {
+				arrived <- true
+				<-answer
+			}
+			io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	w := newWorld(t, options{})
+	clear := w.dial()
+	defer clear.Close()
+	tunnel := w.dial()
+	defer tunnel.Close()
+	fmt.Fprintf(tunnel, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", o.host, o.host)
+	if _, err := io.ReadFull(tunnel, make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, conn := range map[string]net.Conn{"http": clear, "http in a tunnel": tunnel} {
+		t.Run(name, func(t *testing.T) {
+			reader := bufio.NewReader(conn)
+			url := "/x"
+			if conn == clear {
+				url = "http://" + o.host + url
+			}
+			request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", url, o.host)
+			io.WriteString(conn, request)
+			for range 3 {
+				receive(t, arrived, "the request")
+				eventually(t, "no Read in the background", func() bool { return !running("backgroundRead") })
+				io.WriteString(conn, request)
+				answer <- true
+				resp, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+			}
+			receive(t, arrived, "the last request")
+			answer <- true
+		})
+	}
+}
+
+// running reports whether a goroutine is in this function.
+func running(name string) bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), name+"(")
+}
+
+// socketPair returns both ends of a connection.
+func socketPair(t *testing.T) (server, client *net.TCPConn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); c.Close() })
+	return s.(*net.TCPConn), c.(*net.TCPConn)
+}
+
+func TestPresence(t *testing.T) {
+	if !canTellPeerLeft {
+		t.Skip("there is none")
+	}
+	for name, c := range map[string]struct {
+		leave func(server, client *net.TCPConn, end context.CancelFunc)
+		left  bool
+	}{
+		"stays":                  {func(_, _ *net.TCPConn, _ context.CancelFunc) {}, false},
+		"stays and sends":        {func(_, client *net.TCPConn, _ context.CancelFunc) { io.WriteString(client, "more") }, false},
+		"leaves":                 {func(_, client *net.TCPConn, _ context.CancelFunc) { client.Close() }, true},
+		"ends its half":          {func(_, client *net.TCPConn, _ context.CancelFunc) { client.CloseWrite() }, true},
+		"resets":                 {func(_, client *net.TCPConn, _ context.CancelFunc) { client.SetLinger(0); client.Close() }, true},
+		"is left":                {func(server, _ *net.TCPConn, _ context.CancelFunc) { server.Close() }, true},
+		"net/http gives it up":   {func(_, _ *net.TCPConn, end context.CancelFunc) { end() }, true},
+		"sends more, and leaves": {func(_, client *net.TCPConn, _ context.CancelFunc) { io.WriteString(client, "more"); client.Close() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := socketPair(t)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			var p presence
+			p.of(newEasyConn(server))
+			v := &visit{Context: ctx, presence: &p}
+			p.begin(v)
+			defer v.end()
+			c.leave(server, client, end)
+			if c.left {
+				receive(t, v.Done(), "the end of the visit")
+				return
+			}
+			p.look()
+			if err := v.Err(); err != nil {
+				t.Errorf("it ended: %v", err)
+			}
+		})
+	}
+}
+
+// TestPresenceBetweenVisits: the timer does not go on while nothing is served, and goes on when
+// something is again.
+func TestPresenceBetweenVisits(t *testing.T) {
+	var p presence
+	server, client := socketPair(t)
+	p.of(server)
+	first := &visit{Context: t.Context(), presence: &p}
+	p.watch(http.StateActive)
+	p.begin(first)
+	if !p.idle(make([]byte, 1)) || p.idle(make([]byte, 2)) {
+		t.Error("while a request is served, a Read of one byte alone is that in the background")
+	}
+	first.end()
+	eventually(t, "the timer is at rest", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return !p.runs
+	})
+	if !canTellPeerLeft {
+		return
+	}
+	client.Close()
+	second := &visit{Context: t.Context(), presence: &p}
+	p.begin(second)
+	receive(t, second.Done(), "the end of the second visit")
+	second.end()
+}
+
+func TestVisitIsAContext(t *testing.T) {
+	type key struct{}
+	x := &Exchange{}
+	v := &visit{Context: context.WithValue(t.Context(), key{}, "net/http's"), x: x, presence: &presence{}}
+	if v.Value(key{}) != "net/http's" || v.Value(exchangeKey{}) != x {
+		t.Error("values are missing")
+	}
+	child, cancel := context.WithTimeout(v, time.Hour)
+	defer cancel()
+	called := make(chan string, 3)
+	for _, name := range []string{"first", "second", "third"} {
+		stop := afterFunc(v, func() { called <- name })
+		if name == "second" {
+			if !stop() || stop() {
+				t.Error("only the first stop stops")
+			}
+		}
+	}
+	stopThird := context.AfterFunc(v, func() { called <- "stdlib" })
+	if v.Err() != nil || child.Err() != nil {
+		t.Error("it has ended before it ends")
+	}
+	v.end()
+	v.end() // of no effect
+	receive(t, v.Done(), "the end")
+	receive(t, child.Done(), "the child's end")
+	if !errors.Is(v.Err(), context.Canceled) || !errors.Is(context.Cause(child), context.Canceled) {
+		t.Errorf("got %v and %v", v.Err(), context.Cause(child))
+	}
+	got := map[string]bool{}
+	for range 3 {
+		got[receive(t, called, "a call")] = true
+	}
+	if got["second"] || len(got) != 3 {
+		t.Errorf("called: %v", got)
+	}
+	if stopThird() {
+		t.Error("what was called can't be stopped")
+	}
+	afterFunc(v, func() { called <- "late" })
+	if name := receive(t, called, "the late one"); name != "late" {
+		t.Errorf("called: %s", name)
+	}
+}
+
+// TestSecureTunnelReads: what a client sends in TLS behind a request that is being served is
+// left for when it has been served.
+func TestSecureTunnelReads(t *testing.T) {
+	server, client := net.Pipe()
+	defer server.Close()
+	go client.Close()
+	p := &presence{}
+	s := &secureTunnel{tls.Server(server, &tls.Config{}), p}
+	p.serving.Store(true)
+	if n, err := s.Read(make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("got %d, %v", n, err)
+	}
+	p.serving.Store(false)
+	if _, err := s.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection was not asked")
+	}
+}
+
+func BenchmarkVisit(b *testing.B) {
+	parent, end := context.WithCancel(b.Context())
+	defer end()
+	b.ReportAllocs()
+	for b.Loop() {
+		var p presence
+		v := &visit{Context: parent, presence: &p}
+		p.visit, p.runs = v, true
+		p.begin(v)
+		afterFunc(v, end)()
+		v.end()
+	}
+}
