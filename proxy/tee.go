@@ -104,9 +104,22 @@ func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	if len(beginning) == 0 {
 		return res, false
 	}
-	h := &hasty{left: beginning, whole: whole}
+	for n := firstCoded; o.ContentEncoding != "" && n < len(beginning); n *= 4 {
+		if res, ok = scanHastily(&hasty{left: beginning[:n]}, o); ok {
+			return res, true
+		}
+	}
+	return scanHastily(&hasty{left: beginning, whole: whole}, o)
+}
+
+// firstCoded is how much of a coded body is tried alone at first, in bytes, and then four
+// times as much. Decoders give nothing until they have come to the end of a block or a window, which
+// costs several times as much as to scan a head.
+const firstCoded = 1 << 10
+
+func scanHastily(h *hasty, o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	res = outcome(htmlmeta.Scan(h, o))
-	return res, !h.waits
+	return res, res.Complete || !h.waits // a decoder may wait behind the head
 }
 
 // A hasty reader has the beginning of a body, and does not wait for the rest.

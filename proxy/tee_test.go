@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -305,5 +307,41 @@ func TestTeeAtHandEnds(t *testing.T) {
 	res, ok := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html"})
 	if !ok || !res.Complete || len(res.Metas) != 1 {
 		t.Errorf("got %+v, %v", res, ok)
+	}
+}
+
+// A coded head that lies in the beginning of what is at hand is read of that alone; one that
+// goes on behind it is read to its end.
+func TestTeeAtHandCoded(t *testing.T) {
+	noise := make([]byte, 8<<10)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	text := hex.EncodeToString(noise)
+	for name, c := range map[string]struct {
+		page  string
+		metas int
+	}{
+		"in the beginning": {"<meta name=robots content=noindex><body>" + text, 1},
+		"behind it":        {"<meta name=robots content=noindex><script>" + text + "</script><meta name=robots content=nofollow><body>", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			w := gzip.NewWriter(&b)
+			io.WriteString(w, c.page)
+			w.Close()
+			for _, whole := range []bool{true, false} {
+				body := &handyBody{wireBody: newBody(bytes.Clone(b.Bytes()), io.EOF, func() int { return 1 }), left: b.Len()}
+				if !whole {
+					body.left = b.Len() - 1
+				}
+				res, ok := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
+				if !ok || !res.Complete || len(res.Metas) != c.metas {
+					t.Errorf("all of it at hand: %v; got %+v, %v", whole, res, ok)
+				}
+			}
+			body := &handyBody{wireBody: newBody(append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...), io.EOF, func() int { return 1 }), left: 1 << 20}
+			if res, _ := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
+				t.Errorf("the beginning alone: got %+v", res)
+			}
+		})
 	}
 }

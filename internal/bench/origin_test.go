@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -27,7 +28,7 @@ type page struct {
 	body                  []byte
 }
 
-// html is a page of 33 KB with a head as sites have them.
+// html is a page of 33 KB with a head as sites have them, and text that gzip makes a third of.
 var html = func() []byte {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title>\n")
@@ -35,8 +36,27 @@ var html = func() []byte {
 		fmt.Fprintf(&b, "<link rel=\"stylesheet\" href=\"/assets/%d.css\"><meta property=\"og:tag\" content=\"value %d\">\n", i, i)
 	}
 	b.WriteString("<meta name=\"robots\" content=\"max-snippet:20, noarchive\"><meta name=\"description\" content=\"for measuring\">\n</head><body>\n")
+	random := rand.New(rand.NewPCG(1, 2)) // the same in every run
+	word := func() string {
+		syllables := ""
+		for range 1 + random.IntN(3) {
+			syllables += string("bcdfghklmnprstvw"[random.IntN(16)]) + string("aeiou"[random.IntN(5)])
+		}
+		return syllables
+	}
+	words := make([]string, 500)
+	for i := range words {
+		words[i] = word()
+	}
+	some := func() string {
+		text := make([]string, 8)
+		for i := range text {
+			text[i] = words[min(random.IntN(500), random.IntN(500))]
+		}
+		return strings.Join(text, " ")
+	}
 	for b.Len() < 33<<10 {
-		b.WriteString("<p>Some words in a paragraph, <a href=\"/x\">a link</a>, and more words after it.</p>\n")
+		fmt.Fprintf(&b, "<p>%s, <a href=\"/%s\">%s</a>, %s.</p>\n", some(), words[random.IntN(500)], some(), some())
 	}
 	return []byte(b.String())
 }()
