@@ -17,10 +17,10 @@ const (
 	// and looking whether it still is the one of its name, costs more than a record. What
 	// comes now and then is written at once: ahead is for how long writes may follow each
 	// other as they come.
-	apart = 10 * time.Millisecond
+	apart = 20 * time.Millisecond
 	ahead = 200 * time.Millisecond
 	// many is how much is written at once all the same, in bytes.
-	many = 256 << 10
+	many = 512 << 10
 	// settleAfter is how long after lines they are settled, at most.
 	settleAfter = time.Second
 )
