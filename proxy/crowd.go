@@ -158,11 +158,17 @@ type clientKey struct{}
 // clientOf returns the client's connection that a request came by, also through
 // a tunnel.
 func clientOf(r *http.Request) *clientConn {
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
-		return t.client
-	}
-	c, _ := r.Context().Value(clientKey{}).(*clientConn)
+	c, _ := comesBy(r)
 	return c
+}
+
+// comesBy reports too whether it is through a tunnel.
+func comesBy(r *http.Request) (c *clientConn, tunnelled bool) {
+	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
+		return t.client, true
+	}
+	c, _ = r.Context().Value(clientKey{}).(*clientConn)
+	return c, false
 }
 
 // admit returns what to answer if the crawler has too many connections open.

@@ -15,6 +15,7 @@ import (
 type easyConn struct {
 	net.Conn
 	read, write deadline
+	joint       joint
 	dry         bool // a Read finds nothing, and does not wait: for who looks what TLS still has
 }
 
@@ -102,10 +103,21 @@ func (c *easyConn) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *easyConn) Write(p []byte) (written int, err error) {
+func (c *easyConn) writeOne(p []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(p[written:])
 		written += n
+		if !c.write.early(err) {
+			return written, err
+		}
+	}
+}
+
+// writeAll writes the pieces, and takes what was written from them.
+func (c *easyConn) writeAll(pieces net.Buffers) (written int, err error) {
+	for {
+		n, err := pieces.WriteTo(c.Conn)
+		written += int(n)
 		if !c.write.early(err) {
 			return written, err
 		}

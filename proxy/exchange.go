@@ -116,7 +116,10 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
-	_, x.Tunnel = r.Context().Value(tunnelKey{}).(*tunnel)
+	var client *clientConn
+	if client, x.Tunnel = comesBy(r); client != nil {
+		x.out.client, _ = client.Conn.(*easyConn)
+	}
 	return x
 }
 

@@ -17,6 +17,7 @@ type recorder struct {
 	limit    timeLimit // with a client that does not read
 	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
+	client   *easyConn // nil: nobody knows
 	hijacked net.Conn
 	http1    bool
 	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long
@@ -74,10 +75,24 @@ func (w *recorder) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	w.begun()
-	n, err := w.ResponseWriter.Write(p)
+	n, err := w.writeJoined(p)
 	w.done()
 	w.bytes += int64(n)
 	return n, err
+}
+
+// writeJoined writes p, and what net/http has of the answer, at once if both are more than its buffer holds.
+func (w *recorder) writeJoined(p []byte) (n int, err error) {
+	if !w.http1 || w.client == nil || len(p) < 2<<10 {
+		return w.ResponseWriter.Write(p)
+	}
+	w.client.join()
+	defer func() {
+		if perr := w.client.part(); perr != nil && err == nil {
+			n, err = 0, perr
+		}
+	}()
+	return w.ResponseWriter.Write(p)
 }
 
 // Flush sends what is buffered.

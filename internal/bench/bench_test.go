@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	rounds  = 7
-	aRound  = 400 * time.Millisecond // of each proxy
+	rounds  = 21
+	aRound  = 250 * time.Millisecond // of each proxy: what else the machine does changes slower
 	aWarmUp = 300 * time.Millisecond
 )
 
@@ -70,7 +70,9 @@ func compare(b *testing.B, contenders []contender) {
 func measure(b *testing.B, contenders []contender) {
 	results := make([][]result, len(contenders))
 	for round := -1; round < rounds; round++ {
-		for i, c := range contenders {
+		for turn := range contenders {
+			i := (turn + round + 1) % len(contenders) // each is the first once in a while
+			c := contenders[i]
 			r, err := c.turn(round < 0)
 			if err != nil {
 				b.Fatalf("%s: %v", c.name, err)

@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A sunkConn takes down what is written, until it fails.
+type sunkConn struct {
+	net.Conn
+	got    bytes.Buffer
+	fails  error // what the next Write returns, after half of it
+	closed bool
+}
+
+func (c *sunkConn) Write(p []byte) (int, error) {
+	if err := c.fails; err != nil {
+		n, _ := c.got.Write(p[:len(p)/2])
+		return n, err
+	}
+	return c.got.Write(p)
+}
+
+func (c *sunkConn) Close() error                     { c.closed = true; return nil }
+func (c *sunkConn) SetWriteDeadline(time.Time) error { c.fails = nil; return nil }
+
+// TestJoint: a small piece waits for the next, and for no longer than until the parting.
+func TestJoint(t *testing.T) {
+	under := &sunkConn{}
+	c := newEasyConn(under)
+	c.join()
+	io.WriteString(c, "head ")
+	if under.got.Len() > 0 {
+		t.Errorf("written already: %q", &under.got)
+	}
+	if n, err := io.WriteString(c, "body "); n != 5 || err != nil || under.got.String() != "head body " {
+		t.Errorf("got %d, %v; written: %q", n, err, &under.got)
+	}
+	io.WriteString(c, "rest ")
+	if err := c.part(); err != nil || under.got.String() != "head body rest " {
+		t.Errorf("got %v; written: %q", err, &under.got)
+	}
+	io.WriteString(c, "alone")
+	if under.got.String() != "head body rest alone" {
+		t.Errorf("written: %q", &under.got)
+	}
+}
+
+// TestJointKeepsOrder: whatever pieces it gets, they are written whole and in their order.
+func TestJointKeepsOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		under := &sunkConn{}
+		c := newEasyConn(under)
+		var want bytes.Buffer
+		for range random.IntN(4) {
+			c.join()
+			for range random.IntN(5) {
+				p := bytes.Repeat([]byte{byte('a' + random.IntN(26))}, random.IntN(2*maxHeld))
+				want.Write(p)
+				if n, err := c.Write(p); n != len(p) || err != nil {
+					t.Fatalf("got %d, %v", n, err)
+				}
+			}
+			if err := c.part(); err != nil || !bytes.Equal(under.got.Bytes(), want.Bytes()) {
+				t.Fatalf("%d bytes of %d, %v", under.got.Len(), want.Len(), err)
+			}
+		}
+	}
+}
+
+// TestJointFails: behind a write that failed nothing is written, since the client would take it for what
+// comes next; and who believes that it was sent is told, at the latest at the parting.
+func TestJointFails(t *testing.T) {
+	for name, write := range map[string]func(c *easyConn) error{
+		"at the parting": func(c *easyConn) error {
+			io.WriteString(c, "head")
+			return c.part()
+		},
+		"at the second piece": func(c *easyConn) error {
+			io.WriteString(c, "head")
+			if n, err := io.WriteString(c, "body"); n != 0 || err == nil {
+				t.Errorf("got %d, %v", n, err)
+			}
+			return c.part()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			under := &sunkConn{fails: errCut}
+			c := newEasyConn(under)
+			c.join()
+			if err := write(c); !errors.Is(err, errCut) {
+				t.Errorf("got %v", err)
+			}
+			if !under.closed {
+				t.Error("the connection is open")
+			}
+			under.fails = nil
+			before := under.got.String()
+			if _, err := io.WriteString(c, "more"); err == nil || under.got.String() != before {
+				t.Errorf("got %v; written: %q", err, &under.got)
+			}
+			c.join()
+			io.WriteString(c, "more")
+			if err := c.part(); err == nil || under.got.String() != before {
+				t.Errorf("got %v; written: %q", err, &under.got)
+			}
+		})
+	}
+}
+
+// TestJointTimerTooEarly: a timer that comes too early breaks two pieces anywhere, and they go on there.
+func TestJointTimerTooEarly(t *testing.T) {
+	under := &sunkConn{fails: os.ErrDeadlineExceeded}
+	c := newEasyConn(under)
+	c.write.until = time.Now().Add(time.Hour)
+	c.join()
+	io.WriteString(c, "head")
+	if n, err := io.WriteString(c, "body"); n != 4 || err != nil || under.got.String() != "headbody" {
+		t.Errorf("got %d, %v; written: %q", n, err, &under.got)
+	}
+	if err := c.part(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestJoinedAnswers: answers of every length come whole, one after the other on one connection.
+func TestJoinedAnswers(t *testing.T) {
+	body := func(n int) string { return strings.Repeat("0123456789", n/10+1)[:n] }
+	lengths := map[string]int{"/0": 0, "/2047": 2047, "/2048": 2048, "/3500": 3500, "/3900": 3900, "/4000": 4000, "/4096": 4096, "/5000": 5000, "/34000": 34000, "/49152": 49152, "/200000": 200000}
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		text := body(lengths[r.URL.Path])
+		if r.URL.RawQuery == "chunked" {
+			rw.(http.Flusher).Flush()
+		}
+		io.WriteString(rw, text)
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		for path, n := range lengths {
+			for _, query := range []string{"", "?chunked"} {
+				if resp, got := v.get(t, path+query); resp.StatusCode != http.StatusOK || got != body(n) {
+					t.Errorf("%s: %d, %d bytes", path+query, resp.StatusCode, len(got))
+				}
+				if x := w.next(t); x.Bytes != int64(n) {
+					t.Errorf("%s: the record says %d bytes", path+query, x.Bytes)
+				}
+			}
+		}
+	})
+}
