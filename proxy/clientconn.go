@@ -89,6 +89,26 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
+// easy returns the connection underneath, nil if it is none of the gate's own.
+func (c *clientConn) easy() *easyConn {
+	easy, _ := c.Conn.(*easyConn)
+	return easy
+}
+
+// carriesHTTP2 is called before anything of it is written.
+func (c *clientConn) carriesHTTP2() {
+	if easy := c.easy(); easy != nil {
+		easy.joint.http2 = true
+	}
+}
+
+// unjoin is called when no stream of HTTP/2 is open: what is written then is the end of one.
+func (c *clientConn) unjoin() {
+	if easy := c.easy(); easy != nil {
+		easy.joint.next.Store(false)
+	}
+}
+
 // reset breaks the connection off: the other end reads an error, not an end.
 func (c *clientConn) reset() {
 	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {

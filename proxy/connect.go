@@ -126,6 +126,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case secure == nil:
 		case secure.ConnectionState().NegotiatedProtocol == "h2":
+			t.client.carriesHTTP2()
 			p.tunnels.give(secure) // which net/http would not take for HTTP/2 else
 		default:
 			p.tunnels.give(&secureTunnel{secure, &t.client.presence})

@@ -116,9 +116,9 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
-	var client *clientConn
-	if client, x.Tunnel = comesBy(r); client != nil {
-		x.out.client, _ = client.Conn.(*easyConn)
+	client, tunnelled := comesBy(r)
+	if x.Tunnel = tunnelled; client != nil {
+		x.out.client = client.easy()
 	}
 	return x
 }

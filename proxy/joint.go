@@ -3,57 +3,131 @@ package proxy
 import (
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// A joint puts two writes together. Net/http has a buffer of 4 KiB for an answer: where that does
-// not hold it, it writes what it does, and then the rest; to the kernel, and to the client who
-// is woken twice, that is nearly twice the work.
+// A joint puts two writes together, where net/http makes two of the beginning of an answer and
+// the rest: in HTTP/1 because its buffer is 4 KiB, in HTTP/2 because it sends the head before it
+// looks what is behind it. To the kernel, and to the client who is woken twice, that is
+// nearly twice the work.
 type joint struct {
-	held *[]byte // nil: nothing is to be held
-	err  error   // of a write that failed behind its caller's back: there can be none any more
+	next  atomic.Bool // the next piece, if it is small, waits for the one behind it
+	http2 bool        // there are others who write
+
+	mu     sync.Mutex
+	held   *[]byte       // nil: nothing is
+	scope  bool          // until part; else until the next Write, or the timer
+	silent time.Duration // for so long the timer's write may go nowhere
+	timer  *time.Timer   // nil: never needed yet
+	err    error         // of a write that failed behind its caller's back: there can be none any more
 }
 
-// maxHeld is what a joint may hold, in bytes: net/http's buffer, in TLS too.
-const maxHeld = 4<<10 + 256
+const (
+	// maxHeld is what a joint may hold, in bytes: net/http's buffer, in TLS too.
+	maxHeld = 4<<10 + 256
+	// heldFor is how long it does where the other piece does not come: in HTTP/2 a client need not
+	// let it, and sometimes both have come in one.
+	heldFor = headPatience
+)
 
 var joints = sync.Pool{New: func() any { return new(make([]byte, 0, maxHeld)) }}
 
-// join holds what is written next, if it is a small piece, until the next one or part.
-func (c *easyConn) join() { c.joint.held = joints.Get().(*[]byte) }
+// join holds what is written next, if that is small, until there is more, or part is called.
+func (c *easyConn) join() {
+	c.joint.mu.Lock()
+	defer c.joint.mu.Unlock()
+	c.joint.scope = true
+	c.joint.next.Store(true)
+}
 
 // part writes what is held. If it can't, the connection is closed: those that wrote it
-// believe it was sent.
+// believe that it was sent.
 func (c *easyConn) part() error {
-	held := c.joint.held
-	c.joint.held = nil
-	if len(*held) > 0 && c.joint.err == nil {
-		_, c.joint.err = c.writeOne(*held)
+	j := &c.joint
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.scope = false
+	j.next.Store(false)
+	return c.release()
+}
+
+// joinNext holds what is written next over HTTP/2, if that is small, for a moment. Silent is how
+// long the client may take nothing of it.
+func (c *easyConn) joinNext(silent time.Duration) {
+	if !c.joint.http2 {
+		return // a request in HTTP/1 may call itself HTTP/2 (RFC 9113, 3.4)
 	}
-	*held = (*held)[:0]
-	joints.Put(held)
-	if c.joint.err != nil {
+	c.joint.mu.Lock()
+	defer c.joint.mu.Unlock()
+	c.joint.silent = silent
+	c.joint.next.Store(true)
+}
+
+// release writes what is held. The caller has the lock.
+func (c *easyConn) release() error {
+	j := &c.joint
+	if j.held != nil && j.err == nil {
+		_, j.err = c.writeOne(*j.held)
+	}
+	j.free()
+	if j.err != nil {
 		c.Conn.Close()
 	}
-	return c.joint.err
+	return j.err
+}
+
+func (j *joint) free() {
+	if j.held != nil {
+		*j.held = (*j.held)[:0]
+		joints.Put(j.held)
+		j.held = nil
+	}
 }
 
 // Write writes p, behind what is held.
 func (c *easyConn) Write(p []byte) (int, error) {
-	switch held := c.joint.held; {
-	case c.joint.err != nil:
-		return 0, c.joint.err
-	case held == nil:
-		return c.writeOne(p)
-	case len(*held) == 0 && len(p) <= maxHeld:
-		*held = append(*held, p...)
-		return len(p), nil
-	case len(*held) == 0:
-		return c.writeOne(p)
-	default:
-		before := len(*held)
-		n, err := c.writeAll(net.Buffers{*held, p})
-		*held = (*held)[:0]
-		c.joint.err = err
+	j := &c.joint
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.err != nil:
+		return 0, j.err
+	case j.held != nil:
+		if !j.scope {
+			j.timer.Stop()
+		}
+		before := len(*j.held)
+		n, err := c.writeAll(net.Buffers{*j.held, p})
+		j.free()
+		j.err = err
 		return max(0, n-before), err
+	case j.next.Load() && len(p) <= maxHeld:
+		j.held = joints.Get().(*[]byte)
+		*j.held = append(*j.held, p...)
+		if !j.scope {
+			j.next.Store(false)
+			c.releaseLater()
+		}
+		return len(p), nil
 	}
+	j.next.Store(false)
+	return c.writeOne(p)
+}
+
+// releaseLater sets the timer. The caller has the lock.
+func (c *easyConn) releaseLater() {
+	j := &c.joint
+	if j.timer != nil {
+		j.timer.Reset(heldFor)
+		return
+	}
+	j.timer = time.AfterFunc(heldFor, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.held != nil && !j.scope {
+			_ = c.SetWriteDeadline(time.Now().Add(j.silent)) // net/http sets its own for each Write
+			_ = c.release()                                  // which the next Write tells
+		}
+	})
 }

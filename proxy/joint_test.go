@@ -3,14 +3,20 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // A sunkConn takes down what is written, until it fails.
@@ -117,6 +123,88 @@ func TestJointFails(t *testing.T) {
 	}
 }
 
+// TestJoinNext: a small piece waits for the next Write, a moment at most, and one that is not small not at all.
+func TestJoinNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := &sunkConn{}
+		c := newEasyConn(under)
+		c.joint.http2 = true
+		written := func() string { // once the timer has done what it does at this time
+			synctest.Wait()
+			c.joint.mu.Lock()
+			defer c.joint.mu.Unlock()
+			return under.got.String()
+		}
+		c.joinNext(time.Minute)
+		io.WriteString(c, "head ")
+		if got := written(); got != "" {
+			t.Errorf("written already: %q", got)
+		}
+		io.WriteString(c, "body ")
+		if got := written(); got != "head body " {
+			t.Errorf("written: %q", got)
+		}
+		time.Sleep(time.Hour)
+		c.joinNext(time.Minute)
+		io.WriteString(c, "late ")
+		time.Sleep(heldFor - 1)
+		if got := written(); got != "head body " {
+			t.Errorf("written too early: %q", got)
+		}
+		time.Sleep(1)
+		if got := written(); got != "head body late " {
+			t.Errorf("written: %q", got)
+		}
+		io.WriteString(c, "alone ")
+		if got := written(); got != "head body late alone " {
+			t.Errorf("written: %q", got)
+		}
+		c.joinNext(time.Minute)
+		(&clientConn{Conn: c}).unjoin()
+		io.WriteString(c, "last")
+		if got := written(); got != "head body late alone last" {
+			t.Errorf("written: %q", got)
+		}
+		c.joinNext(time.Minute)
+		long := strings.Repeat(".", maxHeld+1)
+		io.WriteString(c, long)
+		if got := written(); !strings.HasSuffix(got, "last"+long) {
+			t.Errorf("%d bytes written", len(got))
+		}
+	})
+}
+
+// TestJoinNextIsForHTTP2: nobody would write behind it else.
+func TestJoinNextIsForHTTP2(t *testing.T) {
+	under := &sunkConn{}
+	c := newEasyConn(under)
+	c.joinNext(time.Minute)
+	if io.WriteString(c, "all"); under.got.String() != "all" {
+		t.Errorf("written: %q", &under.got)
+	}
+}
+
+// TestJoinNextFails: where the timer can't write what is held, the connection is closed, and the next Write told.
+func TestJoinNextFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, under := net.Pipe()
+		defer client.Close()
+		c := newEasyConn(under)
+		c.joint.http2 = true
+		c.joinNext(time.Minute)
+		io.WriteString(c, "nobody reads it")
+		time.Sleep(heldFor + time.Minute + 1)
+		synctest.Wait()
+		begun := time.Now()
+		if _, err := io.WriteString(c, "nor this"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) > 0 {
+			t.Errorf("got %v after %v", err, time.Since(begun))
+		}
+		if n, err := client.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+			t.Errorf("the client read %d, %v", n, err)
+		}
+	})
+}
+
 // TestJointTimerTooEarly: a timer that comes too early breaks two pieces anywhere, and they go on there.
 func TestJointTimerTooEarly(t *testing.T) {
 	under := &sunkConn{fails: os.ErrDeadlineExceeded}
@@ -155,4 +243,57 @@ func TestJoinedAnswers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHeadBeforeShutWindow: a client that lets nothing of a body come gets the head all the same.
+func TestHeadBeforeShutWindow(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, path := range []string{"/small", "/private/x"} {
+		conn, f := w.frames(t, path, 0)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		for {
+			frame, err := f.ReadFrame()
+			if err != nil {
+				t.Fatalf("%s: no head came: %v", path, err)
+			}
+			if frame.Header().Type == http2.FrameHeaders {
+				break
+			}
+		}
+	}
+}
+
+// TestJoinedStreams: answers that share a connection come whole, also beside one that does not end.
+func TestJoinedStreams(t *testing.T) {
+	end := make(chan bool)
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+		if n < 0 {
+			io.WriteString(rw, "begun")
+			rw.(http.Flusher).Flush()
+			<-end
+			return
+		}
+		io.WriteString(rw, strings.Repeat("x", n))
+	}})
+	client := w.client()
+	open, err := client.Get(w.https + "/?n=-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Body.Close()
+	var all sync.WaitGroup
+	for i := range 90 { // w.done holds a hundred
+		n := i * i * 5 % 9001
+		all.Go(func() {
+			if _, got := send(t, client, http.MethodGet, fmt.Sprint(w.https, "/?n=", n), nil); len(got) != n {
+				t.Errorf("got %d bytes, want %d", len(got), n)
+			}
+		})
+	}
+	all.Wait()
+	close(end)
+	if got, err := io.ReadAll(open.Body); string(got) != "begun" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
 }

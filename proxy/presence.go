@@ -55,7 +55,7 @@ func (p *presence) watch(state http.ConnState) {
 // connection, that is not kept from it.
 func attended(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if c := clientOf(r); c != nil && r.ProtoMajor == 1 {
+		if c := clientOf(r); c != nil && c.presence.serving.Load() {
 			if !readWhole(r) {
 				c.presence.serving.Store(false)
 			} else {

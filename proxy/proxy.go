@@ -121,6 +121,8 @@ func New(o Options) *Proxy {
 		t := tunnelOf(c)
 		if _, maybeHTTP2 := c.(*tls.Conn); !maybeHTTP2 {
 			t.client.presence.watch(state)
+		} else if state == http.StateIdle {
+			t.client.unjoin()
 		}
 		p.errors.mistrust.watch(c, t, state)
 	}

@@ -26,6 +26,8 @@ type recorder struct {
 	answered time.Time // when wrote was set
 	status   int
 	bytes    int64
+	written  int  // of the body, as far as it matters for headSent
+	headSent bool // in HTTP/2
 }
 
 // begin makes w the recorder of the response to r.
@@ -75,6 +77,9 @@ func (w *recorder) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	w.begun()
+	if w.written += len(p); w.written >= http2Buffer {
+		w.joinHead()
+	}
 	n, err := w.writeJoined(p)
 	w.done()
 	w.bytes += int64(n)
@@ -95,8 +100,20 @@ func (w *recorder) writeJoined(p []byte) (n int, err error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// http2Buffer is what net/http keeps of a body in HTTP/2, in bytes.
+const http2Buffer = 4 << 10
+
+// joinHead comes before net/http sends an answer's head in HTTP/2 and, at once, some of its body.
+func (w *recorder) joinHead() {
+	if !w.http1 && w.client != nil && w.written > 0 && !w.headSent {
+		w.client.joinNext(w.limit.idle)
+	}
+	w.headSent = true
+}
+
 // Flush sends what is buffered.
 func (w *recorder) Flush() {
+	w.joinHead()
 	w.begun()
 	_ = w.control.Flush() // a client that has left is noticed elsewhere
 	w.done()
@@ -141,6 +158,7 @@ func (w *recorder) letGo(r *http.Request, idle time.Duration) {
 	if w.hijacked != nil {
 		return
 	}
+	w.joinHead()
 	now := time.Now()
 	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.idle)) // it may wait for the body first
 	switch {
