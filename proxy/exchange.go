@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -71,8 +72,9 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	}
 	x.target, x.URL = target, target.String()
 	r = r.WithContext(x.attend(r))
-	// From here on nothing reads what the client sent as the URL and the Host.
-	r.URL, r.Host = target.URL(), target.Host
+	// From here on nothing reads what the client sent as the URL and the Host; roundTrip sets
+	// what is sent.
+	r.URL, r.Host = hidden, ""
 	p.pipeline.ServeHTTP(x.out, r)
 	if x.aborted {
 		breakOff(r)
@@ -80,21 +82,25 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	}
 }
 
+// hidden stands for the URL while goproxy has a request: it would put it together for a log
+// that says nothing. It wants a scheme.
+var hidden = &url.URL{Scheme: "http"}
+
 // asked is what a request that can't be served wanted, for the answer and the
 // log: without a password.
 func asked(r *http.Request) string {
-	url := r.RequestURI
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok && strings.HasPrefix(url, "/") {
+	sent := r.RequestURI
+	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok && strings.HasPrefix(sent, "/") {
 		scheme := "http://"
 		if r.TLS != nil {
 			scheme = "https://"
 		}
-		return scheme + cmp.Or(r.Host, t.authority) + url
+		return scheme + cmp.Or(r.Host, t.authority) + sent
 	}
-	scheme, rest, ok := strings.Cut(url, "://")
+	scheme, rest, ok := strings.Cut(sent, "://")
 	ends := "/?#"
 	if scheme += "://"; !ok { // it is no URL, though it may have been meant for one
-		scheme, rest, ends = "", url, "?#"
+		scheme, rest, ends = "", sent, "?#"
 	}
 	end := strings.IndexAny(rest, ends)
 	if end < 0 {

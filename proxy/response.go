@@ -24,6 +24,7 @@ import (
 // as goproxy's RoundTripper, since a body replaced later loses its
 // Content-Length. It never fails: a failure is a response too.
 func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
+	r.URL, r.Host = x.target.URL(), x.target.Host
 	x.Sent = time.Since(x.Start)
 	resp, err := p.ask(x, r)
 	x.Upstream = time.Since(x.Start)
