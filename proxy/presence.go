@@ -11,9 +11,15 @@ import (
 	"time"
 )
 
-// absence is how long a client may have left before that is found out, and so what is
-// done for nobody.
-const absence = 250 * time.Millisecond
+// It is found out at these times that a client has left: the longer a request has taken, the
+// less it matters. Thousands of streams are looked at too.
+const (
+	lookSoon   = 250 * time.Millisecond
+	lookSeldom = 5 * time.Second
+)
+
+// nextLook returns when to look again after one at a request that has taken so long.
+func nextLook(age time.Duration) time.Duration { return min(max(lookSoon, age/4), lookSeldom) }
 
 // A presence finds out whether the client of a connection is still there while its request
 // is served.
@@ -31,6 +37,7 @@ type presence struct {
 	visit *visit      // that is going on; nil: there is none
 	timer *time.Timer // nil: never needed yet
 	runs  bool
+	at    time.Time // when it ends
 }
 
 // of makes it that of a connection. It must not be copied then.
@@ -76,15 +83,19 @@ func (p *presence) begin(v *visit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.visit = v
-	switch {
-	case p.runs:
-		return
-	case p.timer == nil:
-		p.timer = time.AfterFunc(absence, p.look)
-	default:
-		p.timer.Reset(absence)
+	if soon := v.since.Add(lookSoon); !p.runs || p.at.After(soon) {
+		p.lookAfter(lookSoon, soon)
 	}
-	p.runs = true
+}
+
+// lookAfter sets the timer. The caller has the lock.
+func (p *presence) lookAfter(d time.Duration, at time.Time) {
+	p.runs, p.at = true, at
+	if p.timer == nil {
+		p.timer = time.AfterFunc(d, p.look)
+	} else {
+		p.timer.Reset(d)
+	}
 }
 
 // end is called when it has been.
@@ -105,7 +116,9 @@ func (p *presence) stays() *visit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.runs = p.visit != nil; p.runs {
-		p.timer.Reset(absence)
+		now := time.Now()
+		next := nextLook(now.Sub(p.visit.since))
+		p.lookAfter(next, now.Add(next))
 	}
 	return p.visit
 }
@@ -116,6 +129,7 @@ type visit struct {
 	context.Context // net/http's, which nobody waits for
 	x               *Exchange
 	presence        *presence
+	since           time.Time
 
 	mu   sync.Mutex
 	err  error
@@ -131,7 +145,7 @@ func (x *Exchange) attend(r *http.Request) context.Context {
 	if c == nil || c.presence.raw == nil || r.ProtoMajor != 1 || !readWhole(r) {
 		return context.WithValue(r.Context(), exchangeKey{}, x)
 	}
-	x.visit.Context, x.visit.x, x.visit.presence = r.Context(), x, &c.presence
+	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = r.Context(), x, &c.presence, x.Start
 	c.presence.begin(x.visit)
 	return x.visit
 }

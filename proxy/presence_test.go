@@ -157,7 +157,7 @@ func TestPresence(t *testing.T) {
 			defer end()
 			var p presence
 			p.of(newEasyConn(server))
-			v := &visit{Context: ctx, presence: &p}
+			v := &visit{Context: ctx, presence: &p, since: time.Now()}
 			p.begin(v)
 			defer v.end()
 			c.leave(server, client, end)
@@ -179,7 +179,7 @@ func TestPresenceBetweenVisits(t *testing.T) {
 	var p presence
 	server, client := socketPair(t)
 	p.of(server)
-	first := &visit{Context: t.Context(), presence: &p}
+	first := &visit{Context: t.Context(), presence: &p, since: time.Now()}
 	p.watch(http.StateActive)
 	p.begin(first)
 	if !p.idle(make([]byte, 1)) || p.idle(make([]byte, 2)) {
@@ -195,7 +195,7 @@ func TestPresenceBetweenVisits(t *testing.T) {
 		return
 	}
 	client.Close()
-	second := &visit{Context: t.Context(), presence: &p}
+	second := &visit{Context: t.Context(), presence: &p, since: time.Now()}
 	p.begin(second)
 	receive(t, second.Done(), "the end of the second visit")
 	second.end()
@@ -270,10 +270,44 @@ func BenchmarkVisit(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var p presence
-		v := &visit{Context: parent, presence: &p}
+		v := &visit{Context: parent, presence: &p, since: time.Now()}
 		p.visit, p.runs = v, true
 		p.begin(v)
 		afterFunc(v, end)()
 		v.end()
+	}
+}
+
+// TestNextLook: what has just begun is looked at soon, what takes hours seldom.
+func TestNextLook(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{
+		0: lookSoon, time.Second: lookSoon, 4 * time.Second: time.Second, time.Hour: lookSeldom,
+	} {
+		if got := nextLook(age); got != want {
+			t.Errorf("after %v: %v, want %v", age, got, want)
+		}
+	}
+}
+
+// TestLookSoonAgain: a request is looked at soon, however long the one before has taken.
+func TestLookSoonAgain(t *testing.T) {
+	if !canTellPeerLeft {
+		t.Skip("there is no presence")
+	}
+	var p presence
+	server, client := socketPair(t)
+	p.of(server)
+	long := &visit{Context: t.Context(), presence: &p, since: time.Now().Add(-time.Hour)}
+	p.begin(long)
+	p.look() // and then in 5 s
+	long.end()
+	client.Close()
+	next := &visit{Context: t.Context(), presence: &p, since: time.Now()}
+	p.begin(next)
+	defer next.end()
+	begun := time.Now()
+	receive(t, next.Done(), "the end of the visit")
+	if took := time.Since(begun); took > lookSeldom/2 {
+		t.Errorf("it took %v", took)
 	}
 }
