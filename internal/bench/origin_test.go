@@ -38,11 +38,11 @@ var html = func() []byte {
 	b.WriteString("<meta name=\"robots\" content=\"max-snippet:20, noarchive\"><meta name=\"description\" content=\"for measuring\">\n</head><body>\n")
 	random := rand.New(rand.NewPCG(1, 2)) // the same in every run
 	word := func() string {
-		syllables := ""
+		var syllables strings.Builder
 		for range 1 + random.IntN(3) {
-			syllables += string("bcdfghklmnprstvw"[random.IntN(16)]) + string("aeiou"[random.IntN(5)])
+			syllables.WriteString(string("bcdfghklmnprstvw"[random.IntN(16)]) + string("aeiou"[random.IntN(5)]))
 		}
-		return syllables
+		return syllables.String()
 	}
 	words := make([]string, 500)
 	for i := range words {
