@@ -2,6 +2,7 @@ package htmlmeta
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"regexp"
 	"unicode/utf8"
@@ -63,7 +64,10 @@ func (p *page) look(b []byte, n int) int {
 	}
 	p.shifts = true
 	if _, _, told := charset.DetermineEncoding(nil, p.contentType); !told {
-		p.readStart()
+		if err := p.readStart(); err != nil {
+			p.r = failed{err} // what the rest means is not known yet
+			return i
+		}
 	}
 	if p.name() == "iso-2022-jp" {
 		p.convert(b[i:n], japanese.ISO2022JP)
@@ -74,12 +78,20 @@ func (p *page) look(b []byte, n int) int {
 
 // readStart waits for the bytes that may declare the encoding: a title may shift
 // before them. Hardly a page has an escape and another encoding.
-func (p *page) readStart() {
+func (p *page) readStart() error {
 	more := make([]byte, prescanned-len(p.start))
-	n, _ := io.ReadFull(p.r, more) // the error will be there again
+	n, err := io.ReadFull(p.r, more) // the error will be there again
 	p.start = append(p.start, more[:n]...)
 	p.r = io.MultiReader(bytes.NewReader(more[:n]), p.r)
+	if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, errLimit) {
+		return nil
+	}
+	return err
 }
+
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // begin looks at the first four bytes for a byte order mark or UTF-16.
 func (p *page) begin(b []byte) (int, error) {
