@@ -58,7 +58,9 @@ func (c *easyConn) joinNext(silent time.Duration) {
 	if !c.joint.http2 {
 		return // a request in HTTP/1 may call itself HTTP/2 (RFC 9113, 3.4)
 	}
-	c.joint.mu.Lock()
+	if !c.joint.mu.TryLock() {
+		return // something is written, which may take long
+	}
 	defer c.joint.mu.Unlock()
 	c.joint.silent = silent
 	c.joint.next.Store(true)

@@ -184,6 +184,29 @@ func TestJoinNextIsForHTTP2(t *testing.T) {
 	}
 }
 
+// TestJoinNextDoesNotWait: a handler is not held up by who writes to a client that does not read.
+func TestJoinNextDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, under := net.Pipe()
+		c := newEasyConn(under)
+		c.joint.http2 = true
+		go io.WriteString(c, "nobody reads it")
+		synctest.Wait()
+		done := make(chan bool)
+		go func() {
+			c.joinNext(time.Minute)
+			close(done)
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			t.Error("it waits")
+		}
+		client.Close()
+	})
+}
+
 // TestJoinNextFails: where the timer can't write what is held, the connection is closed, and the next Write told.
 func TestJoinNextFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
