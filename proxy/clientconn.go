@@ -54,6 +54,7 @@ func (c *clientConn) sniff(p []byte) (n int) {
 		if c.err = c.secure.Handshake(); c.err != nil {
 			c.errors.mistrust.failed(greeting, tlsProxy, "the gate itself", c.err)
 		}
+		c.presence.tls = c.secure
 	default:
 		return n
 	}
@@ -69,6 +70,9 @@ func (c *clientConn) Read(p []byte) (n int, err error) {
 	case n > 0 || c.err != nil:
 		return n, c.err
 	case c.secure != nil:
+		if n := c.presence.takeAhead(c.secure, p); n > 0 {
+			return n, nil
+		}
 		return c.secure.Read(p)
 	}
 	return c.Conn.Read(p)

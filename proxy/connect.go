@@ -48,6 +48,9 @@ func (s *secureTunnel) Read(p []byte) (int, error) {
 	if s.presence.idle(p) {
 		return 0, nil
 	}
+	if n := s.presence.takeAhead(s.Conn, p); n > 0 {
+		return n, nil
+	}
 	return s.Conn.Read(p)
 }
 
@@ -102,6 +105,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, pr)
 		return
 	}
+	clientOf(r).presence.handOver()
 	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
@@ -129,6 +133,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 			t.client.carriesHTTP2()
 			p.tunnels.give(secure) // which net/http would not take for HTTP/2 else
 		default:
+			t.client.presence.tls = secure
 			p.tunnels.give(&secureTunnel{secure, &t.client.presence})
 		}
 		return
@@ -231,12 +236,13 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 		return
 	}
 	ask := policy.Request{Target: target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
-	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.DecideHost); pr != nil {
+	ctx := x.attend(r)
+	if pr := p.decide(x, ctx, ask, x.settings.Engine.DecideHost); pr != nil {
 		pr.write(x.out, r, x)
 		return
 	}
 	host, port, _ := net.SplitHostPort(target.Address())
-	origin, err := x.settings.Upstream.Dial(r.Context(), host, port)
+	origin, err := x.settings.Upstream.Dial(ctx, host, port)
 	if err != nil {
 		failure(x, err).write(x.out, r, x)
 		return

@@ -16,7 +16,7 @@ type easyConn struct {
 	net.Conn
 	read, write deadline
 	joint       joint
-	dry         bool // a Read finds nothing, and does not wait: for who looks what TLS still has
+	atHand      *socket // a Read finds what that has, and does not wait: for who looks what TLS has; nil: it waits
 }
 
 // errDry is a Read's that must not wait. TLS goes on after an error that is temporary.
@@ -91,7 +91,10 @@ func (c *easyConn) SetDeadline(t time.Time) error {
 }
 
 func (c *easyConn) Read(p []byte) (int, error) {
-	if c.dry {
+	if c.atHand != nil {
+		if n := c.atHand.readNow(p); n > 0 {
+			return n, nil
+		}
 		return 0, errDry
 	}
 	c.read.renew()

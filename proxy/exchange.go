@@ -124,7 +124,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	}
 	client, tunnelled := comesBy(r)
 	if x.Tunnel = tunnelled; client != nil {
-		x.out.client = client.easy()
+		x.out.client, x.out.presence = client.easy(), &client.presence
 	}
 	return x
 }

@@ -214,8 +214,8 @@ func (c *originConn) holds() bool {
 	if !ok {
 		return true // nobody knows
 	}
-	under.dry = true
+	under.atHand = new(socket) // of nothing
 	_, err := c.reader.Peek(1)
-	under.dry = false
+	under.atHand = nil
 	return err != errDry
 }

@@ -30,8 +30,9 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &clientConn{Conn: newEasyConn(conn), tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
-		c.presence.of(conn)
+		easy := newEasyConn(conn)
+		c := &clientConn{Conn: easy, tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
+		c.presence.of(easy)
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
 			return c, nil
 		}

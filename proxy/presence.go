@@ -2,12 +2,12 @@ package proxy
 
 import (
 	"context"
-	"net"
+	"crypto/tls"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -29,7 +29,9 @@ func nextLook(age time.Duration) time.Duration { return min(max(lookSoon, age/4)
 // of what a request costs, and the more of them are answered the less any of it is needed.
 // So that Read finds nothing, and those requests that take long are looked after by a timer.
 type presence struct {
-	raw syscall.RawConn // nil: it can't be looked at, and is left to net/http
+	conn   *easyConn // nil: it can't be looked at, and is left to net/http
+	socket socket    // of conn
+	tls    *tls.Conn // by which requests come; nil: in clear
 
 	serving atomic.Bool // net/http reads only to see whether the client leaves
 
@@ -38,12 +40,16 @@ type presence struct {
 	timer *time.Timer // nil: never needed yet
 	runs  bool
 	at    time.Time // when it ends
+	ahead []byte    // what was read of TLS to see whether the client has left: a byte
 }
 
 // of makes it that of a connection. It must not be copied then.
-func (p *presence) of(conn net.Conn) {
-	if canTellPeerLeft {
-		p.raw = rawOf(conn)
+func (p *presence) of(conn *easyConn) {
+	if !canTellPeerLeft {
+		return
+	}
+	if p.socket.of(conn); p.socket.raw != nil {
+		p.conn = conn
 	}
 }
 
@@ -53,19 +59,18 @@ func (p *presence) idle(buf []byte) bool { return len(buf) == 1 && p.serving.Loa
 // watch is told of what becomes of an HTTP/1 connection: of a request before net/http reads
 // in the background of it.
 func (p *presence) watch(state http.ConnState) {
-	if state == http.StateActive && p.raw != nil {
+	if state == http.StateActive && p.conn != nil {
 		p.serving.Store(true)
 	}
 }
 
-// attended has a handler serve requests. Where others than net/http read from the
-// connection, that is not kept from it.
+// attended has a handler serve requests. A body is not kept from who reads it.
 func attended(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if c := clientOf(r); c != nil && c.presence.serving.Load() {
-			if !readWhole(r) {
+			if r.Body != http.NoBody {
 				c.presence.serving.Store(false)
-			} else {
+			} else if r.Method != http.MethodConnect { // the requests in a tunnel may come before its own has ended
 				defer c.presence.serving.Store(false)
 			}
 		}
@@ -73,9 +78,10 @@ func attended(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// readWhole reports whether nothing of the client's is to be read until a request over HTTP/1 is answered.
-func readWhole(r *http.Request) bool {
-	return r.Body == http.NoBody && r.Method != http.MethodConnect && len(r.Header["Upgrade"]) == 0
+// handOver is called before others than net/http read from the connection.
+func (p *presence) handOver() {
+	p.serving.Store(false)
+	p.end()
 }
 
 // begin is called when a request is served, all of which has been read.
@@ -105,22 +111,47 @@ func (p *presence) end() {
 	p.visit = nil
 }
 
+// look is the timer's.
 func (p *presence) look() {
-	if v := p.stays(); v != nil && (v.Context.Err() != nil || peerLeft(p.raw)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.visit
+	if p.runs = v != nil; !p.runs {
+		return
+	}
+	now := time.Now()
+	next := nextLook(now.Sub(v.since))
+	p.lookAfter(next, now.Add(next))
+	if v.Context.Err() != nil || p.left() {
 		v.cancel(context.Canceled)
 	}
 }
 
-// stays returns the visit, and sets the timer, if there is one.
-func (p *presence) stays() *visit {
+// left reports whether the client has left. The caller has the lock.
+func (p *presence) left() bool {
+	left, more := peerLeft(p.socket.raw)
+	if left || !more || p.tls == nil || len(p.ahead) > 0 || !p.serving.Load() {
+		return left
+	}
+	// It may be TLS's goodbye: there are clients that wait for its answer before they close.
+	p.conn.atHand = &p.socket
+	var b [1]byte
+	n, err := p.tls.Read(b[:])
+	p.conn.atHand = nil
+	p.ahead = append(p.ahead, b[:n]...)
+	return n == 0 && err != nil && !errors.Is(err, errDry)
+}
+
+// takeAhead reads what was read ahead of a connection in TLS.
+func (p *presence) takeAhead(of *tls.Conn, b []byte) (n int) {
+	if p.tls != of {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs = p.visit != nil; p.runs {
-		now := time.Now()
-		next := nextLook(now.Sub(p.visit.since))
-		p.lookAfter(next, now.Add(next))
-	}
-	return p.visit
+	n = copy(b, p.ahead)
+	p.ahead = p.ahead[n:]
+	return n
 }
 
 // A visit is the context of a request that a presence looks after. It ends when the client has
@@ -142,7 +173,7 @@ type afterVisit struct{ do func() }
 // attend returns the context of an exchange.
 func (x *Exchange) attend(r *http.Request) context.Context {
 	c := clientOf(r)
-	if c == nil || c.presence.raw == nil || r.ProtoMajor != 1 || !readWhole(r) {
+	if c == nil || c.presence.conn == nil || r.ProtoMajor != 1 || r.Body != http.NoBody {
 		return context.WithValue(r.Context(), exchangeKey{}, x)
 	}
 	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = r.Context(), x, &c.presence, x.Start

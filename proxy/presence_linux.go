@@ -9,12 +9,16 @@ import (
 const canTellPeerLeft = true
 
 // peerLeft reports whether the other side has closed a connection, or its half of it, even if
-// something that it sent before has not been read. So it is if we have.
-func peerLeft(raw syscall.RawConn) (left bool) {
+// something that it sent before has not been read, and whether something is to be read. It has left too
+// if we have.
+func peerLeft(raw syscall.RawConn) (left, more bool) {
 	err := raw.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, err := unix.Poll(fds, 0)
-		left = err == nil && n > 0
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP | unix.POLLIN}}
+		if _, err := unix.Poll(fds, 0); err != nil {
+			return
+		}
+		left = fds[0].Revents&^unix.POLLIN != 0
+		more = fds[0].Revents&unix.POLLIN != 0
 	})
-	return left || err != nil
+	return left || err != nil, more
 }

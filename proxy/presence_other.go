@@ -6,4 +6,4 @@ import "syscall"
 
 const canTellPeerLeft = false
 
-func peerLeft(syscall.RawConn) bool { return false }
+func peerLeft(syscall.RawConn) (left, more bool) { return false, false }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/ca"
 )
 
 // unanswered returns an origin that leaves all but robots.txt unanswered. It tells when such a
@@ -178,7 +180,7 @@ func TestPresence(t *testing.T) {
 func TestPresenceBetweenVisits(t *testing.T) {
 	var p presence
 	server, client := socketPair(t)
-	p.of(server)
+	p.of(newEasyConn(server))
 	first := &visit{Context: t.Context(), presence: &p, since: time.Now()}
 	p.watch(http.StateActive)
 	p.begin(first)
@@ -246,6 +248,100 @@ func TestVisitIsAContext(t *testing.T) {
 	}
 }
 
+// TestGoodbyeIsLeaving: a client that says goodbye in TLS has left, although it leaves the connection open.
+func TestGoodbyeIsLeaving(t *testing.T) {
+	arrived, gone := make(chan bool, 1), make(chan bool, 1)
+	w := newWorld(t, options{handler: func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- true
+		<-r.Context().Done()
+		gone <- true
+	}})
+	inTunnel := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+	fmt.Fprintf(inTunnel, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", host(w.https))
+	toGate := tls.Client(w.dial(), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+	for name, conn := range map[string]*tls.Conn{"in a tunnel": inTunnel, "to the gate": toGate} {
+		t.Run(name, func(t *testing.T) {
+			defer conn.Close()
+			if conn == toGate {
+				fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", w.http, host(w.http))
+			}
+			receive(t, arrived, "the request")
+			conn.CloseWrite()
+			receive(t, gone, "the end at the origin")
+		})
+	}
+}
+
+// TestReadAhead: what a client sends in TLS while its request is served is no goodbye, and is
+// there when it is read.
+func TestReadAhead(t *testing.T) {
+	if !canTellPeerLeft {
+		t.Skip("there is no presence")
+	}
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.Leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	under, other := socketPair(t)
+	easy := newEasyConn(under)
+	server := tls.Server(easy, &tls.Config{Certificates: []tls.Certificate{*leaf}})
+	client := tls.Client(other, &tls.Config{InsecureSkipVerify: true})
+	go client.Handshake()
+	if err := server.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	var p presence
+	p.of(easy)
+	p.tls = server
+	tunnel := &secureTunnel{server, &p}
+	looked := func() bool { // whether something was read
+		p.look()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.ahead) > 0
+	}
+	for range 2 {
+		p.watch(http.StateActive)
+		v := &visit{Context: t.Context(), presence: &p, since: time.Now()}
+		p.begin(v)
+		io.WriteString(client, "next")
+		eventually(t, "something is read", looked)
+		looked()
+		if err := v.Err(); err != nil {
+			t.Errorf("it ended: %v", err)
+		}
+		v.end()
+		p.handOver()
+		got := make([]byte, 4)
+		if _, err := io.ReadFull(tunnel, got); string(got) != "next" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	p.watch(http.StateActive)
+	v := &visit{Context: t.Context(), presence: &p, since: time.Now()}
+	p.begin(v)
+	defer v.end()
+	client.CloseWrite()
+	receive(t, v.Done(), "the end of the visit")
+}
+
+// TestUpgraderLeaves: nor does the client of a WebSocket leave unseen before it has one.
+func TestUpgraderLeaves(t *testing.T) {
+	o, arrived, closed := unanswered(t)
+	w := newWorld(t, options{})
+	for range 3 {
+		conn := w.dial()
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.host, o.host)
+		receive(t, arrived, "the request")
+		conn.Close()
+		receive(t, closed, "the end of the connection to the origin")
+	}
+}
+
 // TestSecureTunnelReads: what a client sends in TLS behind a request that is being served is
 // left for when it has been served.
 func TestSecureTunnelReads(t *testing.T) {
@@ -296,7 +392,7 @@ func TestLookSoonAgain(t *testing.T) {
 	}
 	var p presence
 	server, client := socketPair(t)
-	p.of(server)
+	p.of(newEasyConn(server))
 	long := &visit{Context: t.Context(), presence: &p, since: time.Now().Add(-time.Hour)}
 	p.begin(long)
 	p.look() // and then in 5 s

@@ -18,6 +18,7 @@ type recorder struct {
 	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
 	client   *easyConn // nil: nobody knows
+	presence *presence // nil: nobody knows
 	hijacked net.Conn
 	http1    bool
 	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long
@@ -176,6 +177,9 @@ func (w *recorder) letGo(r *http.Request, idle time.Duration) {
 // Hijack hands out the connection, which is closed when the exchange ends:
 // goproxy leaves it open.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.presence != nil {
+		w.presence.handOver()
+	}
 	conn, rw, err := w.control.Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
