@@ -227,24 +227,24 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 
 	crawler, pr := p.identify(x.settings, r, x.Client, false)
 	if pr != nil {
-		pr.write(x.out, r, x)
+		pr.write(r, x)
 		return
 	}
 	x.Crawler = crawler.Name
 	if pr := p.admit(r, crawler); pr != nil {
-		pr.write(x.out, r, x)
+		pr.write(r, x)
 		return
 	}
 	ask := policy.Request{Target: target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
 	ctx := x.attend(r)
 	if pr := p.decide(x, ctx, ask, x.settings.Engine.DecideHost); pr != nil {
-		pr.write(x.out, r, x)
+		pr.write(r, x)
 		return
 	}
 	host, port, _ := net.SplitHostPort(target.Address())
 	origin, err := x.settings.Upstream.Dial(ctx, host, port)
 	if err != nil {
-		failure(x, err).write(x.out, r, x)
+		failure(x, err).write(r, x)
 		return
 	}
 	defer origin.Close()

@@ -67,7 +67,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	if refused != nil {
 		x.out.last = x.out.last || x.out.http1 && r.ContentLength != 0 // its body is not waited for
 		x.URL = asked(r)
-		refused.write(x.out, r, x)
+		refused.write(r, x)
 		return
 	}
 	x.target, x.URL = target, target.String()
@@ -153,7 +153,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
 		if !w.wrote {
 			clear(w.Header()) // what of an answer was in it
-			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(w, r, x)
+			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(r, x)
 			cause = nil
 		}
 	}

@@ -103,7 +103,7 @@ func New(o Options) *Proxy {
 		x := exchangeOf(r)
 		if resp := p.onRequest(x, r); resp != nil {
 			p.drain(x, r)
-			return r, x.passOn(resp)
+			return r, resp
 		}
 		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
 			return p.roundTrip(x, r), nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -128,17 +127,16 @@ func innermost(err error) string {
 	}
 }
 
-// response is the problem as a response to r.
+// response is the problem as a response to r, whose header is where it goes to the client
+// already.
 func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 	body, contentType := p.body(r, x)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
-	h := http.Header{
-		"Content-Type":   fixed[0:1:1],
-		"Content-Length": fixed[1:2:2],
-		"Cache-Control":  fixed[2:3:3],
-		// What form it takes depends on the client's wishes.
-		"Vary": fixed[3:4:4],
-	}
+	h := x.out.Header()
+	h["Content-Type"] = fixed[0:1:1]
+	h["Content-Length"] = fixed[1:2:2]
+	h["Cache-Control"] = fixed[2:3:3]
+	h["Vary"] = fixed[3:4:4] // what form it takes depends on the client's wishes
 	if p.retry > 0 {
 		h.Set("Retry-After", retrySeconds(p.retry))
 	}
@@ -158,19 +156,26 @@ func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
 		x.Head = Head{State: "skipped", Why: "status"}
 	}
 	annotate(h, x)
-	return reply(r, p.status, h, body)
+	return reply(r, p.status, body)
 }
 
-// reply makes a response of the gate's own.
-func reply(r *http.Request, status int, h http.Header, body []byte) *http.Response {
+// reply makes a response of the gate's own, without its header.
+func reply(r *http.Request, status int, body []byte) *http.Response {
 	if r.Method == http.MethodHead {
 		body = nil
 	}
+	own := &ownBody{}
+	own.Reset(body)
 	return &http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: h,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Body: own, ContentLength: int64(len(body)),
 	}
 }
+
+// An ownBody is that of a response of the gate's own.
+type ownBody struct{ bytes.Reader }
+
+func (*ownBody) Close() error { return nil }
 
 // maxDrain bounds what is read of a refused request's body, in bytes.
 const maxDrain = 16 << 20
@@ -189,11 +194,10 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 }
 
 // write answers where goproxy is not involved: in front of tunnels.
-func (p *problem) write(w http.ResponseWriter, r *http.Request, x *Exchange) {
+func (p *problem) write(r *http.Request, x *Exchange) {
 	resp := p.response(r, x)
-	maps.Copy(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	io.Copy(w, resp.Body)
+	x.out.WriteHeader(resp.StatusCode)
+	io.Copy(x.out, resp.Body)
 }
 
 // retrySeconds rounds up: a client that comes back too early is refused again.

@@ -67,10 +67,9 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 
 // passOn puts a response's header where it goes to the client. To goproxy the response
 // has none: that would copy each field.
-func (x *Exchange) passOn(resp *http.Response) *http.Response {
+func (x *Exchange) passOn(resp *http.Response) {
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil
-	return resp
 }
 
 var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
@@ -234,7 +233,7 @@ func (x *Exchange) unread(r *http.Request, resp *http.Response, contentType stri
 func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
 	st := x.Decision.Robots
 	x.Head = Head{State: "skipped", Why: "type"}
-	h := http.Header{}
+	h := x.out.Header()
 	var body string
 	code := http.StatusOK
 	switch st.State {
@@ -254,7 +253,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	annotate(h, x)
-	return reply(r, code, h, []byte(body))
+	return reply(r, code, []byte(body))
 }
 
 // charset names that of a robots.txt, whose bytes are passed on as they came.
