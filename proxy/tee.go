@@ -104,18 +104,18 @@ func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	if len(beginning) == 0 {
 		return res, false
 	}
-	for n := firstCoded; o.ContentEncoding != "" && n < len(beginning); n *= 4 {
-		if res, ok = scanHastily(&hasty{left: beginning[:n]}, o); ok {
+	if o.ContentEncoding != "" && len(beginning) > firstCoded {
+		if res, ok = scanHastily(&hasty{left: beginning[:firstCoded]}, o); ok {
 			return res, true
 		}
 	}
 	return scanHastily(&hasty{left: beginning, whole: whole}, o)
 }
 
-// firstCoded is how much of a coded body is tried alone at first, in bytes, and then four
-// times as much. Decoders give nothing until they have come to the end of a block or a window, which
-// costs several times as much as to scan a head.
-const firstCoded = 1 << 10
+// firstCoded is how much of a coded body is tried alone at first, in bytes. Decoders give
+// nothing until they have come to the end of a block or a window, which costs several times as
+// much as to scan a head. Where it is not enough, an eighth of what is at hand is decoded twice.
+const firstCoded = 512
 
 func scanHastily(h *hasty, o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	res = outcome(htmlmeta.Scan(h, o))
