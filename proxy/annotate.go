@@ -31,8 +31,9 @@ const (
 func annotate(h http.Header, x *Exchange) {
 	f := newFields()
 	defer f.free()
-	f.plain(x.ID)
-	f.end(headerID)
+	// Apart from the others: HTTP/2 keeps what is new in every answer, and would keep all of
+	// them for its sake.
+	h[headerID] = x.idField[:]
 	if d := x.Decision; d != nil {
 		decisionField(f, d)
 		if d.Robots != nil {

@@ -46,6 +46,7 @@ type Exchange struct {
 	Answered time.Duration // until the head of the answer went to the client
 
 	settings *Settings // in force when it came
+	idField  [1]string // the id as a header field says it
 	target   policy.Target
 	out      *recorder
 	visit    *visit                  // its context, if a presence looks after it
@@ -116,7 +117,8 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 		visit
 	}{}
 	x := &both.Exchange
-	x.ID, x.Start, x.Method, x.settings, x.Config = newID(), time.Now(), r.Method, s, s.Config
+	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
+	x.setID()
 	x.out, x.visit = &both.recorder, &both.visit
 	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -129,19 +131,21 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	return x
 }
 
-// newID returns an id of 128 bits, which need not be hard to guess: 26 characters of
+// setID gives x an id of 128 bits, which need not be hard to guess: 26 characters of
 // base32 (RFC 4648, 6).
-func newID() string {
+func (x *Exchange) setID() {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	var id [26]byte
-	for i := 0; i < len(id); i += 13 { // 65 bits each, of which one is always 0
+	var id [1 + 26 + 1]byte // a string as RFC 9651 writes it
+	id[0], id[27] = '"', '"'
+	for i := 1; i < 27; i += 13 { // 65 bits each, of which one is always 0
 		n := rand.Uint64()
 		for j := range 13 {
 			id[i+j] = alphabet[n&31]
 			n >>= 5
 		}
 	}
-	return string(id[:])
+	x.idField = [1]string{string(id[:])}
+	x.ID = x.idField[0][1:27]
 }
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or
