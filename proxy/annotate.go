@@ -33,7 +33,7 @@ func annotate(h http.Header, x *Exchange) {
 	defer f.free()
 	// Apart from the others: HTTP/2 keeps what is new in every answer, and would keep all of
 	// them for its sake.
-	h[headerID] = x.idField[:]
+	h[headerID] = []string{x.idField}
 	if d := x.Decision; d != nil {
 		decisionField(f, d)
 		if d.Robots != nil {

@@ -46,7 +46,7 @@ type Exchange struct {
 	Answered time.Duration // until the head of the answer went to the client
 
 	settings *Settings // in force when it came
-	idField  [1]string // the id as a header field says it
+	idField  string    // the id as a header field says it
 	target   policy.Target
 	out      *recorder
 	visit    *visit                  // its context, if a presence looks after it
@@ -144,8 +144,8 @@ func (x *Exchange) setID() {
 			n >>= 5
 		}
 	}
-	x.idField = [1]string{string(id[:])}
-	x.ID = x.idField[0][1:27]
+	x.idField = string(id[:])
+	x.ID = x.idField[1:27]
 }
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or
