@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"os"
@@ -204,6 +205,41 @@ func TestAnyPage(t *testing.T) {
 		data := bytes.Clone(index)
 		data[i] ^= 0x04
 		try(fmt.Sprintf("bit at %d", i), data)
+	}
+}
+
+// TestAnyBranch: a changed key on the way to a page hides what is behind it, which is said.
+func TestAnyBranch(t *testing.T) {
+	index, records := filled(t, t.TempDir())
+	page := os.Getpagesize()
+	hidden := 0
+	for p := 2; p < len(index)/page; p++ {
+		const branch, header, element = 1, 16, 16
+		at := p * page
+		if binary.NativeEndian.Uint16(index[at+8:]) != branch {
+			continue
+		}
+		for i := range int(binary.NativeEndian.Uint16(index[at+10:])) {
+			e := at + header + i*element
+			key := e + int(binary.NativeEndian.Uint32(index[e:]))
+			size := int(binary.NativeEndian.Uint32(index[e+4:]))
+			data := bytes.Clone(index)
+			data[key+size*3/4] ^= 0x04
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, indexFile), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			left, log := usable(t, dir, records)
+			if left < len(records) {
+				hidden++
+				if log == "" {
+					t.Errorf("page %d, key %d: %d of %d records are left, and nothing is said", p, i, left, len(records))
+				}
+			}
+		}
+	}
+	if hidden == 0 {
+		t.Error("no change of a key has hidden anything")
 	}
 }
 

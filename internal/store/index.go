@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -113,13 +114,34 @@ func walk(db *bbolt.DB, path string) (used usage, err error) {
 			if b == nil {
 				continue
 			}
-			if err := b.ForEach(func(key, row []byte) error { return used.count(name, key, row) }); err != nil {
+			var last []byte
+			if err := b.ForEach(func(key, row []byte) error {
+				if pageOf(key) != pageOf(last) && (!found(b, last) || !found(b, key)) {
+					return errHidden
+				}
+				last = key
+				return used.count(name, key, row)
+			}); err != nil {
 				return err
+			}
+			if !found(b, last) {
+				return errHidden
 			}
 		}
 		return nil
 	})
 	return used, err
+}
+
+// The keys by which bbolt finds a page have no checksum: by a changed one it looks elsewhere for
+// some of its rows, the first or the last among them.
+var errHidden = errors.New("a row is not where it is looked for")
+
+func found(b *bbolt.Bucket, key []byte) bool { return key == nil || b.Get(key) != nil }
+
+// pageOf returns which page of the file's memory holds a key.
+func pageOf(key []byte) uintptr {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(key))) / uintptr(os.Getpagesize())
 }
 
 // damage is an error of what the index holds.
