@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -20,10 +21,20 @@ type Remembered struct {
 
 	mu       sync.RWMutex
 	recent   map[string]*Seen // ristretto may not have them yet
+	bytes    int64            // of recent, at most
+	later    *time.Timer      // to settle them; nil: none have come yet
 	settling bool
 	settled  sync.WaitGroup
 	closed   bool // ristretto panics when used during its Close
 }
+
+const (
+	// settleEvery is how long ristretto is not asked for: to wait for it after each page
+	// would cost more than all else that is done about its tags.
+	settleEvery = 100 * time.Millisecond
+	// mostRecent bounds what comes meanwhile, in bytes.
+	mostRecent = 1 << 20
+)
 
 // Seen is what one complete answer said. It is immutable.
 type Seen struct {
@@ -74,8 +85,31 @@ func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
 	if r.closed {
 		return
 	}
+	if r.bytes += s.cost(url); len(r.recent) == 0 && !r.settling {
+		r.settleLater()
+	}
 	r.recent[url] = s // of many in a row ristretto gets the last
-	if !r.settling {
+	if r.bytes >= mostRecent {
+		r.settleNow()
+	}
+}
+
+// settleLater sets the timer. The caller has the lock.
+func (r *Remembered) settleLater() {
+	if r.later != nil {
+		r.later.Reset(settleEvery)
+		return
+	}
+	r.later = time.AfterFunc(settleEvery, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.settleNow()
+	})
+}
+
+// settleNow begins to settle what there is. The caller has the lock.
+func (r *Remembered) settleNow() {
+	if !r.settling && !r.closed {
 		r.settling = true
 		r.settled.Go(r.settle)
 	}
@@ -84,16 +118,12 @@ func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
 // settle lets go of what is recent once ristretto has it, or has refused it
 // with its queue empty, which is its way of saying that there is no room.
 func (r *Remembered) settle() {
-	for {
-		r.mu.Lock()
-		if len(r.recent) == 0 || r.closed {
-			r.settling = false
-			r.mu.Unlock()
-			return
-		}
-		batch := make(map[string]*Seen, len(r.recent))
-		for url, s := range r.recent {
-			batch[url] = s
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for again := true; again && !r.closed; again = r.bytes >= mostRecent {
+		r.bytes = 0
+		batch := maps.Clone(r.recent)
+		for url, s := range batch {
 			// A full queue drops a Set, and of two in a row the first can stay.
 			if held, ok := r.front.Get(url); !ok || held != s {
 				r.front.Set(url, s, s.cost(url))
@@ -107,7 +137,9 @@ func (r *Remembered) settle() {
 				delete(r.recent, url)
 			}
 		}
-		r.mu.Unlock()
+	}
+	if r.settling = false; len(r.recent) > 0 {
+		r.settleLater() // they came meanwhile
 	}
 }
 

@@ -39,12 +39,44 @@ func TestRemembered(t *testing.T) {
 				if !ok || len(seen.Tags.Rules) != 1 || seen.Until.Sub(seen.At) != test.want {
 					t.Errorf("%q, %s: got %+v, %v, want it for %v", test.cacheControl, when, seen, ok, test.want)
 				}
+				time.Sleep(settleEvery)
 				synctest.Wait()
 			}
 		}
 		if _, ok := r.Get("http://a/?"); ok {
 			t.Error("another spelling of the URL was found")
 		}
+	})
+}
+
+// What is recent does not wait for long to be settled, and not at all where it is much.
+func TestRememberedSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewRemembered(64 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		recent := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if len(r.recent) != want {
+				t.Fatalf("%d are recent, want %d", len(r.recent), want)
+			}
+		}
+		put := func(page string) { r.Put("http://a/"+page, robotstag.Tags{}, http.Header{}) }
+		for i := range 3 {
+			put(fmt.Sprint(i))
+			recent(1)
+			time.Sleep(settleEvery)
+			recent(0)
+		}
+		put(strings.Repeat("x", mostRecent/2))
+		recent(1)
+		put(strings.Repeat("y", mostRecent/2))
+		recent(0)
 	})
 }
 
