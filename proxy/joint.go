@@ -100,7 +100,14 @@ func (c *easyConn) Write(p []byte) (int, error) {
 			j.timer.Stop()
 		}
 		before := len(*j.held)
-		n, err := c.writeAll(net.Buffers{*j.held, p})
+		var n int
+		var err error
+		if before+len(p) <= cap(*j.held) { // to copy it is cheaper than two pieces
+			*j.held = append(*j.held, p...)
+			n, err = c.writeOne(*j.held)
+		} else {
+			n, err = c.writeAll(net.Buffers{*j.held, p})
+		}
 		j.free()
 		j.err = err
 		return max(0, n-before), err
