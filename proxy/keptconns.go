@@ -214,7 +214,7 @@ func (c *originConn) holds() bool {
 	if !ok {
 		return true // nobody knows
 	}
-	under.atHand = new(socket) // of nothing
+	under.atHand = &nowhere
 	_, err := c.reader.Peek(1)
 	under.atHand = nil
 	return err != errDry

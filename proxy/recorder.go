@@ -13,7 +13,7 @@ import (
 // write for every small body.
 type recorder struct {
 	http.ResponseWriter
-	control  *http.ResponseController
+	control  http.ResponseController
 	limit    timeLimit // with a client that does not read
 	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
@@ -33,7 +33,7 @@ type recorder struct {
 
 // begin makes w the recorder of the response to r.
 func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
-	w.ResponseWriter, w.control = to, http.NewResponseController(to)
+	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied, so that it need not be allocated
 	w.open, w.http1 = &p.open, r.ProtoMajor == 1
 	w.alone = w.http1 && r.ContentLength == 0
 	w.limit.idle, w.limit.end = p.Silence, w

@@ -41,9 +41,6 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 // serveInner receives what clients send through their tunnels. CONNECT, SNI and
 // Host must name one origin: else a client could have one judged and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor == 2 {
-		growStack()
-	}
 	t := r.Context().Value(tunnelKey{}).(*tunnel)
 	scheme := "http"
 	if r.TLS != nil {
@@ -144,7 +141,7 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 	}
 	x.upgrade = prepare(r)
 	if r.ContentLength != 0 {
-		x.out.upload = newUpload(r, x.out.control, p.Limits.IdleTimeout)
+		x.out.upload = newUpload(r, &x.out.control, p.Limits.IdleTimeout)
 		r.Body = x.out.upload
 	}
 	return nil

@@ -18,6 +18,9 @@ type socket struct {
 	one     [1]byte
 }
 
+// nowhere is one that never has anything.
+var nowhere socket
+
 // of makes it that of a connection. It must not be copied then.
 func (s *socket) of(conn net.Conn) {
 	s.raw = rawOf(conn)
