@@ -77,11 +77,8 @@ func (c *crowd) count(conn *clientConn, s *Settings) (full limit) {
 	return ""
 }
 
-// admit reports whether a crawler may use a connection.
+// admit reports whether a crawler with a bound may use a connection.
 func (c *crowd) admit(conn *clientConn, k *policy.Crawler) bool {
-	if k.MaxConnections == 0 {
-		return true
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if conn == nil {
@@ -173,7 +170,7 @@ func comesBy(r *http.Request) (c *clientConn, tunnelled bool) {
 
 // admit returns what to answer if the crawler has too many connections open.
 func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
-	if p.crowd.admit(clientOf(r), k) {
+	if k.MaxConnections == 0 || p.crowd.admit(clientOf(r), k) {
 		return nil
 	}
 	p.crowd.turnedAway(limitCrawler, k.Name, p.Log)

@@ -60,7 +60,7 @@ func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 type identity struct {
 	p      *Proxy
 	ctx    context.Context
-	conn   *clientConn
+	conn   *clientConn // nil without a login
 	client policy.Client
 	login  *login
 	asked  bool  // some crawler's login has been looked at
@@ -72,10 +72,10 @@ type identity struct {
 // CONNECT the requests that will come through the tunnel are not known yet.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
-	i := &identity{p: p, ctx: r.Context(), conn: clientOf(r), login: loginOf(r)}
+	i := &identity{p: p, ctx: r.Context(), login: loginOf(r)}
 	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
 	if i.login != nil {
-		i.client.Proves = i.proves
+		i.conn, i.client.Proves = clientOf(r), i.proves
 	}
 	k := crawlers.Identify(i.client)
 	if i.err != nil {

@@ -67,7 +67,9 @@ func (p *presence) watch(state http.ConnState) {
 // attended has a handler serve requests. A body is not kept from who reads it.
 func attended(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if c := clientOf(r); c != nil && c.presence.serving.Load() {
+		if r.ProtoMajor == 2 {
+			growStack()
+		} else if c := clientOf(r); c != nil && c.presence.serving.Load() {
 			if r.Body != http.NoBody {
 				c.presence.serving.Store(false)
 			} else if r.Method != http.MethodConnect { // the requests in a tunnel may come before its own has ended
@@ -172,12 +174,12 @@ type afterVisit struct{ do func() }
 
 // attend returns the context of an exchange.
 func (x *Exchange) attend(r *http.Request) context.Context {
-	c := clientOf(r)
-	if c == nil || c.presence.conn == nil || r.ProtoMajor != 1 || r.Body != http.NoBody {
+	p := x.out.presence
+	if p == nil || p.conn == nil || r.ProtoMajor != 1 || r.Body != http.NoBody {
 		return context.WithValue(r.Context(), exchangeKey{}, x)
 	}
-	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = r.Context(), x, &c.presence, x.Start
-	c.presence.begin(x.visit)
+	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = r.Context(), x, p, x.Start
+	p.begin(x.visit)
 	return x.visit
 }
 
