@@ -48,6 +48,7 @@ func newEntry(rec Record, maxBytes int) *entry {
 		if e.file.Truncated() { // robots.max_bytes has been lowered since
 			good.SHA256, good.Cut = Digest(good.Body), true
 		}
+		good.compact()
 		if rec.Last == rec.Good {
 			e.Last = &good
 		}

@@ -96,6 +96,16 @@ func (s *Snapshot) size() int {
 	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
 }
 
+// compact puts what a snapshot holds into one piece of memory: there are as many of them
+// as origins, and each piece is looked at by every collection of garbage.
+func (s *Snapshot) compact() {
+	all := s.URL + s.Error + s.SHA256 + s.ETag + s.Modified
+	for _, text := range []*string{&s.URL, &s.Error, &s.SHA256, &s.ETag, &s.Modified} {
+		n := len(*text)
+		*text, all = all[:n], all[n:]
+	}
+}
+
 // with returns the record after one more fetch, for a product token or for
 // others. Records are immutable: the caches hand them to many requests at once.
 func (r Record) with(seat string, s *Snapshot) Record {
@@ -108,6 +118,9 @@ func (r Record) with(seat string, s *Snapshot) Record {
 		return r
 	}
 	delete(bound, others) // they have an answer now
+	if len(bound) == 0 {
+		r.Bound = nil // as most are: there are as many as origins
+	}
 	r.Last = s
 	if s.good() {
 		r.Good = s

@@ -249,17 +249,13 @@ func (c *compiler) finishNames() {
 			sections[id] = append(sections[id], n)
 		}
 	}
-	// Most names have one section, and most share it with others.
-	for n := range f.sections {
-		f.lists = append(f.lists, 1, uint32(n))
-	}
 	var names strings.Builder
 	for _, n := range slices.Sorted(maps.Keys(c.ids)) {
 		list := sections[c.ids[n]]
-		r := ref(2 * list[0])
+		r := ref(list[0])
 		if len(list) > 1 {
 			slices.Sort(list)
-			r = ref(len(f.lists))
+			r = several | ref(len(f.lists))
 			f.lists = append(append(f.lists, uint32(len(list))), list...)
 		}
 		if n == "*" {
@@ -274,5 +270,10 @@ func (c *compiler) finishNames() {
 	}
 	f.extra = names.String() + string(c.extra)
 	f.lists, f.names = slices.Clone(f.lists), slices.Clone(f.names)
-	f.odd, f.sections = slices.Clone(f.odd), slices.Clone(f.sections)
+	f.odd = slices.Clone(f.odd)
+	if len(f.sections) > len(f.only) {
+		f.sections = slices.Clone(f.sections)
+	} else {
+		f.sections = f.only[:copy(f.only[:], f.sections)]
+	}
 }

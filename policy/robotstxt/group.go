@@ -1,6 +1,9 @@
 package robotstxt
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // A section is the rules of all groups that are for the same crawlers.
 type section struct {
@@ -13,11 +16,14 @@ type section struct {
 func (s *section) rules(f *File) []rule      { return f.rules[s.lo:s.query] }
 func (s *section) queryRules(f *File) []rule { return f.rules[s.query:s.hi] }
 
-// A ref leads from a name to its sections: it is a place in File.lists, where their
-// number stands before them.
+// A ref leads from a name to its sections: it is the index of the one that most names
+// have, or with a flag a place in File.lists, where their number stands before them.
 type ref uint32
 
-const none ref = 1<<32 - 1
+const (
+	several ref = 1 << 31
+	none    ref = 1<<32 - 1
+)
 
 // A name is one that a User-agent line gives, in lower case.
 type name struct {
@@ -42,13 +48,22 @@ type Group struct {
 	token string
 }
 
-// sections returns the indices of the group's sections. The zero Group has none.
-func (g Group) sections() []uint32 {
-	if g.file == nil {
-		return nil
+// sections returns the group's sections. The zero Group has none.
+func (g Group) sections() iter.Seq[*section] {
+	return func(yield func(*section) bool) {
+		switch f := g.file; {
+		case f == nil:
+		case g.ref&several == 0:
+			yield(&f.sections[g.ref])
+		default:
+			list := f.lists[g.ref&^several:]
+			for _, i := range list[1:][:list[0]] {
+				if !yield(&f.sections[i]) {
+					return
+				}
+			}
+		}
 	}
-	list := g.file.lists[g.ref:]
-	return list[1:][:list[0]]
 }
 
 // Group returns the group of the first of the product tokens that has one, else
@@ -113,8 +128,8 @@ func (g Group) Token() string { return g.token }
 
 // HasAllow reports whether the group has an Allow rule that can match something.
 func (g Group) HasAllow() bool {
-	for _, i := range g.sections() {
-		if g.file.sections[i].hasAllow {
+	for s := range g.sections() {
+		if s.hasAllow {
 			return true
 		}
 	}
@@ -123,8 +138,7 @@ func (g Group) HasAllow() bool {
 
 // CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
 func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
-	for _, i := range g.sections() {
-		s := &g.file.sections[i]
+	for s := range g.sections() {
 		if s.delayLine != 0 && (!ok || s.delay > seconds) {
 			seconds, line, ok = s.delay, int(s.delayLine), true
 		}

@@ -28,14 +28,13 @@ func (g Group) match(path string) (r Rule, ok bool) {
 		path = "/" // what a URL without a path asks for
 	}
 	best := candidate{file: g.file}
-	for _, i := range g.sections() {
-		s := &g.file.sections[i]
+	for s := range g.sections() {
 		best.search(s.rules(g.file), path)
 	}
 	// Only for rules that may tell the difference is there a second comparison.
 	encoded := ""
-	for _, i := range g.sections() {
-		rules := g.file.sections[i].queryRules(g.file)
+	for s := range g.sections() {
+		rules := s.queryRules(g.file)
 		if len(rules) == 0 {
 			continue
 		}

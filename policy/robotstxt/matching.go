@@ -20,8 +20,7 @@ func (g Group) Matching(path string) []Rule {
 			}
 		}
 	}
-	for _, i := range g.sections() {
-		s := &g.file.sections[i]
+	for s := range g.sections() {
 		collect(s.rules(g.file), path)
 		collect(s.queryRules(g.file), encodeQuery(path))
 	}

@@ -43,8 +43,9 @@ type File struct {
 	sieves   []sieve   // of rules with the same literal beginning, where there are many
 	sifted   []uint32  // the tables of sieves
 	sections []section // rules that bind the same crawlers
+	only     [1]section // the memory of sections where there is but one, as in most files
 	names    []name    // ascending
-	lists    []uint32  // the sections of a name, see ref
+	lists    []uint32  // the sections of a name that has several, see ref
 	star     ref       // the sections of "*"; none if there is no such group
 
 	start     uint32 // where in text the first line begins: after a byte order mark
@@ -78,9 +79,11 @@ func (f *File) Size() int {
 		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
 		allocated(uintptr(cap(f.sieves))*unsafe.Sizeof(sieve{})) +
 		allocated(uintptr(cap(f.sifted))*unsafe.Sizeof(uint32(0))) +
-		allocated(uintptr(cap(f.sections))*unsafe.Sizeof(section{})) +
 		allocated(uintptr(cap(f.names))*unsafe.Sizeof(name{})) +
 		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0)))
+	if len(f.sections) > len(f.only) {
+		size += allocated(uintptr(cap(f.sections)) * unsafe.Sizeof(section{}))
+	}
 	if len(f.text) != len(f.body) || unsafe.StringData(f.text) != unsafe.StringData(f.body) {
 		size += allocated(uintptr(len(f.text)))
 	}

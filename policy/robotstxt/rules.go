@@ -5,8 +5,8 @@ import "iter"
 // Rules returns those of the group, in no particular order.
 func (g Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		for _, i := range g.sections() {
-			rules := g.file.sections[i].rules(g.file)
+		for s := range g.sections() {
+			rules := s.rules(g.file)
 			for j := range rules {
 				if !yield(g.file.ruleAsWritten(&rules[j])) {
 					return
