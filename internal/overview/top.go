@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -76,14 +77,26 @@ func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[
 	return all[:min(n, len(all))]
 }
 
-// A window is a sketch by the Space-Saving algorithm (Metwally et al., 2005): what is
-// new takes the place of what has come up least, and inherits its weight, so that it
-// has to come up as often to stay. Only the weight is an estimate.
+// A window is a sketch by the Filtered Space-Saving algorithm (Homem and Carvalho, 2010):
+// what is new takes the place of what has come up least once it may have come up more
+// often. How often it may have is counted together with others, in a cell that is found by
+// its hash. Only these weights are estimates, which are never too low.
 type window[K comparable] struct {
 	at    int64 // the minute it begins with, by span
 	index map[K]*item[K]
 	heap  []*item[K] // the least weight in front
+	cells [cells]uint64
+
+	others item[K] // that nobody asks for
 }
+
+// cells are so many that where nothing comes up twice, seven of eight change nothing else.
+const cells = 8 * capacity
+
+var seed = maphash.MakeSeed()
+
+// cell is for what is not kept apart.
+func (w *window[K]) cell(key K) *uint64 { return &w.cells[maphash.Comparable(seed, key)%cells] }
 
 type item[K comparable] struct {
 	Tally[K]
@@ -91,7 +104,8 @@ type item[K comparable] struct {
 	place  int // in the heap
 }
 
-// take returns the item of a key, with its weight one more.
+// take returns the item of a key, with its weight one more, or one for all that are not
+// kept apart.
 func (w *window[K]) take(key K, own func(K) K) *item[K] {
 	i := w.index[key]
 	switch {
@@ -102,9 +116,15 @@ func (w *window[K]) take(key K, own func(K) K) *item[K] {
 		w.index[i.Of] = i
 		w.rise(i) // nothing weighs less
 	default:
+		c := w.cell(key)
 		i = w.heap[0]
+		if *c < i.weight {
+			*c++
+			return &w.others
+		}
 		delete(w.index, i.Of)
-		i.Tally = Tally[K]{Of: own(key)}
+		*w.cell(i.Of) = i.weight
+		i.Tally, i.weight = Tally[K]{Of: own(key)}, *c
 		w.index[i.Of] = i
 	}
 	i.weight++
