@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	rounds  = 21
-	aRound  = 250 * time.Millisecond // of each proxy: what else the machine does changes slower
-	aWarmUp = 300 * time.Millisecond
+	rounds = 21                     // that count: there is one before, to warm up
+	aTurn  = 250 * time.Millisecond // of each proxy: what else the machine does changes slower
+	// aLongTurn is for what differs by a few percent only, and for what waits for
+	// collections of garbage, which come about once in it.
+	aLongTurn = time.Second
 )
 
 // everything is on in the gate that is measured, its audit log among it.
@@ -48,7 +50,7 @@ func BenchmarkGate(b *testing.B) {
 			if c.not != "" {
 				contenders = slices.Delete(contenders, 1, 2)
 			}
-			compare(b, contenders)
+			compare(b, aTurn, contenders)
 		})
 	}
 }
@@ -60,20 +62,21 @@ type contender struct {
 	as   string // its name, if that is not the proxy's
 }
 
-// compare lets the contenders take turns. The first is what the last is measured by.
-func compare(b *testing.B, contenders []contender) {
+// compare lets the contenders take turns of this length. The first is what the last is
+// measured by.
+func compare(b *testing.B, turn time.Duration, contenders []contender) {
 	for b.Loop() {
-		measure(b, contenders)
+		measure(b, turn, contenders)
 	}
 }
 
-func measure(b *testing.B, contenders []contender) {
+func measure(b *testing.B, turn time.Duration, contenders []contender) {
 	results := make([][]result, len(contenders))
 	for round := -1; round < rounds; round++ {
-		for turn := range contenders {
-			i := (turn + round + 1) % len(contenders) // each is the first once in a while
+		for k := range contenders {
+			i := (k + round + 1) % len(contenders) // each is the first once in a while
 			c := contenders[i]
-			r, err := c.turn(round < 0)
+			r, err := c.take(turn)
 			if err != nil {
 				b.Fatalf("%s: %v", c.name, err)
 			}
@@ -108,17 +111,13 @@ func measure(b *testing.B, contenders []contender) {
 	report(func(i int) float64 { return last[i].cost.bytes }, "B/req")
 }
 
-// turn is one of a contender, to be counted unless it is to warm up.
-func (c contender) turn(warmUp bool) (result, error) {
-	d := aRound
-	if warmUp {
-		d = aWarmUp
-	}
+// take is a turn of a contender.
+func (c contender) take(turn time.Duration) (result, error) {
 	before, err := c.spent()
 	if err != nil {
 		return result{}, err
 	}
-	r, err := c.load.run(c.addr, d)
+	r, err := c.load.run(c.addr, turn)
 	if err != nil {
 		return result{}, err
 	}

@@ -47,7 +47,7 @@ func BenchmarkGrowth(b *testing.B) {
 	get := func(port, path string, status int) *load { return plain(status, same("http://127.0.0.2:"+port+path)) }
 	b.Run("10000-rules", func(b *testing.B) {
 		g := gate(b, everything)
-		compare(b, []contender{
+		compare(b, aLongTurn, []contender{
 			{&g.proxy, get(o.few, "/1k", http.StatusOK), "10-rules"},
 			{&g.proxy, get(o.many, "/1k", http.StatusOK), "10000-rules"},
 		})
@@ -58,7 +58,7 @@ func BenchmarkGrowth(b *testing.B) {
 			all := plain(http.StatusForbidden, o.rotating("/no/1k"))
 			refused := get(o.few, "/no/1k", http.StatusForbidden)
 			meet(b, g, o.each("/no/1k"), 0, inRotation)
-			compare(b, []contender{
+			compare(b, aLongTurn, []contender{
 				{&g.proxy, refused, "one-origin"},
 				{&g.proxy, all, "many-origins"},
 			})
