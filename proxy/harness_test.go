@@ -247,6 +247,20 @@ func newWorld(t *testing.T, o options) *world {
 }
 
 // client returns a client behind the gate. It speaks HTTP/2 inside TLS.
+// localLeaf returns a certificate for 127.0.0.1.
+func localLeaf(t *testing.T) *tls.Certificate {
+	t.Helper()
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.Leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
 func (w *world) client() *http.Client { return w.clientVia("http", w.addr, true) }
 
 // clientVia returns a client whose proxy is the gate, reached by this scheme

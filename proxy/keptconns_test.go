@@ -21,8 +21,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"robotsgate/internal/ca"
 )
 
 // reusable are answers with which a connection can be used again.
@@ -223,14 +221,7 @@ func (w *oneSegment) answer(s *tls.Conn, records []string) {
 // TestUnaskedInTLS: what has come behind an answer is decrypted already or it isn't; in
 // neither case can it be seen at the socket.
 func TestUnaskedInTLS(t *testing.T) {
-	authority, err := ca.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.Leaf("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := localLeaf(t)
 	stray := numbered(6, 66)
 	for _, length := range []int{0, 4, 5000, 16_000} {
 		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("b", length))
@@ -446,14 +437,7 @@ func (noDescriptor) Control(func(uintptr)) error { return net.ErrClosed }
 // TestGoodbye: an origin that does not read holds nobody up when a connection to it is
 // thrown away.
 func TestGoodbye(t *testing.T) {
-	authority, err := ca.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.Leaf("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := localLeaf(t)
 	const long = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbo"
 	for name, k := range map[string]struct {
 		answer string

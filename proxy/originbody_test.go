@@ -14,20 +14,12 @@ import (
 	"testing"
 
 	"robotsgate/htmlmeta"
-	"robotsgate/internal/ca"
 )
 
 // TestMore: behind what was at hand is read what else has come, no more than that and
 // without waiting; where it can't be told, nothing is.
 func TestMore(t *testing.T) {
-	authority, err := ca.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.Leaf("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := localLeaf(t)
 	const length = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"
 	const chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	var errNone = errors.New("none")

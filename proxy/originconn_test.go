@@ -592,24 +592,7 @@ func TestClientLeavesTheGate(t *testing.T) {
 		"within the body": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody",
 	} {
 		t.Run(name, func(t *testing.T) {
-			arrived, closed := make(chan bool, 1), make(chan bool, 1)
-			o := startLineOrigin(t, func(_ int, conn net.Conn) {
-				reader := bufio.NewReader(conn)
-				for {
-					r, err := http.ReadRequest(reader)
-					if err != nil {
-						return
-					}
-					if r.URL.Path == "/robots.txt" {
-						io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-						continue
-					}
-					io.WriteString(conn, before)
-					arrived <- true
-					io.Copy(io.Discard, reader)
-					closed <- true
-				}
-			})
+			o, arrived, closed := unanswered(t, before)
 			w := newWorld(t, options{})
 			conn := w.dial()
 			defer conn.Close()

@@ -13,13 +13,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"robotsgate/internal/ca"
 )
 
-// unanswered returns an origin that leaves all but robots.txt unanswered. It tells when such a
-// request has come, and when its connection was closed.
-func unanswered(t *testing.T) (o *lineOrigin, arrived, closed chan bool) {
+// unanswered returns an origin that leaves all but robots.txt unanswered, or sends no more
+// than the beginning of an answer. It tells when such a request has come, and when its
+// connection was closed.
+func unanswered(t *testing.T, beginning string) (o *lineOrigin, arrived, closed chan bool) {
 	arrived, closed = make(chan bool, 1), make(chan bool, 1)
 	return startLineOrigin(t, func(_ int, conn net.Conn) {
 		reader := bufio.NewReader(conn)
@@ -32,6 +31,7 @@ func unanswered(t *testing.T) (o *lineOrigin, arrived, closed chan bool) {
 				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 				continue
 			}
+			io.WriteString(conn, beginning)
 			arrived <- true
 			io.Copy(io.Discard, reader)
 			closed <- true
@@ -45,7 +45,7 @@ func TestClientLeavesBehindMore(t *testing.T) {
 	if !canTellPeerLeft {
 		t.Skip("here net/http finds out, which has to read all before")
 	}
-	o, arrived, closed := unanswered(t)
+	o, arrived, closed := unanswered(t, "")
 	w := newWorld(t, options{})
 	conn := w.dial()
 	defer conn.Close()
@@ -278,14 +278,7 @@ func TestReadAhead(t *testing.T) {
 	if !canTellPeerLeft {
 		t.Skip("there is no presence")
 	}
-	authority, err := ca.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.Leaf("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := localLeaf(t)
 	under, other := socketPair(t)
 	easy := newEasyConn(under)
 	server := tls.Server(easy, &tls.Config{Certificates: []tls.Certificate{*leaf}})
@@ -331,7 +324,7 @@ func TestReadAhead(t *testing.T) {
 
 // TestUpgraderLeaves: nor does the client of a WebSocket leave unseen before it has one.
 func TestUpgraderLeaves(t *testing.T) {
-	o, arrived, closed := unanswered(t)
+	o, arrived, closed := unanswered(t, "")
 	w := newWorld(t, options{})
 	for range 3 {
 		conn := w.dial()

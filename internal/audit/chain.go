@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	stdhash "hash"
 	"strconv"
 	"strings"
 )
@@ -29,6 +30,7 @@ type chain struct {
 	id     string
 	number int64
 	hash   hash // of the last record
+	digester
 }
 
 // A hash is one in hexadecimal.
@@ -37,7 +39,9 @@ type hash [2 * sha256.Size]byte
 // genesis is the hash before the first record.
 var genesis = strings.Repeat("0", 2*sha256.Size)
 
-func newChain() chain { return chain{id: rand.Text(), hash: hash([]byte(genesis))} }
+func newChain() chain {
+	return chain{id: rand.Text(), hash: hash([]byte(genesis)), digester: newDigester()}
+}
 
 // Places of a record, as members of its line.
 const (
@@ -57,15 +61,30 @@ func (c *chain) link(out, line []byte, lost int, place string) []byte {
 	out = append(append(out, `,"chain":"`...), c.id...)
 	out = strconv.AppendInt(append(out, `","number":`...), c.number, 10)
 	out = append(append(append(append(out, place...), `,"prev":"`...), c.hash[:]...), '"')
-	c.hash = digest(out[start:])
+	c.hash = c.digest(out[start:])
 	out = append(append(out, `,"hash":"`...), c.hash[:]...)
 	return append(out, "\"}\n"...)
 }
 
-func digest(b []byte) (h hash) {
-	sum := sha256.Sum256(b)
-	hex.Encode(h[:], sum[:])
+// A digester is kept, since sha256.Sum256 allocates twice where its calls are inlined.
+type digester struct {
+	sha256 stdhash.Hash
+	sum    []byte
+}
+
+func newDigester() digester { return digester{sha256.New(), make([]byte, 0, sha256.Size)} }
+
+func (d *digester) digest(b []byte) (h hash) {
+	d.sha256.Reset()
+	d.sha256.Write(b)
+	d.sum = d.sha256.Sum(d.sum[:0])
+	hex.Encode(h[:], d.sum)
 	return h
+}
+
+func digest(b []byte) hash {
+	d := newDigester()
+	return d.digest(b)
 }
 
 // intact reports whether a line, without its end, has the hash that it says.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -142,7 +143,13 @@ var errNumber = errors.New("a number that JSON has not")
 
 func (w *writer) float(name string, f float64) {
 	w.b = append(w.b, name...)
+	// Seconds are whole nanoseconds as a rule. With 15 digits at most they are the shortest
+	// text for this number, which else would have to be searched for.
+	const most = 1e15
+	nanos := math.Round(f * 1e9)
 	switch abs := math.Abs(f); {
+	case 1e3 <= nanos && nanos < most && nanos/1e9 == f:
+		w.nanoseconds(int64(nanos))
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		w.err = errNumber
 	case abs != 0 && abs < 1e-6 || abs >= 1e21: // with an exponent, in JSON's own way
@@ -150,6 +157,18 @@ func (w *writer) float(name string, f float64) {
 		w.b = append(w.b, text...)
 	default:
 		w.b = strconv.AppendFloat(w.b, f, 'f', -1, 64)
+	}
+}
+
+// nanoseconds appends so many as a fraction of a second.
+func (w *writer) nanoseconds(n int64) {
+	const second = 1e9
+	w.b = strconv.AppendInt(w.b, n/second, 10)
+	if n %= second; n > 0 {
+		point := len(w.b)
+		w.b = strconv.AppendInt(w.b, second+n, 10) // its 1 keeps the zeros
+		w.b[point] = '.'
+		w.b = bytes.TrimRight(w.b, "0")
 	}
 }
 

@@ -270,3 +270,25 @@ func TestDraftAllocates(t *testing.T) {
 		t.Errorf("%v allocations, want 2 at most", n)
 	}
 }
+
+// TestSeconds: a duration is written down with as many digits as it takes, as by strconv.
+func TestSeconds(t *testing.T) {
+	check := func(f float64) {
+		t.Helper()
+		w := writer{clock: new(clock)}
+		w.float("", f)
+		if want, _ := json.Marshal(f); string(w.b) != string(want) || w.err != nil {
+			t.Fatalf("%b: got %s, %v, want %s", f, w.b, w.err, want)
+		}
+	}
+	for _, n := range []int64{0, 1, 999, 1000, 1001, 1e9 - 1, 1e9, 1e9 + 1, 1e10, 1e15 - 1, 1e15, 1e15 + 1, math.MaxInt64} {
+		check(time.Duration(n).Seconds())
+		check(-time.Duration(n).Seconds())
+	}
+	for range 100_000 {
+		f := time.Duration(rand.Int64() >> rand.IntN(63)).Seconds()
+		check(f)
+		check(math.Nextafter(f, 1)) // which may be no whole nanosecond
+		check(math.Nextafter(f, math.Inf(1)))
+	}
+}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -116,6 +117,8 @@ type draft struct {
 	Record
 	evidence evidence
 	clock    clock
+	client   netip.Addr // whose text is kept: many requests in a row come from one
+	address  string
 	tags     []string
 	line     []byte
 }
@@ -136,7 +139,10 @@ func (d *draft) take(x *proxy.Exchange, redact bool) {
 		r.URL = url
 	}
 	if x.Client.IsValid() {
-		r.Client = x.Client.String()
+		if x.Client != d.client {
+			d.client, d.address = x.Client, x.Client.String()
+		}
+		r.Client = d.address
 	}
 	for _, rule := range x.Tags {
 		d.tags = append(d.tags, rule.String())
