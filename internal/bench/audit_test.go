@@ -16,8 +16,12 @@ func BenchmarkAudit(b *testing.B) {
 		return g
 	}
 	get := plain(http.StatusOK, same("http://127.0.0.2:"+o.few+"/1k"))
-	compare(b, aLongTurn, []contender{
-		{&gate("robots: {cache_bytes: 512MiB}\n").proxy, get, "without-audit"},
-		{&gate(everything).proxy, get, "with-audit"},
-	})
+	var sets [gates][]contender
+	for i := range sets {
+		sets[i] = []contender{
+			{&gate("robots: {cache_bytes: 512MiB}\n").proxy, get, "without-audit"},
+			{&gate(everything).proxy, get, "with-audit"},
+		}
+	}
+	compare(b, aLongTurn, sets[:]...)
 }

@@ -8,11 +8,13 @@ import (
 )
 
 const (
-	rounds = 21                     // that count: there is one before, to warm up
+	rounds = 21                     // that count: there is one before for each gate, to warm up
 	aTurn  = 250 * time.Millisecond // of each proxy: what else the machine does changes slower
 	// aLongTurn is for what differs by a few percent only, and for what waits for
 	// collections of garbage, which come about once in it.
 	aLongTurn = time.Second
+	// gates are so many where one process may differ from another that does the same.
+	gates = 5
 )
 
 // everything is on in the gate that is measured, its audit log among it.
@@ -63,18 +65,20 @@ type contender struct {
 }
 
 // compare lets the contenders take turns of this length. The first is what the last is
-// measured by.
-func compare(b *testing.B, turn time.Duration, contenders []contender) {
+// measured by. Of several such sets each round is another's: one process may be a few
+// percent faster than another that does the same, for as long as it lives.
+func compare(b *testing.B, turn time.Duration, sets ...[]contender) {
 	for b.Loop() {
-		measure(b, turn, contenders)
+		measure(b, turn, sets)
 	}
 }
 
-func measure(b *testing.B, turn time.Duration, contenders []contender) {
-	results := make([][]result, len(contenders))
-	for round := -1; round < rounds; round++ {
+func measure(b *testing.B, turn time.Duration, sets [][]contender) {
+	results := make([][]result, len(sets[0]))
+	for round := -len(sets); round < rounds; round++ {
+		contenders := sets[(round+len(sets))%len(sets)]
 		for k := range contenders {
-			i := (k + round + 1) % len(contenders) // each is the first once in a while
+			i := (k + round + len(sets)) % len(contenders) // each is the first once in a while
 			c := contenders[i]
 			r, err := c.take(turn)
 			if err != nil {
@@ -97,7 +101,7 @@ func measure(b *testing.B, turn time.Duration, contenders []contender) {
 	b.ReportMetric(0, "ns/op") // of no meaning here
 	report(func(i int) float64 { return last[i].perSecond / first[i].perSecond }, "ratio")
 	report(func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }, "p99-ratio")
-	for i, c := range contenders {
+	for i, c := range sets[0] {
 		name := c.name
 		if c.as != "" {
 			name = c.as

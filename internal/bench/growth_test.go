@@ -39,22 +39,26 @@ func (o *origins) rotating(path string) func(n int) []byte {
 func BenchmarkGrowth(b *testing.B) {
 	o, program, dir := newOrigins(b), buildGate(b), b.TempDir()
 	fillStore(b, filepath.Join(dir, "data"), inRotation, o.origin)
-	gate := func(b *testing.B, config string) *gate {
+	gate := func(b *testing.B, dir, config string) *gate {
 		g := serving(b, exec.Command(program, "serve", "-c", o.writeConfig(b, dir, config)), "")
 		b.Cleanup(g.stop)
 		return g
 	}
 	get := func(port, path string, status int) *load { return plain(status, same("http://127.0.0.2:"+port+path)) }
 	b.Run("10000-rules", func(b *testing.B) {
-		g := gate(b, everything)
-		compare(b, aLongTurn, []contender{
-			{&g.proxy, get(o.few, "/1k", http.StatusOK), "10-rules"},
-			{&g.proxy, get(o.many, "/1k", http.StatusOK), "10000-rules"},
-		})
+		var sets [gates][]contender
+		for i := range sets {
+			g := gate(b, b.TempDir(), everything)
+			sets[i] = []contender{
+				{&g.proxy, get(o.few, "/1k", http.StatusOK), "10-rules"},
+				{&g.proxy, get(o.many, "/1k", http.StatusOK), "10000-rules"},
+			}
+		}
+		compare(b, aLongTurn, sets[:]...)
 	})
 	for name, config := range map[string]string{"100000-origins": everything, "100000-origins-small-cache": "robots: {cache_bytes: 35MiB}\nlog: {audit: audit.jsonl}\n"} {
 		b.Run(name, func(b *testing.B) {
-			g := gate(b, config)
+			g := gate(b, dir, config)
 			all := plain(http.StatusForbidden, o.rotating("/no/1k"))
 			refused := get(o.few, "/no/1k", http.StatusForbidden)
 			meet(b, g, o.each("/no/1k"), 0, inRotation)

@@ -32,7 +32,6 @@ func BenchmarkIdle(b *testing.B) {
 // measureIdle reports the mean of a few gates: what is lost between objects depends on when
 // collections happen to come.
 func measureIdle(b *testing.B, o *origins, l *load) {
-	const gates = 5
 	var all memory
 	for range gates {
 		one := idleConns(b, o, l)
