@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -165,10 +164,7 @@ func (w *writer) nanoseconds(n int64) {
 	const second = 1e9
 	w.b = strconv.AppendInt(w.b, n/second, 10)
 	if n %= second; n > 0 {
-		point := len(w.b)
-		w.b = strconv.AppendInt(w.b, second+n, 10) // its 1 keeps the zeros
-		w.b[point] = '.'
-		w.b = bytes.TrimRight(w.b, "0")
+		w.b = appendFraction(w.b, int(n))
 	}
 }
 
