@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -398,5 +399,21 @@ func TestLookSoonAgain(t *testing.T) {
 	receive(t, next.Done(), "the end of the visit")
 	if took := time.Since(begun); took > lookSeldom/2 {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// TestPrefaceIsHTTP1: the beginning of HTTP/2 is a request of HTTP/1 to net/http (RFC 9113, 3.4),
+// after which what is read is for it again.
+func TestPrefaceIsHTTP1(t *testing.T) {
+	c := &clientConn{}
+	c.presence.serving.Store(true)
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("PRI * HTTP/2.0\r\n\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = r.WithContext(context.WithValue(t.Context(), clientKey{}, c))
+	attended(func(http.ResponseWriter, *http.Request) {})(httptest.NewRecorder(), r)
+	if c.presence.serving.Load() {
+		t.Error("the request is over, but counts as being served")
 	}
 }
