@@ -35,18 +35,18 @@ import "unsafe"
 // A proxy keeps one for every origin it has met, which is why it is a handful
 // of flat slices: rules hold offsets into the text instead of strings.
 type File struct {
-	body     string    // the bytes that were parsed
-	text     string    // body as UTF-8: the same string, unless body is UTF-16
-	extra    string    // lower-case names, and the patterns that differ from what was written
-	rules    []rule    // section by section, each in the order that index.go wants
-	odd      []oddRule // what a rule cannot hold itself, where it is not in normal form as written
-	sieves   []sieve   // of rules with the same literal beginning, where there are many
-	sifted   []uint32  // the tables of sieves
-	sections []section // rules that bind the same crawlers
+	body     string     // the bytes that were parsed
+	text     string     // body as UTF-8: the same string, unless body is UTF-16
+	extra    string     // lower-case names, and the patterns that differ from what was written
+	rules    []rule     // section by section, each in the order that index.go wants
+	odd      []oddRule  // what a rule cannot hold itself, where it is not in normal form as written
+	sieves   []sieve    // of rules with the same literal beginning, where there are many
+	sifted   []uint32   // the tables of sieves
+	sections []section  // rules that bind the same crawlers
 	only     [1]section // the memory of sections where there is but one, as in most files
-	names    []name    // ascending
-	lists    []uint32  // the sections of a name that has several, see ref
-	star     ref       // the sections of "*"; none if there is no such group
+	names    []name     // ascending
+	lists    []uint32   // the sections of a name that has several, see ref
+	star     ref        // the sections of "*"; none if there is no such group
 
 	start     uint32 // where in text the first line begins: after a byte order mark
 	truncated bool
