@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -18,22 +17,25 @@ import (
 // longest makes room when it is full.
 type Remembered struct {
 	front *ristretto.Cache[string, *Seen]
+	most  int64 // bytes of recent
 
-	mu       sync.RWMutex
-	recent   map[string]*Seen // ristretto may not have them yet
-	bytes    int64            // of recent, at most
-	later    *time.Timer      // to settle them; nil: none have come yet
-	settling bool
-	settled  sync.WaitGroup
-	closed   bool // ristretto panics when used during its Close
+	settling sync.Mutex // held by the one that settles
+
+	mu     sync.RWMutex
+	recent map[string]*Seen // ristretto does not know of them yet
+	given  map[string]*Seen // ristretto may not have them yet
+	bytes  int64            // of recent, at most
+	later  *time.Timer      // settles what is recent
+	closed bool             // ristretto panics when used during its Close
 }
 
 const (
-	// settleEvery is how long ristretto is not asked for: to wait for it after each page
+	// settleEvery is how long what is recent waits: to wait for ristretto after each page
 	// would cost more than all else that is done about its tags.
 	settleEvery = 100 * time.Millisecond
-	// mostRecent bounds what comes meanwhile, in bytes.
-	mostRecent = 1 << 20
+	// mostRecent bounds what waits, in bytes: some 16,000 pages, half of what ristretto
+	// has room for in its queue. From a full queue it drops.
+	mostRecent = 4 << 20
 )
 
 // Seen is what one complete answer said. It is immutable.
@@ -56,7 +58,9 @@ func NewRemembered(bytes int64) (*Remembered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tags.cache_bytes: %w", err)
 	}
-	return &Remembered{front: front, recent: map[string]*Seen{}}, nil
+	r := &Remembered{front: front, most: min(bytes/4, mostRecent), recent: map[string]*Seen{}}
+	r.later = time.AfterFunc(settleEvery, func() { r.settle(1) })
+	return r, nil
 }
 
 // Get returns what was last seen at a URL.
@@ -64,6 +68,9 @@ func (r *Remembered) Get(url string) (*Seen, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if s := r.recent[url]; s != nil {
+		return s, true
+	}
+	if s := r.given[url]; s != nil {
 		return s, true
 	}
 	if r.closed {
@@ -79,68 +86,54 @@ func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
 	if life < 0 {
 		life = unstatedLife
 	}
-	s := &Seen{Tags: tags, At: now, Until: now.Add(life)}
+	if r.put(url, &Seen{Tags: tags, At: now, Until: now.Add(life)}) {
+		r.settle(r.most)
+	}
+}
+
+// put reports whether there is too much that is recent.
+func (r *Remembered) put(url string, s *Seen) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return
+		return false
 	}
-	if r.bytes += s.cost(url); len(r.recent) == 0 && !r.settling {
-		r.settleLater()
-	}
-	r.recent[url] = s // of many in a row ristretto gets the last
-	if r.bytes >= mostRecent {
-		r.settleNow()
-	}
-}
-
-// settleLater sets the timer. The caller has the lock.
-func (r *Remembered) settleLater() {
-	if r.later != nil {
+	if len(r.recent) == 0 {
 		r.later.Reset(settleEvery)
-		return
 	}
-	r.later = time.AfterFunc(settleEvery, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.settleNow()
-	})
+	r.recent[url] = s
+	r.bytes += s.cost(url)
+	return r.bytes >= r.most
 }
 
-// settleNow begins to settle what there is. The caller has the lock.
-func (r *Remembered) settleNow() {
-	if !r.settling && !r.closed {
-		r.settling = true
-		r.settled.Go(r.settle)
+// settle hands what is recent to ristretto if it is at least so many bytes, and lets go
+// of it once ristretto has it or has refused it with room in its queue, which is its way of
+// saying that others are asked for more. Who comes meanwhile waits.
+func (r *Remembered) settle(least int64) {
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	batch := r.give(least)
+	if len(batch) == 0 {
+		return // another has settled it
 	}
-}
-
-// settle lets go of what is recent once ristretto has it, or has refused it
-// with its queue empty, which is its way of saying that there is no room.
-func (r *Remembered) settle() {
+	for url, s := range batch {
+		r.front.Set(url, s, s.cost(url)) // once for each URL: of two in a row the first can stay
+	}
+	r.front.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for again := true; again && !r.closed; again = r.bytes >= mostRecent {
-		r.bytes = 0
-		batch := maps.Clone(r.recent)
-		for url, s := range batch {
-			// A full queue drops a Set, and of two in a row the first can stay.
-			if held, ok := r.front.Get(url); !ok || held != s {
-				r.front.Set(url, s, s.cost(url))
-			}
-		}
-		r.mu.Unlock()
-		r.front.Wait()
-		r.mu.Lock()
-		for url, s := range batch {
-			if r.recent[url] == s {
-				delete(r.recent, url)
-			}
-		}
+	r.given = nil
+}
+
+// give makes what is recent given, and returns it.
+func (r *Remembered) give(least int64) map[string]*Seen {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.bytes < least {
+		return nil
 	}
-	if r.settling = false; len(r.recent) > 0 {
-		r.settleLater() // they came meanwhile
-	}
+	r.given, r.recent, r.bytes = r.recent, make(map[string]*Seen, len(r.recent)), 0
+	return r.given
 }
 
 // Close frees the memory. What is put after it is lost.
@@ -149,8 +142,10 @@ func (r *Remembered) Close() {
 	closed := r.closed
 	r.closed = true
 	r.mu.Unlock()
-	r.settled.Wait()
+	r.settling.Lock() // ristretto has what it was given
+	defer r.settling.Unlock()
 	if !closed {
+		r.later.Stop()
 		r.front.Close()
 	}
 }

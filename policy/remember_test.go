@@ -80,6 +80,47 @@ func TestRememberedSettles(t *testing.T) {
 	})
 }
 
+// What is found is what was put last, whether ristretto has it, is being given it or does
+// not know of it.
+func TestRememberedIsTheLast(t *testing.T) {
+	r, err := NewRemembered(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all, settler sync.WaitGroup
+	done := make(chan struct{})
+	settler.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				r.settle(1)
+			}
+		}
+	})
+	for user := range 4 {
+		all.Go(func() {
+			for i := range 2000 {
+				url := fmt.Sprint("http://a/", user, "/", i/4)
+				r.Put(url, robotstag.Tags{}, http.Header{"Cache-Control": {fmt.Sprint("max-age=", i)}})
+				for range 3 {
+					seen, ok := r.Get(url)
+					if !ok || seen.Until.Sub(seen.At) != time.Duration(i)*time.Second {
+						t.Errorf("%s: got %+v, %v, want the one that is fresh for %d s", url, seen, ok, i)
+						return
+					}
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(done)
+	settler.Wait()
+}
+
 // No page that fits is forgotten, however many come at once: ristretto alone
 // drops most of a burst.
 func TestRememberedBurst(t *testing.T) {
@@ -92,7 +133,7 @@ func TestRememberedBurst(t *testing.T) {
 	for i := range pages {
 		r.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
 	}
-	r.settled.Wait()
+	r.settle(1)
 	lost := 0
 	for i := range pages {
 		if _, ok := r.Get(fmt.Sprint("http://a/", i)); !ok {
@@ -118,11 +159,8 @@ func TestRememberedIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range 20_000 {
 		r.Put(fmt.Sprint("http://a/", long, i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
-		if i%100 == 0 {
-			r.settled.Wait()
-		}
 	}
-	r.settled.Wait()
+	r.settle(1)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4*bound {
@@ -145,6 +183,7 @@ func TestRememberedCloseUnderUse(t *testing.T) {
 					for i := range 50 {
 						r.Put(fmt.Sprint(i), robotstag.Tags{}, http.Header{})
 						r.Get(fmt.Sprint(i))
+						r.settle(1)
 					}
 				})
 				runtime.Gosched()
