@@ -156,8 +156,8 @@ func (d *draft) take(x *proxy.Exchange, redact bool) {
 	}
 }
 
-// clear makes a draft fit for another record: it holds on to nothing, since a rule is
-// a part of its robots.txt.
+// clear makes a draft fit for another record. It holds on to nothing of this one but the
+// client's address: a rule would keep its whole robots.txt.
 func (d *draft) clear() {
 	const most = 64 << 10 // bytes of a line, and a hundredth as many tags
 	clear(d.tags)
