@@ -191,6 +191,22 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestOneOffs: what comes up once seldom takes the place of another, which is most of
+// the work.
+func TestOneOffs(t *testing.T) {
+	const n = 50_000
+	w := window[int]{index: map[int]*item[int]{}}
+	taken := 0
+	for key := range n {
+		if w.take(key, func(k int) int { return k }) != &w.others {
+			taken++
+		}
+	}
+	if taken > n/6 {
+		t.Errorf("%d of %d took the place of another", taken, n)
+	}
+}
+
 // TestAtOnce counts from many goroutines while somebody looks.
 func TestAtOnce(t *testing.T) {
 	o := New()

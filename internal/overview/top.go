@@ -49,7 +49,8 @@ func (r *recent[K]) add(minute int64, key K, own func(K) K, enforced bool) {
 // tallies returns those of the last hour's windows, one after the other.
 func (r *recent[K]) tallies(minute int64) []Tally[K] {
 	all := make([]Tally[K], 0, windows*capacity)
-	for _, w := range r.windows {
+	for i := range r.windows {
+		w := &r.windows[i]
 		if w.at <= minute/span-windows || w.at > minute/span {
 			continue
 		}
@@ -87,7 +88,7 @@ type window[K comparable] struct {
 	heap  []*item[K] // the least weight in front
 	cells [cells]uint64
 
-	others item[K] // that nobody asks for
+	others item[K] // takes the counts of what is not kept apart, which nobody asks for
 }
 
 // cells are so many that where nothing comes up twice, seven of eight change nothing else.
@@ -95,7 +96,7 @@ const cells = 8 * capacity
 
 var seed = maphash.MakeSeed()
 
-// cell is for what is not kept apart.
+// cell counts what is not kept apart, and what has been until something took its place.
 func (w *window[K]) cell(key K) *uint64 { return &w.cells[maphash.Comparable(seed, key)%cells] }
 
 type item[K comparable] struct {
