@@ -246,7 +246,6 @@ func newWorld(t *testing.T, o options) *world {
 	return w
 }
 
-// client returns a client behind the gate. It speaks HTTP/2 inside TLS.
 // localLeaf returns a certificate for 127.0.0.1.
 func localLeaf(t *testing.T) *tls.Certificate {
 	t.Helper()
@@ -261,6 +260,7 @@ func localLeaf(t *testing.T) *tls.Certificate {
 	return leaf
 }
 
+// client returns a client behind the gate. It speaks HTTP/2 inside TLS.
 func (w *world) client() *http.Client { return w.clientVia("http", w.addr, true) }
 
 // clientVia returns a client whose proxy is the gate, reached by this scheme

@@ -83,6 +83,24 @@ func TestJointKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestJointDoesNotGrow: what is large is not copied, nor does a buffer that is kept become large.
+func TestJointDoesNotGrow(t *testing.T) {
+	under := &sunkConn{}
+	c := newEasyConn(under)
+	for _, second := range []int{1, maxHeld - 4, maxHeld - 3, 100 * maxHeld} {
+		c.join()
+		io.WriteString(c, "head")
+		held := c.joint.held
+		io.WriteString(c, strings.Repeat("x", second))
+		if cap(*held) != maxHeld {
+			t.Errorf("after %d bytes there is room for %d, want %d", second, cap(*held), maxHeld)
+		}
+		if err := c.part(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestJointFails: behind a write that failed nothing is written, since the client would take it for what
 // comes next; and who believes that it was sent is told, at the latest at the parting.
 func TestJointFails(t *testing.T) {
