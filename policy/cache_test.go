@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,4 +247,63 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestRecordWith: what binds some crawlers only comes and goes with them, and a record that
+// has been handed out stays as it is.
+func TestRecordWith(t *testing.T) {
+	good, denied := &Snapshot{Status: 200}, &Snapshot{Status: 403}
+	bound := Record{}.with("abot", denied)
+	several := bound.with("bbot", denied).with(others, denied)
+	for _, step := range []struct {
+		name  string
+		got   Record
+		last  *Snapshot
+		seats []string
+	}{
+		{"first", bound, nil, []string{"abot"}},
+		{"several", several, nil, []string{"abot", "bbot", others}},
+		{"one of several is answered", several.with("abot", good), good, []string{"bbot"}},
+		{"all are answered", bound.with("abot", good), good, nil},
+		{"and one is not again", bound.with("abot", good).with("bbot", denied), good, []string{"bbot"}},
+		{"never one", Record{}.with("abot", good), good, nil},
+	} {
+		if got := slices.Sorted(maps.Keys(step.got.Bound)); !slices.Equal(got, slices.Sorted(slices.Values(step.seats))) || step.got.Last != step.last {
+			t.Errorf("%s: got %q and %+v, want %q and %+v", step.name, got, step.got.Last, step.seats, step.last)
+		}
+		if len(step.seats) == 0 && step.got.Bound != nil {
+			t.Errorf("%s: an empty map is kept", step.name)
+		}
+	}
+	if len(bound.Bound) != 1 || len(several.Bound) != 3 {
+		t.Errorf("a record was changed: %v, %v", bound.Bound, several.Bound)
+	}
+}
+
+// TestEntryIsFewParts: each is looked at by every collection of garbage.
+func TestEntryIsFewParts(t *testing.T) {
+	_, text := usual("a.example")
+	rec := func() Record {
+		s := &Snapshot{URL: "https://a.example/robots.txt", Status: 200, Body: text, SHA256: Digest(text), ETag: `"abc"`, Modified: "Sun, 06 Nov 1994 08:49:37 GMT"}
+		for _, part := range []*string{&s.URL, &s.ETag, &s.Modified} { // as from a response
+			*part = strings.Clone(*part)
+		}
+		return Record{}.with("abot", s)
+	}
+	const n = 1000
+	kept := make([]*entry, n)
+	objects := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapObjects)
+	}
+	before := objects()
+	for i := range kept {
+		kept[i] = newEntry(rec(), 1<<20)
+	}
+	if got := float64(objects()-before) / n; got > 6.5 {
+		t.Errorf("an entry is %.1f parts, want 6", got)
+	}
+	runtime.KeepAlive(kept)
 }

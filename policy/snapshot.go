@@ -119,7 +119,7 @@ func (r Record) with(seat string, s *Snapshot) Record {
 	}
 	delete(bound, others) // they have an answer now
 	if len(bound) == 0 {
-		r.Bound = nil // as most are: there are as many as origins
+		r.Bound = nil // an empty map for each origin would be much
 	}
 	r.Last = s
 	if s.good() {
