@@ -208,13 +208,13 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
 	defer tuneMemory(g.log)()
+	g.ready.Store(true) // the ports are open: nobody is to hear else who asks at once
 	failed := make(chan error, 2)
 	go func() { failed <- g.proxy.Serve(g.listener) }()
 	if g.admin != nil {
 		go func() { failed <- g.admin.Serve(g.adminListener) }()
 	}
 	go remind(ctx, g.authority, g.log)
-	g.ready.Store(true)
 	err := g.wait(ctx, failed)
 	g.ready.Store(false)
 	if err == nil && g.config.Limits.ShutdownDelay > 0 {
