@@ -86,11 +86,12 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 	case parsers[t] != nil:
 		return ""
 	case t.Kind() == reflect.String && !quoted && n.Style&yaml.TaggedStyle == 0:
-		if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" && tag != "!!bool" {
+		enum := tag.Get("enum") != ""
+		if typ := n.ShortTag(); typ != "!!int" && typ != "!!float" && typ != "!!bool" && (enum || !isSwitch(n.Value)) {
 			return ""
 		}
 		// Quotes make it text, which helps where any text will do.
-		if tag.Get("enum") != "" || strings.HasPrefix(tag.Get("doc"), "host") {
+		if enum || strings.HasPrefix(tag.Get("doc"), "host") {
 			return cut(n.Value)
 		}
 		return fmt.Sprintf("%s: if it is meant, put it in quotes", cut(n.Value))
@@ -98,6 +99,12 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 		return fmt.Sprintf("text in quotes, %q", cut(n.Value))
 	}
 	return ""
+}
+
+// isSwitch reports whether text is true or false in YAML 1.1, and text since: what
+// says off must not name a file of that name.
+func isSwitch(text string) bool {
+	return slices.Contains([]string{"on", "off", "yes", "no"}, strings.ToLower(text))
 }
 
 func setScalar(text string, tag reflect.StructTag, v reflect.Value) error {
