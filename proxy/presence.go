@@ -67,9 +67,10 @@ func (p *presence) watch(state http.ConnState) {
 // attended has a handler serve requests. A body is not kept from who reads it.
 func attended(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 && r.Method != "PRI" { // which comes in HTTP/1 (RFC 9113, 3.4)
+		if r.ProtoMajor == 2 {
 			growStack()
-		} else if c := clientOf(r); c != nil && c.presence.serving.Load() {
+		}
+		if c := clientOf(r); c != nil && c.presence.serving.Load() {
 			if r.Body != http.NoBody {
 				c.presence.serving.Store(false)
 			} else if r.Method != http.MethodConnect { // the requests in a tunnel may come before its own has ended
