@@ -185,18 +185,26 @@ func startGate(t *testing.T, site, dir string, errs io.Writer) (config, url stri
 	return configure("env.yaml", strings.TrimPrefix(gate.Proxy, "http://")), gate.Proxy
 }
 
-// mustWork skips the test where the client is not on the machine. With
-// ROBOTSGATE_REQUIRE_CLIENTS=1 that is a failure for those that can be
-// installed as they are.
+// without ends a test that needs what is not on the machine: it is skipped, or fails with
+// ROBOTSGATE_REQUIRE_CLIENTS=1.
+func without(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// mustWork ends the test where the client is not on the machine.
 func (c *realClient) mustWork(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command(c.works[0], c.works[1:]...).CombinedOutput()
 	switch {
 	case err == nil:
-	case os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" && !c.optional:
-		t.Fatalf("%s can't be used: %v\n%s\ninstall Debian's package %s", c.name, err, out, c.install)
+	case c.optional:
+		t.Skipf("%s can't be used here (%v): npm has it", c.name, err)
 	default:
-		t.Skipf("%s can't be used here (%v): Debian's package %s has it", c.name, err, c.install)
+		without(t, "%s can't be used here: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
 	}
 }
 
