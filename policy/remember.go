@@ -50,15 +50,16 @@ const unstatedLife = 24 * time.Hour
 
 // NewRemembered returns an empty memory of about so many bytes.
 func NewRemembered(bytes int64) (*Remembered, error) {
+	most := min(bytes/8, mostRecent)
 	front, err := ristretto.NewCache(&ristretto.Config[string, *Seen]{
 		NumCounters: min(max(bytes/30, 10_000), 20_000_000), // ten for each page of 300 bytes
-		MaxCost:     bytes,
+		MaxCost:     bytes - 2*most, // beside what is recent and what is given
 		BufferItems: 64,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tags.cache_bytes: %w", err)
 	}
-	r := &Remembered{front: front, most: min(bytes/4, mostRecent), recent: map[string]*Seen{}}
+	r := &Remembered{front: front, most: most, recent: map[string]*Seen{}}
 	r.later = time.AfterFunc(settleEvery, func() { r.settle(1) })
 	return r, nil
 }
