@@ -53,7 +53,7 @@ func NewRemembered(bytes int64) (*Remembered, error) {
 	most := min(bytes/8, mostRecent)
 	front, err := ristretto.NewCache(&ristretto.Config[string, *Seen]{
 		NumCounters: min(max(bytes/30, 10_000), 20_000_000), // ten for each page of 300 bytes
-		MaxCost:     bytes - 2*most, // beside what is recent and what is given
+		MaxCost:     bytes - 2*most,                         // beside what is recent and what is given
 		BufferItems: 64,
 	})
 	if err != nil {
