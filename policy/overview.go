@@ -22,9 +22,10 @@ func (e *Engine) Cached() Size {
 	return Size{n, c.MaxCost() - c.RemainingCost(), c.MaxCost()}
 }
 
-// Size returns that of the memory, as [Engine.Cached] does.
+// Size returns that of the memory, as [Engine.Cached] does, without what has come in the
+// last moment.
 func (r *Remembered) Size() Size {
 	var n int
 	r.front.IterValues(func(*Seen) bool { n++; return false })
-	return Size{n, r.front.MaxCost() - r.front.RemainingCost(), r.front.MaxCost()}
+	return Size{n, r.front.MaxCost() - r.front.RemainingCost(), r.front.MaxCost() + 2*r.most}
 }
