@@ -32,7 +32,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	if p.Whole {
 		r.Target.Path, r.whole = "/", true
 	}
-	d, decided := byOverride(c.Overrides, r, p.Asked)
+	d, decided := byOverride(c.Overrides, c.Robots.Readings, r, p.Asked)
 	d.Crawler = p.Crawler
 	if decided {
 		return d, true
@@ -48,7 +48,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 		}
 	}
 	d.Robots, d.URL = &st, p.Target.Origin()+"/robots.txt"
-	d.judge(r.Target)
+	d.judge(r.Target, c.Robots.Readings)
 	if p.Whole {
 		d.forHost()
 	}

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Evidence is a decision for programs to read: what a refusal's body, the API
 // and check say of it. Members that do not apply are left out.
@@ -10,7 +13,8 @@ type Evidence struct {
 	Reason       Reason          `json:"reason,omitempty"`
 	Rule         *RuleEvidence   `json:"rule,omitempty"`
 	Group        string          `json:"group,omitempty"`
-	Note         string          `json:"note,omitempty"` // an override's reason
+	Note         string          `json:"note,omitempty"`    // an override's reason
+	ReadAs       string          `json:"read_as,omitempty"` // see [Decision]
 	Robots       *RobotsEvidence `json:"robots,omitempty"`
 	CrawlDelay   *float64        `json:"crawl_delay,omitempty"` // seconds
 }
@@ -43,7 +47,7 @@ type Explanation struct {
 
 // Evidence returns what d was decided by.
 func (d *Decision) Evidence(url string) Evidence {
-	e := Evidence{URL: url, ProductToken: d.Token, Reason: d.Reason, Group: d.Group.Name(), Note: d.Note}
+	e := Evidence{URL: url, ProductToken: d.Token, Reason: d.Reason, Group: d.Group.Name(), Note: d.Note, ReadAs: d.ReadAs}
 	if d.Reason == ByRule {
 		e.Rule = &RuleEvidence{d.Rule.Line, d.Rule.String()}
 	}
@@ -72,7 +76,7 @@ func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
 	if d.Reason != ByRule {
 		return nil
 	}
-	for _, r := range d.Group.Matching(t.Path) {
+	for _, r := range d.Group.Matching(cmp.Or(d.ReadAs, t.Path)) {
 		if r.Line != d.Rule.Line {
 			lost = append(lost, RuleEvidence{r.Line, r.String()})
 		}

@@ -7,7 +7,7 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// Robots holds the operator's settings for fetching and keeping robots.txt:
+// Robots holds the operator's settings for fetching, keeping and reading robots.txt:
 // the section of that name in the configuration.
 type Robots struct {
 	MaxAge          time.Duration // upper bound on freshness
@@ -21,6 +21,7 @@ type Robots struct {
 	Unavailable     string // a 4xx: "allow" or "keep"
 	UserAgent       string // for fetching; empty: the asking crawler's
 	CacheBytes      int64
+	Readings        Readings // how paths are judged that servers read in several ways
 
 	reserved map[string]bool // product tokens that are configured: they always have a seat
 }

@@ -44,33 +44,65 @@ func PathRules(patterns []string) *robotstxt.File {
 }
 
 // applies reports whether the override decides about a request. Expiry is looked
-// at here, for every request, so that no reload is needed for it.
-func (o *Override) applies(r Request, now time.Time) bool {
+// at here, for every request, so that no reload is needed for it. ReadAs is the
+// reading of the path that a denial is for, if that is not the literal one.
+func (o *Override) applies(r Request, readings Readings, now time.Time) (readAs string, ok bool) {
 	if !o.Expires.IsZero() && !now.Before(o.Expires) {
-		return false
+		return "", false
 	}
 	if len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, r.Crawler.Name) {
-		return false
+		return "", false
 	}
 	host := r.Target.Hostname()
 	if !slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
-		return false
+		return "", false
 	}
-	if o.Paths == nil {
-		return true
-	}
-	_, matched := o.Paths.Group().Match(r.Target.Path)
-	if matched && r.whole && o.Allow {
+	switch path := r.Target.Path; {
+	case o.Paths == nil:
+		return "", true
+	case !o.Allow:
+		return o.denies(path, readings)
+	case r.whole:
 		// "/$" matches the root, which must not open what else there is.
-		_, matched = o.Paths.Group().Match(anyPath)
+		return "", o.allows(path, readings) && o.allows(anyPath, readings)
+	default:
+		return "", o.allows(path, readings)
 	}
-	return matched
+}
+
+// denies reports whether any reading of a path is among those of the override.
+func (o *Override) denies(path string, readings Readings) (readAs string, ok bool) {
+	group := o.Paths.Group()
+	if _, ok := group.Match(path); ok {
+		return "", true
+	}
+	for _, reading := range readings.others(path) {
+		if _, ok := group.Match(reading); ok {
+			return reading, true
+		}
+	}
+	return "", false
+}
+
+// allows reports whether the literal path is among those of the override. Unless its
+// pattern is written for this very spelling, all other readings have to be among them,
+// too: to allow /public/ must not open /public/..;/private/.
+func (o *Override) allows(path string, readings Readings) bool {
+	group := o.Paths.Group()
+	rule, ok := group.Match(path)
+	if !ok || rule.SpeaksFor(path) {
+		return ok
+	}
+	return !slices.ContainsFunc(readings.others(path), func(reading string) bool {
+		_, ok := group.Match(reading)
+		return !ok
+	})
 }
 
 // Overridden decides a request by the first override that applies to it, if one does,
 // as an Engine would before it looks at robots.txt.
-func Overridden(overrides []Override, r Request) (d Decision, decided bool) {
-	return byOverride(overrides, r, time.Now())
+func Overridden(overrides []Override, readings Readings, r Request) (d Decision, decided bool) {
+	return byOverride(overrides, readings, r, time.Now())
 }
 
 // anyPath stands for all paths: nobody has a pattern for it alone.

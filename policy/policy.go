@@ -70,6 +70,7 @@ type Decision struct {
 	Rule     robotstxt.Rule  // of ByRule
 	Group    robotstxt.Group // the group obeyed, if any
 	Note     string          // an override's reason
+	ReadAs   string          // the path and query that were denied, where servers may read the request's so; else empty
 	Robots   *Standing       // the evidence; nil for ByOverride
 	URL      string          // of robots.txt; empty for ByOverride
 	Asked    time.Time       // as of when the overrides were looked at
@@ -114,10 +115,12 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
 // after that the origin counts as unreachable. An error means that there is no
 // decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, the context's own,
-// or that the engine is closed.
+// or that the engine is closed. Paths that [Engine.CheckPath] reports are judged as
+// they stand.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.meet(r)
-	d, decided := byOverride(e.overrides, r, time.Now())
+	readings := e.robots.robots.Readings
+	d, decided := byOverride(e.overrides, readings, r, time.Now())
 	if decided {
 		return d, nil
 	}
@@ -128,9 +131,13 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &st, url
-	d.judge(r.Target)
+	d.judge(r.Target, readings)
 	return d, nil
 }
+
+// CheckPath reports a target whose path must not be sent, since servers resolve it in
+// different ways: the error is ErrHiddenDots.
+func (e *Engine) CheckPath(t Target) error { return e.robots.robots.Readings.check(t) }
 
 // meet looks at a crawler's first request: sites that name its product token, and
 // then find another name in their logs, are misled (RFC 9309, 2.2.1).
@@ -176,26 +183,33 @@ func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
 // Known returns what is kept of an origin, without asking it.
 func (e *Engine) Known(origin string) (Record, bool) { return e.robots.known(origin) }
 
-func byOverride(overrides []Override, r Request, now time.Time) (d Decision, decided bool) {
+func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
 	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
 	}
-	i := slices.IndexFunc(overrides, func(o Override) bool { return o.applies(r, now) })
-	if i < 0 {
-		return d, false
+	for _, o := range overrides {
+		if readAs, applies := o.applies(r, readings, now); applies {
+			d.Allow, d.Reason, d.Note, d.ReadAs = o.Allow, ByOverride, o.Reason, readAs
+			return d, true
+		}
 	}
-	d.Allow, d.Reason, d.Note = overrides[i].Allow, ByOverride, overrides[i].Reason
-	return d, true
+	return d, false
 }
 
 // judge decides by the evidence in d.Robots.
-func (d *Decision) judge(t Target) {
+func (d *Decision) judge(t Target, readings Readings) {
 	if d.Robots.File == nil {
 		d.withoutRules(t)
 		return
 	}
-	v := d.Robots.File.Decide(t.Path, d.Tokens...)
+	d.judgePath(t.Path)
+	d.judgeReadings(t.Path, readings)
+}
+
+// judgePath decides about one reading of a path by the rules in d.Robots.
+func (d *Decision) judgePath(path string) {
+	v := d.Robots.File.Decide(path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	if token := v.Group.Token(); token != "" {
 		d.Token = token
@@ -229,6 +243,6 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
-	d.judge(t)
+	d.judge(t, r.Readings)
 	return d
 }

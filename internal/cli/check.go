@@ -123,7 +123,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		return func(t policy.Target) (policy.Decision, error) {
 			if t.Host != nowhere {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
-				if d, decided := policy.Overridden(exceptions, ask); decided {
+				if d, decided := policy.Overridden(exceptions, rules.Readings, ask); decided {
 					return d, nil
 				}
 			}

@@ -172,7 +172,7 @@ func robots(r config.Robots) policy.Robots {
 		MaxAge: r.MaxAge, MinAge: r.MinAge, StaleFor: r.StaleFor, AfterStale: r.AfterStale,
 		Timeout: r.Timeout, MaxBytes: int(r.MaxBytes), MaxRedirects: r.MaxRedirects,
 		TooManyRequests: r.TooManyRequests, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
-		CacheBytes: int64(r.CacheBytes),
+		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
 	}
 }
 

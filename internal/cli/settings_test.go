@@ -72,6 +72,7 @@ var arrives = map[string]string{
 	"robots.too_many_requests":  "Robots.TooManyRequests",
 	"robots.unavailable":        "Robots.Unavailable",
 	"robots.unreachable_status": "Proxy.Settings.UnreachableStatus",
+	"robots.readings":           "Robots.Readings",
 	"robots.user_agent":         "Robots.UserAgent",
 	"robots.cache_bytes":        "Robots.CacheBytes",
 	"robots.keep":               "Store.Keep",

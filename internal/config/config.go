@@ -110,6 +110,7 @@ type Robots struct {
 	TooManyRequests   string        `yaml:"too_many_requests" enum:"disallow,allow"`
 	Unavailable       string        `yaml:"unavailable" enum:"allow,keep"`
 	UnreachableStatus int           `yaml:"unreachable_status" enum:"403,503"`
+	Readings          string        `yaml:"readings" enum:"strict,literal"`
 	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
 	CacheBytes        Size          `yaml:"cache_bytes" restart:"yes"`
 	Keep              time.Duration `yaml:"keep" restart:"yes"`

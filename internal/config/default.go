@@ -22,6 +22,7 @@ func Default() *Config {
 			TooManyRequests:   "disallow",
 			Unavailable:       "allow",
 			UnreachableStatus: 403,
+			Readings:          "strict",
 			CacheBytes:        256 * MiB,
 			Keep:              8760 * time.Hour,
 			DiskBytes:         10 * GiB,

@@ -91,6 +91,7 @@ func spelling(value any) string {
 // files that it names need not be there any more, and it is not checked otherwise.
 func Kept(data []byte) (*Config, error) {
 	c := Default()
+	c.Robots.Readings = "literal" // how all paths were judged before there was this key
 	c.source = source{file: "configuration", lines: map[string]int{}, bad: map[string]bool{}}
 	root, err := parseYAML(data)
 	if err != nil {

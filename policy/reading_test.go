@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"robotsgate/policy/robotstxt"
+)
+
+const readingsRobots = `HTTP/1.1 200 OK
+
+User-agent: *
+Disallow: /private/
+Allow: /private%2Fopen
+Allow: /*;public
+`
+
+// A path that servers may read as a disallowed one is denied, unless an Allow rule is
+// written for its very spelling (rules.md, 8).
+func TestReadings(t *testing.T) {
+	override := func(allow bool, paths ...string) []Override {
+		return []Override{{Hosts: hosts(t, "a.example"), Paths: PathRules(paths), Allow: allow, Reason: "agreed"}}
+	}
+	for _, test := range []struct {
+		name      string
+		overrides []Override
+		readings  Readings
+		path      string
+		want      string
+		readAs    string
+	}{
+		{name: "an ordinary path", path: "/public/x", want: "allow no-match fresh"},
+		{name: "an ordinary path, denied", path: "/private/x", want: "deny rule fresh"},
+		{name: "merged slashes", path: "//private/x", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "an encoded slash and a query", path: "/private%2fx?a=//b", want: "deny rule fresh", readAs: "/private/x?a=//b"},
+		{name: "a parameter", path: "/private;v=1/x", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "an Allow for this spelling", path: "/private%2Fopen", want: "allow rule fresh"},
+		{name: "an Allow for another spelling", path: "//private/x;public", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "literal", readings: Literal, path: "//private/x", want: "allow no-match fresh"},
+		{name: "literal, an Allow by chance", readings: Literal, path: "//private/x;public", want: "allow rule fresh"},
+
+		{name: "a denying override", overrides: override(false, "/closed/"), path: "/closed%2Fx", want: "deny override", readAs: "/closed/x"},
+		{name: "a denying override, read literally", overrides: override(false, "/closed/"), path: "/closed//x", want: "deny override"},
+		{name: "a denying override, literal", overrides: override(false, "/closed/"), readings: Literal, path: "/closed%2Fx", want: "allow no-match fresh"},
+		{name: "an allowing override does not reach other spellings", overrides: override(true, "/private/open/"), path: "//private/open/x", want: "deny rule fresh", readAs: "/private/open/x"},
+		{name: "an allowing override holds for its path", overrides: override(true, "/private/"), path: "/private//x;y", want: "allow override"},
+		{name: "an allowing override does not open another path", overrides: override(true, "/public/"), path: "/public/..;/private/x", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "an allowing override, literal", overrides: override(true, "/public/"), readings: Literal, path: "/public/..;/private/x", want: "allow override"},
+		{name: "an allowing override for this spelling", overrides: override(true, "/private%2Fx"), path: "/private%2fx", want: "allow override"},
+		{name: "an allowing override for all paths", overrides: override(true), path: "//private/x", want: "allow override"},
+		{name: "the first override wins", overrides: append(override(true, "/private/"), override(false, "/")...), path: "/private//x", want: "allow override"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := newOrigins()
+				web.serve("http://a.example/robots.txt", raw(readingsRobots))
+				settings := defaults()
+				settings.Readings = test.readings
+				c := Config{Overrides: test.overrides, Robots: settings, Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler)}
+				e, err := New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				ask := asks(t, "http://a.example"+test.path, "Bot/1.0")
+				d, err := e.Decide(t.Context(), ask)
+				if got := verdict(d, err); got != test.want || d.ReadAs != test.readAs {
+					t.Errorf("got %s, read as %q, want %s, read as %q", got, d.ReadAs, test.want, test.readAs)
+				}
+				past := Past{Target: ask.Target, Crawler: ask.Crawler, Tokens: d.Tokens, Asked: d.Asked}
+				if d.Robots != nil {
+					past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
+					past.Rules = func(string) *robotstxt.File { return d.Robots.File }
+				}
+				if again, ok := c.Again(past); !ok || again.Allow != d.Allow || again.ReadAs != d.ReadAs {
+					t.Errorf("again: got %v, read as %q", again.Allow, again.ReadAs)
+				}
+			})
+		})
+	}
+}
+
+func TestCheckPath(t *testing.T) {
+	target, err := ParseURL("http://a.example/public/..%2Fprivate/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for readings, want := range map[Readings]error{"": ErrHiddenDots, Strict: ErrHiddenDots, Literal: nil} {
+		settings := defaults()
+		settings.Readings = readings
+		e, err := New(Config{Robots: settings, Transport: newOrigins(), Store: newDurable(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.CheckPath(target); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", readings, err, want)
+		}
+		e.Close()
+	}
+}
