@@ -66,6 +66,7 @@ func decisionField(f *fields, d *policy.Decision) {
 		f.textParam("rule", d.Rule.String())
 	}
 	f.textParam("note", d.Note)
+	f.textParam("read-as", d.ReadAs)
 	if !d.Allow && !d.Enforced {
 		f.param("enforced")
 		f.buf = append(f.buf, "?0"...)

@@ -56,6 +56,7 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 // printable returns the document for people to look at.
 func (d document) printable() *document {
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
+	d.ReadAs = escape.Printable(d.ReadAs)
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}
@@ -73,6 +74,9 @@ func attempted(r *policy.RobotsEvidence) string {
 
 func (d *document) text(w io.Writer) {
 	fmt.Fprintf(w, "%d %s\n\n%s\n\nURL: %s\n", d.Status, d.Title, d.Detail, d.URL)
+	if d.ReadAs != "" {
+		fmt.Fprintf(w, "Read as: %s\n", d.ReadAs)
+	}
 	if d.Rule != nil {
 		fmt.Fprintf(w, "Rule: line %d: %s\n", d.Rule.Line, d.Rule.Text)
 	}
@@ -110,6 +114,7 @@ var page = template.Must(template.New("problem").Funcs(template.FuncMap{"attempt
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:3em auto;padding:0 1em}dt{font-weight:bold}dd{margin:0 0 .5em;overflow-wrap:anywhere}</style>
 </head><body><h1>{{.Status}} {{.Title}}</h1><p>{{.Detail}}</p><dl>
 <dt>URL</dt><dd>{{.URL}}</dd>
+{{with .ReadAs}}<dt>Read as</dt><dd>{{.}}</dd>{{end}}
 {{with .Rule}}<dt>Rule</dt><dd>line {{.Line}}: <code>{{.Text}}</code></dd>{{end}}
 {{with .Reason}}<dt>Reason</dt><dd>{{.}}</dd>{{end}}
 {{with .Note}}<dt>Note</dt><dd>{{.}}</dd>{{end}}

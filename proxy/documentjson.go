@@ -26,6 +26,7 @@ func (d *document) appendJSON(b []byte) []byte {
 	}
 	w.some("group", d.Group)
 	w.some("note", d.Note)
+	w.some("read_as", d.ReadAs)
 	if r := d.Robots; r != nil {
 		w.begin("robots")
 		w.text("url", r.URL)

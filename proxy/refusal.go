@@ -50,6 +50,9 @@ func refusal(x *Exchange, unreachableStatus int) *problem {
 		p.cause = "operator's override: " + d.Note
 		p.detail = "An override of this gate denies this URL: " + d.Note + "."
 	}
+	if d.ReadAs != "" {
+		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."
+	}
 	return p
 }
 
@@ -73,6 +76,8 @@ func failure(x *Exchange, err error) *problem {
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why,
 			detail: "This gate does not connect there: " + why + "."}
+	case errors.Is(err, policy.ErrHiddenDots):
+		p = notUnderstood(err)
 	case errors.Is(err, policy.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."

@@ -94,9 +94,14 @@ func unreadable(r *http.Request, err error) *problem {
 		err = malformed(r)
 	}
 	if err != nil {
-		return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
+		return notUnderstood(err)
 	}
 	return nil
+}
+
+// notUnderstood answers a request that could be read in two ways, or in none.
+func notUnderstood(err error) *problem {
+	return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
 }
 
 // isAsterisk reports whether a request is about a server as a whole. A URL without
@@ -154,7 +159,10 @@ func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, eng
 		return pr
 	}
 	host, port, _ := net.SplitHostPort(ask.Target.Address())
-	err := x.settings.Upstream.Check(host, port)
+	err := x.settings.Engine.CheckPath(ask.Target)
+	if err == nil {
+		err = x.settings.Upstream.Check(host, port)
+	}
 	if err == nil {
 		d, decideErr := engine(ctx, ask)
 		if err = decideErr; err == nil {

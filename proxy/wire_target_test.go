@@ -58,20 +58,44 @@ func TestWirePaths(t *testing.T) {
 
 		// What only looks like a dot segment stays, and so do double slashes.
 		sent("/a/%252e%252e/private/x", "/a/%252e%252e/private/x"),
-		sent("/a/..%2fprivate/x", "/a/..%2fprivate/x"),
-		sent("/a%2f..%2Fprivate/x", "/a%2f..%2Fprivate/x"),
-		sent("/a/%5c..%5cprivate/x", "/a/%5c..%5cprivate/x"),
 		sent("/a/.../private/x", "/a/.../private/x"),
 		sent("/a/..x/b", "/a/..x/b"),
-		sent("//private/x", "//private/x"),
+		sent("/a//b", "/a//b"),
 		sent("/ok?../private/x", "/ok?../private/x"),
+
+		// Dot segments next to encoded separators are refused (rules.md, 8).
+		bad("/a/..%2fprivate/x"),
+		bad("/a%2f..%2Fprivate/x"),
+		bad("/a/%5c..%5cprivate/x"),
+		bad("/.%2Fprivate/x"),
+		bad("/%2e%2fprivate/x"),
+		bad("/a%2F%2E%2e/b"),
+		bad("/a%5c."),
+		sent("/ok?..%2Fprivate/x", "/ok?..%2Fprivate/x"),
+		sent("/a..%2Fb", "/a..%2Fb"),
+		sent("/a%2F...%2Fb", "/a%2F...%2Fb"),
+
+		// Other spellings are judged as servers read them, and travel as they came.
+		denied("//private/x"),
+		denied("/a/..//private/x"),
+		denied("/%2Fprivate/x"),
+		denied("/private%2Fx"),
+		denied("/private%5cx"),
+		denied("/%70rivate%2fx?y=%2F"),
+		denied("/private;v=1/x"),
+		denied("/;/private/x"),
+		denied("/.;/private/x"),
+		denied("/a/..;x=y/private/x"),
+		denied("/a/..;%2fprivate/x"),
+		denied("/a;b%2F/../private;/x"),
+		sent("/private/open//x", "/private/open//x"),
+		sent("/ok//x;y%2Fz", "/ok//x;y%2Fz"),
 
 		// Unreserved characters count as themselves, and travel as they came.
 		denied("/%70rivate/x"),
 		denied("/%70%72%69%76%61%74%65/x"),
 		denied("/a/%2e%2e/%70rivate/x"),
 		sent("/%6f%6B", "/%6f%6B"),
-		sent("/private%2Fx", "/private%2Fx"),
 		sent("/PRIVATE/x", "/PRIVATE/x"),
 		sent("/%7euser/%7Euser/~user", "/%7euser/%7Euser/~user"),
 
