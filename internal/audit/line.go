@@ -32,6 +32,7 @@ func appendLine(b []byte, r *Record, c *clock) ([]byte, error) {
 	}
 	w.some(`,"reason":`, string(r.Reason))
 	w.some(`,"note":`, r.Note)
+	w.some(`,"read_as":`, r.ReadAs)
 	w.some(`,"rule":`, r.Rule)
 	w.nonzero(`,"line":`, r.Line)
 	w.some(`,"group":`, r.Group)

@@ -25,7 +25,8 @@ type Record struct {
 	Decision string        `json:"decision,omitempty"` // allow or deny; none was made without
 	Enforced *bool         `json:"enforced,omitempty"` // false: denied, but let through
 	Reason   policy.Reason `json:"reason,omitempty"`
-	Note     string        `json:"note,omitempty"` // an override's reason
+	Note     string        `json:"note,omitempty"`    // an override's reason
+	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, where servers may read Path so
 	Rule     string        `json:"rule,omitempty"`
 	Line     int           `json:"line,omitempty"`
 	Group    string        `json:"group,omitempty"`
@@ -153,6 +154,9 @@ func (d *draft) take(x *proxy.Exchange, redact bool) {
 	r.Tags = d.tags
 	if x.Decision != nil {
 		r.decide(x.Decision, &d.evidence)
+		if redact {
+			r.ReadAs = Redact(r.ReadAs)
+		}
 	}
 }
 
@@ -181,7 +185,7 @@ func (r *Record) decide(d *policy.Decision, e *evidence) {
 	if !d.Allow && !d.Enforced {
 		r.Enforced = &e.enforced
 	}
-	r.Reason, r.Note, r.Group, r.Token, r.Decided = d.Reason, d.Note, d.Group.Name(), d.Token, d.Asked.UTC()
+	r.Reason, r.Note, r.ReadAs, r.Group, r.Token, r.Decided = d.Reason, d.Note, d.ReadAs, d.Group.Name(), d.Token, d.Asked.UTC()
 	if len(d.Tokens) > 1 {
 		r.Tokens = d.Tokens
 	}

@@ -204,6 +204,9 @@ func describe(r *audit.Record) string {
 	if r.Note != "" {
 		text += ": " + r.Note
 	}
+	if r.ReadAs != "" {
+		text += ", read as " + r.ReadAs
+	}
 	if r.Group != "" {
 		text += ", group " + r.Group
 	}
