@@ -134,6 +134,7 @@ type checkAnswer struct {
 	Token      string        `json:"product_token,omitempty"`
 	CrawlDelay *float64      `json:"crawl_delay,omitempty"`
 	Sitemaps   []string      `json:"sitemaps,omitempty"`
+	ReadAs     string        `json:"read_as,omitempty"` // a path that servers may take the URL's for, and that is denied
 }
 
 // batch decides line by line, by the settings for robots.txt of a configuration.
@@ -157,10 +158,12 @@ func (c *Check) batch(s Streams) error {
 		return err
 	}
 	rules := robots(cfg.Robots)
-	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, line) })
+	strict := rules.Readings != policy.Literal
+	rules.Readings = policy.Literal // "allowed" is what RFC 9309 says; read_as has the rest
+	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })
 }
 
-func checkLine(rules *policy.Robots, line []byte) (any, error) {
+func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	var q checkQuestion
 	if err := question(line, &q); err != nil {
 		return nil, err
@@ -200,6 +203,9 @@ func checkLine(rules *policy.Robots, line []byte) (any, error) {
 	a.CrawlDelay = d.CrawlDelay()
 	if d.Robots.File != nil {
 		a.Sitemaps = d.Robots.File.Sitemaps()
+		if strict {
+			a.ReadAs = d.OtherReading(t)
+		}
 	}
 	return a, nil
 }

@@ -32,6 +32,9 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 	if !d.Allow && !d.Enforced {
 		line("mode", "report: the gate marks it and lets it through")
 	}
+	if e.ReadAs != "" {
+		line("read as", "%s, as common servers read it", escape.Printable(e.ReadAs))
+	}
 	line("rule", "%s", why(d, &e))
 	if e.Rule != nil {
 		excerpt(&b, d.Robots.File.Body(), e.Rule.Line)
