@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"internal/escape":   {},
 	"internal/gatetest": {}, // it knows the binary by what it does
 	"internal/bench":    {}, // so does it
+	"internal/e2e":      {}, // and it
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",

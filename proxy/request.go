@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -208,53 +207,6 @@ func prepare(r *http.Request) (upgrade bool) {
 	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
 	return upgrade
-}
-
-// rerouting are headers by which some servers replace the path or the host that
-// was asked for, and so escape what was decided about it.
-var rerouting = map[string]bool{
-	"x-original-url": true, "x-original-uri": true, "x-original-path": true, "x-original-host": true,
-	"x-rewrite-url": true, "x-rewrite-uri": true, "x-request-uri": true,
-	"x-override-url": true, "x-override-uri": true, "x-http-path-override": true, "x-http-host-override": true,
-	"x-forwarded-uri": true, "x-forwarded-url": true, "x-forwarded-path": true, "x-forwarded-prefix": true, "x-forwarded-host": true,
-	"x-envoy-original-path": true, "x-ms-original-url": true, "x-waws-unencoded-url": true,
-	"x-http-destinationurl": true, "x-proxy-url": true, "x-script-name": true, "x-host": true,
-	"request-uri": true, "base-url": true, "http-url": true, "forwarded": true,
-}
-
-// framing are headers that only net/http may write. With an underscore they come
-// to it as any others.
-var framing = map[string]bool{"content-length": true, "transfer-encoding": true, "connection": true, "host": true}
-
-// dropRerouting removes those. An underscore is read as a hyphen, as servers do
-// that hand headers on as variables (RFC 3875, 4.1.18); so is it in the gate's own
-// names, and in the client's login.
-func dropRerouting(h http.Header) {
-	for name := range h {
-		var buf [64]byte // longer than any of them
-		plain := plainName(buf[:0], name)
-		if rerouting[string(plain)] || framing[string(plain)] && strings.Contains(name, "_") || string(plain) == "proxy-authorization" || bytes.HasPrefix(plain, ownPrefixPlain) {
-			delete(h, name)
-		}
-	}
-}
-
-var ownPrefixPlain = []byte(strings.ToLower(ownPrefix))
-
-// plainName appends a field's name in lower case and with hyphens for underscores, as
-// far as there is room.
-func plainName(to []byte, name string) []byte {
-	for i := range min(len(name), cap(to)) {
-		c := name[i]
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c |= 0x20
-		case c == '_':
-			c = '-'
-		}
-		to = append(to, c)
-	}
-	return to
 }
 
 // hopByHop are meant for the next hop only (RFC 9110, 7.6.1).

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -49,26 +48,5 @@ func TestAskedURL(t *testing.T) {
 	answer = w.secure(host(w.https), "127.0.0.1", "GET /a HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n")
 	if statusOf(answer) != "421" || !strings.Contains(answer, `"url": "https://other.example/a"`) {
 		t.Errorf("got %s", answer)
-	}
-}
-
-// A field's plain name is what package strings makes of it, as far as there is room.
-func TestPlainName(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		b := make([]byte, r.IntN(80))
-		for i := range b {
-			b[i] = byte('!' + r.IntN('~'-'!'+1)) // a field's name is ASCII
-		}
-		want := strings.ReplaceAll(strings.ToLower(string(b)), "_", "-")
-		var buf [64]byte
-		if got := plainName(buf[:0], string(b)); string(got) != want[:min(len(want), len(buf))] {
-			t.Fatalf("%q: got %q, want %q", b, got, want)
-		}
-	}
-	for name := range rerouting {
-		if len(name) >= 64 {
-			t.Errorf("there is no room for %q", name)
-		}
 	}
 }

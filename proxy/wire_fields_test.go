@@ -97,17 +97,18 @@ func fieldRows() []wireRow {
 		{name: "HEAD of HTTP/1.0", method: "HEAD", version: "HTTP/1.0", noHTTP2: noVersion, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5", closes: true}},
 		{name: "HEAD with a body", method: "HEAD", body: "abc", expect: expect{want: 200, arrives: "HEAD /ok\r\nContent-Length: 3\r\n\r\nabc"}},
 	}
-	// Some servers and frameworks take the path or the host from these, and some
-	// read an underscore as a hyphen (RFC 3875, 4.1.18).
-	for _, name := range []string{
-		"X-Original-URL", "X-Original-URI", "X-Original-Path", "X-Original-Host", "X-Rewrite-URL", "X-Rewrite-URI", "X-Request-URI",
-		"X-Override-URL", "X-Override-URI", "X-HTTP-Path-Override", "X-HTTP-Host-Override", "X-Forwarded-Uri", "X-Forwarded-URL",
-		"X-Forwarded-Path", "X-Forwarded-Prefix", "X-Forwarded-Host", "X-Envoy-Original-Path", "X-MS-Original-URL", "X-WAWS-Unencoded-URL",
-		"X-HTTP-DestinationURL", "X-Proxy-URL", "X-Script-Name", "X-Host", "Request-URI", "Base-URL", "HTTP-URL",
-		"x-original-url", "X_Original_URL", "X_REWRITE-URL", "x-forwarded_uri", "X_FORWARDED_HOST",
-	} {
-		rows = append(rows, wireRow{name: "rerouting: " + name, fields: name + ": /private/x\r\nX-Kept: yes\r\n" + name + ": /private/y\r\n", expect: kept})
+	for _, f := range reroutingFields {
+		fields := f.name + ": /private/x\r\nX-Kept: yes\r\n" + f.name + ": /private/y\r\n"
+		rows = append(rows, wireRow{name: "rerouting: " + f.name, fields: fields, expect: kept})
 	}
+	for _, name := range []string{"SCRIPT_NAME", "Script_Name", "Script-Name", "PATH_INFO", "X_Original_URL", "X_REWRITE-URL", "x-forwarded_uri", "X_FORWARDED_HOST", "X.Original.URL", "X!Rewrite~URL"} {
+		rows = append(rows, wireRow{name: "rerouting, spelled " + name, fields: name + ": /private/x\r\nX-Kept: yes\r\n", expect: kept})
+	}
+	rows = append(rows,
+		wireRow{name: "rerouting: Connection names it", fields: "Connection: SCRIPT_NAME\r\nSCRIPT_NAME: /private\r\nScript-Name: /private\r\nX-Kept: yes\r\n", noHTTP2: connection, expect: kept},
+		wireRow{name: "rerouting: in a trailer", method: "POST", fields: "Transfer-Encoding: chunked\r\nTrailer: SCRIPT_NAME\r\n", body: "3\r\nabc\r\n0\r\nSCRIPT_NAME: /private\r\n\r\n", noHTTP2: noChunks,
+			expect: expect{want: 200, arrives: "POST /ok\r\nTransfer-Encoding: chunked\r\n\r\nabc", closes: true}},
+	)
 	return rows
 }
 

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gunicornApp answers with the path that gunicorn tells it.
+const gunicornApp = `
+def app(environ, start_response):
+    path = environ["PATH_INFO"]
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    if path == "/robots.txt":
+        return [b"User-agent: *\nDisallow: /private/\n"]
+    return [("page " + path).encode()]
+`
+
+// gunicorn takes the beginning of the path that SCRIPT_NAME names off the path. Through the
+// gate it receives no such header.
+func TestGunicornScriptName(t *testing.T) {
+	origin := startGunicorn(t)
+	proxy := &url.URL{Scheme: "http", Host: startGate(t)}
+	direct := client(t, &http.Transport{})
+	gated := client(t, &http.Transport{Proxy: http.ProxyURL(proxy)})
+	for _, name := range []string{"SCRIPT_NAME", "script_name", "Script_Name"} {
+		if got, want := getWith(t, direct, origin, name), "200 OK page /private/x"; got != want {
+			t.Errorf("%s, directly: got %s, want %s", name, got, want)
+		}
+		if got, want := getWith(t, gated, origin, name), "200 OK page /public/private/x"; got != want {
+			t.Errorf("%s, through the gate: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+func client(t *testing.T, transport *http.Transport) *http.Client {
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: time.Minute}
+}
+
+// getWith asks for a path that is allowed, with the header that makes a disallowed one of it.
+func getWith(t *testing.T, c *http.Client, origin, header string) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, origin+"/public/private/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header[header] = []string{"/public"}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Status + " " + string(body)
+}
+
+// startGunicorn returns the origin of a gunicorn that serves gunicornApp. The test is skipped
+// where there is none, unless ROBOTSGATE_REQUIRE_CLIENTS=1.
+func startGunicorn(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("gunicorn")
+	if err != nil {
+		if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
+			t.Fatal("there is no gunicorn: Debian's package gunicorn has it")
+		}
+		t.Skip("there is no gunicorn: Debian's package gunicorn has it")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "app.py"), []byte(gunicornApp), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--bind", "127.0.0.1:0", "--worker-tmp-dir", dir, "app:app")
+	cmd.Dir = dir
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	listens := make(chan string, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			t.Log(lines.Text())
+			if _, after, ok := strings.Cut(lines.Text(), "Listening at: "); ok {
+				origin, _, _ := strings.Cut(after, " ")
+				listens <- origin
+			}
+		}
+		cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Error("gunicorn does not end")
+			cmd.Process.Kill()
+			<-done
+		}
+	})
+	var origin string
+	select {
+	case origin = <-listens:
+	case <-done:
+		t.Fatal("gunicorn ended")
+	case <-time.After(30 * time.Second):
+		t.Fatal("gunicorn does not say that it listens")
+	}
+	return origin
+}
