@@ -16,9 +16,10 @@ import (
 // the process. It may forget a record at any time, which costs a fetch; it must
 // not return one that was not saved. Implementations are safe for concurrent use.
 type Store interface {
-	// Load returns the record of an origin. ok is false if there is none.
-	Load(origin string) (rec Record, ok bool)
-	// Save keeps the records, by origin. The map is the store's only for the call.
+	// Load returns the record under a key, which is that of a [Scope]. ok is false if
+	// there is none.
+	Load(key string) (rec Record, ok bool)
+	// Save keeps the records, by key. The map is the store's only for the call.
 	Save(map[string]Record) error
 }
 
@@ -58,16 +59,16 @@ func newEntry(rec Record, maxBytes int) *entry {
 }
 
 // cost estimates the memory that an entry holds, in bytes.
-func (e *entry) cost(origin string) int64 {
+func (e *entry) cost(key string) int64 {
 	const fixed = 300 // the entry, and ristretto's own book-keeping
-	n := fixed + len(origin) + e.Size()
+	n := fixed + len(key) + e.Size()
 	if e.file != nil {
 		n += e.file.Size()
 	}
 	return int64(n)
 }
 
-// A cache holds entries by origin: ristretto for most, and in front of the
+// A cache holds entries by the key of their [Scope]: ristretto for most, and in front of the
 // store an exact map of what the store does not have yet. Ristretto may drop or
 // delay what it is given, which then costs a read of the store, never a fetch.
 type cache struct {
@@ -120,26 +121,26 @@ func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache,
 }
 
 // quick returns an entry if it is in memory, else nil.
-func (c *cache) quick(origin string) *entry {
+func (c *cache) quick(key string) *entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if e := c.pending[origin]; e != nil || c.closed {
+	if e := c.pending[key]; e != nil || c.closed {
 		return e
 	}
-	e, _ := c.front.Get(origin)
+	e, _ := c.front.Get(key)
 	return e
 }
 
-// stored returns the newest entry of an origin, from the store if need be; nil
+// stored returns the newest entry under a key, from the store if need be; nil
 // if nothing is known. It goes past ristretto, which may still hold an older one.
-func (c *cache) stored(origin string) *entry {
+func (c *cache) stored(key string) *entry {
 	c.mu.RLock()
-	e := c.pending[origin]
+	e := c.pending[key]
 	c.mu.RUnlock()
 	if e != nil {
 		return e
 	}
-	rec, ok := c.store.Load(origin)
+	rec, ok := c.store.Load(key)
 	if !ok {
 		return nil
 	}
@@ -148,49 +149,49 @@ func (c *cache) stored(origin string) *entry {
 
 // load is stored, and keeps the entry in memory. It must not be called between
 // the flights to an origin, lest it replaces what one has just put.
-func (c *cache) load(origin string) *entry {
-	e := c.stored(origin)
+func (c *cache) load(key string) *entry {
+	e := c.stored(key)
 	if e != nil {
-		c.down.note(origin, &e.Record)
+		c.down.note(key, &e.Record)
 		c.mu.RLock()
 		defer c.mu.RUnlock()
-		c.keep(origin, e)
+		c.keep(key, e)
 	}
 	return e
 }
 
 // put makes an entry the one that is found from now on.
-func (c *cache) put(origin string, e *entry) {
-	cost := e.cost(origin)
-	c.down.note(origin, &e.Record)
+func (c *cache) put(key string, e *entry) {
+	cost := e.cost(key)
+	c.down.note(key, &e.Record)
 	c.mu.Lock()
-	c.supersede(origin, e)
-	c.forget(origin)
+	c.supersede(key, e)
+	c.forget(key)
 	for o := range c.pending { // any will do: the store is failing
 		if c.bytes+cost <= c.most {
 			break
 		}
 		c.forget(o)
 	}
-	c.pending[origin] = e
+	c.pending[key] = e
 	c.bytes += cost
-	c.keep(origin, e)
+	c.keep(key, e)
 	c.mu.Unlock()
 	c.nudge()
 }
 
 // forget ends the wait of an entry for the store. The caller holds the lock.
-func (c *cache) forget(origin string) {
-	if e := c.pending[origin]; e != nil {
-		c.bytes -= e.cost(origin)
-		delete(c.pending, origin)
+func (c *cache) forget(key string) {
+	if e := c.pending[key]; e != nil {
+		c.bytes -= e.cost(key)
+		delete(c.pending, key)
 	}
 }
 
 // keep hands an entry to ristretto. The caller holds the lock, or a reader's.
-func (c *cache) keep(origin string, e *entry) {
+func (c *cache) keep(key string, e *entry) {
 	if !c.closed {
-		c.front.Set(origin, e, e.cost(origin))
+		c.front.Set(key, e, e.cost(key))
 	}
 }
 

@@ -29,6 +29,8 @@ type Crawler struct {
 	DenyStatus int // of a refusal by a rule or an override
 
 	MaxConnections int // to the gate, at a time; 0: no limit
+
+	configured bool // one of Crawlers.Known, which New and With mark; see Scope
 }
 
 // A Login is what a crawler proves that it is itself by.
@@ -54,6 +56,15 @@ type Crawlers struct {
 	Known         []*Crawler
 	Default       *Crawler
 	RefuseUnknown bool // those for whom there is only Default
+}
+
+// mark marks the crawlers that are configured.
+func (c Crawlers) mark() {
+	for _, k := range c.Known {
+		if !k.configured { // another engine may be reading it
+			k.configured = true
+		}
+	}
 }
 
 // Identify returns the first crawler that matches a client, Default if none does.

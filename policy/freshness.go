@@ -122,12 +122,12 @@ func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snaps
 	if own := rec.Bound[token]; r.holds(own, now, asked) {
 		return own
 	}
-	if r.holds(rec.Last, now, asked) {
+	if r.holds(rec.Last, now, asked) && !rec.outdated(rec.Last) {
 		return rec.Last
 	}
 	// After a failure the good copy may still hold. After a 404 it does not: the
 	// origin has taken it back.
-	if rec.Last != nil && r.class(rec.Last) == Unreachable && r.holds(rec.Good, now, asked) {
+	if rec.Last != nil && r.class(rec.Last) == Unreachable && r.holds(rec.Good, now, asked) && !rec.outdated(rec.Good) {
 		return rec.Good
 	}
 	if s := rec.Bound[others]; r.holds(s, now, asked) && !r.seated(rec, nil, token, now) {

@@ -29,7 +29,7 @@ type stock struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	traffics map[string]*traffic // by origin
+	traffics map[string]*traffic // by the key of the scope
 	closed   bool                // nothing is begun any more
 	flying   sync.WaitGroup      // what has been
 }
@@ -68,32 +68,64 @@ func (l *library) close() {
 	l.cache.close()
 }
 
-// ask returns what an origin's robots.txt means to the crawler with this
-// token. It waits for a fetch only if nothing that is known still holds.
-func (l *library) ask(ctx context.Context, origin, token, userAgent string) (Standing, error) {
+// ask returns what an origin's robots.txt means to the crawler with this token, by the
+// record with this key. It waits for a fetch only if nothing that is known still holds.
+func (l *library) ask(ctx context.Context, key, token, userAgent string) (Standing, error) {
 	now := time.Now()
-	if e := l.cache.quick(origin); e != nil {
+	if e := l.cache.quick(key); e != nil {
 		if s := l.robots.current(&e.Record, token, now, now); s != nil {
-			l.renew(e, s, origin, token, userAgent, now)
+			l.renew(e, s, key, token, userAgent, now)
 			return l.found(InMemory, e, s, now), nil
 		}
 	}
-	return l.wait(ctx, origin, token, userAgent, need)
+	return l.wait(ctx, key, token, userAgent, need)
 }
 
-// refresh fetches although what is known may still hold.
-func (l *library) refresh(ctx context.Context, origin, token, userAgent string) (Standing, error) {
-	return l.wait(ctx, origin, token, userAgent, force)
+// refresh fetches although what is known may still hold. The clients for which this fetch
+// does not decide fetch anew at their next request.
+func (l *library) refresh(ctx context.Context, key, token, userAgent string) (Standing, error) {
+	asked := time.Now()
+	st, err := l.wait(ctx, key, token, userAgent, force)
+	if err != nil {
+		return st, err
+	}
+	scope := ParseKey(key)
+	for _, crawlers := range []bool{false, true} {
+		scope.Crawlers = crawlers
+		if err := l.outdate(scope.Key(), asked); err != nil {
+			return st, err
+		}
+	}
+	return st, nil
+}
+
+// outdate marks what is known under a key and was fetched before a time as no longer holding.
+func (l *library) outdate(key string, asked time.Time) error {
+	t := l.enter(key)
+	defer l.leave(t)
+	if err := l.load(t); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.entry == nil {
+		return nil
+	}
+	next := &entry{Record: t.entry.Record, file: t.entry.file}
+	next.Refreshed = asked
+	t.entry = next
+	l.cache.put(key, next)
+	return nil
 }
 
 // renew fetches in the background if what holds is about to end.
-func (l *library) renew(e *entry, s *Snapshot, origin, token, userAgent string, now time.Time) {
+func (l *library) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
 	if !l.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
 		return
 	}
 	go func() {
 		defer l.flying.Done()
-		t := l.enter(origin)
+		t := l.enter(key)
 		defer l.leave(t)
 		if l.load(t) == nil {
 			l.join(t, token, userAgent, ahead)
@@ -108,11 +140,11 @@ const patience = time.Second
 // wait takes part in flights to an origin until one has brought an answer for
 // this token. The first may bring one that binds another crawler only, or that
 // is from before a refresh was asked for: then there has to be another.
-func (l *library) wait(ctx context.Context, origin, token, userAgent string, u urgency) (Standing, error) {
+func (l *library) wait(ctx context.Context, key, token, userAgent string, u urgency) (Standing, error) {
 	asked := time.Now()
 	late := time.NewTimer(2*l.robots.Timeout + patience)
 	defer late.Stop()
-	t := l.enter(origin)
+	t := l.enter(key)
 	defer l.leave(t)
 	if err := l.load(t); err != nil {
 		return Standing{}, err
@@ -127,7 +159,7 @@ func (l *library) wait(ctx context.Context, origin, token, userAgent string, u u
 			now := time.Now()
 			if s := l.answer(f, own, token, u, now, asked); s != nil {
 				if u == need {
-					l.renew(f.entry, s, origin, token, userAgent, now)
+					l.renew(f.entry, s, key, token, userAgent, now)
 				}
 				return l.found(f.layer, f.entry, s, now), nil
 			}
@@ -176,10 +208,10 @@ func (l *library) tooLate(t *traffic) Standing {
 	return l.found(Fetched, e, s, now)
 }
 
-func (l *library) known(origin string) (Record, bool) {
-	e := l.cache.quick(origin)
+func (l *library) known(key string) (Record, bool) {
+	e := l.cache.quick(key)
 	if e == nil {
-		e = l.cache.stored(origin)
+		e = l.cache.stored(key)
 	}
 	if e == nil {
 		return Record{}, false

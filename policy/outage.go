@@ -11,7 +11,8 @@ import (
 // An Outage is an origin whose robots.txt can't be had.
 type Outage struct {
 	Origin   string
-	Tokens   []string // who is answered so, by product token; empty: everybody
+	Crawlers bool     // it was met by a configured crawler, and concerns them; else all other clients
+	Tokens   []string // the product tokens that are answered so; empty: all
 	State    State    // what is obeyed meanwhile: a copy that is Fresh or Stale; Unreachable: none
 	Allow    bool     // without a copy: whether everything is allowed, or nothing
 	Status   int      // 0: no answer
@@ -34,18 +35,18 @@ type outages struct {
 
 // An outage is what is needed of a record to judge it by any settings.
 type outage struct {
-	origin string
-	good   *Snapshot // without its body, as the next
-	last   *Snapshot // what speaks for the origin; not a failure if bound has some
-	bound  map[string]*Snapshot
+	key   string    // of the record's scope
+	good  *Snapshot // without its body, as the next
+	last  *Snapshot // what speaks for the origin; not a failure if bound has some
+	bound map[string]*Snapshot
 }
 
-// note takes down what is known of an origin by now.
-func (o *outages) note(origin string, rec *Record) {
-	next, failing := failure(origin, rec)
+// note takes down what is known by now, in the record with this key.
+func (o *outages) note(key string, rec *Record) {
+	next, failing := failure(key, rec)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := slices.IndexFunc(o.all, func(k outage) bool { return k.origin == origin }); i >= 0 {
+	if i := slices.IndexFunc(o.all, func(k outage) bool { return k.key == key }); i >= 0 {
 		o.all = slices.Delete(o.all, i, i+1)
 	} else if failing && len(o.all) == maxOutages {
 		o.all = slices.Delete(o.all, 0, 1)
@@ -56,8 +57,8 @@ func (o *outages) note(origin string, rec *Record) {
 }
 
 // failure returns what of a record may be an outage; the settings say whether it is.
-func failure(origin string, rec *Record) (k outage, failing bool) {
-	k = outage{origin: origin, good: bare(rec.Good), last: bare(rec.Last)}
+func failure(key string, rec *Record) (k outage, failing bool) {
+	k = outage{key: key, good: bare(rec.Good), last: bare(rec.Last)}
 	if suspect(rec.Last) {
 		return k, true
 	}
@@ -96,8 +97,9 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 			continue
 		}
 		st := r.standing(&Record{Good: k.good, Last: s}, s, now)
+		scope := ParseKey(k.key)
 		all = append(all, Outage{
-			Origin: k.origin, Tokens: tokens, State: st.State, Allow: st.Allow,
+			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: st.State, Allow: st.Allow,
 			Status: s.Status, Error: s.Error, Failures: s.Failures, Since: s.Since, Tried: s.Fetched, Next: r.until(s),
 		})
 	}

@@ -94,6 +94,7 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Crawlers.mark()
 	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib, log: c.Log}, nil
 }
 
@@ -101,6 +102,7 @@ func New(c Config) (*Engine, error) {
 // way; e may be used beside it. Of c the Store, the Log, Robots.MaxBytes and
 // Robots.CacheBytes are not looked at: those of [New] hold. One Close ends both.
 func (e *Engine) With(c Config) *Engine {
+	c.Crawlers.mark()
 	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: e.robots.library(c), log: e.log}
 }
 
@@ -124,9 +126,8 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	const path = "/robots.txt" // of one string with the origin, which is asked for every time
-	url := r.Target.Scheme + "://" + r.Target.Host + path
-	st, err := e.robots.ask(ctx, url[:len(url)-len(path)], boundTo(d.Tokens), r.UserAgent)
+	key, url := keyAndURL(r)
+	st, err := e.robots.ask(ctx, key, boundTo(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -138,6 +139,18 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 // CheckPath reports a target whose path must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
 func (e *Engine) CheckPath(t Target) error { return e.robots.robots.Readings.check(t) }
+
+// keyAndURL returns the key of the record that decides about a request, and the URL of the
+// robots.txt. Both are parts of one string: Decide allocates it for every request.
+func keyAndURL(r Request) (key, url string) {
+	const path = "/robots.txt"
+	if r.Crawler.configured {
+		all := crawlersPrefix + r.Target.Scheme + "://" + r.Target.Host + path
+		return all[:len(all)-len(path)], all[len(crawlersPrefix):]
+	}
+	url = r.Target.Scheme + "://" + r.Target.Host + path
+	return url[:len(url)-len(path)], url
+}
 
 // meet looks at a crawler's first request: sites that name its product token, and
 // then find another name in their logs, are misled (RFC 9309, 2.2.1).
@@ -177,11 +190,16 @@ func (d *Decision) forHost() {
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
-	return e.robots.refresh(ctx, r.Target.Origin(), boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
+	key, _ := keyAndURL(r)
+	return e.robots.refresh(ctx, key, boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
 }
 
-// Known returns what is kept of an origin, without asking it.
-func (e *Engine) Known(origin string) (Record, bool) { return e.robots.known(origin) }
+// Known returns what is kept of an origin for clients that are none of the configured
+// crawlers, without asking it.
+func (e *Engine) Known(origin string) (Record, bool) { return e.KnownFor(Scope{Origin: origin}) }
+
+// KnownFor returns the record of a scope, without asking the origin.
+func (e *Engine) KnownFor(s Scope) (Record, bool) { return e.robots.known(s.Key()) }
 
 func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
 	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}

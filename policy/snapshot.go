@@ -61,11 +61,21 @@ func Digest(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A Record is everything known of one origin's robots.txt.
+// A Record is what is known of one origin's robots.txt, for one [Scope].
 type Record struct {
 	Good  *Snapshot            `json:"good,omitempty"`  // the last that held rules
 	Last  *Snapshot            `json:"last,omitempty"`  // the last that speaks for the origin; may be Good
 	Bound map[string]*Snapshot `json:"bound,omitempty"` // by product token in lower case, or others: answers that bind that crawler only
+
+	// Refreshed is when the operator last asked for new copies of all: what was fetched
+	// before no longer holds.
+	Refreshed time.Time `json:"refreshed,omitzero"`
+}
+
+// outdated reports whether new copies have been asked for since s was fetched. A failure is
+// not outdated: its backoff protects the origin.
+func (r *Record) outdated(s *Snapshot) bool {
+	return s != nil && s.Fetched.Before(r.Refreshed) && (s.good() || s.Status == http.StatusNotFound || s.Status == http.StatusGone)
 }
 
 // newest returns the last answer to a crawler, its own or the origin's; nil

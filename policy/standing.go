@@ -3,18 +3,19 @@ package policy
 import "time"
 
 // Standing returns what an origin's robots.txt, as far as it is known, means now
-// to a crawler without a product token. It asks nobody: due says that the next
+// to the crawler of a request. It asks nobody: due says that the next
 // request would. If nothing is known that speaks for the origin, ok is false.
-func (e *Engine) Standing(origin string) (st Standing, due, ok bool) {
+func (e *Engine) Standing(r Request) (st Standing, due, ok bool) {
 	l := e.robots
-	known := l.cache.quick(origin)
+	key, _ := keyAndURL(r)
+	known := l.cache.quick(key)
 	if known == nil {
-		known = l.cache.stored(origin)
+		known = l.cache.stored(key)
 	}
 	if known == nil {
 		return Standing{}, false, false
 	}
-	now, token := time.Now(), boundTo(nil)
+	now, token := time.Now(), boundTo(r.Crawler.Obeys(r.UserAgent))
 	s := l.robots.current(&known.Record, token, now, now)
 	if s == nil {
 		s, due = known.newest(token), true

@@ -8,11 +8,12 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// traffic is what goes on between the gate and one origin about its robots.txt,
-// from the first request that has to wait to the last. Where nothing says that
+// traffic is what goes on between the gate and one origin about its robots.txt for one
+// [Scope], from the first request that has to wait to the last. Where nothing says that
 // answers are for one crawler only, all wait for the flight that is under way;
 // from then on each asks for itself.
 type traffic struct {
+	key    string // of the scope
 	origin string
 	loaded sync.Once // entry, for the first time
 
@@ -54,14 +55,14 @@ const (
 // lanes is how many fetches from one origin may be under way at once.
 const lanes = 4
 
-// enter returns the traffic with an origin; leave has to follow.
-func (l *library) enter(origin string) *traffic {
+// enter returns the traffic for the scope of a key; leave has to follow.
+func (l *library) enter(key string) *traffic {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.traffics[origin]
+	t := l.traffics[key]
 	if t == nil {
-		t = &traffic{origin: origin, flights: map[string]*flight{}}
-		l.traffics[origin] = t
+		t = &traffic{key: key, origin: ParseKey(key).Origin, flights: map[string]*flight{}}
+		l.traffics[key] = t
 	}
 	t.visitors++
 	return t
@@ -76,14 +77,14 @@ func (l *library) leave(t *traffic) {
 // left is leave for those who hold the lock.
 func (l *library) left(t *traffic) {
 	if t.visitors--; t.visitors == 0 {
-		delete(l.traffics, t.origin)
+		delete(l.traffics, t.key)
 	}
 }
 
 // load looks up what is known. It comes before join.
 func (l *library) load(t *traffic) (err error) {
 	defer l.recovered(t.origin, &err)
-	t.loaded.Do(func() { t.entry = l.cache.load(t.origin) })
+	t.loaded.Do(func() { t.entry = l.cache.load(t.key) })
 	return nil
 }
 
@@ -217,7 +218,7 @@ func (l *library) keep(t *traffic, f *flight, s *Snapshot, file *robotstxt.File)
 	next := rec.with(f.seat, s)
 	l.robots.vacate(next.Bound, t.flights, time.Now())
 	t.entry = &entry{Record: next, file: file}
-	l.cache.put(t.origin, t.entry)
+	l.cache.put(t.key, t.entry)
 	f.answer = s
 }
 

@@ -7,25 +7,27 @@ import (
 	"robotsgate/policy"
 )
 
-// known is what is kept of an origin: in front the snapshot in force, as it
-// binds a crawler without a product token, then its history.
+// known is what is kept of an origin: in front the snapshot in force for the client that
+// the query names, then the last answers, then the history.
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots  history `json:"robots"`
-	History []Past  `json:"history,omitempty"`
-	Body    string  `json:"body,omitempty"`
+	Robots   history  `json:"robots"`             // for clients that are none of the configured crawlers
+	Crawlers *history `json:"crawlers,omitempty"` // for the configured crawlers
+	History  []Past   `json:"history,omitempty"`
+	Body     string   `json:"body,omitempty"`
 }
 
 // A Past is an answer that has been in force, for all or for one crawler.
 type Past struct {
-	From   time.Time `json:"from"`
-	To     time.Time `json:"to,omitzero"`     // zero: it is
-	Token  string    `json:"token,omitempty"` // whom it bound, in lower case; empty: all
-	Status int       `json:"status,omitempty"`
-	Bytes  int64     `json:"bytes,omitempty"`
-	SHA256 string    `json:"sha256,omitempty"`
-	Error  string    `json:"error,omitempty"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to,omitzero"`        // zero: it is
+	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
+	Token    string    `json:"token,omitempty"`    // whom it bound, in lower case; empty: all
+	Status   int       `json:"status,omitempty"`
+	Bytes    int64     `json:"bytes,omitempty"`
+	SHA256   string    `json:"sha256,omitempty"`
+	Error    string    `json:"error,omitempty"`
 }
 
 type inForce struct {
@@ -101,13 +103,22 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin := target.Origin()
-	rec, ok := a.Engine.Known(origin)
-	if !ok {
+	rec, others := a.Engine.Known(origin)
+	ofCrawlers, crawlers := a.Engine.KnownFor(policy.Scope{Origin: origin, Crawlers: true})
+	if !others && !crawlers {
 		fail(w, http.StatusNotFound, "nothing is known of "+origin+" yet")
 		return
 	}
 	k := known{Origin: origin, Robots: historyOf(rec)}
-	if st, due, ok := a.Engine.Standing(origin); ok {
+	if crawlers {
+		k.Crawlers = new(historyOf(ofCrawlers))
+	}
+	agent := r.URL.Query().Get("agent")
+	ask := a.request(target, agent, nil)
+	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
+		ask.Crawler = all.Known[0] // what is known decides for the configured crawlers
+	}
+	if st, due, ok := a.Engine.Standing(ask); ok {
 		k.inForce = standing(st, due)
 		if st.File != nil {
 			k.Body = st.File.Body()

@@ -48,6 +48,7 @@ type crawler struct {
 // An outage is a policy.Outage for people to read.
 type outage struct {
 	Origin    string       `json:"origin"`
+	Crawlers  bool         `json:"crawlers,omitempty"`       // for the configured crawlers; else for other clients
 	Tokens    []string     `json:"product_tokens,omitempty"` // left out where it is so for all
 	Meanwhile policy.State `json:"meanwhile"`                // unreachable: no rules are obeyed, see Allowed
 	Allowed   bool         `json:"allowed,omitempty"`
@@ -100,7 +101,7 @@ func (a *admin) status() status {
 	}
 	for _, o := range a.Engine.Outages() {
 		s.Unreachable = append(s.Unreachable, outage{
-			o.Origin, o.Tokens, o.State, o.Allow, o.Status, o.Error, o.Failures, second(o.Since), second(o.Tried), second(o.Next),
+			o.Origin, o.Crawlers, o.Tokens, o.State, o.Allow, o.Status, o.Error, o.Failures, second(o.Since), second(o.Tried), second(o.Next),
 		})
 	}
 	return s

@@ -30,6 +30,7 @@ type History struct {
 // Help is shown by --help.
 func (*History) Help() string {
 	return "Lists every answer to the request for robots.txt that is kept: from when to when it was in force (UTC), for whom, its status, size and SHA-256. " +
+		"What configured crawlers fetched is listed for crawlers; all other answers bind other clients, and all clients if no crawlers are configured. " +
 		"It reads the data_dir of the gate's configuration, also while the gate runs.\n\n" +
 		"--diff tells each change of what was obeyed, also to and from none (4xx: all allowed) and unreachable (all denied, once no copy may stand in). " +
 		"It decides about an example of every pattern in both versions, about the paths of --url, and about those in the audit logs of --log, " +
@@ -113,20 +114,23 @@ type past struct {
 	reader  *store.Reader
 	config  *config.Config
 	rules   policy.Robots
+
+	crawlersOnly bool // answers are those that bound configured crawlers; see changes
 }
 
 const utc = "2006-01-02 15:04:05"
 
 // An answerRow is an answer as it is printed.
 type answerRow struct {
-	From   time.Time `json:"from"`
-	To     time.Time `json:"to,omitzero"`
-	For    string    `json:"token,omitempty"` // whom it bound; empty: all
-	State  string    `json:"state"`           // rules, unavailable or unreachable
-	Status int       `json:"status,omitempty"`
-	Bytes  *int      `json:"bytes,omitempty"`
-	SHA256 string    `json:"sha256,omitempty"`
-	Error  string    `json:"error,omitempty"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to,omitzero"`
+	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
+	For      string    `json:"token,omitempty"`    // whom it bound; empty: all
+	State    string    `json:"state"`              // rules, unavailable or unreachable
+	Status   int       `json:"status,omitempty"`
+	Bytes    *int      `json:"bytes,omitempty"`
+	SHA256   string    `json:"sha256,omitempty"`
+	Error    string    `json:"error,omitempty"`
 }
 
 func (p *past) row(a store.Answer) answerRow {
@@ -135,7 +139,7 @@ func (p *past) row(a store.Answer) answerRow {
 	if s.SHA256 != "" {
 		state = "rules"
 	}
-	r := answerRow{From: a.From.UTC(), For: a.Token, State: state, Status: s.Status, SHA256: s.SHA256, Error: s.Error}
+	r := answerRow{From: a.From.UTC(), Crawlers: a.Crawlers, For: a.Token, State: state, Status: s.Status, SHA256: s.SHA256, Error: s.Error}
 	if !a.To.IsZero() {
 		r.To = a.To.UTC()
 	}
@@ -185,12 +189,9 @@ func (p *past) tell(s Streams) error {
 }
 
 func (r *answerRow) print(w io.Writer) {
-	to, whom, status, bytes, what := "now", "all", "-", "-", r.SHA256
+	to, status, bytes, what := "now", "-", "-", r.SHA256
 	if !r.To.IsZero() {
 		to = r.To.Format(utc)
-	}
-	if r.For != "" {
-		whom = escape.Printable(r.For)
 	}
 	if r.Status != 0 {
 		status = fmt.Sprint(r.Status)
@@ -201,8 +202,21 @@ func (r *answerRow) print(w io.Writer) {
 	if r.Error != "" {
 		what = strings.TrimSpace(what + " " + escape.Printable(r.Error))
 	}
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, whom, r.State, status, bytes, what)
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, whom(r.Crawlers, r.For), r.State, status, bytes, what)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
+}
+
+// whom names the clients that an answer bound.
+func whom(crawlers bool, token string) string {
+	switch {
+	case token == "" && crawlers:
+		return "crawlers"
+	case token == "":
+		return "all"
+	case crawlers:
+		return "crawlers: " + escape.Printable(token)
+	}
+	return escape.Printable(token)
 }
 
 // pastOf returns what an origin has answered, for the API; nil where nothing is kept.
@@ -214,7 +228,7 @@ func pastOf(s policy.Store) func(origin string) ([]admin.Past, error) {
 	return func(origin string) (all []admin.Past, err error) {
 		answers, err := d.History(origin)
 		for _, a := range answers {
-			p := admin.Past{From: a.From.UTC(), Token: a.Token, Status: a.Snapshot.Status, SHA256: a.Snapshot.SHA256, Error: a.Snapshot.Error, Bytes: d.Length(a.Snapshot.SHA256)}
+			p := admin.Past{From: a.From.UTC(), Crawlers: a.Crawlers, Token: a.Token, Status: a.Snapshot.Status, SHA256: a.Snapshot.SHA256, Error: a.Snapshot.Error, Bytes: d.Length(a.Snapshot.SHA256)}
 			if !a.To.IsZero() {
 				p.To = a.To.UTC()
 			}

@@ -13,6 +13,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/history"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -20,8 +21,9 @@ import (
 // A changeRow is a change of what was obeyed.
 type changeRow struct {
 	Time      time.Time   `json:"time"`
-	For       string      `json:"token,omitempty"` // whom it bound; empty: all
-	Was       string      `json:"was"`             // SHA-256; empty where there were no rules
+	Crawlers  bool        `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
+	For       string      `json:"token,omitempty"`    // whom it bound; empty: all
+	Was       string      `json:"was"`                // SHA-256; empty where there were no rules
 	Is        string      `json:"is"`
 	WasState  string      `json:"was_state"` // rules, unavailable or unreachable
 	IsState   string      `json:"is_state"`
@@ -52,6 +54,18 @@ func (p *past) changes(s Streams) ([]changeRow, error) {
 		return nil, err
 	}
 	all := []changeRow{}
+	for _, crawlers := range []bool{false, true} {
+		one := *p
+		one.crawlersOnly = crawlers
+		one.answers = slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
+		all = append(all, one.changesOf(paths)...)
+	}
+	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// changesOf compares the answers in p, which bind configured crawlers or other clients, not both.
+func (p *past) changesOf(paths []string) (all []changeRow) {
 	told := map[[2]phase]bool{} // of all crawlers
 	for _, whom := range p.bound() {
 		phases := phasesOf(p.answers, whom, &p.rules, time.Now())
@@ -67,8 +81,7 @@ func (p *past) changes(s Streams) ([]changeRow, error) {
 			all = append(all, p.change(whom, phases[i-1], phases[i], paths))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
-	return all, nil
+	return all
 }
 
 // bound returns whom answers have bound and decisions are asked for, "" for all in front.
@@ -86,7 +99,7 @@ func (p *past) bound() []string {
 
 func (p *past) change(whom string, was, is phase, paths []string) changeRow {
 	c := changeRow{
-		Time: is.at.UTC(), For: whom, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
+		Time: is.at.UTC(), Crawlers: p.crawlersOnly, For: whom, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
 		Diff: []string{}, Decisions: []changeOne{}, words: [2]string{was.String(), is.String()},
 	}
 	before, err := p.rulesOf(was)
@@ -190,8 +203,8 @@ func (p *past) paths(s Streams) ([]string, error) {
 
 func (c *changeRow) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s UTC", c.Time.Format(utc))
-	if c.For != "" {
-		fmt.Fprintf(w, ", for %s", escape.Printable(c.For))
+	if c.For != "" || c.Crawlers {
+		fmt.Fprintf(w, ", for %s", whom(c.Crawlers, c.For))
 	}
 	fmt.Fprintln(w)
 	switch {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"robotsgate/internal/audit"
@@ -60,7 +61,13 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 	// A decision is made by what is known then: the next answer is under way from when it
 	// begins to when it is read.
 	late := 2*c.Robots.Timeout + 5*time.Second
+	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
 	for _, a := range history {
+		// Older gates kept all answers as those of other clients, and decided for configured
+		// crawlers by them: their records have to be found too.
+		if a.Crawlers && !configured {
+			continue
+		}
 		if a.Token != "" && a.Token != policy.BoundTo(past.Tokens) && a.Token != policy.ForOthers {
 			continue
 		}

@@ -167,6 +167,12 @@ func TestAgain(t *testing.T) {
 		{"no history", func(s *shelf, _ *audit.Record) { s.history = nil }, NotInForce, ""},
 		{"for another crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
 		{"for this crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
+		{"for configured crawlers", func(s *shelf, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
+		{"for configured crawlers, of another client", func(s *shelf, r *audit.Record) {
+			s.history[0].Crawlers = true
+			r.Crawler, r.Tokens = "default", []string{"NewsBot", "ExampleBot"}
+			s.config.Crawlers.Default.Mode = policy.Enforce
+		}, NotInForce, ""},
 		{"max_bytes was lowered", func(s *shelf, _ *audit.Record) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)

@@ -167,7 +167,7 @@ func (c *change) supersede(origin string, a Answer) error {
 // more than an origin may have.
 func (c *change) tooMany(key []byte) (oldest []byte) {
 	n := 0
-	for k := range ofOrigin(c.history, key[:len(key)-9]) {
+	for k := range withPrefix(c.history, key[:len(key)-9]) {
 		if k[len(k)-1] != key[len(key)-1] {
 			continue
 		}

@@ -22,6 +22,7 @@ const maxAnswers = 400
 // again. Of two at one time that hold for a crawler, the later From is in force;
 // a robots.txt may serve as stale all through failures.
 type Answer struct {
+	Crawlers bool             `json:"-"`               // it decided for the configured crawlers; else for other clients
 	Token    string           `json:"token,omitempty"` // it bound that crawler only, as in [policy.Record.Bound]
 	From     time.Time        `json:"from"`
 	To       time.Time        `json:"to,omitzero"` // when another took its place; zero: none has
@@ -42,24 +43,34 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	if history == nil || records == nil {
 		return nil, nil // it has just been begun
 	}
-	for key, sealed := range ofOrigin(history, append([]byte(origin), 0)) {
-		a, err := openAnswer(key, sealed)
-		if err != nil {
-			return nil, err
+	for _, crawlers := range []bool{false, true} {
+		scope := policy.Scope{Origin: origin, Crawlers: crawlers}
+		key := []byte(scope.Key())
+		for at, sealed := range withPrefix(history, append(key, 0)) {
+			a, err := openAnswer(at, sealed)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, a.in(scope))
 		}
-		all = append(all, a)
-	}
-	if sealed := records.Get([]byte(origin)); sealed != nil {
-		r, err := openRow([]byte(origin), sealed)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range r.answers() {
-			all = append(all, a)
+		if sealed := records.Get(key); sealed != nil {
+			r, err := openRow(key, sealed)
+			if err != nil {
+				return nil, err
+			}
+			for _, a := range r.answers() {
+				all = append(all, a.in(scope))
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Answer) int { return a.From.Compare(b.From) })
 	return all, nil
+}
+
+// in returns the answer as that of a scope.
+func (a Answer) in(s policy.Scope) Answer {
+	a.Crawlers = s.Crawlers
+	return a
 }
 
 // Length returns how long the body is that a digest names, in bytes; 0 if there is none.
@@ -85,8 +96,8 @@ func historyKey(origin string, a Answer) []byte {
 	return append(key, 'f')
 }
 
-// ofOrigin returns the rows whose keys are prefix, a time and a kind.
-func ofOrigin(history *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
+// withPrefix returns the rows whose keys begin so.
+func withPrefix(history *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
 		c := history.Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
@@ -105,7 +116,7 @@ func openAnswer(key, sealed []byte) (a Answer, err error) {
 	return a, json.Unmarshal(data, &a)
 }
 
-// A row is what the index has of an origin: its record, and since when it has
+// A row is what the index has under a key: its record, and since when it has
 // been answering so where that is before the last fetch.
 type row struct {
 	policy.Record

@@ -149,3 +149,45 @@ func TestHistoryOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryScopes: the history has what configured crawlers were answered and what other
+// clients were, and tells them apart.
+func TestHistoryScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, ample)
+		const o = "https://a.example"
+		crawlers := policy.Scope{Origin: o, Crawlers: true}.Key()
+		for i := range 2 {
+			save(t, d, map[string]policy.Record{
+				o: answered(fmt.Sprint("others ", i)), crawlers: answered(fmt.Sprint("crawlers ", i)),
+				o + ".com": answered("x"), policy.Scope{Origin: o + ".com", Crawlers: true}.Key(): answered("x"),
+			})
+			time.Sleep(time.Hour)
+		}
+		d.Close()
+		d = openFor(t, dir, ample)
+		defer d.Close()
+		all, err := d.History(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, a := range all {
+			for _, body := range []string{"others 0", "others 1", "crawlers 0", "crawlers 1"} {
+				if a.Snapshot.SHA256 == policy.Digest(body) {
+					got[fmt.Sprint(body, " ", a.Crawlers, " ", a.To.IsZero())] = true
+				}
+			}
+		}
+		for _, want := range []string{"others 0 false false", "others 1 false true", "crawlers 0 true false", "crawlers 1 true true"} {
+			if !got[want] {
+				t.Errorf("%s: not in the history %v", want, got)
+			}
+		}
+		if len(all) != 4 {
+			t.Errorf("%d answers, want 4", len(all))
+		}
+		sound(t, d)
+	})
+}

@@ -20,9 +20,9 @@ import (
 // The index's buckets. The rows of the first two are what is known, those of
 // the others follow from them.
 var (
-	recordsBucket = []byte("records") // origin → row
+	recordsBucket = []byte("records") // key of a [policy.Scope] → row
 	historyBucket = []byte("history") // [historyKey] → Answer
-	seenBucket    = []byte("seen")    // when last fetched, origin → nothing
+	seenBucket    = []byte("seen")    // when last fetched, key → nothing
 	endedBucket   = []byte("ended")   // when superseded, key in history → nothing
 	bodiesBucket  = []byte("bodies")  // digest → how many rows name it, and its size
 

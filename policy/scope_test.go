@@ -1,0 +1,252 @@
+package policy
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	allowAll = "HTTP/1.1 200 OK\n\nUser-agent: *\nAllow: /\n"
+	denyAll  = "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /\n"
+)
+
+// A site is one origin, an engine, and two configured crawlers beside all other clients.
+type site struct {
+	*testing.T
+	web    *origins
+	disk   *durable
+	engine *Engine
+	known  map[string]*Crawler
+}
+
+// newSite returns one whose origin answers by the first product of the User-Agent.
+func newSite(t *testing.T, answers map[string]string) *site {
+	s := &site{T: t, web: newOrigins(), disk: newDurable(), known: map[string]*Crawler{
+		"NewsBot": {Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}},
+		"ShopBot": {Name: "shop", Mode: Enforce}, // its token is that of its User-Agent
+	}}
+	s.answers(answers)
+	s.start(s.crawlers())
+	return s
+}
+
+func (s *site) answers(by map[string]string) {
+	s.web.serve(example, slow(time.Second, byCrawler(raw("HTTP/1.1 500 Not in the test\n\n"), by)))
+}
+
+func (s *site) crawlers() Crawlers {
+	return Crawlers{Known: []*Crawler{s.known["NewsBot"], s.known["ShopBot"]}, Default: &Crawler{Name: "default", Mode: Enforce}}
+}
+
+func (s *site) start(c Crawlers) {
+	e, err := New(s.config(c))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.engine = e
+}
+
+func (s *site) config(c Crawlers) Config {
+	return Config{Robots: defaults(), Transport: s.web, Store: s.disk, Log: slog.New(slog.DiscardHandler), Crawlers: c}
+}
+
+func (s *site) restart() {
+	s.engine.Close()
+	s.start(s.crawlers())
+}
+
+// request is what a configured crawler sends, or another client.
+func (s *site) request(name string) Request {
+	r := asks(s.T, "https://example.com/page", name+"/1.0")
+	if k := s.known[name]; k != nil {
+		r.Crawler = k
+	}
+	return r
+}
+
+// check asks in the order of the pairs, each a client's name and what is decided for it.
+func (s *site) check(when string, pairs ...string) {
+	s.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if got, want := verdict(s.engine.Decide(s.Context(), s.request(pairs[i]))), pairs[i+1]; got != want {
+			s.Errorf("%s: %s: got %q, want %q", when, pairs[i], got, want)
+		}
+	}
+}
+
+func (s *site) fetches(when string, want int) {
+	s.Helper()
+	if got := s.web.fetched(); len(got) != want {
+		s.Errorf("%s: %d fetches, want %d", when, len(got), want)
+	}
+}
+
+const (
+	allowed = "allow rule fresh"
+	denied  = "deny rule fresh"
+)
+
+// TestScopes: an origin that answers by User-Agent and does not say so. What a client that is
+// not configured brought never decides for a configured crawler, nor the other way round.
+func TestScopes(t *testing.T) {
+	for name, test := range map[string]struct{ evil, news, evilWant, newsWant string }{
+		"it opens":              {allowAll, denyAll, allowed, denied},
+		"it closes":             {denyAll, allowAll, denied, allowed},
+		"it has no file":        {"HTTP/1.1 404 Not Found\n\n", denyAll, "allow unavailable unavailable", denied},
+		"it is refused":         {forbidden, denyAll, "allow unavailable unavailable", denied},
+		"its connection breaks": {"", allowAll, "deny unreachable unreachable", allowed},
+		"it is told of failure": {unavailable, allowAll, "deny unreachable unreachable", allowed},
+		"it is sent in circles": {"HTTP/1.1 302 Found\nLocation: /robots.txt\n\n", denyAll, "allow unavailable unavailable", denied},
+	} {
+		for _, first := range []string{"Evil", "NewsBot"} {
+			t.Run(name+", first "+first, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newSite(t, map[string]string{"Evil": test.evil, "NewsBot": test.news})
+					defer func() { s.engine.Close() }()
+					pairs := []string{"Evil", test.evilWant, "NewsBot", test.newsWant}
+					if first == "NewsBot" {
+						pairs = append(pairs[2:], pairs[:2]...)
+					}
+					s.check("at first", pairs...)
+					s.web.fetched()
+					s.check("in memory", pairs...)
+					s.fetches("in memory", 0)
+					s.restart()
+					s.check("after a restart", pairs...)
+					if test.evil != "" && test.evil != unavailable { // these are tried again soon
+						s.fetches("after a restart", 0)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestScopesStale: while an origin is down each is decided by its own copy, and without one
+// everything is denied.
+func TestScopesStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, map[string]string{"Evil": allowAll})
+		defer func() { s.engine.Close() }()
+		s.check("up", "Evil", allowed)
+		time.Sleep(25 * time.Hour)
+		s.answers(map[string]string{"Evil": "", "NewsBot": ""})
+		s.check("no copy", "NewsBot", "deny unreachable unreachable", "Evil", "allow rule stale", "NewsBot", "deny unreachable unreachable")
+		time.Sleep(time.Hour)
+		s.answers(map[string]string{"Evil": "", "NewsBot": denyAll})
+		s.check("up for one", "Evil", "allow rule stale", "NewsBot", denied)
+		time.Sleep(25 * time.Hour)
+		s.answers(map[string]string{"Evil": "", "NewsBot": "", "ShopBot": ""})
+		for _, when := range []string{"down", "after a restart"} {
+			s.check(when, "Evil", "allow rule stale", "NewsBot", "deny rule stale", "ShopBot", "deny rule stale")
+			s.restart()
+		}
+	})
+}
+
+// TestScopesShare: configured crawlers share one fetch, and so do all other clients, however
+// many ask at once. Without configured crawlers one fetch is for all.
+func TestScopesShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll, "Bot": allowAll})
+		defer func() { s.engine.Close() }()
+		s.check("one after the other", "NewsBot", denied, "ShopBot", denied)
+		s.fetches("configured crawlers", 1)
+		s.check("one after the other", "Evil", allowed, "Bot", allowed)
+		s.fetches("other clients", 1)
+
+		time.Sleep(48 * time.Hour)
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				s.check("at once", []string{"NewsBot", denied, "Evil", allowed, "ShopBot", denied, "Bot", allowed}[i%4*2:][:2]...)
+			})
+		}
+		wg.Wait()
+		s.fetches("at once", 2)
+
+		s.engine.Close()
+		s.disk = newDurable()
+		s.known = nil
+		s.start(Crawlers{Default: &Crawler{Name: "default", Mode: Enforce}})
+		s.check("none is configured", "Evil", allowed, "NewsBot", allowed, "Bot", allowed)
+		s.fetches("none is configured", 1)
+	})
+}
+
+// TestScopesReload: what was brought while no crawler was configured, or by an older gate,
+// does not decide for crawlers that have been configured since.
+func TestScopesReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll})
+		defer func() { s.engine.Close() }()
+		configured := s.crawlers()
+		known := s.known
+		s.known = nil
+		s.engine.Close()
+		s.start(Crawlers{Default: configured.Default})
+		s.check("none is configured", "Evil", allowed, "NewsBot", allowed)
+
+		old := s.engine
+		s.engine, s.known = old.With(s.config(configured)), known
+		s.check("reloaded", "NewsBot", denied, "Evil", allowed, "ShopBot", denied)
+		s.fetches("both", 2)
+		s.engine, s.known = old.With(s.config(Crawlers{Default: configured.Default})), nil
+		s.check("reloaded again", "NewsBot", allowed)
+		s.fetches("as before", 0)
+	})
+}
+
+// TestScopesRefresh: whichever client a refresh names, all decide by a new copy from then on.
+func TestScopesRefresh(t *testing.T) {
+	for _, by := range []string{"Evil", "NewsBot"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll})
+			defer func() { s.engine.Close() }()
+			s.check("before", "NewsBot", denied, "Evil", allowed)
+			s.answers(map[string]string{"Evil": denyAll, "NewsBot": allowAll, "ShopBot": allowAll})
+			time.Sleep(time.Minute)
+			s.check("before", "NewsBot", denied, "Evil", allowed)
+			if _, err := s.engine.Refresh(t.Context(), s.request(by)); err != nil {
+				t.Fatal(err)
+			}
+			s.restart() // it is not forgotten either
+			s.check("refreshed by "+by, "NewsBot", allowed, "Evil", denied, "ShopBot", allowed)
+			s.fetches("refreshed by "+by, 4)
+			// Where the new copy can't be had the old one serves on.
+			s.answers(map[string]string{"Evil": denyAll, "NewsBot": "", "ShopBot": ""})
+			time.Sleep(time.Minute)
+			if _, err := s.engine.Refresh(t.Context(), s.request("Evil")); err != nil {
+				t.Fatal(err)
+			}
+			s.check("and then it is down", "NewsBot", allowed, "Evil", denied)
+		})
+	}
+}
+
+// TestKeys: keys of stores name their scopes, and no two have the same.
+func TestKeys(t *testing.T) {
+	seen := map[string]bool{}
+	for _, origin := range []string{"http://a.example", "https://a.example", "https://a.example:8443", "https://[2001:db8::1]"} {
+		for _, crawlers := range []bool{false, true} {
+			for _, token := range []string{"", "*", "bot", "b-o_t", "a name that nobody has", "https://a.example"} {
+				s := Scope{origin, crawlers, token}
+				if got := ParseKey(s.Key()); got != s || seen[s.Key()] {
+					t.Errorf("%+v: %q is the key of %+v", s, s.Key(), got)
+				}
+				seen[s.Key()] = true
+			}
+		}
+	}
+	if got := (Scope{Origin: "http://a.example"}).Key(); got != "http://a.example" {
+		t.Errorf("got %q, want the key of earlier versions", got)
+	}
+	long := Scope{Origin: "http://a.example", Token: fmt.Sprintf("%04096d", 1)}
+	if n := len(long.Key()); n > 300 {
+		t.Errorf("a key of %d bytes", n)
+	}
+}
