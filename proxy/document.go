@@ -56,7 +56,7 @@ func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType s
 // printable returns the document for people to look at.
 func (d document) printable() *document {
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
-	d.ReadAs = escape.Printable(d.ReadAs)
+	d.ReadAs, d.Title, d.Group = escape.Printable(d.ReadAs), escape.Printable(d.Title), escape.Printable(d.Group)
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}

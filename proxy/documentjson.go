@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"robotsgate/internal/escape"
 )
 
 // appendJSON appends the document, indented, since a person with curl reads it too: as
-// encoding/json would write it, in a tenth of the time.
+// encoding/json would write it and [escape.JSON] escape it, in a tenth of the time.
 func (d *document) appendJSON(b []byte) []byte {
 	w := &jsonWriter{b: append(b, '{')}
 	w.text("type", d.Type)
@@ -87,13 +89,7 @@ func (w *jsonWriter) number(name string, n int64) {
 
 func (w *jsonWriter) text(name, s string) {
 	w.name(name)
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			w.b = append(w.b, encoded(s)...)
-			return
-		}
-	}
-	w.b = append(append(append(w.b, '"'), s...), '"')
+	w.b = escape.AppendJSON(w.b, s)
 }
 
 // some leaves out what is empty.

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 )
 
-// What is written by hand is what encoding/json makes of the same document.
+// What is written by hand is what encoding/json and escape.JSON make of the same document.
 func TestDocumentIsEncodingJSONs(t *testing.T) {
-	texts := []string{"", "a", `"`, `\`, "<&>", "\x00", "\n", "\x7f", "ü", "\xff", "\u2028", "\U0001d11e", "https://a.test/?q=1&r=<2>"}
+	texts := []string{"", "a", `"`, `\`, "<&>", "\x00", "\n", "\x7f", "ü", "\xff", "\u2028", "\u202e", "\u009b", "\ue000", "\U000e0041", "\U0001d11e", "https://a.test/?q=1&r=<2>"}
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		text := func() string { return texts[r.IntN(len(texts))] + texts[r.IntN(len(texts))] }
@@ -45,8 +46,8 @@ func wantEncodingJSONs(t *testing.T, d *document) {
 	if err := enc.Encode(d); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.appendJSON(nil); string(got) != want.String() {
-		t.Fatalf("got\n%s\nwant\n%s", got, want.String())
+	if got, want := string(d.appendJSON(nil)), string(escape.JSON(want.Bytes())); got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

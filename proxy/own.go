@@ -81,7 +81,7 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr)
 	k, refused := p.identify(p.settings.Load(), r, client.Addr().Unmap(), false)
 	if refused != nil {
-		fmt.Fprintf(page, "refused: %s\n", refused.detail)
+		fmt.Fprintf(page, "refused: %s\n", escape.Printable(refused.detail))
 	} else {
 		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
 	}

@@ -3,10 +3,12 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
+	"robotsgate/internal/escape"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
@@ -73,15 +75,21 @@ func (a *admin) request(t policy.Target, agent string, tokens []string) policy.R
 }
 
 func answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // nothing here is HTML, and URLs have an &
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the client left
+	if err := enc.Encode(v); err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(escape.JSON(b.Bytes())) // the client left
 }
 
 func fail(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": text})
+	line := escape.AppendJSON([]byte(`{"error":`), text)
+	_, _ = w.Write(append(line, "}\n"...)) // the client left
 }

@@ -266,6 +266,31 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// What an origin or a link wrote is visible in the API's answers and in the form's fields too.
+func TestUnprintable(t *testing.T) {
+	const hidden = "\u202e\u2066\u2028\u200b\ue000\U000e0041"
+	h := listener(t, &origin{status: 200, body: "User-agent: *\nDisallow: /*" + hidden + "\n"})
+	target := "http://a.example/x" + hidden
+	query := url.Values{"url": {target}, "agent": {"Bot" + hidden}, "token": {"Bot" + hidden}}.Encode()
+	for _, c := range []struct{ path, want string }{
+		{"/api/decision?" + query, `\u202e\u2066\u2028\u200b\ue000\udb40\udc41`},
+		{"/api/robots?origin=http://a.example", `\u202e\u2066\u2028\u200b\ue000\udb40\udc41`},
+		{"/api/decision?url=http:" + url.QueryEscape(hidden), `{"error":"url: `},
+		{"/?" + query, `value="Bot\u202e\u2066\u2028\u200b\ue000\U000e0041"`},
+	} {
+		body := ask(h, "GET", "192.0.2.1:9310", c.path).Body.String()
+		if !strings.Contains(body, c.want) {
+			t.Errorf("%s: no %s in %s", c.path, c.want, body)
+		}
+		if strings.ContainsAny(body, hidden) {
+			t.Errorf("%s: characters that cannot be seen in %q", c.path, body)
+		}
+	}
+	if page := see(t, h, "/?"+query); !strings.Contains(page, `value="http://a.example/x%E2%80%AE`) {
+		t.Errorf("the form does not hold the URL: %s", page)
+	}
+}
+
 func TestPageHeaders(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
 	for _, host := range []string{"192.0.2.1:9310", "evil.example"} {

@@ -3,9 +3,11 @@ package admin
 import (
 	"fmt"
 	"html/template"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
@@ -13,20 +15,22 @@ import (
 
 // words are the functions of the templates.
 var words = template.FuncMap{
-	"ago":    ago,
-	"ahead":  ahead,
-	"bytes":  byteCount,
-	"clock":  func(t time.Time) string { return t.UTC().Format("15:04") },
-	"cut":    cut,
-	"full":   full,
-	"lasted": lasted,
-	"list":   func(words []string) string { return strings.Join(words, ", ") },
-	"number": number[uint64],
-	"count":  number[int64],
-	"plus":   func(a, b uint64) uint64 { return a + b },
-	"rate":   rate,
-	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"why":    why,
+	"ago":       ago,
+	"ahead":     ahead,
+	"bytes":     byteCount,
+	"clock":     func(t time.Time) string { return t.UTC().Format("15:04") },
+	"cut":       cut,
+	"full":      full,
+	"inURL":     inURL,
+	"lasted":    lasted,
+	"list":      func(words []string) string { return strings.Join(words, ", ") },
+	"number":    number[uint64],
+	"count":     number[int64],
+	"plus":      func(a, b uint64) uint64 { return a + b },
+	"printable": escape.Printable,
+	"rate":      rate,
+	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"why":       why,
 }
 
 // longest is how much of a text from the network is shown, in characters.
@@ -34,11 +38,24 @@ const longest = 200
 
 // cut makes such a text fit for people's eyes; html/template makes it harmless.
 func cut(s string) string {
-	runes := []rune(s[:min(len(s), 4*longest)])
+	runes := []rune(escape.Printable(s[:min(len(s), 4*longest)]))
 	if len(runes) <= longest && len(s) <= 4*longest {
-		return escape.Printable(s)
+		return string(runes)
 	}
-	return escape.Printable(string(runes[:min(len(runes), longest)])) + "…"
+	return string(runes[:min(len(runes), longest)]) + "…"
+}
+
+// inURL writes a URL that was asked about so that it can be seen and asked about again.
+func inURL(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(url.PathEscape(string(r)))
+		}
+	}
+	return b.String()
 }
 
 // number groups a number's digits.

@@ -40,7 +40,8 @@ func TestWords(t *testing.T) {
 		{ago(now, now.Add(-time.Minute)), "1_min ago"},
 		{ahead(now, now), "by the next request"},
 		{ahead(now, now.Add(time.Millisecond)), "by a request in 1_s or later"},
-		{cut("a\u202eb\nc"), "a?b?c"},
+		{cut("a\u202eb\nc"), `a\u202eb\nc`},
+		{cut(strings.Repeat("\u202e", 200)), strings.Repeat(`\u202e`, 34)[:200] + "…"},
 		{cut(strings.Repeat("ä", 200)), strings.Repeat("ä", 200)},
 		{cut(strings.Repeat("ä", 201)), strings.Repeat("ä", 200) + "…"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
 )
 
 // Streams are what a command reads and writes.
@@ -34,19 +35,19 @@ func (s Streams) Status(err error) int {
 		return int(exit)
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(s.Err, "robotsgate: %s\n", strings.TrimRight(line, "\r\n"))
+		fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(strings.TrimRight(line, "\r\n")))
 	}
 	return 2
 }
 
 // warn prints what works but deserves a look.
 func (s Streams) warn(format string, args ...any) {
-	fmt.Fprintf(s.Err, "robotsgate: warning: "+format+"\n", args...)
+	fmt.Fprintf(s.Err, "robotsgate: warning: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
 }
 
 // note prints what is good to know.
 func (s Streams) note(format string, args ...any) {
-	fmt.Fprintf(s.Err, "robotsgate: "+format+"\n", args...)
+	fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
 }
 
 // Configured is the option of every command that depends on a configuration.

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // TestForeignLog starts a gate, and writes as net/http's Transport does when an
@@ -38,6 +41,40 @@ func TestForeignLog(t *testing.T) {
 				t.Errorf("%d records of it, want %d:\n%s", found, want, strings.Join(lines, "\n"))
 			}
 		})
+	}
+}
+
+// What an origin wrote cannot turn a line of the log, or end it, in either format.
+func TestLogIsPrintable(t *testing.T) {
+	const hidden = "a\u202e\u2066\u009b\u2028\x1b[2J\nb"
+	for _, format := range []string{"text", "json"} {
+		var b strings.Builder
+		logger(format, slog.LevelInfo, &b).Warn(hidden, "origin", hidden, "error", errors.New(hidden))
+		line := strings.TrimSuffix(b.String(), "\n")
+		if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || strings.Count(line, `\u202e`) != 3 {
+			t.Errorf("%s: %q", format, line)
+		}
+		if format == "json" {
+			var record struct{ Msg, Origin, Error string }
+			if err := json.Unmarshal([]byte(line), &record); err != nil || record.Msg != hidden || record.Origin != hidden || record.Error != hidden {
+				t.Errorf("%s is read as %+v, %v", line, record, err)
+			}
+		}
+	}
+}
+
+// Nor can an error or a warning of a command, whatever is quoted in it.
+func TestErrorsArePrintable(t *testing.T) {
+	var b strings.Builder
+	s := Streams{Err: &b}
+	if status := s.Status(errors.New("one\u202e\ntwo\x1b[2J\r\n")); status != 2 {
+		t.Errorf("exit status %d", status)
+	}
+	s.warn("%s", "three\n\u2066")
+	s.note("%s", "four\u009b")
+	want := "robotsgate: one\\u202e\nrobotsgate: two\\x1b[2J\nrobotsgate: warning: three\\n\\u2066\nrobotsgate: four\\u009b\n"
+	if got := b.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
 	"robotsgate/internal/glob"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -197,11 +198,22 @@ func adopt(log *slog.Logger) {
 	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer())
 }
 
-// logger writes for people or, as JSON, for programs.
+// logger writes for people or, as JSON, for programs. Either way what the network said stays
+// visible and in its line: slog's text quotes it, its JSON escapes less than that.
 func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(printableJSON{w}, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// printableJSON writes lines of JSON, each in one call, as [escape.JSON] escapes them.
+type printableJSON struct{ io.Writer }
+
+func (w printableJSON) Write(line []byte) (int, error) {
+	if _, err := w.Writer.Write(escape.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }

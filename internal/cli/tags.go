@@ -60,7 +60,7 @@ func (t *Tags) Run(s Streams) error {
 		return encode(s.Out, a)
 	}
 	for _, rule := range a.Rules {
-		fmt.Fprintln(s.Out, rule)
+		fmt.Fprintln(s.Out, escape.Printable(rule))
 	}
 	for _, d := range a.Detail {
 		fmt.Fprintf(s.Out, "  %s from %s, for %s\n", escape.Printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, escape.Printable(d.Scope))
@@ -75,7 +75,7 @@ func (t *Tags) Run(s Streams) error {
 		fmt.Fprintf(s.Out, "  the page was not read: %s is neither HTML nor XHTML\n", escape.Printable(contentType))
 	}
 	if a.Partial != "" {
-		fmt.Fprintf(s.Out, "  the head was not read to its end: %s\n", a.Partial)
+		fmt.Fprintf(s.Out, "  the head was not read to its end: %s\n", escape.Printable(a.Partial))
 	}
 	if len(a.Rules) == 0 {
 		fmt.Fprintln(s.Out, "no rules bind this crawler")
