@@ -18,8 +18,8 @@ type Options struct {
 	Engine   *policy.Engine
 	Overview *overview.Overview
 	Metrics  http.Handler
-	Ready    func() bool
-	Hosts    []string // further names under which the page and the API may be asked
+	Ready    func() error // why no request is served now, nil if they are
+	Hosts    []string     // further names under which the page and the API may be asked
 	Version  string
 	Proxy    string // the gate's own URL, for people who have not used it yet
 
@@ -60,8 +60,8 @@ type admin struct {
 func (a *admin) health(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
 
 func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
-	if !a.Ready() {
-		http.Error(w, "not ready", http.StatusServiceUnavailable)
+	if err := a.Ready(); err != nil {
+		http.Error(w, "not ready: "+escape.Printable(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,6 +42,13 @@ func (o *origin) overview() *overview.Overview {
 	return o.seen
 }
 
+func (o *origin) ready() error {
+	if o.status == 0 {
+		return errors.New("there is no origin\u202e")
+	}
+	return nil
+}
+
 func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	o.fetches++
 	return &http.Response{StatusCode: o.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(o.body)), Request: r}, nil
@@ -64,7 +72,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 	t.Cleanup(engine.Close)
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "metrics") })
 	return New(Options{
-		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: func() bool { return o.status != 0 }, Hosts: []string{"ops.example"},
+		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: o.ready, Hosts: []string{"ops.example"},
 		Version: "v1", Proxy: "http://192.0.2.1:9309",
 		Connections: func() Connections { return Connections{Open: 3, Tunnels: 2} },
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
@@ -165,8 +173,18 @@ func TestMethods(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
-	if w := ask(listener(t, &origin{}), "GET", "lb.example", "/readyz"); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("got %d", w.Code)
+	o := &origin{}
+	h := listener(t, o)
+	if w := ask(h, "GET", "lb.example", "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "not ready: there is no origin\\u202e\n" {
+		t.Errorf("got %d %q", w.Code, w.Body)
+	}
+	has(t, see(t, h, "/"), "Not ready", `there is no origin\u202e`)
+	if got := answers(t, h, "GET", "/api/overview"); got["ready"] != false || got["not_ready"] != "there is no origin\u202e" {
+		t.Errorf("the API answers %v, %v", got["ready"], got["not_ready"])
+	}
+	o.status = 200
+	if w := ask(h, "GET", "lb.example", "/readyz"); w.Code != http.StatusOK || w.Body.String() != "ready\n" {
+		t.Errorf("got %d %q", w.Code, w.Body)
 	}
 }
 

@@ -31,7 +31,8 @@ type status struct {
 	// unless these are refused.
 	Crawlers []crawler `json:"crawlers"`
 	Ready    bool      `json:"ready"`
-	Uptime   int64     `json:"uptime"` // seconds
+	NotReady string    `json:"not_ready,omitempty"` // why
+	Uptime   int64     `json:"uptime"`              // seconds
 	overview.State
 	Connections Connections `json:"connections"`
 	Unreachable []outage    `json:"unreachable"`
@@ -84,8 +85,11 @@ func (a *admin) sizes(now time.Time) []Size {
 func (a *admin) status() status {
 	now := time.Now()
 	s := status{
-		Version: a.Version, Ready: a.Ready(), State: a.Overview.State(),
+		Version: a.Version, Ready: true, State: a.Overview.State(),
 		Connections: a.Connections(), Sizes: a.sizes(now), Unreachable: []outage{}, Now: now,
+	}
+	if err := a.Ready(); err != nil {
+		s.Ready, s.NotReady = false, err.Error()
 	}
 	s.Started = second(s.Started)
 	s.Uptime = int64(now.Sub(s.Started) / time.Second)

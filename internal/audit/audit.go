@@ -64,7 +64,10 @@ func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 	if o.File != "-" {
 		l.file = &file{path: o.File, max: maxFile, keep: o.Keep}
 	}
-	l.queue = newQueue(l.write, func() { l.settle(false) })
+	l.queue = newQueue(l.write, func() (again bool) {
+		l.settle(false)
+		return l.failing.Load() != nil && !l.recovered()
+	})
 	return l
 }
 
@@ -115,6 +118,7 @@ func (l *Log) Write(x *proxy.Exchange) {
 		l.odd.Add(1)
 		l.lost.Add(1)
 		l.failing.Store(new(err))
+		l.queue.call() // so that it finds out whether others can be
 		return
 	}
 	if lost == 0 {
@@ -134,8 +138,8 @@ var errTooSlow = errors.New("it takes nothing: its disk, or who reads the pipe, 
 // hangs is how long a write may take before it counts as one that does not end.
 const hangs = 5 * time.Second
 
-// Err reports why records can't be written now, nil if they can. What is written
-// later is the test of whether they can again.
+// Err reports why records can't be written now, nil if they can: since the last record or
+// trial that could not be, see [Log.recovered].
 func (l *Log) Err() error {
 	if l == nil {
 		return nil
@@ -161,9 +165,7 @@ func (l *Log) write(lines []byte, lost int) {
 	}
 	records, err := l.append(lines)
 	if err == nil {
-		if l.failing.Swap(nil) != nil {
-			l.log.Info("the audit log is written again", "lost", l.lost.Load())
-		}
+		l.works()
 		return
 	}
 	l.failing.Store(&err)

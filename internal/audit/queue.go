@@ -30,7 +30,7 @@ const (
 // comes while it is full is lost, and counted.
 type queue struct {
 	write  func(lines []byte, lost int)
-	settle func()
+	settle func() (again bool)
 	wake   chan struct{} // holds one; lines have come, or many, or it is closed
 	done   chan struct{} // closed when all is written
 	began  atomic.Int64  // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
@@ -42,8 +42,8 @@ type queue struct {
 }
 
 // newQueue passes on lines, at most maxPending bytes at a time, with the number of
-// those lost before them. It calls settle a while after.
-func newQueue(write func(lines []byte, lost int), settle func()) *queue {
+// those lost before them. It calls settle a while after, and as often as that wants it again.
+func newQueue(write func(lines []byte, lost int), settle func() (again bool)) *queue {
 	q := &queue{write: write, settle: settle, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
@@ -100,7 +100,11 @@ func (q *queue) run() {
 		select {
 		case <-due:
 			due = nil
-			q.time(q.settle)
+			q.time(func() {
+				if q.settle() {
+					due = time.After(settleAfter)
+				}
+			})
 			continue
 		case <-q.wake:
 		}

@@ -45,6 +45,7 @@ type gate struct {
 	metrics    *metrics.Metrics
 	overview   *overview.Overview
 	audit      *audit.Log
+	auditFails func() error // why it cannot be written; nil: that refuses nothing
 	// configurations are kept for who asks later what a decision was made by.
 	configurations *store.Configurations
 
@@ -159,7 +160,8 @@ func (g *gate) wire() (err error) {
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
 	o.Done = g.done
 	if c.Log.AuditRequired {
-		o.Ready = g.audit.Err
+		g.auditFails = g.audit.Err
+		o.Ready = g.auditFails
 	}
 	g.proxy = proxy.New(o)
 	g.measure()
@@ -184,10 +186,23 @@ func (g *gate) engineConfig() policy.Config {
 // administer makes the pages of the admin listener.
 func (g *gate) administer() {
 	a := administration(g.config.Admin)
-	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.ready.Load
+	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.notReady
 	g.oversee(&a)
 	h := admin.New(a)
 	g.pages.Store(&h)
+}
+
+// notReady returns why the gate serves no requests, nil if it does.
+func (g *gate) notReady() error {
+	if !g.ready.Load() {
+		return errors.New("the gate is not serving yet, or is ending")
+	}
+	if g.auditFails != nil {
+		if err := g.auditFails(); err != nil {
+			return fmt.Errorf("the audit log can't be written (log.audit_required): %w", err)
+		}
+	}
+	return nil
 }
 
 // maxAdminConns bounds the connections to the admin listener; who comes then waits.
