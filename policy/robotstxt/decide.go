@@ -8,6 +8,10 @@ const (
 	NoMatch  Reason = "no-match" // the crawler has a group, but none of its rules matched
 	NoGroup  Reason = "no-group" // no group is for this crawler, nor for all
 	Implicit Reason = "implicit" // the path is that of the robots.txt itself
+
+	// TooComplex: the rules could not be compared with the path in a bounded number of
+	// steps, so it is not allowed.
+	TooComplex Reason = "too-complex"
 )
 
 // A Verdict is what a robots.txt says about one path and one crawler.
@@ -22,6 +26,16 @@ type Verdict struct {
 // path, a URL's path and query as they are sent. It allows whatever no rule
 // forbids (RFC 9309, 2.2.2).
 func (f *File) Decide(path string, tokens ...string) Verdict {
+	return f.decide(path, tokens, true)
+}
+
+// DecideQuick is Decide for as long as that takes little time, about a millisecond.
+// If the reason is TooComplex, ask Decide.
+func (f *File) DecideQuick(path string, tokens ...string) Verdict {
+	return f.decide(path, tokens, false)
+}
+
+func (f *File) decide(path string, tokens []string, thorough bool) Verdict {
 	group := f.Group(tokens...)
 	path = Normalize(path)
 	if path == "/robots.txt" {
@@ -30,9 +44,18 @@ func (f *File) Decide(path string, tokens ...string) Verdict {
 	if !group.OK() {
 		return Verdict{Allowed: true, Reason: NoGroup}
 	}
-	rule, ok := group.match(path)
-	if !ok {
+	best := candidate{file: f, finder: finder{steps: quickSteps}}
+	done := group.search(&best, path, false)
+	if !done && thorough {
+		best = candidate{file: f, finder: finder{steps: maxSteps}}
+		done = group.search(&best, path, true)
+	}
+	switch {
+	case !done:
+		return Verdict{Reason: TooComplex, Group: group}
+	case best.rule == nil:
 		return Verdict{Allowed: true, Reason: NoMatch, Group: group}
 	}
+	rule := f.ruleAsWritten(best.rule)
 	return Verdict{Allowed: rule.Allow, Reason: ByRule, Rule: rule, Group: group}
 }

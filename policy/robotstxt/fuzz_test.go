@@ -134,6 +134,9 @@ func TestReference(t *testing.T) {
 				t.Fatalf("%q for %q: got %v by line %d, want %v by line %d in\n%s",
 					path, token, v.Allowed, v.Rule.Line, wantAllowed, wantLine, &robots)
 			}
+			if line := indexedLine(file, path, token); line != wantLine {
+				t.Fatalf("%q for %q: with an index got line %d, want %d in\n%s", path, token, line, wantLine, &robots)
+			}
 		}
 	}
 }
@@ -157,6 +160,39 @@ func FuzzDecide(f *testing.F) {
 		if v.Allowed != wantAllowed || v.Rule.Line != wantLine {
 			t.Errorf("%q for %q: got %v by line %d, want %v by line %d",
 				path, token, v.Allowed, v.Rule.Line, wantAllowed, wantLine)
+		}
+		if line := indexedLine(file, path, token); line != wantLine {
+			t.Errorf("%q for %q: with an index got line %d, want %d", path, token, line, wantLine)
+		}
+	})
+}
+
+// indexedLine returns the line of the rule that governs path, as is found with an
+// automaton, which Decide uses for costly files only.
+func indexedLine(f *File, path, token string) int {
+	best := candidate{file: f, finder: finder{steps: maxSteps}}
+	f.Group(token).search(&best, path, true)
+	if best.rule == nil {
+		return 0
+	}
+	return int(best.rule.line)
+}
+
+// FuzzAutomaton checks that an automaton finds a string where strings.Index does, and
+// has no more states and edges than there is room for.
+func FuzzAutomaton(f *testing.F) {
+	f.Add("abcbcabcbbcab", "bc", uint(3))
+	f.Add("/ababab", "abab", uint(2))
+	f.Fuzz(func(t *testing.T, text, s string, from uint) {
+		a := newAutomaton(text)
+		if len(a.states) > 2*len(text)+1 || len(a.edges) > 3*len(text)+1 {
+			t.Errorf("%q: %d states, %d edges", text, len(a.states), len(a.edges))
+		}
+		at := int(from % uint(len(text)+1))
+		for _, s := range []string{s, text[at:], text[at/2 : at]} {
+			if got, _ := a.index(at, s); got != strings.Index(text[at:], s) {
+				t.Errorf("%q after %d of %q: got %d, want %d", s, at, text, got, strings.Index(text[at:], s))
+			}
 		}
 	})
 }

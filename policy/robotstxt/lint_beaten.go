@@ -2,6 +2,7 @@ package robotstxt
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
@@ -123,6 +124,7 @@ func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 	if path[0] == 0 && !strings.HasPrefix(path, "\x00/") {
 		path = "/" + path // every path begins with a slash, which then is the star's
 	}
+	unbounded := finder{steps: math.MaxInt} // maxLintWork is the bound
 	for _, b := range broad {
 		if !b.beats(r) || l.work > maxLintWork {
 			return nil
@@ -133,7 +135,7 @@ func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 			continue
 		}
 		l.work += len(path) + len(b.core)
-		if b.core != r.core && matchWild(b.core[n:], path[n:]) {
+		if b.core != r.core && unbounded.matchWild(b.core[n:], path[n:]) {
 			return b
 		}
 	}

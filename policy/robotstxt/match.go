@@ -1,6 +1,6 @@
 package robotstxt
 
-import "strings"
+import "math"
 
 // A Rule is one Allow or Disallow line.
 type Rule struct {
@@ -19,17 +19,36 @@ func (r Rule) String() string {
 
 // Match returns the rule that governs path, a URL's path and query in wire order
 // and without fragment. If ok is false no rule applies, and the path is allowed.
+// The number of its steps is not bounded, unlike that of [File.Decide]: it is for rules
+// that are trusted.
 func (g Group) Match(path string) (r Rule, ok bool) {
-	return g.match(Normalize(path))
+	path = Normalize(path)
+	best := candidate{file: g.file, finder: finder{steps: quickSteps}}
+	if !g.search(&best, path, false) {
+		best = candidate{file: g.file, finder: finder{steps: math.MaxInt}}
+		g.search(&best, path, true)
+	}
+	if best.rule == nil {
+		return Rule{}, false
+	}
+	return g.file.ruleAsWritten(best.rule), true
 }
 
-func (g Group) match(path string) (r Rule, ok bool) {
+// search looks for the rule that governs path, which is in normal form. It returns false
+// if it has given up because no steps are left. If indexed, it searches an automaton of
+// the path, which costs to build, and then finds sooner what patterns have between
+// their wildcards.
+func (g Group) search(best *candidate, path string, indexed bool) bool {
 	if path == "" {
 		path = "/" // what a URL without a path asks for
 	}
-	best := candidate{file: g.file}
+	if indexed && !best.buildIndex(path) {
+		return false
+	}
 	for s := range g.sections() {
-		best.search(s.rules(g.file), path)
+		if best.search(s.rules(g.file), path); best.steps < 0 {
+			return false
+		}
 	}
 	// Only for rules that may tell the difference is there a second comparison.
 	encoded := ""
@@ -40,36 +59,13 @@ func (g Group) match(path string) (r Rule, ok bool) {
 		}
 		if encoded == "" {
 			encoded = encodeQuery(path)
+			if indexed && encoded != path && !best.buildIndex(encoded) {
+				return false
+			}
 		}
-		best.search(rules, encoded)
-	}
-	if best.rule == nil {
-		return Rule{}, false
-	}
-	return g.file.ruleAsWritten(best.rule), true
-}
-
-// matchWild reports whether s begins as rest says, where rest is what follows the
-// literal beginning of a pattern: nothing, or a text that begins with a wildcard.
-//
-// A star takes as little as the text behind it allows. To take more can't help:
-// whatever matches further on, also matches from the earlier place on. So every
-// octet of s is looked at once, and the time is linear for any number of stars.
-func matchWild(rest, s string) bool {
-	rest, anchored := strings.CutSuffix(rest, "$")
-	if rest == "" {
-		return !anchored || s == ""
-	}
-	for {
-		segment, more, found := strings.Cut(rest[1:], "*")
-		if !found {
-			return anchored && strings.HasSuffix(s, segment) || !anchored && strings.Contains(s, segment)
-		}
-		i := strings.Index(s, segment)
-		if i < 0 {
+		if best.search(rules, encoded); best.steps < 0 {
 			return false
 		}
-		s = s[i+len(segment):]
-		rest = rest[len(rest)-len(more)-1:]
 	}
+	return true
 }

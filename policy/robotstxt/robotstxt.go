@@ -17,7 +17,9 @@
 //	group.go    which group the crawler obeys
 //	search.go   which rules of that group may match the path
 //	sieve.go    the same, where many begin alike
-//	match.go    which of them do
+//	match.go    which of them do, section by section
+//	wild.go     the same of one pattern, and how many steps a decision may take
+//	automaton.go  where a path has what a pattern wants, for decisions that take many steps
 //
 // What a file's author may not have meant is found in lint.go, which reads the file
 // in its own way, and leaves nothing in memory.

@@ -2,7 +2,6 @@ package robotstxt
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"strings"
 )
 
@@ -36,8 +35,10 @@ const (
 	linkMask = 1<<linkBits - 1
 )
 
-// gramSeed is random so that no site can choose grams that fall into one slot.
-var gramSeed = rand.Uint32() | 1
+// gramSeed multiplies as Knuth suggests. It is not random, since the number of steps
+// of a decision must be the same everywhere. A site may choose grams that fall into one
+// slot, but no more than maxChain rules are put there.
+const gramSeed = 2654435769
 
 // hashGram hashes the last size of four octets, the first of which are the lowest.
 func hashGram(octets uint32, size int) uint32 {
@@ -136,7 +137,7 @@ func (v *sieve) lightest(rest string, loads []uint8) (hash uint32, size int, ok 
 func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 	for link := v.rest; link != 0; {
 		r := &rules[link&linkMask-1]
-		if c.file.rank(r) <= c.rank || c.consider(r, literal, path) {
+		if c.file.rank(r) <= c.rank || c.steps < 0 || c.consider(r, literal, path) {
 			break
 		}
 		link = r.up
@@ -153,7 +154,7 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 		if v.sizes&(1<<size) == 0 {
 			continue
 		}
-		octets := uint32(0)
+		octets, links := uint32(0), 0
 		for i := range len(tail) {
 			octets = octets>>8 | uint32(tail[i])<<24
 			if i+1 < size {
@@ -161,12 +162,18 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 			}
 			hash := hashGram(octets, size)
 			for link := table[v.slot(hash)]; link != 0; link = rules[link&linkMask-1].up {
+				links++
 				if link>>linkBits == v.tag(hash) {
 					c.follow(link, v.tag(hash), i+1-size, size, rules, literal, path)
 					break
 				}
 			}
+			if c.steps < links {
+				c.steps = -1
+				return
+			}
 		}
+		c.steps -= len(tail) + links
 	}
 }
 
@@ -175,14 +182,15 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 // looked at again.
 func (c *candidate) follow(link, tag uint32, at, size int, rules []rule, literal int, path string) {
 	tail := path[literal:]
-	if strings.Index(tail, tail[at:][:size]) == at {
+	c.steps -= at
+	if c.steps >= 0 && strings.Index(tail, tail[at:][:size]) == at {
 		c.chain(link, tag, rules, literal, path)
 	}
 }
 
 // chain looks at those rules of a chain that have this tag.
 func (c *candidate) chain(link, tag uint32, rules []rule, literal int, path string) {
-	for link != 0 {
+	for link != 0 && c.steps >= 0 {
 		r := &rules[link&linkMask-1]
 		if link>>linkBits == tag {
 			c.consider(r, literal, path)

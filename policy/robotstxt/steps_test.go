@@ -1,0 +1,149 @@
+package robotstxt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// fileOf returns a robots.txt of 511 KiB that begins with a line for everyone.
+func fileOf(lines func(i int) string) []byte {
+	var b strings.Builder
+	b.WriteString("User-agent:*\n")
+	for i := 0; b.Len() < 511<<10; i++ {
+		b.WriteString(lines(i))
+	}
+	return []byte(b.String()[:511<<10])
+}
+
+// numbers returns a path of n octets that has every number of four digits from 0 on.
+func numbers(n int) string {
+	var b strings.Builder
+	b.WriteByte('/')
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "%04d", i)
+	}
+	return b.String()[:n]
+}
+
+// stepsOf returns how many steps a search takes, and whether it comes to its end.
+func stepsOf(f *File, path string, limit int, indexed bool) (steps int, done bool) {
+	best := candidate{file: f, finder: finder{steps: limit}}
+	done = f.Group("a").search(&best, Normalize(path), indexed)
+	return limit - best.steps, done
+}
+
+// TestHonestSteps checks that large files as people and programs write them need a
+// twentieth of the steps that a decision may take, at most, for URLs as long as the gate
+// accepts.
+func TestHonestSteps(t *testing.T) {
+	words := []string{"sort", "filter", "color", "size", "brand", "price", "page", "view", "lang", "currency", "order", "dir", "limit", "mode", "cat", "tag"}
+	for _, test := range []struct {
+		name  string
+		lines func(i int) string
+		path  string
+	}{
+		{"numbers", func(i int) string { return fmt.Sprintf("Disallow: /*/private-%d\nDisallow: /*?id=%d$\n", i, i) }, "/" + strings.Repeat("path/of/private-x/", 900) + "?id=x"},
+		{"one parameter", func(i int) string { return fmt.Sprintf("Disallow: /*?%s=%d\n", words[i%16], i) }, "/shop?" + strings.Repeat("sort=a&color=b&", 1050)},
+		{"two parameters", func(i int) string { return fmt.Sprintf("Disallow: /*?*%s=*&%s=%d\n", words[i%16], words[i/16%16], i) }, "/shop?" + strings.Repeat("sort=a&color=b&", 1050)},
+		{"folders", func(i int) string {
+			return fmt.Sprintf("Disallow: /*/%s/%s/print$\nAllow: /%s/*/%d\n", words[i%16], words[i/16%16], words[i/7%16], i)
+		}, "/shop" + strings.Repeat("/sort/color/size/brand", 730)},
+		{"file types", func(i int) string { return fmt.Sprintf("Disallow: /*.%s%d$\n", words[i%16], i) }, "/" + strings.Repeat("index.sort.color/", 960)},
+		{"URLs in the query", func(i int) string { return fmt.Sprintf("Disallow: /*?u=http://%s.example/%d\n", words[i%16], i) }, "/r?u=" + strings.Repeat("http://sort.example/", 810)},
+		{"no wildcards", func(i int) string { return fmt.Sprintf("Disallow: /%s/%s/%d\n", words[i%16], words[i/16%16], i) }, "/sort/color/" + strings.Repeat("1234/", 3200)},
+	} {
+		f := Parse(fileOf(test.lines), 0)
+		if steps, done := stepsOf(f, test.path, maxSteps, true); !done || steps > maxSteps/20 {
+			t.Errorf("%s: %d steps of %d, done %v; want at most a twentieth", test.name, steps, maxSteps, done)
+		} else {
+			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, len(f.rules), steps, maxSteps/steps)
+		}
+		// Those URLs are long; for an ordinary one there must be no need of an index.
+		if steps, done := stepsOf(f, test.path[:100], quickSteps, false); !done {
+			t.Errorf("%s: a path of 100 octets takes more than %d steps", test.name, steps)
+		}
+	}
+}
+
+// hostileFiles are made to take long for the path beside them.
+var hostileFiles = []struct {
+	name    string
+	lines   func(i int) string
+	path    string
+	complex bool // they exceed the bound
+}{
+	{"overlapping literals", func(int) string { return "Disallow:/*" + strings.Repeat("ab", 10) + "c\n" }, "/" + strings.Repeat("ab", 8000), false},
+	{"long overlapping literals", func(i int) string { return "Disallow:/*" + strings.Repeat("ab", 100+i%50) + "c\n" }, "/" + strings.Repeat("ab", 8000), false},
+	{"most rules", func(int) string { return "Allow:/*aac\n" }, "/" + strings.Repeat("a", 16000), false},
+	{"most wildcards", func(int) string { return "Allow:/" + strings.Repeat("*a", 100) + "*b\n" }, "/" + strings.Repeat("a", 16000), false},
+	{"one rule of wildcards", func(i int) string {
+		if i == 0 {
+			return "Allow:/"
+		}
+		return "*a*b"
+	}, "/" + strings.Repeat("a", 16000), false},
+	{"end", func(int) string { return "Allow:/*a*aab$\n" }, "/" + strings.Repeat("a", 15000) + "ab", false},
+	{"grams of the path", func(i int) string { return fmt.Sprintf("Disallow:/*%04dx\n", i%4000) }, numbers(16000), false},
+	{"grams at the end of the path", func(i int) string { return fmt.Sprintf("Disallow:/*%d*4000$\n", i%1000) }, numbers(16001) + "4000", false},
+	{"long beginnings", func(i int) string { return fmt.Sprintf("Allow:/%s%d\n", strings.Repeat("a", 500+i%200), i) }, "/" + strings.Repeat("a", 16000), false},
+	{"nested beginnings", func(i int) string { return "Allow:/" + strings.Repeat("a", i) + "*b\n" }, "/" + strings.Repeat("a", 16000), false},
+	{"encoded octets", func(int) string { return "Allow:/*\"\"\"\"x\n" }, "/" + strings.Repeat("\"", 16000), false},
+	{"second comparison", func(int) string { return "Allow:/*?*::::x\n" }, "/?" + strings.Repeat(":", 16000), false},
+	{"many groups", func(i int) string { return fmt.Sprintf("User-agent:a\nUser-agent:b%d\nAllow:/*abx\n", i) }, "/" + strings.Repeat("ab", 8000), false},
+	{"many names", func(i int) string { return fmt.Sprintf("User-agent:%x\nAllow:/\n", i) }, "/" + strings.Repeat("ab", 8000), false},
+	{"one group of many names", func(i int) string { return fmt.Sprintf("User-agent:%x\n", i) }, "/" + strings.Repeat("ab", 8000), false},
+	// What a rule has behind its second star occurs before the first only, so all that
+	// follows is searched.
+	{"wrong order", func(i int) string { return fmt.Sprintf("Allow:/*zz*%04d\n", i%2000) }, numbers(8001) + "zz" + strings.Repeat("x", 8000), true},
+	{"wrong order, overlapping literals", func(i int) string { return "Allow:/*zz*" + strings.Repeat("ab", 5+i%10) + "c\n" }, "/" + strings.Repeat("ab", 15) + "czz" + strings.Repeat("ab", 8000), true},
+	{"occurs before the beginning ends", func(int) string { return "Allow:/*/ab\n" }, "/ab" + strings.Repeat("x", 16000), true},
+}
+
+// TestHostileSteps checks that no file makes a decision take more steps than it may,
+// and that one that would is no permission.
+func TestHostileSteps(t *testing.T) {
+	// A search ends only after the step that is one too many, which may be as long as
+	// the path or a pattern.
+	const over = 3*16<<10 + 512<<10
+	for _, test := range hostileFiles {
+		f := Parse(fileOf(test.lines), 0)
+		if steps, _ := stepsOf(f, test.path, quickSteps, false); steps > quickSteps+over {
+			t.Errorf("%s: %d steps, want at most %d", test.name, steps, quickSteps)
+		}
+		steps, done := stepsOf(f, test.path, maxSteps, true)
+		if steps > maxSteps+over || done == test.complex {
+			t.Errorf("%s: %d steps, done %v; want at most %d, %v", test.name, steps, done, maxSteps, !test.complex)
+		}
+		start := cpuTime(t)
+		v := f.Decide(test.path, "a")
+		t.Logf("%s: %d rules, %d steps, %v", test.name, len(f.rules), steps, cpuTime(t)-start)
+		if test.complex != (v.Reason == TooComplex) || test.complex && v.Allowed {
+			t.Errorf("%s: allowed %v, %s", test.name, v.Allowed, v.Reason)
+		}
+	}
+}
+
+// TestTooComplex checks what is decided beyond the bound: a path that a rule allows is
+// denied too, the robots.txt itself is not, and other crawlers are not concerned.
+func TestTooComplex(t *testing.T) {
+	data := append(fileOf(func(int) string { return "Allow:/*/ab\n" }), "\nUser-agent: other\nDisallow: /x\n"...)
+	f := Parse(data, 0)
+	path := "/ab" + strings.Repeat("x", 16000)
+	for _, test := range []struct {
+		path, token string
+		want        Verdict
+	}{
+		{path, "a", Verdict{Reason: TooComplex}},
+		{"/q" + path, "a", Verdict{Allowed: true, Reason: ByRule}}, // this one is found at once
+		{"/robots.txt", "a", Verdict{Allowed: true, Reason: Implicit}},
+		{path, "other", Verdict{Allowed: true, Reason: NoMatch}},
+	} {
+		if v := f.Decide(test.path, test.token); v.Allowed != test.want.Allowed || v.Reason != test.want.Reason || !v.Group.OK() {
+			t.Errorf("%.20s for %s: allowed %v, %s; want %v, %s", test.path, test.token, v.Allowed, v.Reason, test.want.Allowed, test.want.Reason)
+		}
+	}
+	if v := f.DecideQuick(path, "a"); v.Allowed || v.Reason != TooComplex {
+		t.Errorf("quickly: allowed %v, %s", v.Allowed, v.Reason)
+	}
+}

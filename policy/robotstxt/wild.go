@@ -1,0 +1,76 @@
+package robotstxt
+
+import "strings"
+
+// How many steps a decision may take. A step is about an octet of the path or of a
+// pattern that is looked at, so the number depends on the file, the path and the
+// product tokens only, and a decision is the same wherever it is made again.
+const (
+	// quickSteps take up to a millisecond. Decisions about files that a person has
+	// written take some hundred.
+	quickSteps = 1 << 20
+
+	// maxSteps take up to some 20 milliseconds. TestHonestSteps tells how far from it
+	// files are that are not made to reach it.
+	maxSteps = 24 << 20
+)
+
+// Beyond quickSteps a decision begins again with an automaton of the path, which makes
+// the number of steps depend on the path and on the file, no longer on their product.
+
+// A finder finds what patterns have between their wildcards, and counts its steps.
+type finder struct {
+	steps int        // that are left; negative: the search was given up, and results mean nothing
+	index *automaton // of the path; nil: the path itself is searched
+}
+
+// buildIndex makes an automaton of a path if there are steps for it.
+func (f *finder) buildIndex(path string) bool {
+	if f.steps -= buildSteps * len(path); f.steps < 0 {
+		return false
+	}
+	f.index = newAutomaton(path)
+	return true
+}
+
+// matchWild reports whether s begins as rest says, where rest is what follows the
+// literal beginning of a pattern: nothing, or a text that begins with a wildcard. If
+// there is an index, s is the end of its text.
+//
+// A star takes as little as the text behind it allows. To take more can't help:
+// whatever matches further on, also matches from the earlier place on. So every
+// octet of s is looked at once, and the time is linear for any number of stars.
+func (f *finder) matchWild(rest, s string) bool {
+	if f.index == nil {
+		f.steps -= len(rest) + len(s) // at most
+	} else {
+		f.steps -= 4
+	}
+	rest, anchored := strings.CutSuffix(rest, "$")
+	if rest == "" {
+		return !anchored || s == ""
+	}
+	for f.steps >= 0 {
+		segment, more, found := strings.Cut(rest[1:], "*")
+		if !found && anchored {
+			return strings.HasSuffix(s, segment)
+		}
+		i := f.find(s, segment)
+		if !found || i < 0 {
+			return i >= 0
+		}
+		s = s[i+len(segment):]
+		rest = rest[len(rest)-len(more)-1:]
+	}
+	return false
+}
+
+// find is strings.Index.
+func (f *finder) find(s, segment string) int {
+	if f.index == nil {
+		return strings.Index(s, segment)
+	}
+	i, steps := f.index.index(len(f.index.text)-len(s), segment)
+	f.steps -= steps
+	return i
+}
