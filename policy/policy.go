@@ -57,6 +57,7 @@ const (
 	ByOverride    Reason = "override"    // the operator's
 	IsUnavailable Reason = "unavailable" // there is no robots.txt
 	IsUnreachable Reason = "unreachable" // robots.txt can't be had, which denies
+	TooComplex    Reason = "too-complex" // the rules take too many steps for this URL, which denies
 )
 
 // A Decision is allow or deny, with its reason and evidence.

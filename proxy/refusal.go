@@ -45,6 +45,10 @@ func refusal(x *Exchange, unreachableStatus int) *problem {
 		why := d.Robots.Snapshot.Error
 		p.cause = "robots.txt unreachable: " + why
 		p.detail = fmt.Sprintf("%s can't be had (%s). Until it can, nothing of this origin may be fetched (RFC 9309, 2.3.1.4).", d.URL, why)
+	case policy.TooComplex:
+		p.title = "robots.txt is too complex for this URL"
+		p.cause = "robots.txt takes too many steps for this URL"
+		p.detail = "To compare this URL with all rules of " + d.URL + ", in the group for " + d.Group.Name() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
 	case policy.ByOverride:
 		p.title = "Refused by the operator"
 		p.cause = "operator's override: " + d.Note

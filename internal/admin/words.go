@@ -150,6 +150,8 @@ func why(e *policy.Explanation) string {
 		return "There is no robots.txt to obey."
 	case policy.IsUnreachable:
 		return "The robots.txt can't be had, so nothing may be fetched."
+	case policy.TooComplex:
+		return "To compare all rules with this URL takes more steps than a decision may, so it is denied."
 	}
 	return string(e.Reason)
 }

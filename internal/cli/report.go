@@ -79,6 +79,8 @@ func why(d *policy.Decision, e *policy.Evidence) string {
 		return "the operator's override: " + escape.Printable(d.Note)
 	case policy.IsUnavailable:
 		return "there is no robots.txt, so everything is allowed"
+	case policy.TooComplex:
+		return "to compare all rules with this URL takes more steps than a decision may, so it is denied"
 	}
 	return "robots.txt is unreachable, so nothing is allowed: " + escape.Printable(e.Robots.Error)
 }

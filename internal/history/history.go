@@ -124,6 +124,8 @@ func Words(v robotstxt.Verdict) string {
 		return verb + " (no rule matches)"
 	case robotstxt.NoGroup:
 		return verb + " (no group)"
+	case robotstxt.TooComplex:
+		return verb + " (too many steps)"
 	}
 	return verb
 }

@@ -77,8 +77,8 @@ func (r *requests) meet(name string) *counted {
 	c := &counted{none: r.vec.WithLabelValues(none, none, name)}
 	if name != "" {
 		c.allowed = r.reasons(allowed, name, policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride)
-		c.denied = r.reasons(denied, name, policy.ByRule, policy.IsUnreachable, policy.ByOverride)
-		c.reported = r.reasons(reported, name, policy.ByRule, policy.IsUnreachable, policy.ByOverride)
+		c.denied = r.reasons(denied, name, policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride)
+		c.reported = r.reasons(reported, name, policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride)
 	}
 	next := maps.Clone(known)
 	next[name] = c

@@ -1,0 +1,42 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// complexBody is a robots.txt that takes more steps than a decision may for complexPath,
+// although no rule of it denies anything.
+var (
+	complexBody = "User-agent: *\n" + strings.Repeat("Allow:/*/ab\n", 42000)
+	complexPath = "/ab" + strings.Repeat("x", 16000)
+)
+
+// TestTooComplexDenies checks that a decision beyond the bound of steps denies, that it
+// denies again from the same evidence, and that it concerns no other path.
+func TestTooComplexDenies(t *testing.T) {
+	robots := Robots{MaxBytes: 512 << 10}
+	for path, want := range map[string]Reason{complexPath: TooComplex, "/x": NoMatch, "/robots.txt": Implicit} {
+		target, err := ParseURL("http://site.example" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := robots.Judge(200, []byte(complexBody), target, []string{"ExampleBot"})
+		if d.Reason != want || d.Allow != (want != TooComplex) {
+			t.Errorf("%.20s: allow %v, %s; want %s", path, d.Allow, d.Reason, want)
+		}
+		if d.forHost(); d.Allow != (want != TooComplex) {
+			t.Errorf("%.20s: forHost opens it", path)
+		}
+		c := Config{Robots: robots}
+		past := Past{
+			Target: target, Crawler: &Crawler{Name: "default"}, Tokens: d.Tokens, Judged: d.Robots.At, Answer: d.Robots.Snapshot, Good: d.Robots.Snapshot,
+			Rules: func(string) *robotstxt.File { return d.Robots.File },
+		}
+		if again, ok := c.Again(past); !ok || again.Reason != d.Reason || again.Allow != d.Allow {
+			t.Errorf("%.20s: decided again: %v, allow %v, %s", path, ok, again.Allow, again.Reason)
+		}
+	}
+}
