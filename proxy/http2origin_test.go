@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -78,8 +80,7 @@ func writeHead(f *http2.Framer, stream uint32, last bool, fields ...string) {
 }
 
 // An origin may refuse a stream or a connection over HTTP/2 and be asked again by
-// Transport, but neither for ever nor more than a few times; and net/http does not
-// look at all the lengths that it names.
+// Transport, but neither for ever nor more than a few times.
 func TestHTTP2Origin(t *testing.T) {
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
@@ -96,18 +97,6 @@ func TestHTTP2Origin(t *testing.T) {
 		"the connection is refused": {func(f *http2.Framer, stream uint32) { f.WriteGoAway(0, http2.ErrCodeNo, nil) }, 502},
 		"the stream is refused":     {func(f *http2.Framer, stream uint32) { f.WriteRSTStream(stream, http2.ErrCodeRefusedStream) }, 504},
 		"nothing":                   {func(f *http2.Framer, stream uint32) {}, 504},
-		"two lengths": {func(f *http2.Framer, stream uint32) {
-			writeHead(f, stream, false, ":status", "200", "content-length", "2", "content-length", "3")
-			f.WriteData(stream, true, []byte("ok"))
-		}, 502},
-		"a length that is none": {func(f *http2.Framer, stream uint32) {
-			writeHead(f, stream, false, ":status", "200", "content-length", "+2")
-			f.WriteData(stream, true, []byte("ok"))
-		}, 502},
-		"a length": {func(f *http2.Framer, stream uint32) {
-			writeHead(f, stream, false, ":status", "200", "content-length", "2")
-			f.WriteData(stream, true, []byte("ok"))
-		}, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, conns := startHTTP2Origin(t, authority, c.reply)
@@ -120,6 +109,88 @@ func TestHTTP2Origin(t *testing.T) {
 			// One for robots.txt, and one that may be dialled as it is given up.
 			if n := conns.Load(); n > maxAttempts+2 {
 				t.Errorf("%d connections were made for one request", n)
+			}
+		})
+	}
+}
+
+// A Content-Length that is not one number, or not the body's, makes a response malformed (RFC
+// 9110, 8.6; RFC 9113, 8.1.1). net/http's Transport does not look at it in HTTP/2.
+func TestHTTP2OriginLength(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }})
+	client := w.client()
+	const body = "ok"
+	for _, c := range []struct {
+		name, method, status string
+		lengths              []string
+		empty                bool // the head ends the stream
+		want                 int
+		cut                  bool // the answer breaks off
+	}{
+		{name: "right", lengths: []string{"2"}, want: 200},
+		{name: "none", want: 200},
+		{name: "none, no body", empty: true, want: 200},
+		{name: "0, no body", lengths: []string{"0"}, empty: true, want: 200},
+		{name: "HEAD", method: "HEAD", lengths: []string{"2"}, empty: true, want: 200},
+		{name: "304", status: "304", lengths: []string{"2"}, empty: true, want: 304},
+		{name: "-1", lengths: []string{"-1"}, want: 502},
+		{name: "-1, no body", lengths: []string{"-1"}, empty: true, want: 502},
+		{name: "-1, HEAD", method: "HEAD", lengths: []string{"-1"}, empty: true, want: 502},
+		{name: "-1, 304", status: "304", lengths: []string{"-1"}, empty: true, want: 502},
+		{name: "-1, 206", status: "206", lengths: []string{"-1"}, want: 502},
+		{name: "-2", lengths: []string{"-2"}, want: 502},
+		{name: "-0", lengths: []string{"-0"}, want: 502},
+		{name: "a sign", lengths: []string{"+2"}, want: 502},
+		{name: "a list", lengths: []string{"2, 3"}, want: 502},
+		{name: "a list of one", lengths: []string{"2, 2"}, want: 502},
+		{name: "two", lengths: []string{"2", "3"}, want: 502},
+		{name: "-1 twice", lengths: []string{"-1", "-1"}, want: 502},
+		{name: "right, then -1", lengths: []string{"2", "-1"}, want: 502},
+		{name: "empty", lengths: []string{""}, want: 502},
+		{name: "a space", lengths: []string{"2 "}, want: 502},
+		{name: "hexadecimal", lengths: []string{"0x2"}, want: 502},
+		{name: "digits of another script", lengths: []string{"\u0662"}, want: 502},
+		{name: "out of bounds", lengths: []string{"18446744073709551615"}, want: 502},
+		{name: "far out of bounds", lengths: []string{"99999999999999999999"}, want: 502},
+		{name: "too long", lengths: []string{"3"}, want: 200, cut: true},
+		{name: "too long, no body", lengths: []string{"2"}, empty: true, want: 200, cut: true},
+		{name: "too short", lengths: []string{"1"}, want: 200, cut: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, stream uint32) {
+				fields := []string{":status", cmp.Or(c.status, "200")}
+				for _, n := range c.lengths {
+					fields = append(fields, "content-length", n)
+				}
+				if writeHead(f, stream, c.empty, fields...); !c.empty {
+					f.WriteData(stream, true, []byte(body))
+				}
+			})
+			req, err := http.NewRequest(cmp.Or(c.method, http.MethodGet), url+"/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			got, err := io.ReadAll(resp.Body)
+			wantStatus(t, resp, c.want)
+			if c.status == "304" && errors.Is(err, io.ErrUnexpectedEOF) {
+				err = nil // Go's client misses a body of its own accord; the gate would reset the stream
+			}
+			switch {
+			case (err != nil) != c.cut:
+				t.Errorf("the body ends with %v after %q, cut: %v", err, got, c.cut)
+			case c.want == 502:
+				wantHeader(t, resp, proxyStatus, "robotsgate;error=http_protocol_error")
+			case c.want == 200 && !c.empty && !c.cut && string(got) != body:
+				t.Errorf("got %q", got)
 			}
 		})
 	}

@@ -35,6 +35,12 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 		resp.Body.Close()
 		return failure(x, errStrange).response(r, x)
 	}
+	if resp.StatusCode == http.StatusNotModified && resp.ProtoMajor == 2 {
+		// Its Content-Length is another response's (RFC 9110, 8.6; RFC 9113, 8.1.1); to
+		// net/http's Transport a body is missing.
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	}
 	// Read what binds before anything is removed: Connection may name a tag, or
 	// what says how to read the page.
 	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
@@ -153,7 +159,10 @@ func strange(x *Exchange, resp *http.Response) bool {
 	case resp.ProtoMajor < 2:
 		return false // net/http has looked
 	default:
-		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool { return n != strconv.FormatInt(resp.ContentLength, 10) })
+		// ContentLength is -1 where the field was not understood, which must not pass for "-1".
+		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool {
+			return resp.ContentLength < 0 || n != strconv.FormatInt(resp.ContentLength, 10)
+		})
 	}
 }
 
