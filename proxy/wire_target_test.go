@@ -57,7 +57,8 @@ func TestWirePaths(t *testing.T) {
 		sent("/private/../private/open", "/private/open"),
 
 		// What only looks like a dot segment stays, and so do double slashes.
-		sent("/a/%252e%252e/private/x", "/a/%252e%252e/private/x"),
+		sent("/a/%252e%252e/ok", "/a/%252e%252e/ok"),
+		denied("/a/%252e%252e/private/x"), // a server behind a decoding proxy resolves it
 		sent("/a/.../private/x", "/a/.../private/x"),
 		sent("/a/..x/b", "/a/..x/b"),
 		sent("/a//b", "/a//b"),

@@ -9,127 +9,129 @@ import (
 // /private;v=1/x have nothing to do with /private/x. Common servers read them as
 // that path all the same:
 //
-//   - nginx and Apache httpd decode %2F, resolve dot segments after that, and merge
-//     slashes
-//   - IIS takes a backslash, %5C too, for a slash
-//   - Tomcat and Jetty drop path parameters, which begin with a semicolon
+//   - nginx, Jetty, Apache httpd (AllowEncodedSlashes On) and Tomcat
+//     (encodedSolidusHandling="decode") decode %2F; all decode other reserved
+//     characters, as %2B for +
+//   - all merge slashes, but with nginx's merge_slashes off and Apache's MergeSlashes OFF
+//   - IIS and Tomcat (encodedReverseSolidusHandling="decode") take a backslash, %5C too,
+//     for a slash
+//   - Tomcat and Jetty drop path parameters, which begin with a semicolon, and decode
+//     after that
+//   - nginx (proxy_pass with a path) and Apache httpd (ProxyPass) send the decoded path to
+//     the next server, which takes ; and %2F from before for its own
+//   - nginx (proxy_pass with $uri or $1) and Apache httpd (ProxyPass with nocanon) may
+//     even send what %25 stood for, so that the next server decodes a second time
+//   - Jetty reads bytes that are not UTF-8 as ISO 8859-1
 //
 // A gate that follows the letter alone can be walked around. So these spellings are
-// judged a second time, as such servers read them. Rules are never rewritten:
-// /*;jsessionid must not become /*.
+// judged again, as such servers read them. Rules are never rewritten: /*;jsessionid
+// must not become /*. The tests in internal/e2e ask the servers themselves.
 
-// A spelling is a set of the ways to write a path that servers read differently.
-type spelling uint8
-
-const (
-	encodedSlash     spelling = 1 << iota // %2F
-	encodedBackslash                      // %5C, or the character itself
-	emptySegment                          // //
-	parameter                             // ;
-)
-
-// spellingsIn returns the spellings in a path or a pattern, up to its query.
-func spellingsIn(path string) (found spelling) {
-	for i := 0; i < len(path); i++ {
-		switch path[i] {
-		case '?':
-			return found
-		case ';':
-			found |= parameter
-		case '\\':
-			found |= encodedBackslash
-		case '/':
-			if strings.HasPrefix(path[i+1:], "/") {
-				found |= emptySegment
-			}
-		case '%':
-			switch c, _ := unescape(path[i:]); c {
-			case '/':
-				found |= encodedSlash
-			case '\\':
-				found |= encodedBackslash
-			}
-		}
-	}
-	return found
-}
+// maxReadings bounds what Readings returns: six paths, once with their slashes merged and
+// once as they are, and the same in ISO 8859-1.
+const maxReadings = 6 * 2 * 2
 
 // Readings returns the other paths that common servers take path for, with the same
-// query: none for nearly all paths, at most four.
-//
-//   - encoded separators decoded, slashes merged, dot segments removed
-//   - path parameters dropped, dot segments removed
-//   - both, in either order: a server of one kind may stand in front of another
+// query: none for nearly all paths, at most maxReadings. They have no dot segments.
 func Readings(path string) []string {
-	found := spellingsIn(path)
-	if found == 0 {
+	bare, _, _ := strings.Cut(path, "?")
+	if ordinary(bare) || spellingsIn(bare) == (spellings{}) {
 		return nil
 	}
-	path, query, hasQuery := strings.Cut(path, "?")
-	separated := mergeSlashes(decodeSeparators(path))
-	all := []string{RemoveDotSegments(separated)}
-	if found&parameter != 0 {
-		bare := dropParameters(path)
-		all = append(all,
-			RemoveDotSegments(bare),
-			RemoveDotSegments(mergeSlashes(decodeSeparators(bare))),
-			RemoveDotSegments(mergeSlashes(dropParameters(separated))))
+	query := path[len(bare):]
+
+	decoded := decodePath(bare)
+	forwarded := forward(decoded)
+	texts := []string{decoded, decodePath(forwarded), bare}
+	if strings.Contains(decoded, ";") || strings.Contains(forwarded, ";") {
+		dropped := dropParameters(bare)
+		texts = append(texts, dropped, decodePath(dropped), decodePath(dropParameters(forwarded)))
 	}
-	var others []string
-	for _, reading := range all {
-		if reading == path {
+	var readings []string
+	add := func(text string) {
+		text = RemoveDotSegments(text)
+		for _, r := range [2]string{text, fromLatin1(text)} {
+			if r != bare && !slices.Contains(readings, r) {
+				readings = append(readings, r)
+			}
+		}
+	}
+	for _, text := range texts {
+		add(mergeSlashes(text))
+	}
+	for _, text := range texts {
+		add(text)
+	}
+	if query != "" {
+		for i := range readings {
+			readings[i] += query
+		}
+	}
+	return readings
+}
+
+// decodePath decodes what servers do in a path, and makes slashes of backslashes. Left are
+// the escapes that the normal form has too, and those of percent sign, question mark and
+// number sign, which mean the characters themselves.
+func decodePath(path string) string {
+	b := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if e, ok := unescape(path[i:]); c == '%' && ok {
+			i += 2
+			if c = e; staysEncoded(c) {
+				b = appendEscaped(b, c)
+				continue
+			}
+		}
+		if c == '\\' {
+			c = '/'
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// staysEncoded reports characters whose escapes decodePath leaves.
+func staysEncoded(c byte) bool {
+	return c != '\\' && pathBytes[c] != keep || c == '?' || c == '#'
+}
+
+// forward returns what the next server receives if a decoded path is sent to it as it is:
+// %25 becomes a percent sign where that makes another escape; question mark, number sign
+// and controls end the path, spaces at the end are lost.
+func forward(path string) string {
+	b := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c, ok := unescape(path[i:])
+		if path[i] != '%' || !ok {
+			b = append(b, path[i])
 			continue
 		}
-		if hasQuery {
-			reading += "?" + query
+		if c < ' ' || c == 0x7f || c == '?' || c == '#' {
+			break
 		}
-		if !slices.Contains(others, reading) {
-			others = append(others, reading)
-		}
-	}
-	return others
-}
-
-// HidesDotSegment reports whether path has a dot segment next to an encoded
-// separator, as in /public/..%2Fprivate: servers that decode the separator first
-// resolve it, the others take it for a name. It has no honest use.
-func HidesDotSegment(path string) bool {
-	if spellingsIn(path)&(encodedSlash|encodedBackslash) == 0 {
-		return false
-	}
-	path, _, _ = strings.Cut(path, "?")
-	for segment := range strings.SplitSeq(decodeSeparators(path), "/") {
-		if dots(segment) > 0 {
-			return true // those between plain slashes have been removed
+		rest := path[i+3:]
+		i += 2
+		switch {
+		case c == '%' && beginsEscape(rest):
+			b = append(b, '%')
+		case c == '%' && strings.HasPrefix(rest, "u00") && beginsEscape(rest[3:]):
+			b = append(b, '%') // Jetty decodes %u0070, too
+			i += 3
+		default:
+			b = appendEscaped(b, c)
 		}
 	}
-	return false
-}
-
-// SpeaksFor reports whether the rule's pattern has all the spellings of path that
-// servers read differently: then the origin has decided about just this path.
-func (r Rule) SpeaksFor(path string) bool {
-	found := spellingsIn(path)
-	return found != 0 && spellingsIn(r.Pattern)&found == found
-}
-
-var separators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
-
-func decodeSeparators(path string) string { return separators.Replace(path) }
-
-// mergeSlashes makes one slash of each run of them.
-func mergeSlashes(path string) string {
-	if !strings.Contains(path, "//") {
-		return path
+	text := string(b)
+	for strings.HasSuffix(text, "%20") {
+		text = text[:len(text)-3]
 	}
-	merged := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if path[i] != '/' || i == 0 || path[i-1] != '/' {
-			merged = append(merged, path[i])
-		}
-	}
-	return string(merged)
+	return text
 }
+
+// beginsEscape reports whether a percent sign before s would make an escape.
+func beginsEscape(s string) bool { return len(s) >= 2 && isHex(s[0]) && isHex(s[1]) }
 
 // dropParameters drops what follows a semicolon in every segment (RFC 3986, 3.3).
 func dropParameters(path string) string {
@@ -147,4 +149,36 @@ func dropParameters(path string) string {
 		}
 	}
 	return string(bare)
+}
+
+// mergeSlashes makes one slash of each run of them.
+func mergeSlashes(path string) string {
+	if !strings.Contains(path, "//") {
+		return path
+	}
+	merged := make([]byte, 0, len(path))
+	for i := range len(path) {
+		if path[i] != '/' || i == 0 || path[i-1] != '/' {
+			merged = append(merged, path[i])
+		}
+	}
+	return string(merged)
+}
+
+// fromLatin1 returns path with the encoded bytes outside ASCII as characters of ISO
+// 8859-1, if they are not all UTF-8.
+func fromLatin1(path string) string {
+	if spellingsIn(path)[notUTF8] == 0 {
+		return path
+	}
+	b := make([]byte, 0, 2*len(path))
+	for i := 0; i < len(path); i++ {
+		if c, ok := unescape(path[i:]); path[i] == '%' && ok && c >= 0x80 {
+			b = append(b, string(rune(c))...)
+			i += 2
+			continue
+		}
+		b = append(b, path[i])
+	}
+	return string(b)
 }

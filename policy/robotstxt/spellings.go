@@ -1,0 +1,128 @@
+package robotstxt
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Spellings counts the places of a path that servers read differently, by kind.
+type spellings [7]int
+
+const (
+	encodedSlash    = iota // %2F
+	backslash              // %5C, or the character itself
+	emptySegment           // //
+	parameter              // ;
+	encodedReserved        // another character of RFC 3986, 2.2
+	notUTF8                // an encoded byte outside ASCII
+	opaque                 // another escape that ends the path or is decoded twice
+)
+
+// ordinary reports a path without its query that certainly has none: all that is done for
+// nearly every path.
+func ordinary(path string) bool {
+	return strings.IndexByte(path, '%') < 0 && strings.IndexByte(path, ';') < 0 &&
+		strings.IndexByte(path, '\\') < 0 && !strings.Contains(path, "//")
+}
+
+// spellingsIn counts them in a path or a pattern, up to its query.
+func spellingsIn(path string) (found spellings) {
+	for i := 0; i < len(path); i++ {
+		switch path[i] {
+		case '?':
+			path = path[:i] // ends the loop, too
+		case ';':
+			found[parameter]++
+		case '\\':
+			found[backslash]++
+		case '/':
+			if strings.HasPrefix(path[i+1:], "/") {
+				found[emptySegment]++
+			}
+		case '%':
+			switch c, ok := unescape(path[i:]); {
+			case !ok:
+			case c == '/':
+				found[encodedSlash]++
+			case c == '\\':
+				found[backslash]++
+			case c >= 0x80:
+				if n := encodedRune(path[i:]); n > 0 {
+					i += n - 1
+				} else {
+					found[notUTF8]++
+				}
+			case c == '%', c == '?', c == '#', c < ' ', c == 0x7f, c == ' ' && endsPath(path[i+3:]):
+				found[opaque]++
+			case !staysEncoded(c) && !unreserved(c):
+				found[encodedReserved]++
+			}
+		}
+	}
+	return found
+}
+
+// endsPath reports whether a path ends before rest.
+func endsPath(rest string) bool { return rest == "" || rest[0] == '?' }
+
+// encodedRune returns how long the escapes are that path begins with and that make one
+// character outside ASCII in UTF-8; 0 if they make none.
+func encodedRune(path string) int {
+	var char [utf8.UTFMax]byte
+	for n := range char {
+		c, ok := unescape(path[3*n:])
+		if !ok || path[3*n] != '%' {
+			return 0
+		}
+		char[n] = c
+		if r, size := utf8.DecodeRune(char[:n+1]); size == n+1 && r != utf8.RuneError {
+			return 3 * size
+		}
+	}
+	return 0
+}
+
+// HidesDotSegment reports whether path has a dot segment next to an encoded
+// separator, as in /public/..%2Fprivate: servers that decode the separator first
+// resolve it, the others take it for a name. It has no honest use.
+func HidesDotSegment(path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	if ordinary(path) || !slices.ContainsFunc(separators, func(s string) bool { return strings.Contains(path, s) }) {
+		return false
+	}
+	for segment := range strings.SplitSeq(decodeSeparators.Replace(path), "/") {
+		if dots(segment) > 0 {
+			return true // those between plain slashes have been removed
+		}
+	}
+	return false
+}
+
+var (
+	separators       = []string{"%2F", "%2f", "%5C", "%5c", `\`}
+	decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
+)
+
+// SpeaksFor reports whether the rule's pattern has all the spellings of path that servers
+// read differently, each as often: then the origin has decided about just this path. It
+// has not where some server finds a dot segment.
+func (r Rule) SpeaksFor(path string) bool {
+	found, own := spellingsIn(path), spellingsIn(r.Pattern)
+	if found == (spellings{}) {
+		return false
+	}
+	for kind, n := range found {
+		if own[kind] < n {
+			return false
+		}
+	}
+	bare, _, _ := strings.Cut(path, "?")
+	for segment := range strings.SplitSeq(decodePath(forward(decodePath(bare))), "/") {
+		segment, _, _ = strings.Cut(segment, ";")
+		if dots(segment) > 0 {
+			return false
+		}
+	}
+	return true
+}
