@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// A speller makes up spellings of the disallowed pages: detours through other folders, and
+// for each slash, dot and character one of the ways to write it. Most choices are the plain
+// one, so that a good part of the spellings is served.
+type speller struct{ *rand.Rand }
+
+// spelledPages are the paths, by segments, that spellings are made for.
+var spelledPages = [][]string{
+	{"private", "x"}, {"private", "x"}, {"private", "open", "x"}, {"private", ""}, {"a", "b", "c.html"},
+	{"docs", "plan.secret"}, {"Case", "Exact"}, {"café", "x"}, {"with space", "x"}, {"plus+sign", "x"}, {"list", "closed"},
+}
+
+var (
+	separators  = []string{"//", "///", "%2F", "%2f", "%5C", "%5c", `\`, "%252F", "%252f", "%255C", "/;/", "/;x/", ";/", ";x=y/", ";%2F/", "%3B/", "%253B/", "/%2F", "%2F/", "/./", "/%2e/", "/.;/"}
+	detours     = []string{"public", "docs", "no-such", "list/open", "private", ".", "", "public/x", "private/x", "..", "...", "a"}
+	singleDots  = []string{"%2e", "%2E", "%252e", "%252E", "%u002e", "%c0%ae"}
+	segmentEnds = []string{";", ";x", ";a=b;c", ";%2F", ";/", "%3B", "%3Bx", "%253B", "%20", "%00", ".", "%2e", ";..", ";%2e%2e", "%0a", "%09", ";x%2F..", ";x%5C", "%23", "%3F"}
+)
+
+// spelling returns a request target that begins with a slash.
+func (s speller) spelling() string {
+	page := spelledPages[s.IntN(len(spelledPages))]
+	plain := 0.5 + 0.5*s.Float64() // the probability that a character is written as it is
+	var b strings.Builder
+	b.WriteString("/")
+	if s.IntN(6) == 0 {
+		b.WriteString(s.separator(plain))
+	}
+	for i, segment := range page {
+		for s.IntN(4) == 0 {
+			b.WriteString(s.detour(plain))
+		}
+		b.WriteString(s.name(segment, plain))
+		b.WriteString(s.end(plain))
+		if i < len(page)-1 {
+			b.WriteString(s.separator(plain))
+		}
+	}
+	if s.IntN(20) == 0 {
+		b.WriteString(s.separator(plain))
+	}
+	return b.String()
+}
+
+// detour leads into other folders and back.
+func (s speller) detour(plain float64) string {
+	in := detours[s.IntN(len(detours))]
+	depth := strings.Count(in, "/") + 1
+	switch in {
+	case ".", "":
+		depth = 0
+	}
+	var b strings.Builder
+	for segment := range strings.SplitSeq(in, "/") {
+		b.WriteString(s.name(segment, plain) + s.end(plain) + s.separator(plain))
+	}
+	for range depth {
+		b.WriteString(s.dot(plain) + s.dot(plain) + s.end(plain) + s.separator(plain))
+	}
+	return b.String()
+}
+
+func (s speller) separator(plain float64) string {
+	if s.Float64() < plain {
+		return "/"
+	}
+	return separators[s.IntN(len(separators))]
+}
+
+func (s speller) end(plain float64) string {
+	if s.IntN(3) > 0 || s.Float64() < plain {
+		return ""
+	}
+	return segmentEnds[s.IntN(len(segmentEnds))]
+}
+
+func (s speller) dot(plain float64) string {
+	if s.Float64() < plain {
+		return "."
+	}
+	return singleDots[s.IntN(len(singleDots))]
+}
+
+// name writes a segment. A third of them has no encoded letter.
+func (s speller) name(text string, plain float64) string {
+	letters := s.IntN(3) > 0
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		must := c <= ' ' || c >= 0x7f
+		switch {
+		case c == '.':
+			b.WriteString(s.dot(plain))
+		case !must && (!letters || s.Float64() < 0.5+plain/2):
+			b.WriteByte(c)
+		default:
+			b.WriteString(s.encoded(c))
+		}
+	}
+	return b.String()
+}
+
+func (s speller) encoded(c byte) string {
+	switch s.IntN(12) {
+	case 0:
+		return fmt.Sprintf("%%25%02X", c)
+	case 1:
+		return fmt.Sprintf("%%25%02x", c)
+	case 2:
+		return fmt.Sprintf("%%u00%02x", c)
+	case 3:
+		return fmt.Sprintf("%%%%3%d%02X", c>>4&7, c&15) // %%37 0: decoded twice
+	case 4, 5, 6:
+		return fmt.Sprintf("%%%02x", c)
+	}
+	return fmt.Sprintf("%%%02X", c)
+}

@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A rawClient sends request targets byte for byte, over a connection that it keeps as long
+// as the server does.
+type rawClient struct {
+	address string
+	connect string // host:port to ask the proxy at address for; empty: none
+
+	conn net.Conn
+	read *bufio.Reader
+}
+
+// answerTimeout is for requests that a server takes for unfinished.
+const answerTimeout = 3 * time.Second
+
+// get returns the response to GET target.
+func (c *rawClient) get(target, host string) (status int, body string, err error) {
+	kept := c.conn != nil
+	// A target with a line break or a space makes a request that may end anywhere.
+	once := strings.ContainsAny(target, "\x00\r\n \t")
+	if once {
+		c.close()
+	}
+	status, body, err = c.try(target, host)
+	if err != nil && kept && !once {
+		status, body, err = c.try(target, host) // the server has closed the connection in the meantime
+	}
+	if once {
+		c.close()
+	}
+	return status, body, err
+}
+
+func (c *rawClient) try(target, host string) (status int, body string, err error) {
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.conn == nil {
+		if err := c.dial(); err != nil {
+			return 0, "", err
+		}
+	}
+	c.conn.SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := io.WriteString(c.conn, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"); err != nil {
+		return 0, "", err
+	}
+	if start, err := c.read.Peek(5); err != nil {
+		return 0, "", err
+	} else if string(start) != "HTTP/" {
+		return 0, c.bodyAlone(), nil
+	}
+	resp, err := http.ReadResponse(c.read, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	text, err := io.ReadAll(resp.Body)
+	if resp.Close {
+		c.close()
+	}
+	return resp.StatusCode, string(text), err
+}
+
+// bodyAlone returns a response without a head, as HTTP/0.9 has it.
+func (c *rawClient) bodyAlone() string {
+	defer c.close()
+	c.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // its end may not come
+	body, _ := io.ReadAll(c.read)
+	return string(body)
+}
+
+func (c *rawClient) dial() error {
+	conn, err := net.Dial("tcp", c.address)
+	if err != nil {
+		return err
+	}
+	c.conn, c.read = conn, bufio.NewReader(conn)
+	if c.connect == "" {
+		return nil
+	}
+	conn.SetDeadline(time.Now().Add(answerTimeout))
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", c.connect)
+	resp, err := http.ReadResponse(c.read, &http.Request{Method: http.MethodConnect})
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("CONNECT %s: %s", c.connect, resp.Status)
+	}
+	return err
+}
+
+func (c *rawClient) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}

@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A webServer is a program that origins run. Its configuration in testdata/servers is a
+// template: each port that it names is an origin that is tested.
+type webServer struct {
+	name    string
+	config  string // in testdata/servers
+	install string // Debian's package
+	needs   string // a file without which the server cannot be started
+	copies  string // of Debian's defaults: a file that the server wants beside its configuration
+	command func(config, dir string) *exec.Cmd
+}
+
+var webServers = []webServer{
+	{name: "nginx", config: "nginx.conf", install: "nginx", needs: "/usr/sbin/nginx",
+		command: func(config, dir string) *exec.Cmd {
+			return exec.Command("/usr/sbin/nginx", "-p", dir, "-c", config, "-e", "stderr")
+		}},
+	{name: "apache", config: "apache.conf", install: "apache2", needs: "/usr/sbin/apache2",
+		command: func(config, dir string) *exec.Cmd {
+			return exec.Command("/usr/sbin/apache2", "-d", dir, "-f", config, "-D", "FOREGROUND")
+		}},
+	{name: "tomcat", config: "tomcat.xml", install: "tomcat10", needs: "/usr/share/tomcat10/bin/bootstrap.jar", copies: "/usr/share/tomcat10/etc/web.xml",
+		command: func(config, dir string) *exec.Cmd {
+			return java("-cp", "/usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar",
+				"-Dcatalina.home=/usr/share/tomcat10", "-Dcatalina.base="+dir, "-Djava.io.tmpdir="+dir,
+				"org.apache.catalina.startup.Bootstrap", "-config", config, "start")
+		}},
+	{name: "jetty", config: "jetty.xml", install: "libjetty9-java", needs: "/usr/share/java/jetty9-server.jar",
+		command: func(config, dir string) *exec.Cmd {
+			jars := []string{"/usr/share/java/servlet-api.jar"}
+			for _, part := range []string{"server", "servlet", "http", "io", "util", "xml", "security", "util-ajax"} {
+				jars = append(jars, "/usr/share/java/jetty9-"+part+".jar")
+			}
+			return java("-cp", strings.Join(jars, ":"), "org.eclipse.jetty.xml.XmlConfiguration", config)
+		}},
+}
+
+func java(args ...string) *exec.Cmd {
+	return exec.Command("java", append([]string{"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}, args...)...)
+}
+
+// startServers starts every server that is installed, to serve the pages of site.txtar. It
+// returns their addresses by the names that the configurations give to the ports, such as
+// "nginx/static", and Debian's packages of the servers that are not installed.
+func startServers(t *testing.T) (addresses map[string]string, missing []string) {
+	t.Helper()
+	dir := publicDir(t)
+	site := filepath.Join(dir, "site")
+	writeSite(t, site)
+	ports := newPorts(t)
+	has := map[string]bool{}
+	for _, server := range webServers {
+		_, err := os.Stat(server.needs)
+		if has[server.name] = err == nil; err != nil {
+			missing = append(missing, server.install)
+		}
+	}
+	var commands []*exec.Cmd
+	for _, server := range webServers {
+		if !has[server.name] {
+			continue
+		}
+		base := filepath.Join(dir, server.name)
+		for _, sub := range []string{"conf", "logs", "work", "webapps"} {
+			mkdir(t, filepath.Join(base, sub))
+		}
+		config := filepath.Join(base, "conf", server.config)
+		expand(t, filepath.Join("testdata/servers", server.config), config, ports, map[string]any{
+			"Dir": base, "Site": site, "Has": has, "Root": os.Getuid() == 0, "Modules": "/usr/lib/apache2/modules",
+		})
+		if server.copies != "" {
+			copyFile(t, server.copies, filepath.Dir(config))
+		}
+		commands = append(commands, server.command(config, base))
+	}
+	addresses = ports.release()
+	for _, cmd := range commands {
+		runServer(t, cmd)
+	}
+	for name, address := range addresses {
+		waitForRobots(t, name, address)
+	}
+	return addresses, missing
+}
+
+// publicDir returns a new folder that a server may read after giving up root, which
+// t.TempDir's is not.
+func publicDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "servers")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, file, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeSite(t *testing.T, dir string) {
+	t.Helper()
+	ar, err := txtar.ParseFile("testdata/servers/site.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range ar.Files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		mkdir(t, filepath.Dir(name))
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ports are free ones, kept by listeners until the servers take them over.
+type ports struct {
+	t         *testing.T
+	listeners map[string]net.Listener
+}
+
+func newPorts(t *testing.T) *ports { return &ports{t, map[string]net.Listener{}} }
+
+// get returns the address of the origin of this name.
+func (p *ports) get(name string) (string, error) {
+	l := p.listeners[name]
+	if l == nil {
+		var err error
+		// An address that no other test uses, so that none can take the port in between.
+		if l, err = net.Listen("tcp", "127.0.0.13:0"); err != nil {
+			if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+				return "", err
+			}
+		}
+		p.listeners[name] = l
+	}
+	return l.Addr().String(), nil
+}
+
+func (p *ports) release() map[string]string {
+	address := map[string]string{}
+	for name, l := range p.listeners {
+		address[name] = l.Addr().String()
+		l.Close()
+	}
+	return address
+}
+
+// expand writes a server's configuration.
+func expand(t *testing.T, from, to string, p *ports, data any) {
+	t.Helper()
+	text, err := template.New(filepath.Base(from)).Option("missingkey=error").Funcs(template.FuncMap{
+		"port":    p.get,
+		"address": netip.ParseAddrPort,
+	}).ParseFiles(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := text.Execute(&b, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runServer runs a server until the test ends.
+func runServer(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", cmd.Path, tail(output.Bytes()))
+		}
+	})
+}
+
+func tail(text []byte) []byte { return text[max(0, len(text)-4<<10):] }
+
+// waitForRobots waits until an origin serves the robots.txt.
+func waitForRobots(t *testing.T, name, address string) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
+		c := &rawClient{address: address}
+		status, body, err := c.get("/robots.txt", address)
+		c.close()
+		if err == nil && status == 200 && strings.Contains(body, "Disallow: /private/") {
+			return
+		}
+		last = fmt.Errorf("status %d, %v", status, err)
+	}
+	t.Fatalf("%s at %s does not serve robots.txt: %v", name, address, last)
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"bufio"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestSpellings asks real servers for disallowed pages in every spelling of
+// testdata/spellings.txt, and in many that are made up. What a server serves directly must not
+// come through the gate. Servers that are not installed are skipped, unless
+// ROBOTSGATE_REQUIRE_CLIENTS=1.
+func TestSpellings(t *testing.T) {
+	origins, missing := startServers(t)
+	if len(missing) > 0 {
+		t.Run("missing", func(t *testing.T) {
+			text := "not installed, of Debian's packages: " + strings.Join(missing, ", ")
+			if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
+				t.Fatal(text)
+			}
+			t.Skip(text)
+		})
+	}
+	gate := startGate(t)
+	corpus := readSpellings(t, "testdata/spellings.txt")
+	seed := spellingSeed(t)
+	t.Run("servers", func(t *testing.T) {
+		for i, name := range slices.Sorted(maps.Keys(origins)) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				spellings := slices.Clone(corpus)
+				s := speller{rand.New(rand.NewPCG(seed, uint64(i)))}
+				for range madeUpSpellings {
+					spellings = append(spellings, s.spelling())
+				}
+				testSpellings(t, gate, origins[name], spellings)
+			})
+		}
+	})
+}
+
+// madeUpSpellings is how many spellings each origin is asked for besides the corpus.
+const madeUpSpellings = 1000
+
+// leastServed is for how many of its spellings an origin must serve a disallowed page when it
+// is asked directly: half of what the strictest server serves.
+const leastServed = 100
+
+// spellingSeed returns the number that the made-up spellings come from: a new one each time,
+// or that of $ROBOTSGATE_SPELLING_SEED.
+func spellingSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("ROBOTSGATE_SPELLING_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("to repeat: ROBOTSGATE_SPELLING_SEED=%d", seed)
+	return seed
+}
+
+// testSpellings asks one origin, directly first.
+func testSpellings(t *testing.T, gate, origin string, spellings []string) {
+	direct := &rawClient{address: origin}
+	absolute := &rawClient{address: gate}
+	tunnel := &rawClient{address: gate, connect: origin}
+	defer direct.close()
+	defer absolute.close()
+	defer tunnel.close()
+	served := 0
+	for _, s := range spellings {
+		target := strings.ReplaceAll(s, "{host}", origin)
+		_, body, _ := direct.get(target, origin) // an error is no page
+		if !disallowed(body) {
+			continue
+		}
+		served++
+		page := strings.TrimSpace(body)
+		absoluteTarget := target
+		if strings.HasPrefix(target, "/") {
+			absoluteTarget = "http://" + origin + target
+		}
+		for form, ask := range map[string]func() (int, string, error){
+			"absolute form": func() (int, string, error) { return absolute.get(absoluteTarget, origin) },
+			"CONNECT":       func() (int, string, error) { return tunnel.get(target, origin) },
+		} {
+			if _, body, _ := ask(); disallowed(body) {
+				t.Errorf("%s: %q comes through: %s", form, s, page)
+			}
+		}
+	}
+	t.Logf("served %d of %d", served, len(spellings))
+	if served < leastServed {
+		t.Errorf("the server serves disallowed pages for %d spellings; fewer than %d prove little", served, leastServed)
+	}
+}
+
+func disallowed(body string) bool { return strings.HasPrefix(body, "disallowed: ") }
+
+// readSpellings reads one request target a line, up to a tab, after which a comment may
+// follow; {0A} is a byte that a line cannot hold, {host} the origin's host and port.
+func readSpellings(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var spellings []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "\t")
+		if text == "" || strings.HasPrefix(text, "# ") {
+			continue
+		}
+		spellings = append(spellings, rawByte.ReplaceAllStringFunc(text, func(s string) string {
+			n, _ := strconv.ParseUint(s[1:3], 16, 8)
+			return string([]byte{byte(n)})
+		}))
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(spellings) == 0 {
+		t.Fatalf("%s: no spellings", file)
+	}
+	return spellings
+}
+
+var rawByte = regexp.MustCompile(`\{[0-9A-F]{2}\}`)
