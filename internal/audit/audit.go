@@ -26,19 +26,18 @@ type Log struct {
 	file   *file     // nil: out
 	out    io.Writer // standard output
 
-	heads     string // their folder; none without
 	keepHeads time.Duration
 
 	drafts sync.Pool // of *draft
 	queue  *queue
 	// The queue's alone, until it has ended:
 	chain   chain
-	linked  []byte    // memory for lines with their links
-	headAt  int64     // number in the head that is kept; -1: none is
+	linked  []byte // memory for lines with their links
+	head    headWriter
 	wrote   time.Time // the last record
 	in      int       // the opening of the file that has it
 	said    time.Time // when it was last said that the log can't be written
-	headErr time.Time // and the head
+	headErr time.Time // and a head
 	failed  int       // records lost since said
 	untold  int       // records lost since the last that was written
 	torn    bool      // out has half a line
@@ -60,22 +59,25 @@ type Options struct {
 
 // New returns a log that appends to a file, or writes to stdout.
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: o.RedactQuery, log: log, out: stdout, heads: o.Heads, keepHeads: o.KeepHeads, chain: newChain(), headAt: -1}
+	l := &Log{redact: o.RedactQuery, log: log, out: stdout, keepHeads: o.KeepHeads, chain: newChain(), head: headWriter{dir: o.Heads}}
 	if o.File != "-" {
 		l.file = &file{path: o.File, max: maxFile, keep: o.Keep}
 	}
-	l.queue = newQueue(l.write, func() (again bool) {
-		l.settle(false)
-		return l.failing.Load() != nil && !l.recovered()
+	l.queue = newQueue(l.write, func() (again time.Duration) {
+		again = l.settle()
+		if l.failing.Load() != nil && !l.recovered() {
+			again = settleAfter
+		}
+		return again
 	})
 	return l
 }
 
 // Check reports whether the log can be written. It comes before the first Write.
 func (l *Log) Check() error {
-	if l.heads != "" {
-		_ = os.MkdirAll(l.heads, 0o700) // keepHead says so if that can't be done
-		sweepHeads(l.heads, l.keepHeads)
+	if dir := l.head.dir; dir != "" {
+		_ = os.MkdirAll(dir, 0o700) // keepHead says so if that can't be done
+		sweepHeads(dir, l.keepHeads)
 	}
 	if l.file == nil {
 		_, err := l.out.Write(nil)
@@ -184,6 +186,7 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 	const link = 250 // bytes, about
 	n := bytes.Count(lines, []byte{'\n'})
 	place := ""
+	l.lease(n)
 	if l.file != nil {
 		defer l.file.unlock()
 		empty, err := l.ready(len(lines) + n*link)
@@ -202,9 +205,6 @@ func (l *Log) append(lines []byte) (lost int, err error) {
 	}
 	if l.torn {
 		out = append(out, '\n')
-	}
-	if l.headAt < 0 && l.keepHead(false) { // so that the chain is known, however soon it ends
-		l.headAt = 0
 	}
 	before, untold := l.chain, l.untold
 	for line := range bytes.Lines(lines) {
@@ -271,7 +271,10 @@ func (l *Log) Close() error {
 	if err := l.queue.close(); err != nil {
 		return err // whose file is in use
 	}
-	l.settle(true)
+	if l.chain.number > 0 || l.head.kept.Chain != "" {
+		l.keepHead(Head{Ended: true})
+		l.head.close()
+	}
 	if l.chain.number > 0 {
 		l.log.Info("the audit log's chain ends here", "chain", l.chain.id, "number", l.chain.number, "hash", string(l.chain.hash[:]))
 	}

@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// A Head is how far a chain has come. It is kept apart from the records, so that
-// a log whose end is cut off is found out.
+// A Head is how far a chain has come, and how far it may go before its gate keeps the
+// next head. It is kept apart from the records, so that a log whose end is cut off, or
+// has been added to, is found out.
 type Head struct {
 	Chain  string    `json:"chain"`
 	Number int64     `json:"number"` // 0: its first record is about to be written
@@ -19,66 +21,139 @@ type Head struct {
 	Time   time.Time `json:"time"` // when the last record was written
 	File   string    `json:"file"`
 	Stream bool      `json:"stream,omitempty"` // it is standard output or a pipe: where its records are kept, and which, is not known
-	Ended  bool      `json:"ended,omitempty"`  // in good order: nothing may follow
+	Ended  bool      `json:"ended,omitempty"`  // nothing may follow
+
+	// The gate writes no record beyond this number, and none after this time, before it
+	// keeps the next head. Heads of earlier versions have neither.
+	Limit int64     `json:"limit,omitempty"`
+	Until time.Time `json:"until,omitzero"`
 }
 
-// leastHeads is how long heads are kept at least.
-const leastHeads = 48 * time.Hour
+const (
+	// leaseTime is for how long a head permits more records.
+	leaseTime = time.Second
+	// leaseRecords is how many it permits at least.
+	leaseRecords = 16
+	// earlier is by how much the clock of a record may be behind the one of its head: a
+	// record waits for a slow disk.
+	earlier = time.Minute
+)
 
-// writeHead puts a head in its place in a folder, whole.
-func writeHead(dir string, h Head) error {
+// last returns the number that no record of the chain may exceed.
+func (h *Head) last() int64 {
+	switch {
+	case h.Ended:
+		return h.Number
+	case h.Limit == 0:
+		return math.MaxInt64
+	}
+	return h.Limit
+}
+
+// earliest and latest are when records behind the head may have been written, the first of
+// them at the time given.
+func (h *Head) earliest() time.Time { return h.Time.Add(-earlier) }
+
+func (h *Head) latest(first time.Time) time.Time {
+	if h.Limit == 0 {
+		return first.Add(2 * leaseTime) // a head of an earlier version was kept each second
+	}
+	return h.Until
+}
+
+// A headWriter keeps the head of one chain in a folder.
+type headWriter struct {
+	dir  string // "": nowhere
+	kept Head   // the last that was written
+	// file is the one of the last head. It is locked for as long as the gate lives, which
+	// tells other gates that it does. nil where files can't be locked.
+	file  *os.File
+	again time.Time // when to try again, after an error
+}
+
+// write replaces the head.
+func (w *headWriter) write(h Head) error {
+	f, err := writeHead(w.dir, h)
+	if err != nil {
+		w.again = time.Now().Add(leaseTime)
+		return err
+	}
+	w.close()
+	w.kept, w.file = h, f
+	return nil
+}
+
+// close lets other gates know that this one has ended.
+func (w *headWriter) close() {
+	if w.file != nil {
+		w.file.Close()
+		w.file = nil
+	}
+}
+
+// writeHead puts a head in its place in a folder, whole. It returns the file if that is
+// locked.
+func writeHead(dir string, h Head) (locked *os.File, err error) {
 	data, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
-	path := filepath.Join(dir, h.Chain+".json")
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.CreateTemp(dir, h.Chain+".*"+newSuffix) // its mode is 0600
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	err = errors.Join(err, f.Sync())
+	if got, _ := tryLock(f); got {
+		locked = f
+	} else { // some systems don't rename open files
+		err = errors.Join(err, f.Close())
 	}
-	return os.Rename(path+".new", path)
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, h.Chain+headSuffix))
+	}
+	if err != nil {
+		if locked != nil {
+			locked.Close()
+		}
+		os.Remove(f.Name())
+		return nil, err
+	}
+	syncDir(dir)
+	return locked, nil
 }
 
-// settle is the queue's, a while after records: it keeps how far the chain has come,
-// once the disk has the records.
-func (l *Log) settle(ended bool) {
-	if l.chain.number == 0 || !ended && l.chain.number == l.headAt {
-		return
-	}
-	if l.file != nil {
-		l.file.sync()
-	}
-	if l.keepHead(ended) {
-		l.headAt = l.chain.number
+const (
+	headSuffix = ".json"
+	newSuffix  = ".new" // of a head that is being written
+)
+
+// syncDir waits until the disk has the names in a folder: after a power cut the head must
+// not be older than the records.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync() // not every system can
+		d.Close()
 	}
 }
 
-// keepHead keeps how far the chain has come. Where that can't be done it is said, and
-// requests go on.
-func (l *Log) keepHead(ended bool) bool {
-	if l.heads == "" {
-		return true
+// isDead reports whether the gate that keeps a head has ended. Where files can't be
+// locked that is not known.
+func isDead(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
 	}
-	h := Head{Chain: l.chain.id, Number: l.chain.number, Hash: string(l.chain.hash[:]), Time: l.wrote.UTC(), File: "-", Stream: true, Ended: ended}
-	if h.Number == 0 {
-		h.Time = time.Now().UTC()
+	defer f.Close()
+	if got, _ := tryLock(f); !got {
+		return false
 	}
-	if l.file != nil {
-		h.File, h.Stream = l.file.path, l.file.stream
-	}
-	err := writeHead(l.heads, h)
-	if err != nil && time.Since(l.headErr) >= time.Minute {
-		l.headErr = time.Now()
-		l.log.Error("how far the audit log has come can't be kept; check the space and permissions of data_dir", "error", err)
-	}
-	return err == nil
+	open, err := f.Stat()
+	now, errNow := os.Stat(path) // a gate that is alive may just have replaced it
+	return err == nil && errNow == nil && os.SameFile(open, now)
 }
 
 // Heads returns those in a folder, by their chains.
@@ -90,7 +165,7 @@ func Heads(dir string) (map[string]Head, error) {
 	all := map[string]Head{}
 	var errs []error
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".json")
+		name, ok := strings.CutSuffix(e.Name(), headSuffix)
 		if !ok {
 			continue
 		}
@@ -123,3 +198,6 @@ func sweepHeads(dir string, keep time.Duration) {
 		}
 	}
 }
+
+// leastHeads is how long heads are kept at least.
+const leastHeads = 48 * time.Hour

@@ -30,7 +30,7 @@ const (
 // comes while it is full is lost, and counted.
 type queue struct {
 	write  func(lines []byte, lost int)
-	settle func() (again bool)
+	settle func() (again time.Duration)
 	wake   chan struct{} // holds one; lines have come, or many, or it is closed
 	done   chan struct{} // closed when all is written
 	began  atomic.Int64  // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
@@ -42,8 +42,8 @@ type queue struct {
 }
 
 // newQueue passes on lines, at most maxPending bytes at a time, with the number of
-// those lost before them. It calls settle a while after, and as often as that wants it again.
-func newQueue(write func(lines []byte, lost int), settle func() (again bool)) *queue {
+// those lost before them. It calls settle a while after, and again when that says so.
+func newQueue(write func(lines []byte, lost int), settle func() (again time.Duration)) *queue {
 	q := &queue{write: write, settle: settle, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
@@ -101,8 +101,8 @@ func (q *queue) run() {
 		case <-due:
 			due = nil
 			q.time(func() {
-				if q.settle() {
-					due = time.After(settleAfter)
+				if again := q.settle(); again > 0 {
+					due = time.After(again)
 				}
 			})
 			continue

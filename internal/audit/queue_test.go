@@ -12,7 +12,7 @@ import (
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writes, lines := 0, 0
-		q := newQueue(func(b []byte, _ int) { writes++; lines += bytes.Count(b, []byte{'\n'}) }, func() bool { return false })
+		q := newQueue(func(b []byte, _ int) { writes++; lines += bytes.Count(b, []byte{'\n'}) }, func() time.Duration { return 0 })
 		const each, n = 100 * time.Microsecond, 10_000
 		behind := int(apart/each) + 1
 		for i := range n {
@@ -45,7 +45,7 @@ func TestGather(t *testing.T) {
 func TestNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := 0
-		q := newQueue(func(b []byte, _ int) { lines += bytes.Count(b, []byte{'\n'}) }, func() bool { return false })
+		q := newQueue(func(b []byte, _ int) { lines += bytes.Count(b, []byte{'\n'}) }, func() time.Duration { return 0 })
 		for i := range 1000 {
 			q.add([]byte("x\n"))
 			if synctest.Wait(); lines != i+1 {

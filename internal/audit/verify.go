@@ -31,7 +31,8 @@ type Verifier struct {
 	// Guess says that the heads may be those of other gates.
 	Guess bool
 
-	heads      map[string]Head // nil: not at hand
+	heads      map[string]Head // before the lines were read; nil: not at hand
+	later      map[string]Head // after that
 	given      []string        // files
 	firstLines map[string]int  // of each of them that has one
 	chains     map[string]*track
@@ -40,8 +41,9 @@ type Verifier struct {
 
 // A track is what has been seen of a chain.
 type track struct {
-	runs  []run
-	first time.Time // when the oldest record was written
+	runs   []run
+	first  time.Time    // when the oldest record was written
+	behind [2]time.Time // when the oldest and the newest behind the head were
 }
 
 // A run is records of one file that follow each other.
@@ -101,10 +103,23 @@ func (v *Verifier) Line(l *Line) {
 		t = &track{first: r.written()}
 		v.chains[r.Chain] = t
 	}
-	if at := r.written(); at.Before(t.first) {
+	at := r.written()
+	if at.Before(t.first) {
 		t.first = at
 	}
+	if r.Number > v.heads[r.Chain].Number {
+		t.addBehind(at)
+	}
 	v.follow(t, l, r)
+}
+
+func (t *track) addBehind(at time.Time) {
+	if t.behind[0].IsZero() || at.Before(t.behind[0]) {
+		t.behind[0] = at
+	}
+	if at.After(t.behind[1]) {
+		t.behind[1] = at
+	}
 }
 
 // follow makes a record part of the run before it, or begins another.
@@ -202,12 +217,17 @@ func (v *Verifier) join(name string, t *track) run {
 	return last
 }
 
-// end compares the end of a chain with its head.
+// end compares the end of a chain with its head. Its gate may have written more since the
+// heads were read: how far it may go the later ones say.
 func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 	if v.heads == nil {
 		return
 	}
 	h, ok := v.heads[name]
+	now, again := v.later[name]
+	if !again {
+		now = h
+	}
 	number := last.numbers[1]
 	switch {
 	case !ok && time.Since(t.first) < max(keep, leastHeads):
@@ -216,10 +236,13 @@ func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 		v.note("the end of chain %s was not checked: its head is not kept any more", name)
 	case number < h.Number:
 		v.wrong("%s:%d: %s missing behind this one, its end", last.file, last.lines[1], span(number+1, h.Number, name))
-	case number > h.Number && h.Ended:
-		v.wrong("%s:%d: chain %s has ended with record %d: what is behind it has been added", last.file, last.lines[1], name, h.Number)
-	case number > h.Number && time.Since(h.Time) > longAgo:
-		v.note("chain %s had come to record %d when that was kept last, and here goes on to %d: its gate was killed within a second or could not write to data_dir, or records have been added", name, h.Number, number)
+	case number <= now.Number:
+	case now.last() == now.Number:
+		v.wrong("%s:%d: chain %s has ended with record %d: what is behind it has been added", last.file, last.lines[1], name, now.Number)
+	case number > now.last() || t.behind[0].Before(h.earliest()) || t.behind[1].After(now.latest(t.behind[0])):
+		v.wrong("%s:%d: chain %s had come to record %d when that was kept last, and here goes on to %d: more, or at other times, than its gate writes in a second; records have been added", last.file, last.lines[1], name, now.Number, number)
+	case time.Since(now.Until) > longAgo:
+		v.note("chain %s had come to record %d when that was kept last, and here goes on to %d: its gate was killed within a second or could not write to data_dir, or records have been added", name, now.Number, number)
 	}
 }
 

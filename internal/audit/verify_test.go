@@ -219,7 +219,7 @@ func TestVerifyOtherChains(t *testing.T) {
 		{Chain: "ELSEWHERE", Number: 5, Time: at, File: "/logs/other.jsonl"},
 		{Chain: "NOTHING", Time: at, File: files[0]},
 	} {
-		if err := writeHead(filepath.Join(dir, "chains"), h); err != nil {
+		if _, err := writeHead(filepath.Join(dir, "chains"), h); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestVerifyOtherChains(t *testing.T) {
 	if len(said) > 0 || !slices.Equal(notes, want) {
 		t.Errorf("said %q, notes %q", said, notes)
 	}
-	if err := writeHead(filepath.Join(dir, "chains"), Head{Chain: "MISSING", Number: 5, Time: at, File: files[len(files)-1]}); err != nil {
+	if _, err := writeHead(filepath.Join(dir, "chains"), Head{Chain: "MISSING", Number: 5, Time: at, File: files[len(files)-1]}); err != nil {
 		t.Fatal(err)
 	}
 	if said, _ := verify(t, dir, files); len(said) != 1 || !strings.Contains(said[0], "all 5 records of chain MISSING, written until 2000-01-01 00:00:01, are missing") {

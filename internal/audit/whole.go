@@ -25,9 +25,10 @@ func (v *Verifier) beginning(name string, r run) {
 	}
 }
 
-// Later takes heads again, for chains that have begun since NewVerifier got them. How
-// far those had come when their records were read is not known.
+// Later takes heads again, after the lines: a gate may be running. How far chains had come
+// that have begun since NewVerifier got them, when their records were read, is not known.
 func (v *Verifier) Later(heads map[string]Head) {
+	v.later = heads
 	for name, h := range heads {
 		if _, ok := v.heads[name]; ok || v.chains[name] == nil {
 			continue
@@ -35,8 +36,7 @@ func (v *Verifier) Later(heads map[string]Head) {
 		if v.heads == nil {
 			v.heads = map[string]Head{}
 		}
-		h.Number, h.Hash, h.Ended = 0, "", false
-		v.heads[name] = h
+		v.heads[name] = Head{Chain: name, File: h.File, Stream: h.Stream}
 	}
 }
 

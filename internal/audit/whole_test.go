@@ -202,26 +202,3 @@ func TestVerifyLater(t *testing.T) {
 		}
 	}
 }
-
-// TestVerifyBehindHead says where records stand that its gate has not kept as the end of a
-// chain: it was killed then, or they have been added.
-func TestVerifyBehindHead(t *testing.T) {
-	dir := t.TempDir()
-	var early map[string]Head
-	synctest.Test(t, func(t *testing.T) {
-		l := gate(dir, nil)
-		record(l, "a")
-		early, _ = Heads(filepath.Join(dir, "chains"))
-		record(l, "b")
-		l.Close()
-	})
-	for _, h := range early {
-		if err := writeHead(filepath.Join(dir, "chains"), h); err != nil || h.Number != 1 {
-			t.Fatal(h, err)
-		}
-	}
-	said, notes := verify(t, dir, []string{filepath.Join(dir, "audit.jsonl")})
-	if len(said) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "chain C had come to record 1 when that was kept last, and here goes on to 2: ") {
-		t.Errorf("said %q, notes %q", said, notes)
-	}
-}

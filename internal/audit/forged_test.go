@@ -1,0 +1,211 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+// killed copies what a gate in a folder has on disk at this moment, as if it were killed,
+// and returns the copy.
+func killed(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// burst lets a gate write n records at once.
+func burst(l *Log, n int) {
+	for i := range n {
+		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+	}
+	synctest.Wait()
+}
+
+// forge appends n records of a time to a chain, with the hashes that anybody can compute.
+func forge(t *testing.T, file string, behind Link, n int, at time.Time) {
+	t.Helper()
+	c := newChain()
+	c.id, c.number = behind.Chain, behind.Number
+	if behind.Hash != "" {
+		c.hash = hash([]byte(behind.Hash))
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		line := fmt.Appendf(nil, `{"time":"%s","id":"F%d","method":"GET","origin":"http://a.example","path":"/","status":200,"bytes":0,"duration":0}`+"\n",
+			at.UTC().Format(time.RFC3339Nano), i)
+		data = c.link(data, line, 0, "")
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastLink returns the link of the last record in a file.
+func lastLink(t *testing.T, file string) Link {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.TrimSpace(data)
+	var l Link
+	if err := json.Unmarshal(data[bytes.LastIndexByte(data, '\n')+1:], &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestVerifyBehindHead: behind the last head of a killed gate there may be what it had
+// announced to write within a second, nothing else.
+func TestVerifyBehindHead(t *testing.T) {
+	dir := t.TempDir()
+	var busy, idle string
+	var at time.Time
+	kill := func() string { return killed(t, dir) } // the copy is to last beyond the bubble
+	synctest.Test(t, func(t *testing.T) {
+		l := gate(dir, nil)
+		burst(l, 3)
+		at = time.Now()
+		busy = kill()
+		time.Sleep(leaseTime)
+		synctest.Wait()
+		idle = kill()
+		l.Close()
+	})
+	const (
+		more  = "records have been added"
+		ended = "has ended with record 3: what is behind it has been added"
+	)
+	for _, test := range []struct {
+		name string
+		from string
+		n    int
+		at   time.Time
+		said string // empty: nothing
+	}{
+		{"nothing added", busy, 0, at, ""},
+		{"as many as were announced", busy, leaseRecords - 3, at.Add(leaseTime), ""},
+		{"one more", busy, leaseRecords - 2, at, more},
+		{"500", busy, 500, at, more},
+		{"one that is too late", busy, 1, at.Add(leaseTime + 1), more},
+		{"one that is too early", busy, 1, at.Add(-earlier - 1), more},
+		{"nothing added to an idle gate's", idle, 0, at, ""},
+		{"one added to an idle gate's", idle, 1, at, ended},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := killed(t, test.from)
+			file := filepath.Join(dir, "audit.jsonl")
+			forge(t, file, lastLink(t, file), test.n, test.at)
+			said, notes := verify(t, dir, []string{file})
+			if all := strings.Join(said, "\n"); test.said == "" && all != "" || !strings.HasSuffix(all, test.said) {
+				t.Errorf("said %q, want %q", said, test.said)
+			}
+			if behind := test.from == busy && test.said == ""; behind != (len(notes) == 1 && strings.Contains(notes[0], "its gate was killed within a second")) {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+}
+
+// TestVerifyKilled: whenever a gate is killed, what it has written verifies.
+func TestVerifyKilled(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		l := gate(dir, nil)
+		defer l.Close()
+		for i, step := range []struct {
+			records int
+			pause   time.Duration
+		}{
+			{1, 0}, {1, 10 * time.Millisecond}, {100, 0}, {300, time.Millisecond}, {1000, 980 * time.Millisecond}, {1, 30 * time.Millisecond},
+			{2000, time.Second}, {1, time.Hour}, {17, 999 * time.Millisecond}, {40, time.Millisecond}, {1, time.Second}, {0, time.Second}, {1, 0},
+		} {
+			burst(l, step.records)
+			for _, when := range []string{"at once", "later"} {
+				copied := killed(t, dir)
+				if said, _ := verify(t, copied, []string{filepath.Join(copied, "audit.jsonl")}); len(said) > 0 {
+					t.Errorf("step %d, %s: said %q", i, when, said)
+				}
+				time.Sleep(step.pause)
+				synctest.Wait()
+			}
+		}
+		data, err := os.ReadFile(file)
+		if err != nil || bytes.Count(data, []byte{'\n'}) != 3463 {
+			t.Errorf("%d records were written, %v", bytes.Count(data, []byte{'\n'}), err)
+		}
+	})
+}
+
+// TestVerifyRunning: while the records are read the gate writes many more, which the heads
+// that were read before do not permit.
+func TestVerifyRunning(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "audit.jsonl")}
+	heads := func() map[string]Head {
+		all, err := Heads(filepath.Join(dir, "chains"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := gate(dir, nil)
+		burst(l, 1)
+		time.Sleep(leaseTime)
+		synctest.Wait()
+		v := NewVerifier(heads(), files)
+		burst(l, 100)
+		time.Sleep(2 * earlier)
+		burst(l, 100)
+		if err := Lines(files, nil, v.Line); err != nil {
+			t.Fatal(err)
+		}
+		v.Later(heads())
+		v.End(0)
+		if v.Wrong > 0 || len(v.Notes) > 0 || v.Records != 201 {
+			t.Errorf("%d records, said %q, notes %q", v.Records, v.Said, v.Notes)
+		}
+		l.Close()
+	})
+}
+
+// TestVerifyHeadOfEarlierVersion: such a head announces nothing. Records of a second may
+// follow it.
+func TestVerifyHeadOfEarlierVersion(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for late, want := range map[time.Duration]int{time.Second: 0, 3 * time.Second: 1} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "audit.jsonl")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		first := Link{Chain: "CHAINOFEARLIERVERSIONAAAAA", Hash: genesis}
+		forge(t, file, first, 1, at)
+		last := lastLink(t, file)
+		forge(t, file, last, 1, at.Add(time.Hour))
+		forge(t, file, lastLink(t, file), 1, at.Add(time.Hour+late))
+		if _, err := writeHead(filepath.Join(dir, "chains"), Head{Chain: last.Chain, Number: 1, Hash: last.Hash, Time: at, File: file, Stream: true}); err != nil {
+			t.Fatal(err)
+		}
+		if said, _ := verify(t, dir, []string{file}); len(said) != want {
+			t.Errorf("%v: said %q, want %d faults", late, said, want)
+		}
+	}
+}
