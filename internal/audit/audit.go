@@ -77,6 +77,7 @@ func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 func (l *Log) Check() error {
 	if dir := l.head.dir; dir != "" {
 		_ = os.MkdirAll(dir, 0o700) // keepHead says so if that can't be done
+		seal(dir, l.log)
 		sweepHeads(dir, l.keepHeads)
 	}
 	if l.file == nil {

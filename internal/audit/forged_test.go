@@ -209,3 +209,133 @@ func TestVerifyHeadOfEarlierVersion(t *testing.T) {
 		}
 	}
 }
+
+// restart starts a gate in a folder, and ends it.
+func restart(t *testing.T, dir string) {
+	t.Helper()
+	l := gate(dir, nil)
+	if err := l.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// moveHeads makes the heads in a copy of a folder name the file that is there.
+func moveHeads(t *testing.T, dir string) {
+	t.Helper()
+	chains := filepath.Join(dir, "chains")
+	heads, err := Heads(chains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range heads {
+		h.File = filepath.Join(dir, "audit.jsonl")
+		locked, err := writeHead(chains, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if locked != nil {
+			locked.Close()
+		}
+	}
+}
+
+// TestSeal: the next start ends the chain of a gate that was killed where it finds the end.
+// What was there then stays, what is added later is found.
+func TestSeal(t *testing.T) {
+	if !canLock(t) {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	var at time.Time
+	var copied string
+	kill := func() string { return killed(t, dir) }
+	synctest.Test(t, func(t *testing.T) {
+		l := gate(dir, nil)
+		l.file.max = 1200
+		burst(l, 3)
+		time.Sleep(leaseTime)
+		burst(l, 2)
+		at = time.Now()
+		copied = kill()
+		l.Close()
+	})
+	for _, test := range []struct {
+		name   string
+		before int // records added before the restart
+		after  int // and after it
+		stays  int64
+		faults int
+	}{
+		{"nothing added", 0, 0, 5, 0},
+		{"one added after the restart", 0, 1, 5, 1},
+		{"all that were announced", 14, 0, 19, 0},
+		{"too many", 15, 0, 19, 1},
+		{"500", 500, 0, 19, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := killed(t, copied)
+			moveHeads(t, dir)
+			file := filepath.Join(dir, "audit.jsonl")
+			end := lastLink(t, file)
+			forge(t, file, end, test.before, at)
+			restart(t, dir)
+			heads, err := Heads(filepath.Join(dir, "chains"))
+			if h := heads[end.Chain]; err != nil || !h.Ended || h.Number != test.stays {
+				t.Errorf("%v, head %+v", err, h)
+			}
+			forge(t, file, lastLink(t, file), test.after, at)
+			said, notes := verify(t, dir, append(Aside(file), file))
+			if len(said) != test.faults || len(notes) > 0 {
+				t.Errorf("said %q, notes %q, want %d faults", said, notes, test.faults)
+			}
+		})
+	}
+	t.Run("the log is gone", func(t *testing.T) {
+		dir := killed(t, copied)
+		moveHeads(t, dir)
+		file := filepath.Join(dir, "audit.jsonl")
+		if err := os.Rename(file, file+".1"); err != nil {
+			t.Fatal(err)
+		}
+		restart(t, dir)
+		if err := os.Rename(file+".1", file); err != nil {
+			t.Fatal(err)
+		}
+		if said, _ := verify(t, dir, append(Aside(file), file)); len(said) > 0 {
+			t.Errorf("said %q", said)
+		}
+	})
+}
+
+// TestSealNotAlive: the chain of a gate that lives is not ended by others that start.
+func TestSealNotAlive(t *testing.T) {
+	dir := t.TempDir()
+	l := gate(dir, nil)
+	defer l.Close()
+	for i := range 3 {
+		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		restart(t, dir)
+		heads, err := Heads(filepath.Join(dir, "chains"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range heads {
+			if h.Ended {
+				t.Fatalf("ended: %+v", h)
+			}
+		}
+	}
+}
+
+func canLock(t *testing.T) bool {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, _ := tryLock(f)
+	return got
+}
