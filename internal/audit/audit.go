@@ -78,7 +78,7 @@ func (l *Log) Check() error {
 	if dir := l.head.dir; dir != "" {
 		_ = os.MkdirAll(dir, 0o700) // keepHead says so if that can't be done
 		seal(dir, l.log)
-		sweepHeads(dir, l.keepHeads)
+		removeOldHeads(dir, l.keepHeads, l.log)
 	}
 	if l.file == nil {
 		_, err := l.out.Write(nil)

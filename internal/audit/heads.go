@@ -140,20 +140,28 @@ func syncDir(dir string) {
 	}
 }
 
-// isDead reports whether the gate that keeps a head has ended. Where files can't be
-// locked that is not known.
-func isDead(path string) bool {
+// isDead reports whether the gate that keeps a head is known to have ended, isAlive whether
+// it is known not to have. Where files can't be locked neither is.
+func isDead(path string) bool { got, _ := tryHead(path); return got }
+
+func isAlive(path string) bool { _, busy := tryHead(path); return busy }
+
+// tryHead tries to lock a head, as tryLock does, and gives it back.
+func tryHead(path string) (got, busy bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer f.Close()
-	if got, _ := tryLock(f); !got {
-		return false
+	if got, busy = tryLock(f); !got {
+		return false, busy
 	}
 	open, err := f.Stat()
-	now, errNow := os.Stat(path) // a gate that is alive may just have replaced it
-	return err == nil && errNow == nil && os.SameFile(open, now)
+	now, errNow := os.Stat(path)
+	if err != nil || errNow != nil || !os.SameFile(open, now) {
+		return false, true // it has just been replaced
+	}
+	return true, false
 }
 
 // Heads returns those in a folder, by their chains.
@@ -185,19 +193,3 @@ func Heads(dir string) (map[string]Head, error) {
 	}
 	return all, errors.Join(errs...)
 }
-
-// sweepHeads removes those that no gate has written for so long.
-func sweepHeads(dir string, keep time.Duration) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // there are none yet
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) >= max(keep, leastHeads) {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// leastHeads is how long heads are kept at least.
-const leastHeads = 48 * time.Hour

@@ -30,6 +30,10 @@ type Verifier struct {
 
 	// Guess says that the heads may be those of other gates.
 	Guess bool
+	// Strict makes a chain that could not be compared with its head a fault.
+	Strict bool
+	// Expired has the chains whose heads have been removed.
+	Expired map[string]bool
 
 	heads      map[string]Head // before the lines were read; nil: not at hand
 	later      map[string]Head // after that
@@ -71,6 +75,15 @@ func (v *Verifier) note(format string, args ...any) {
 	if len(v.Notes) < maxSaid {
 		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
 	}
+}
+
+// unproven notes that a chain could not be compared with its head.
+func (v *Verifier) unproven(format string, args ...any) {
+	if v.Strict {
+		v.wrong(format, args...)
+		return
+	}
+	v.note(format, args...)
 }
 
 // Line takes the next line.
@@ -149,9 +162,9 @@ func (v *Verifier) follow(t *track, l *Line, r *Record) {
 	})
 }
 
-// End judges the chains as wholes. Keep is how long heads are kept.
-func (v *Verifier) End(keep time.Duration) {
-	if v.Guess && !slices.ContainsFunc(slices.Collect(maps.Keys(v.chains)), func(name string) bool { _, ok := v.heads[name]; return ok }) {
+// End judges the chains as wholes.
+func (v *Verifier) End() {
+	if v.Guess && !v.knowsAny() {
 		v.heads = nil
 	}
 	if v.runs > maxRuns {
@@ -162,17 +175,27 @@ func (v *Verifier) End(keep time.Duration) {
 	})
 	for _, name := range names {
 		if t := v.chains[name]; len(t.runs) > 0 {
-			v.end(name, t, v.join(name, t), keep)
+			v.end(name, t, v.join(name, t))
 		}
 	}
 	v.unseen()
 	v.empty()
 	switch {
 	case v.heads == nil && v.Guess:
-		v.note("whether the first and the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
+		v.unproven("whether the first and the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
 	case v.heads == nil:
 		v.wrong("data_dir has no heads of any chain: they have been removed, or it is not that of the gate that wrote this")
 	}
+}
+
+// knowsAny reports whether data_dir knows any of the chains.
+func (v *Verifier) knowsAny() bool {
+	for name := range v.chains {
+		if _, ok := v.heads[name]; ok || v.Expired[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // join puts the runs of a chain one after the other, and returns the last number.
@@ -219,7 +242,7 @@ func (v *Verifier) join(name string, t *track) run {
 
 // end compares the end of a chain with its head. Its gate may have written more since the
 // heads were read: how far it may go the later ones say.
-func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
+func (v *Verifier) end(name string, t *track, last run) {
 	if v.heads == nil {
 		return
 	}
@@ -230,10 +253,10 @@ func (v *Verifier) end(name string, t *track, last run, keep time.Duration) {
 	}
 	number := last.numbers[1]
 	switch {
-	case !ok && time.Since(t.first) < max(keep, leastHeads):
+	case !ok && !v.Expired[name]:
 		v.wrong("%s:%d: chain %s is not known to this data_dir: its records have been added, or were written by a gate with another, or by one that could not write there", last.file, last.lines[1], name)
 	case !ok:
-		v.note("the end of chain %s was not checked: its head is not kept any more", name)
+		v.unproven("whether chain %s is as its gate wrote it was not checked: its head is not kept any more", name)
 	case number < h.Number:
 		v.wrong("%s:%d: %s missing behind this one, its end", last.file, last.lines[1], span(number+1, h.Number, name))
 	case number <= now.Number:

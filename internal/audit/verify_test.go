@@ -42,15 +42,25 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 // verify returns what is said of files, with their folder left out.
 func verify(t *testing.T, dir string, files []string) (said []string, notes []string) {
 	t.Helper()
+	return verifyStrictly(t, dir, files, false)
+}
+
+func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (said []string, notes []string) {
+	t.Helper()
 	heads, err := Heads(filepath.Join(dir, "chains"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	expired, err := Expired(filepath.Join(dir, "chains"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	v := NewVerifier(heads, files)
+	v.Expired, v.Strict = expired, strict
 	if err := Lines(files, nil, v.Line); err != nil {
 		t.Fatal(err)
 	}
-	v.End(1 << 62)
+	v.End()
 	chain := regexp.MustCompile(`chain [A-Z0-9]{26}`)
 	file := regexp.MustCompile(`audit-[-0-9T.]+\.jsonl`)
 	plain := func(all []string) (out []string) {
@@ -164,7 +174,7 @@ func TestVerifyLost(t *testing.T) {
 	if err := Lines([]string{"-"}, &out, v.Line); err != nil {
 		t.Fatal(err)
 	}
-	v.End(0)
+	v.End()
 	if v.Wrong > 0 || v.Records != 7 || v.Lost != 3 {
 		t.Errorf("%d records, %d lost, said %q", v.Records, v.Lost, v.Said)
 	}

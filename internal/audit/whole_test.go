@@ -91,7 +91,7 @@ func TestVerifyBeginning(t *testing.T) {
 	})
 	t.Run("heads are gone", func(t *testing.T) {
 		v := NewVerifier(nil, []string{path})
-		v.End(0)
+		v.End()
 		if v.Wrong != 1 || !strings.HasPrefix(v.Said[0], "data_dir has no heads of any chain") {
 			t.Errorf("said %q", v.Said)
 		}
@@ -196,7 +196,7 @@ func TestVerifyLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		v.Later(later)
-		v.End(1 << 62)
+		v.End()
 		if v.Wrong != want {
 			t.Errorf("later %v: said %q", later, v.Said)
 		}

@@ -20,6 +20,7 @@ type Audit struct {
 	Configured
 	Replay bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify bool     `help:"Check that no record has been changed, removed or added."`
+	Strict bool     `help:"With --verify: a chain that can't be compared with what data_dir knows of it is a fault, not a note."`
 	Top    int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
 	JSON   bool     `help:"Print JSON."`
 	File   []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
@@ -31,7 +32,8 @@ func (*Audit) Help() string {
 		"--replay takes the configuration, the robots.txt and the answers that a record names from data_dir, also while the gate runs. " +
 		"Records whose evidence is gone are counted apart, and so are those whose evidence has been changed.\n\n" +
 		"--verify checks the chain that each gate links its records to, and with data_dir that its end is there. " +
-		"Name all files that have been rotated, too.\n\n" +
+		"Name all files that have been rotated, too. " +
+		"What can't be compared with data_dir, since it is not at hand or too old, is a note, and a fault with --strict.\n\n" +
 		"Exit status 0: nothing differs, 1: something does, or evidence has been changed, 2: an error.\n\n" +
 		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
 }
@@ -49,6 +51,9 @@ type reading interface {
 func (a *Audit) Run(s Streams) error {
 	if a.Top < 0 {
 		return errors.New("--top: can't be negative")
+	}
+	if a.Strict && !a.Verify {
+		return errors.New("--strict: needs --verify")
 	}
 	a.File = distinct(a.File)
 	out := &heldBack{w: s.Out}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
@@ -16,8 +15,7 @@ import (
 // verifying checks the chains.
 type verifying struct {
 	*audit.Verifier
-	dir  string
-	keep time.Duration
+	dir string
 }
 
 func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
@@ -26,9 +24,13 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data_dir: %w", err)
 	}
+	expired, err := audit.Expired(dir)
+	if err != nil {
+		return nil, fmt.Errorf("data_dir: %w", err)
+	}
 	v := audit.NewVerifier(heads, a.File)
-	v.Guess = a.Config == ""
-	return &verifying{v, dir, c.Robots.Keep}, nil
+	v.Guess, v.Strict, v.Expired = a.Config == "", a.Strict, expired
+	return &verifying{v, dir}, nil
 }
 
 func (v *verifying) line(l *audit.Line) { v.Line(l) }
@@ -39,7 +41,7 @@ func (v *verifying) end() {
 	if heads, err := audit.Heads(v.dir); err == nil {
 		v.Later(heads)
 	}
-	v.End(v.keep)
+	v.End()
 }
 
 func (v *verifying) wrong() bool { return v.Wrong > 0 }
