@@ -29,6 +29,10 @@ var (
 	// ErrBusy says that as many large robots.txt files are being read as may be, so
 	// that nothing is known about the origin.
 	ErrBusy = errors.New("too many large robots.txt files are being read at once")
+	// ErrExhausted is what a RoundTripper wraps when the gate's own machine could not open a
+	// connection, because it had no file descriptor, local port or memory left. That says
+	// nothing about the origin: it is not kept, and there is no decision.
+	ErrExhausted = errors.New("the gate is out of resources for a connection")
 	// ErrNoHost says that the origin's name does not resolve, so that there is
 	// nothing to decide about.
 	ErrNoHost = errors.New("host name does not resolve")
@@ -66,7 +70,7 @@ func newLarge(maxBytes int) chan struct{} {
 // fetch asks an origin for its robots.txt, RFC 9309, 2.3, and returns what it
 // answered. Of the asking client only the User-Agent is sent. Prior, if not
 // nil, is a good copy that the origin may confirm instead of sending it again.
-// The only errors are ErrBusy, and ErrProhibited and ErrNoHost for the origin itself; every
+// The only errors are ErrBusy and ErrExhausted, and ErrProhibited and ErrNoHost for the origin itself; every
 // other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
 	return f.follow(ctx, origin+"/robots.txt", userAgent, prior)
@@ -94,7 +98,7 @@ func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snaps
 		switch {
 		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, err
-		case errors.Is(err, ErrBusy):
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted):
 			return nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)

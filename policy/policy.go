@@ -117,7 +117,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // be, which takes as long as robots.timeout at most, and as long again where
 // what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
 // after that the origin counts as unreachable. An error means that there is no
-// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, the context's own,
+// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, ErrExhausted, the context's own,
 // or that the engine is closed. Paths that [Engine.CheckPath] reports are judged as
 // they stand.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
