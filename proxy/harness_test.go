@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,10 +46,16 @@ var names = map[string][]string{
 	"mixed.example.com.":    {"10.9.9.9", "127.0.0.1"},
 }
 
+// lookupsFail makes all lookups fail because there is no file descriptor for them.
+var lookupsFail atomic.Bool
+
 // TestMain keeps the tests from asking the machine's DNS.
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // Transport's: it quotes what origins send unasked
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		if lookupsFail.Load() {
+			return nil, &net.OpError{Op: "dial", Net: "udp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}
 		client, server := net.Pipe()
 		go resolve(server)
 		return client, nil

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"container/list"
 	"crypto/tls"
 	"net"
@@ -21,6 +22,7 @@ const lookEvery = 5 * time.Second
 // KeptConns are connections to origins over HTTP/1 that may be used again.
 type keptConns struct {
 	idle time.Duration // that a connection is kept unused
+	max  int           // connections kept in all; 0: maxKept
 
 	mu    sync.Mutex
 	kept  map[originKey][]*originConn // of each origin the last used is last
@@ -74,7 +76,7 @@ func (k *keptConns) keep(c *originConn) {
 	c.since = time.Now()
 	k.kept[c.key] = append(k.kept[c.key], c)
 	c.place = k.order.PushBack(c)
-	if k.order.Len() > maxKept {
+	if k.order.Len() > cmp.Or(k.max, maxKept) {
 		k.close(k.order.Front().Value.(*originConn))
 	}
 	if k.timer == nil {
@@ -183,6 +185,31 @@ func (k *keptConns) tooOld() (all []*originConn) {
 		all = append(all, c)
 	}
 	return all
+}
+
+// closeOldest closes up to n connections, those first that have been unused for longest, and
+// returns how many.
+func (k *keptConns) closeOldest(n int) (closed int) {
+	for ; closed < n; closed++ {
+		c := k.popOldest()
+		if c == nil {
+			break
+		}
+		closeAtOnce(c.conn)
+	}
+	return closed
+}
+
+func (k *keptConns) popOldest() *originConn {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	oldest := k.order.Front()
+	if oldest == nil {
+		return nil
+	}
+	c := oldest.Value.(*originConn)
+	k.remove(c)
+	return c
 }
 
 // end closes all that are kept, and those in use after their answer.

@@ -19,8 +19,9 @@ type gateListener struct {
 	errors   clientErrors
 	log      *slog.Logger
 
-	socks   sync.Once
-	turning atomic.Int64 // clients being turned away
+	socks      sync.Once
+	turning    atomic.Int64 // clients being turned away
+	maxTurning int64
 }
 
 // Accept waits for the next client that there is room for.
@@ -36,7 +37,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
 			return c, nil
 		}
-		if l.turning.Add(1) > maxTurning {
+		if l.turning.Add(1) > l.maxTurning {
 			l.turning.Add(-1)
 			conn.Close()
 			continue

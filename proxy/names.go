@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"errors"
 	"sync"
 	"time"
+
+	"robotsgate/policy"
 )
 
 // maxNames bounds what is remembered of names, each of which a client has chosen.
@@ -30,6 +33,9 @@ func (c *nameCache) get(key string, judge func() error) error {
 		return v.err
 	}
 	v = verdict{judge(), now.Add(time.Minute)}
+	if errors.Is(v.err, policy.ErrExhausted) {
+		return v.err // it says nothing about the name
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= maxNames {

@@ -42,6 +42,9 @@ type Options struct {
 	Silence time.Duration
 	Log     *slog.Logger
 	Done    func(*Exchange) // told of every request when it is over; may be nil
+	// Descriptors bounds the clients that are being turned away, and what Accept does when
+	// there is none left; nil: no bound is known.
+	Descriptors *Descriptors
 	// Ready is asked before every decision: an error refuses the request. May be nil.
 	Ready func() error
 }
@@ -79,6 +82,7 @@ func New(o Options) *Proxy {
 		o.Done = func(*Exchange) {}
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
+	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: newVerifier()}
 	p.Use(o.Settings)
 	p.tls = &tls.Config{
@@ -151,7 +155,7 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 // Serve accepts clients from l until Shutdown; then it returns nil.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
-	err := p.outer.Serve(&gateListener{Listener: l, settings: &p.settings, tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
+	err := p.outer.Serve(&gateListener{Listener: p.Descriptors.Listener(l), settings: &p.settings, maxTurning: int64(p.Descriptors.Other(maxTurning)), tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

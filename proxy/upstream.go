@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,6 +33,7 @@ type Egress struct {
 	IdleTimeout           time.Duration
 	MaxConnsPerHost       int
 	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
+	Descriptors           *Descriptors            // shared by all that open connections; nil: no bound
 }
 
 // streamBuffer bounds what is held of one body over HTTP/2, in bytes, in either
@@ -55,6 +57,8 @@ type Upstream struct {
 	tls       *tls.Config
 	names     nameCache
 	patience  time.Duration // until an answer, attempts and all
+
+	descriptors *Descriptors
 }
 
 // NewUpstream returns the way out. It takes no proxy from the environment.
@@ -66,7 +70,10 @@ func NewUpstream(e Egress) *Upstream {
 		tls:    &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
 		// To connect, to shake hands, and to answer.
 		patience: 2*e.DialTimeout + e.ResponseHeaderTimeout,
+
+		descriptors: cmp.Or(e.Descriptors, &Descriptors{}),
 	}
+	idle := u.descriptors.idle()
 	if e.Parent == nil {
 		// With a parent the only address dialled is the parent's.
 		u.direct.ControlContext = u.guard.control
@@ -77,8 +84,8 @@ func NewUpstream(e Egress) *Upstream {
 		TLSHandshakeTimeout:    e.DialTimeout,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // bodies pass as the client asked for them
-		MaxIdleConns:           maxKept,
-		MaxIdleConnsPerHost:    maxKeptOrigin,
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    min(idle, maxKeptOrigin),
 		MaxConnsPerHost:        e.MaxConnsPerHost,
 		IdleConnTimeout:        e.IdleTimeout,
 		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
@@ -97,7 +104,7 @@ func NewUpstream(e Egress) *Upstream {
 	}
 	if e.Parent == nil && e.MaxConnsPerHost == 0 {
 		u.carrier = &carrier{
-			keptConns: keptConns{idle: e.IdleTimeout}, connect: u.connect,
+			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect,
 			answer: e.ResponseHeaderTimeout, total: u.patience,
 		}
 		u.transport.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -107,6 +114,7 @@ func NewUpstream(e Egress) *Upstream {
 			return u.dialTLS(ctx, address, protocols(ctx))
 		}
 	}
+	u.descriptors.add(u)
 	return u
 }
 
@@ -130,7 +138,8 @@ func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // send sends a request to its origin, past the guard: by the carrier if that can be, which
 // tells informed of 1xx responses, else by what is given for it.
-func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error, otherwise func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error, otherwise func(*http.Request) (*http.Response, error)) (resp *http.Response, err error) {
+	defer func() { err = u.descriptors.mark(err) }()
 	port := req.URL.Port()
 	if port == "" {
 		port = defaultPorts[req.URL.Scheme]
@@ -141,7 +150,7 @@ func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHead
 	if u.carrier == nil || !u.carrier.carries(req) {
 		return otherwise(req)
 	}
-	resp, err := u.carrier.roundTrip(req.Context(), req, informed)
+	resp, err = u.carrier.roundTrip(req.Context(), req, informed)
 	if other, ok := err.(*speaksHTTP2); ok {
 		defer other.closeUnused()
 		return otherwise(other.handOver(req))
@@ -193,12 +202,15 @@ func (u *Upstream) Check(host, port string) error {
 	if err := u.guard.name(host, port); err != nil || u.parent == nil {
 		return err
 	}
-	return u.names.get(net.JoinHostPort(host, port), func() error { return u.guard.resolved(host, port) })
+	return u.names.get(net.JoinHostPort(host, port), func() error {
+		return u.descriptors.look(func() error { return u.guard.resolved(host, port) })
+	})
 }
 
 // Close closes idle connections, and those of most requests that are under way once they
 // are answered.
 func (u *Upstream) Close() {
+	u.descriptors.remove(u)
 	u.transport.CloseIdleConnections()
 	if u.carrier != nil {
 		u.carrier.end()
@@ -222,8 +234,8 @@ func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error
 
 // dial opens a connection to an origin, or to the parent if there is one.
 func (u *Upstream) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := u.direct.DialContext(ctx, network, address)
-	if err != nil && u.parent != nil && ctx.Err() == nil {
+	conn, err := u.descriptors.dial(func() (net.Conn, error) { return u.direct.DialContext(ctx, network, address) })
+	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, policy.ErrExhausted) {
 		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
 	}
 	return conn, err
