@@ -180,7 +180,7 @@ func personal(c *config.Config) (*proxy.Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newUpstream(c, pool, nil), nil
+	return newUpstream(c, pool, nil, nil), nil
 }
 
 // readFile reads a file, or standard input for "-".

@@ -49,6 +49,7 @@ type gate struct {
 	// configurations are kept for who asks later what a decision was made by.
 	configurations *store.Configurations
 
+	descriptors   *proxy.Descriptors
 	listener      net.Listener
 	adminListener net.Listener
 	own           []netip.AddrPort // of both
@@ -62,6 +63,7 @@ func newGate(c *config.Config, out io.Writer, errs io.Writer) (*gate, error) {
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
 	adopt(g.log)
+	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
 	if err := g.build(out); err != nil {
 		g.close()
 		return nil, err
@@ -97,7 +99,7 @@ func (g *gate) listen() (err error) {
 			return err
 		}
 		// It must not take the proxy's descriptors.
-		g.adminListener = netutil.LimitListener(g.adminListener, maxAdminConns)
+		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
 	}
 	g.own = addressesOf(g.listener, g.adminListener)
 	return nil
@@ -141,7 +143,7 @@ func (g *gate) wire() (err error) {
 	if err != nil {
 		return err
 	}
-	g.upstream = newUpstream(c, pool, g.addresses)
+	g.upstream = newUpstream(c, pool, g.addresses, g.descriptors)
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func (g *gate) wire() (err error) {
 		return err
 	}
 	o.Settings = g.settings(text)
-	o.Remembered, o.Log = g.remembered, g.log
+	o.Remembered, o.Log, o.Descriptors = g.remembered, g.log, g.descriptors
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	roots, _, _ := ca.SystemRoots() // without them openTrust has warned
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }

@@ -20,6 +20,7 @@ func (g *gate) measure() {
 		Tags:        g.remembered.Size,
 		Snapshots:   func() (origins, bytes int64) { return kept(g.store) },
 		Lost:        g.audit.Lost,
+		Failures:    g.descriptors.Failures,
 		CAEnds:      func() time.Time { return g.authority.Certificate().NotAfter },
 	})
 }

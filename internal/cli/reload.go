@@ -67,6 +67,7 @@ func (g *gate) reload(r revision) {
 	for _, w := range r.config.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
+	g.warnDescriptors()
 	g.metrics.Reload(true)
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
@@ -142,7 +143,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	// Connections that lead out the same way are worth keeping. What ca_file holds may
 	// have changed under its name.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		upstream = newUpstream(next, r.roots, g.addresses)
+		upstream = newUpstream(next, r.roots, g.addresses, g.descriptors)
 	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream
@@ -161,6 +162,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 func (g *gate) settings(text []byte) proxy.Settings {
 	s := serving(g.config).Settings
 	s.Engine, s.Upstream, s.Config = g.engine, g.upstream, g.configurations.Use(text)
+	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }
 

@@ -44,6 +44,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 		return err
 	}
 	g.reloads = reloads{s.load, changed}
+	g.warnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {
 		banner = io.Err                // stdout is for records then

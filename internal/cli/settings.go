@@ -58,9 +58,10 @@ func limits(l config.Limits) proxy.Limits {
 	}
 }
 
-func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort) *proxy.Upstream {
+// newUpstream returns a way out. Descriptors may be nil: a command that is no gate needs few.
+func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Upstream {
 	e := egress(c.Egress)
-	e.Roots, e.Own = roots, own
+	e.Roots, e.Own, e.Descriptors = roots, own, d
 	return proxy.NewUpstream(e)
 }
 

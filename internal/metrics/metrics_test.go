@@ -30,6 +30,7 @@ func watched() *Metrics {
 		Tags:      func() policy.Size { return policy.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
 		Lost:      func() int64 { return 11 },
+		Failures:  func() int64 { return 14 },
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	return m
@@ -136,6 +137,7 @@ func TestWatch(t *testing.T) {
 		`robotsgate_snapshot_origins 9`,
 		`robotsgate_snapshot_bytes 10`,
 		`robotsgate_audit_lost_records_total 11`,
+		`robotsgate_resource_failures_total 14`,
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
 	)
 }

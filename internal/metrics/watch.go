@@ -22,6 +22,7 @@ type Sources struct {
 	Tags        func() policy.Size                  // remembered robots tags
 	Snapshots   func() (origins int64, bytes int64) // what is kept
 	Lost        func() int64                        // records of the audit log
+	Failures    func() int64                        // see proxy.Descriptors
 	CAEnds      func() time.Time                    // of the CA's certificate
 }
 
@@ -45,11 +46,12 @@ var (
 	originsDesc   = described("robotsgate_snapshot_origins", "Origins of which something is kept.")
 	snapshotsDesc = described("robotsgate_snapshot_bytes", "Size of all snapshots and their index.")
 	lostDesc      = described("robotsgate_audit_lost_records_total", "Audit records that could not be written.")
+	failuresDesc  = described("robotsgate_resource_failures_total", "Connections that could not be opened or accepted for want of a file descriptor, a local port or memory.")
 	endsDesc      = described("robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate ends.")
 )
 
 func (w watch) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, loginsDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, endsDesc} {
+	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, loginsDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, failuresDesc, endsDesc} {
 		ch <- d
 	}
 }
@@ -76,5 +78,6 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(originsDesc, prometheus.GaugeValue, float64(origins))
 	send(snapshotsDesc, prometheus.GaugeValue, float64(bytes))
 	send(lostDesc, prometheus.CounterValue, float64(w.Lost()))
+	send(failuresDesc, prometheus.CounterValue, float64(w.Failures()))
 	send(endsDesc, prometheus.GaugeValue, float64(w.CAEnds().Unix()))
 }

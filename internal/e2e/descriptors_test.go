@@ -1,0 +1,303 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"robotsgate/internal/gatetest"
+)
+
+// A fewFilesGate is a gate that may open few files, before origins that hold back their answers
+// to /held.
+type fewFilesGate struct {
+	*gatetest.Gate
+	process *os.Process
+	errs    log
+	port    string // of all origins, which are addresses of 127.0.0.0/8
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	open    int           // connections to origins
+	held    int           // requests for /held that wait
+	refused int           // answers of the gate's that it is out of descriptors
+	release chan struct{} // closed to answer them
+}
+
+// A log is what the gate writes to stderr.
+type log struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	written func()
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	l.text.Write(p)
+	l.mu.Unlock()
+	l.written()
+	return len(p), nil
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func startFewFiles(t *testing.T, ulimit string) *fewFilesGate {
+	t.Helper()
+	g := &fewFilesGate{release: make(chan struct{})}
+	g.changed = sync.NewCond(&g.mu)
+	g.errs.written = func() { g.count(new(int), 0) }
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, g.port, _ = net.SplitHostPort(l.Addr().String())
+	origin := &http.Server{Handler: http.HandlerFunc(g.serveOrigin), ConnState: func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			g.count(&g.open, 1)
+		case http.StateClosed:
+			g.count(&g.open, -1)
+		}
+	}}
+	go origin.Serve(l)
+	t.Cleanup(func() { origin.Close() })
+
+	config := filepath.Join(t.TempDir(), "gate.yaml")
+	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\nlog: {audit: audit.log}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", "ulimit "+ulimit+` && exec "$0"`, os.Args[0])
+	cmd.Env = append(os.Environ(), gateKey+"="+config)
+	if g.Gate, err = gatetest.StartGate(cmd, t.Output(), &g.errs); err != nil {
+		t.Fatal(err)
+	}
+	g.process = cmd.Process
+	t.Cleanup(func() {
+		if err := g.Terminate(); err != nil {
+			t.Errorf("the gate ends with %v", err)
+		}
+		t.Log(g.errs.String())
+	})
+	return g
+}
+
+func (g *fewFilesGate) serveOrigin(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/held" {
+		g.count(&g.held, 1)
+		<-g.release
+		g.count(&g.held, -1)
+	}
+	if r.URL.Path == "/robots.txt" {
+		io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
+	}
+}
+
+func (g *fewFilesGate) count(n *int, by int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*n += by
+	g.changed.Broadcast()
+}
+
+// until waits for a condition on what is counted.
+func (g *fewFilesGate) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	late := false
+	timer := time.AfterFunc(time.Minute, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		late = true
+		g.changed.Broadcast()
+	})
+	defer timer.Stop()
+	for !holds() && !late {
+		g.changed.Wait()
+	}
+	if late {
+		t.Fatalf("not in a minute: %s (%d connections, %d held)", what, g.open, g.held)
+	}
+}
+
+// url returns that of a path of the n-th origin.
+func (g *fewFilesGate) url(n int, path string) string {
+	return fmt.Sprintf("http://127.77.%d.%d:%s%s", n/250, n%250+1, g.port, path)
+}
+
+// ask sends one request over a connection of its own. It returns the status, and an error
+// unless that is 200, or 503 with Retry-After.
+func (g *fewFilesGate) ask(page string) (status int, err error) {
+	proxy, err := url.Parse(g.Proxy)
+	if err != nil {
+		return 0, err
+	}
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{Proxy: http.ProxyURL(proxy), DisableKeepAlives: true}}
+	resp, err := client.Get(page)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return 0, err
+	case resp.StatusCode == 503 && resp.Header.Get("Retry-After") != "" && strings.Contains(string(body), "out of file descriptors"):
+		g.count(&g.refused, 1)
+	case resp.StatusCode != 200:
+		err = fmt.Errorf("%s: %s: %s", page, resp.Status, body)
+	}
+	return resp.StatusCode, err
+}
+
+// askAll asks so many origins, over this many connections at a time, and returns how many
+// answered 200. All others have answered 503 as they should.
+func (g *fewFilesGate) askAll(t *testing.T, path string, origins, clients int) (answered int) {
+	t.Helper()
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	for first := range clients {
+		wg.Go(func() {
+			for n := first; n < origins; n += clients {
+				status, err := g.ask(g.url(n, path))
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, err)
+				} else if status == 200 {
+					answered++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(errs) > 0 {
+		t.Errorf("%d answers that blame the origin, or none; the first: %v", len(errs), errs[0])
+	}
+	return answered
+}
+
+// metric returns the value of a metric without labels.
+func (g *fewFilesGate) metric(t *testing.T, name string) (value float64) {
+	t.Helper()
+	resp, err := http.Get(g.Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			if _, err := fmt.Sscan(text, &value); err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+const unreachableFetches = `robotsgate_robots_fetches_total{outcome="unreachable"}`
+
+// TestFewDescriptors: a gate that may open 300 files serves more origins than that, and says 503
+// where more are in use at once. It takes its own shortage for no origin's failure.
+func TestFewDescriptors(t *testing.T) {
+	const origins, crowd = 600, 140
+	g := startFewFiles(t, "-n 300")
+	g.until(t, "the gate warns at start", func() bool {
+		return strings.Contains(g.errs.String(), "the limit on open files is too low for limits.max_connections: 150 clients")
+	})
+	if n := g.askAll(t, "/", origins, 20); n != origins {
+		t.Errorf("%d of %d origins were reached one after the other", n, origins)
+	}
+	const kept = 28 // a quarter of what is for origins
+	g.until(t, "few connections are kept", func() bool { return g.open <= kept })
+
+	answered := make(chan int)
+	go func() { answered <- g.askAll(t, "/held", crowd, crowd) }()
+	g.until(t, "all have reached their origin or been refused", func() bool { return g.held+g.refused == crowd })
+	close(g.release)
+	if n := <-answered; n != crowd-g.refused || n == 0 || g.refused == 0 {
+		t.Errorf("of %d at once %d were answered by their origins and %d refused", crowd, n, g.refused)
+	}
+
+	if n := g.askAll(t, "/", origins, 20); n != origins {
+		t.Errorf("afterwards %d of %d origins were reached", n, origins)
+	}
+	g.until(t, "few connections are kept", func() bool { return g.open <= kept })
+	if n := g.metric(t, unreachableFetches); n > 0 {
+		t.Errorf("%v origins count as unreachable", n)
+	}
+	if n := g.metric(t, "robotsgate_resource_failures_total"); n == 0 {
+		t.Error("the failures are not counted")
+	}
+}
+
+// TestDescriptorsRunOut: when the system itself gives the gate no further descriptor, for
+// clients neither, the gate waits, answers what it can, and goes on afterwards.
+func TestDescriptorsRunOut(t *testing.T) {
+	const crowd = 60
+	g := startFewFiles(t, "-n 300")
+	g.askAll(t, "/", 50, 10) // so that connections are kept
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := unix.Rlimit{Cur: uint64(len(open)), Max: 300}
+	if err := unix.Prlimit(g.process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan int)
+	go func() { answered <- g.askAll(t, "/held", crowd, crowd) }()
+	g.until(t, "the gate warns", func() bool { return strings.Contains(g.errs.String(), "the gate is out of file descriptors") })
+	close(g.release)
+	if n := <-answered; n != crowd-g.refused {
+		t.Errorf("of %d at once %d were answered by their origins and %d refused", crowd, n, g.refused)
+	}
+	limit.Cur = 300
+	if err := unix.Prlimit(g.process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.askAll(t, "/", crowd, 10); n != crowd {
+		t.Errorf("afterwards %d of %d origins were reached", n, crowd)
+	}
+	if n := g.metric(t, unreachableFetches); n > 0 {
+		t.Errorf("%v origins count as unreachable", n)
+	}
+}
+
+// TestSoftLimitRaised: the hard limit on open files is in effect, whatever the soft one is.
+func TestSoftLimitRaised(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	g := startFewFiles(t, "-S -n 200")
+	if n := g.metric(t, "process_max_fds"); n < float64(own.Max-1) {
+		t.Errorf("the gate may open %v files, its hard limit is %d", n, own.Max)
+	}
+}
