@@ -58,6 +58,9 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 // Stood judges an answer as of a time, beside the last good copy, nil if there is none.
 // The rules themselves are left out.
 func (r *Robots) Stood(answer, good *Snapshot, at time.Time) Standing {
+	if !good.good() {
+		good = nil // as newEntry has it
+	}
 	return r.standing(&Record{Good: good, Last: answer}, answer, at)
 }
 

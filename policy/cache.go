@@ -40,6 +40,9 @@ func (e *entry) record() *Record {
 }
 
 func newEntry(rec Record, maxBytes int) *entry {
+	if !rec.Good.good() {
+		rec.Good = nil // a 206, which earlier versions stored as a copy
+	}
 	e := &entry{Record: rec}
 	if rec.Good != nil {
 		good := *rec.Good

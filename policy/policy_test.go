@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -230,7 +231,9 @@ func TestJudge(t *testing.T) {
 	}{
 		{200, "/private/", "deny rule fresh"},
 		{200, "/public", "allow no-match fresh"},
-		{204, "/private/", "deny rule fresh"}, // the body that was given counts
+		{204, "/private/", "deny rule fresh"},            // the body that was given counts
+		{206, "/public", "deny unreachable unreachable"}, // a part that was not asked for
+		{206, "/robots.txt", "allow implicit unreachable"},
 		{404, "/private/", "allow unavailable unavailable"},
 		{403, "/private/", "allow unavailable unavailable"},
 		{429, "/private/", "deny unreachable unreachable"},
@@ -250,6 +253,36 @@ func TestJudge(t *testing.T) {
 	if d := r.Judge(200, []byte(body), Target{Path: "/private/"}, nil); !d.Allow || !d.Robots.Snapshot.Cut || d.Robots.Snapshot.SHA256 != Digest("User-agent: *\n") {
 		t.Errorf("past the limit: got %+v, %+v", d, d.Robots.Snapshot)
 	}
+}
+
+// A 206 that an earlier version has stored as a copy is neither obeyed nor confirmed by a 304.
+func TestStoredPartialContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const body = "User-agent: *\n"
+		store := newDurable()
+		old := &Snapshot{URL: example, Status: http.StatusPartialContent, Fetched: time.Now(), Lifetime: -1, ETag: `"part"`}
+		old.setBody([]byte(body), 1<<20)
+		ask := asks(t, "https://example.com/x", "Bot/1")
+		if err := store.Save(map[string]Record{ask.Target.Origin(): {Good: old, Last: old}}); err != nil {
+			t.Fatal(err)
+		}
+		web := newOrigins()
+		web.serve(example, raw("HTTP/1.1 304 Not Modified\n\n"))
+		e := engineFor(t, defaults(), web, store, io.Discard)
+		defer e.Close()
+		if got := verdict(e.Decide(t.Context(), ask)); got != "deny unreachable unreachable" {
+			t.Errorf("at first: got %q", got)
+		}
+		time.Sleep(time.Hour)
+		if got := verdict(e.Decide(t.Context(), ask)); got != "deny unreachable unreachable" {
+			t.Errorf("after a 304: got %q", got)
+		}
+		web.serve(example, rules("User-agent: *\nDisallow: /x\n"))
+		time.Sleep(time.Hour)
+		if got := verdict(e.Decide(t.Context(), ask)); got != "deny rule fresh" {
+			t.Errorf("after a 200: got %q", got)
+		}
+	})
 }
 
 // TestExplain is what refusals, the API and check say: names are exact.

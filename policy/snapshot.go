@@ -39,8 +39,11 @@ type Snapshot struct {
 	Since    time.Time `json:"since,omitzero"`
 }
 
-// good reports whether the snapshot holds rules to obey.
-func (s *Snapshot) good() bool { return s != nil && s.Status >= 200 && s.Status <= 299 }
+// good reports whether the snapshot holds rules to obey. A 206 has a part of the file only, and
+// the gate asks for no part: the rules that are missing might be those that deny.
+func (s *Snapshot) good() bool {
+	return s != nil && s.Status >= 200 && s.Status <= 299 && s.Status != http.StatusPartialContent
+}
 
 // shared reports whether the snapshot speaks for the origin. Other statuses
 // may be aimed at whoever asked: they bind that crawler only, so that one

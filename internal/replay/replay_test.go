@@ -164,6 +164,10 @@ func TestAgain(t *testing.T) {
 			r.Time = r.Time.Add(time.Second)
 		}, Same, ""},
 
+		{"a 206, which earlier versions obeyed", func(s *shelf, r *audit.Record) {
+			r.Robots.Status, s.history[0].Snapshot.Status = 206, 206
+		}, Different, "now deny unreachable"},
+
 		{"no history", func(s *shelf, _ *audit.Record) { s.history = nil }, NotInForce, ""},
 		{"for another crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
 		{"for this crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
