@@ -16,12 +16,13 @@ type Descriptors struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	inUse   int         // by connections to origins, and by attempts to open one
-	pools   []*Upstream // whose idle connections can be closed
-	swept   time.Time   // when the transports' idle connections were last closed
-	failed  int64       // see Failures
-	unsaid  int         // failures since the last warning
-	warning time.Time   // the last one
+	inUse   int           // by connections to origins, and by attempts to open one
+	pools   []*Upstream   // whose idle connections can be closed
+	swept   time.Time     // when the transports' idle connections were last closed
+	sweeps  chan struct{} // closed when that is done; nil: none is under way
+	failed  int64         // see Failures
+	unsaid  int           // failures since the last warning
+	warning time.Time     // the last one
 }
 
 // NewDescriptors returns the division of a limit, RLIMIT_NOFILE; 0: no limit is known.
@@ -179,29 +180,45 @@ const (
 	sweepWait = 100 * time.Millisecond
 )
 
-// sweep closes the idle connections of the transports, and reports whether it did.
+// sweep closes the idle connections of the transports, or waits for another goroutine that
+// does. It reports false if that was done a moment ago.
 func (d *Descriptors) sweep(pools []*Upstream) bool {
-	d.mu.Lock()
-	recent := time.Since(d.swept) < sweepEvery
-	if !recent {
-		d.swept = time.Now()
-	}
-	d.mu.Unlock()
-	if recent || len(pools) == 0 {
+	done := d.startSweep(pools)
+	if done == nil {
 		return false
 	}
-	done := make(chan struct{})
+	late := time.NewTimer(sweepWait)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
+	return true
+}
+
+// startSweep returns what is closed when the sweep is done that it has started, or that was
+// under way; nil if the last one was a moment ago.
+func (d *Descriptors) startSweep(pools []*Upstream) (done chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sweeps != nil {
+		return d.sweeps
+	}
+	if time.Since(d.swept) < sweepEvery {
+		return nil
+	}
+	done = make(chan struct{})
+	d.sweeps, d.swept = done, time.Now()
 	go func() {
-		defer close(done)
 		for _, u := range pools {
 			u.transport.CloseIdleConnections()
 		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.sweeps = nil
+		close(done)
 	}()
-	select {
-	case <-done:
-	case <-time.After(sweepWait):
-	}
-	return true
+	return done
 }
 
 // A countedConn is counted in its Descriptors until it is closed.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -418,4 +419,51 @@ func TestNoShortage(t *testing.T) {
 			t.Errorf("%v is none", err)
 		}
 	}
+}
+
+// A slowClose is a connection that takes a while to close, as TLS does where the origin does not
+// read. Meanwhile it is counted.
+type slowClose struct {
+	net.Conn
+	of      *Descriptors
+	closing chan struct{}
+}
+
+func (c *slowClose) Close() error {
+	close(c.closing)
+	time.Sleep(sweepWait / 2)
+	c.of.give(2 * perDial)
+	return c.Conn.Close()
+}
+
+// TestWaitForSweep: a dial that needs a descriptor waits while another closes idle connections.
+func TestWaitForSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDescriptors(300, quietLog)
+		u := NewUpstream(Egress{DialTimeout: patience, IdleTimeout: time.Hour, Descriptors: d})
+		closing := make(chan struct{})
+		u.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
+					io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			}()
+			return &slowClose{ours, d, closing}, nil
+		}
+		resp, err := u.transport.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		synctest.Wait()
+		d.take(d.origins())
+		taken := make(chan bool)
+		go func() { taken <- d.take(perDial) }()
+		<-closing
+		second := d.take(perDial)
+		if first := <-taken; !first || !second {
+			t.Error("a dial does not wait for the connections that are about to be closed")
+		}
+	})
 }
