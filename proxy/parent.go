@@ -7,9 +7,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	socks "golang.org/x/net/proxy"
@@ -53,7 +56,7 @@ func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, e
 	}
 	if err := connectThrough(conn, u.parent, address, u.direct.Timeout); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Redacted(), err)
+		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Host, parentError(err))
 	}
 	return conn, nil
 }
@@ -74,14 +77,62 @@ func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time
 	if err != nil {
 		return err
 	}
-	if err := wantsLogin(resp); err != nil {
+	return connectRefused(resp)
+}
+
+// connectRefused returns an error if a parent's answer to CONNECT opens no tunnel.
+func connectRefused(answer *http.Response) error {
+	if err := wantsLogin(answer); err != nil {
 		return err
 	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("answered %s to CONNECT %s", resp.Status, address)
+	if answer.StatusCode/100 != 2 {
+		return &parentStatus{answer.StatusCode}
 	}
 	return nil
 }
+
+// A parentStatus is a parent's answer to CONNECT that opens no tunnel. The words are the gate's
+// own: a parent may repeat the request in its reason phrase, with the login.
+type parentStatus struct{ code int }
+
+func (e *parentStatus) Error() string {
+	return "the parent proxy answered " + statusWords(e.code) + " to CONNECT"
+}
+
+// statusWords are a status with the reason phrase that RFC 9110 has for it.
+func statusWords(code int) string {
+	return strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code))
+}
+
+var errParentAnswer = errors.New("what came through the parent proxy was not understood")
+
+// parentError returns an error that a request through a parent ended with if it is of a kind
+// that never quotes what the parent has sent, else errParentAnswer: net/http quotes lines that
+// it does not understand, and a parent may repeat the request in them, with the login.
+func parentError(err error) error {
+	for _, known := range []error{
+		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, errAttempts, errLongAnswer,
+	} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	var status *parentStatus
+	var op *net.OpError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &status), errors.As(err, &op), errors.As(err, &dns), errors.As(err, &certificate), errors.As(err, &record),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return err
+	}
+	return errParentAnswer
+}
+
+var errLongAnswer = errors.New("the answer to CONNECT is too long")
 
 // A oneHead is read byte by byte, so that what follows it in the tunnel is not
 // swallowed by a buffer, and only so far.
@@ -92,7 +143,7 @@ type oneHead struct {
 
 func (h *oneHead) Read(p []byte) (int, error) {
 	if h.left <= 0 {
-		return 0, errors.New("the answer to CONNECT is too long")
+		return 0, errLongAnswer
 	}
 	h.left--
 	return h.Conn.Read(p[:min(len(p), 1)])
@@ -111,5 +162,5 @@ func wantsLogin(answer *http.Response) error {
 	if answer.StatusCode != http.StatusProxyAuthRequired {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", answer.Status))
+	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusWords(answer.StatusCode)))
 }

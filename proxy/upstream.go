@@ -99,7 +99,7 @@ func NewUpstream(e Egress) *Upstream {
 		u.transport.Proxy = http.ProxyURL(e.Parent)
 		u.transport.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
 		u.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			return wantsLogin(answer)
+			return connectRefused(answer) // before Transport makes an error of the reason phrase
 		}
 	}
 	if e.Parent == nil && e.MaxConnsPerHost == 0 {
@@ -165,6 +165,9 @@ var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "10
 // 15.5.8), and must not be taken for an origin without a robots.txt.
 func (u *Upstream) viaTransport(req *http.Request) (*http.Response, error) {
 	resp, err := u.transport.RoundTrip(onlyHTTP1(req))
+	if err != nil && u.parent != nil {
+		err = parentError(err)
+	}
 	if err != nil || req.URL.Scheme != "http" || u.parent == nil || u.parent.Scheme == "socks5" {
 		return resp, err
 	}

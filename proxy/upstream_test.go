@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/base64"
+	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -30,7 +33,8 @@ type parent struct {
 	log     []string          // "CONNECT example.com:443", "GET http://example.com/"
 	auth    []string          // credentials, one for each of log
 	headers []http.Header
-	refuse  int // answer everything with this status
+	refuse  int    // answer everything with this status
+	says    string // answer everything with these bytes; LOGIN stands for the login that was sent
 }
 
 // startParent starts a proxy of the scheme http, https or socks5 that wants
@@ -93,6 +97,14 @@ func (p *parent) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		scheme = "https"
 	}
 	address, refuse := p.note(r.Method+" "+r.RequestURI, string(auth), r.Header.Clone(), scheme)
+	if p.says != "" {
+		if conn, _, err := http.NewResponseController(rw).Hijack(); err == nil {
+			login := r.Header.Get("Proxy-Authorization") + " " + string(auth)
+			io.WriteString(conn, strings.ReplaceAll(p.says, "LOGIN", login))
+			conn.Close()
+		}
+		return
+	}
 	if refuse != 0 {
 		http.Error(rw, "refused", refuse)
 		return
@@ -149,6 +161,10 @@ func (p *parent) socks(conn net.Conn) {
 	conn.Write([]byte{5, 2}) // user name and password
 	user := read(int(read(2)[1]))
 	password := read(int(read(1)[0]))
+	if p.says != "" {
+		io.WriteString(conn, strings.ReplaceAll(p.says, "LOGIN", string(user)+":"+string(password)))
+		return
+	}
 	conn.Write([]byte{1, 0})
 	var host string
 	switch request := read(4); request[3] {
@@ -370,6 +386,91 @@ func TestParentWantsLogin(t *testing.T) {
 			wantHeader(t, resp, headerDecision, "deny;reason=rule")
 		})
 	}
+}
+
+// A parent that repeats the login of egress.proxy, in its reason phrase or in anything else
+// that is not the content of a response, tells it neither to clients nor to logs and records.
+func TestParentEchoesLogin(t *testing.T) {
+	const length = "Content-Length: 5\r\n\r\nLOGIN"
+	for name, says := range map[string]string{
+		"a reason phrase":            "HTTP/1.1 403 no LOGIN\r\n" + length,
+		"407":                        "HTTP/1.1 407 no LOGIN\r\nProxy-Authenticate: Basic realm=\"LOGIN\"\r\n" + length,
+		"a reason phrase of 502":     "HTTP/1.1 502 LOGIN\r\nContent-Length: 0\r\n\r\n",
+		"a reason phrase of no name": "HTTP/1.1 599 LOGIN\r\nContent-Length: 0\r\n\r\n",
+		"a redirect":                 "HTTP/1.1 302 LOGIN\r\nContent-Length: 0\r\n\r\n",
+		"another 2xx":                "HTTP/1.1 201 LOGIN\r\n\r\n",
+		"another status":             "HTTP/1.1 LOGIN\r\n\r\n",
+		"another protocol":           "LOGIN\r\n\r\n",
+		"a field that is none":       "HTTP/1.1 200 OK\r\nLOGIN\r\n\r\n",
+		"a length that is none":      "HTTP/1.1 200 OK\r\nContent-Length: LOGIN\r\n\r\n",
+		"a coding that is none":      "HTTP/1.1 200 OK\r\nTransfer-Encoding: LOGIN\r\n\r\n",
+	} {
+		for _, scheme := range []string{"http", "https", "socks5"} {
+			t.Run(name+" of "+scheme, func(t *testing.T) {
+				p := startParent(t, scheme)
+				p.says = says
+				var said bytes.Buffer
+				var mu sync.Mutex
+				log := slog.New(slog.NewTextHandler(lockedWriter{&mu, &said}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				w := newWorld(t, options{
+					parent: p,
+					egress: func(e *Egress) { e.AllowPrivate = nil },
+					engine: func(c *policy.Config) {
+						allowHost(t, "unseen.example.com")(c)
+						allowHost(t, "open.example.com")(c)
+						c.Log = log
+					},
+					gate: func(o *Options) {
+						o.Log = log
+						o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
+					}})
+				var answers []string
+				for _, url := range []string{"http://new.example.com/", "https://new.example.com/", "https://open.example.com/"} {
+					for _, accept := range []string{"*/*", "text/html"} {
+						resp, body := w.get(url, "Accept", accept)
+						answers = append(answers, fmt.Sprint(url, " ", resp.Status, resp.Header, body))
+						if resp.StatusCode < 400 && strings.HasPrefix(url, "https:") {
+							t.Errorf("%s: %s", url, resp.Status)
+						}
+					}
+				}
+				// What a parent answers to a request in clear is a response of the origin's, and so is
+				// its content; only an answer that is not understood is worded by the gate.
+				resp, _ := w.get("http://open.example.com/")
+				answers = append(answers, fmt.Sprint("http://open.example.com/ ", resp.Status, resp.Header.Get(proxyStatus)))
+				answers = append(answers, w.raw("CONNECT unseen.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+				w.mu.Lock()
+				for _, x := range w.exchanges {
+					answers = append(answers, "record: "+x.Error)
+					if d := x.Decision; d != nil && d.Robots != nil {
+						answers = append(answers, "snapshot: "+d.Robots.Snapshot.Error)
+					}
+				}
+				w.mu.Unlock()
+				mu.Lock()
+				answers = append(answers, "log: "+said.String())
+				mu.Unlock()
+				encoded := base64.StdEncoding.EncodeToString([]byte("gate:s3cret"))
+				for _, answer := range answers {
+					if strings.Contains(answer, "s3cret") || strings.Contains(answer, encoded) || strings.Contains(answer, "LOGIN") {
+						t.Errorf("the login is told: %s", answer)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A lockedWriter may be written to by several goroutines.
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
 }
 
 // allowHost is an override by which no robots.txt is asked for.

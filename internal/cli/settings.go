@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -196,7 +197,19 @@ func administration(a config.Admin) admin.Options {
 // it is for the commands that are a gate for as long as they run.
 func adopt(log *slog.Logger) {
 	stdlog.SetFlags(0)
-	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer())
+	stdlog.SetOutput(unquoted{slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer()})
+}
+
+// unquoted leaves out what net/http's Transport quotes of bytes that come behind a response: a
+// parent proxy may repeat a request in them, with the login of egress.proxy.
+type unquoted struct{ io.Writer }
+
+func (w unquoted) Write(line []byte) (int, error) {
+	text, _, _ := bytes.Cut(line, []byte(" starting with "))
+	if _, err := w.Writer.Write(text); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // logger writes for people or, as JSON, for programs. Either way what the network said stays
