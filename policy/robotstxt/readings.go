@@ -22,14 +22,16 @@ import (
 //   - nginx (proxy_pass with $uri or $1) and Apache httpd (ProxyPass with nocanon) may
 //     even send what %25 stood for, so that the next server decodes a second time
 //   - Jetty reads bytes that are not UTF-8 as ISO 8859-1
+//   - programs take //name/private for the path /private of a host (RFC 3986, 4.2) if
+//     they parse it with PHP's parse_url or JavaScript's new URL(path, base)
 //
 // A gate that follows the letter alone can be walked around. So these spellings are
 // judged again, as such servers read them. Rules are never rewritten: /*;jsessionid
 // must not become /*. The tests in internal/e2e ask the servers themselves.
 
-// maxReadings bounds what Readings returns: six paths, once with their slashes merged and
-// once as they are, and the same in ISO 8859-1.
-const maxReadings = 6 * 2 * 2
+// maxReadings bounds what Readings returns: eight paths, once with their slashes merged
+// and once as they are, and the same in ISO 8859-1.
+const maxReadings = 8 * 2 * 2
 
 // Readings returns the other paths that common servers take path for, with the same
 // query: none for nearly all paths, at most maxReadings. They have no dot segments.
@@ -45,7 +47,12 @@ func Readings(path string) []string {
 	texts := []string{decoded, decodePath(forwarded), bare}
 	if strings.Contains(decoded, ";") || strings.Contains(forwarded, ";") {
 		dropped := dropParameters(bare)
-		texts = append(texts, dropped, decodePath(dropped), decodePath(dropParameters(forwarded)))
+		texts = append(texts, dropped, decodePath(dropped), dropParameters(decoded), decodePath(dropParameters(forwarded)))
+	}
+	if authority, ok := strings.CutPrefix(bare, "//"); ok {
+		if i := strings.IndexByte(authority, '/'); i > 0 {
+			texts = append(texts, decodePath(authority[i:]))
+		}
 	}
 	var readings []string
 	add := func(text string) {

@@ -18,8 +18,10 @@ func TestReadings(t *testing.T) {
 		{"/%2A%24%7Bx%7D/a%20b", nil}, // as in the normal form
 		{"/a?b=//c;d%2F%5C%25", nil},
 
-		{"//private/x", []string{"/private/x"}},
+		{"//private/x", []string{"/private/x", "/x"}},
+		{"//name/private//x", []string{"/name/private/x", "/private/x", "/private//x"}},
 		{"///a////b//", []string{"/a/b/"}},
+		{"//a", []string{"/a"}},
 		{"/private%2Fx", []string{"/private/x"}},
 		{"/private%2fx?a=%2F//", []string{"/private/x?a=%2F//"}},
 		{"/%2Fprivate/x", []string{"/private/x", "//private/x"}},
@@ -40,6 +42,8 @@ func TestReadings(t *testing.T) {
 		{"/;", []string{"/"}},
 		{"/public/..%3B/private/x", []string{"/public/..;/private/x", "/private/x"}},
 		{"/private%3bx%2Fy", []string{"/private;x/y", "/private/y"}},
+
+		{"/private%3B%23/x", []string{"/private;%23/x", "/private;", "/private/x", "/private"}},
 
 		{"/plus%2Bsign%40", []string{"/plus+sign@"}},
 		{"/What%3F", []string{"/What"}},
