@@ -10,12 +10,14 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// startGate runs a gate that may reach loopback and returns its address.
-func startGate(t *testing.T) string {
+// startGate runs a gate that may reach loopback, with more settings for egress, and returns its
+// address.
+func startGate(t *testing.T, egress ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "gate.yaml")
-	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\negress: {allow_private: [127.0.0.0/8]}\nlog: {level: error}\n"
+	egress = append(egress, "allow_private: [127.0.0.0/8]")
+	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\negress: {" + strings.Join(egress, ", ") + "}\nlog: {level: error}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 )
 
@@ -121,4 +122,43 @@ func (s speller) encoded(c byte) string {
 		return fmt.Sprintf("%%%02x", c)
 	}
 	return fmt.Sprintf("%%%02X", c)
+}
+
+// inserted are what is put into a path at random. A query is not among them: a rule that ends
+// with $ does not hold for it.
+var inserted = strings.Fields(`/ // %2F %5C \ ; ;x ;%2F %3B ..; ..%3B . .. %2e %2E%2e = , : @ %40 + %2B ~ %3F %23 %25 2F %252e %252F %253B %2520
+	%20 %0a %00 %09 %u002f %25u002f %c0%af %E9 %25E9 %C3%A9 private public x open list name localhost {host}`)
+
+// mutation returns the plain path of a page with some texts inserted at random, mostly at the
+// ends of segments, and some characters left out.
+func (s speller) mutation() string {
+	path := "/" + strings.Join(spelledPages[s.IntN(len(spelledPages))], "/")
+	path = (&url.URL{Path: path}).EscapedPath()
+	for range 1 + s.IntN(4) {
+		i := s.IntN(len(path) + 1)
+		if s.IntN(3) > 0 {
+			i = s.besideSlash(path)
+		}
+		var text string
+		for range 1 + s.IntN(3) {
+			text += inserted[s.IntN(len(inserted))]
+		}
+		rest := path[i:]
+		if rest != "" && s.IntN(6) == 0 {
+			rest = rest[1:]
+		}
+		path = path[:i] + text + rest
+	}
+	return "/" + strings.TrimPrefix(path, "/")
+}
+
+// besideSlash returns an index before or after a slash of path, or its end.
+func (s speller) besideSlash(path string) int {
+	places := []int{len(path)}
+	for i := range len(path) {
+		if path[i] == '/' {
+			places = append(places, i, i+1)
+		}
+	}
+	return places[s.IntN(len(places))]
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -15,10 +16,13 @@ import (
 type rawClient struct {
 	address string
 	connect string // host:port to ask the proxy at address for; empty: none
+	tls     bool   // to the server at the end of the connection
 
 	conn net.Conn
 	read *bufio.Reader
 }
+
+const userAgent = "ExampleBot/1.0"
 
 // answerTimeout is for requests that a server takes for unfinished.
 const answerTimeout = 3 * time.Second
@@ -53,7 +57,7 @@ func (c *rawClient) try(target, host string) (status int, body string, err error
 		}
 	}
 	c.conn.SetDeadline(time.Now().Add(answerTimeout))
-	if _, err := io.WriteString(c.conn, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c.conn, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nUser-Agent: "+userAgent+"\r\n\r\n"); err != nil {
 		return 0, "", err
 	}
 	if start, err := c.read.Peek(5); err != nil {
@@ -86,16 +90,22 @@ func (c *rawClient) dial() error {
 		return err
 	}
 	c.conn, c.read = conn, bufio.NewReader(conn)
-	if c.connect == "" {
-		return nil
-	}
 	conn.SetDeadline(time.Now().Add(answerTimeout))
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", c.connect)
-	resp, err := http.ReadResponse(c.read, &http.Request{Method: http.MethodConnect})
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("CONNECT %s: %s", c.connect, resp.Status)
+	if c.connect != "" {
+		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: %s\r\n\r\n", c.connect, userAgent)
+		resp, err := http.ReadResponse(c.read, &http.Request{Method: http.MethodConnect})
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("CONNECT %s: %s", c.connect, resp.Status)
+		}
 	}
-	return err
+	if c.tls {
+		c.conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // the test is about paths
+		c.read = bufio.NewReader(c.conn)
+	}
+	return nil
 }
 
 func (c *rawClient) close() {

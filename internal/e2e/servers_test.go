@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -52,6 +51,8 @@ var webServers = []webServer{
 			}
 			return java("-cp", strings.Join(jars, ":"), "org.eclipse.jetty.xml.XmlConfiguration", config)
 		}},
+	{name: "php", config: "php.sh", install: "php-cli", needs: "/usr/bin/php",
+		command: func(config, dir string) *exec.Cmd { return exec.Command("sh", config) }},
 }
 
 func java(args ...string) *exec.Cmd {
@@ -59,14 +60,15 @@ func java(args ...string) *exec.Cmd {
 }
 
 // startServers starts every server that is installed, to serve the pages of site.txtar. It
-// returns their addresses by the names that the configurations give to the ports, such as
-// "nginx/static", and Debian's packages of the servers that are not installed.
-func startServers(t *testing.T) (addresses map[string]string, missing []string) {
+// returns the origins by the names that the configurations give to the ports, such as
+// "nginx/static", and Debian's packages of the servers that are not installed. The
+// certificate of those with TLS is written to a file.
+func startServers(t *testing.T, certificate string) (origins map[string]origin, missing []string) {
 	t.Helper()
 	dir := publicDir(t)
 	site := filepath.Join(dir, "site")
 	writeSite(t, site)
-	ports := newPorts(t)
+	ports := newPorts()
 	has := map[string]bool{}
 	for _, server := range webServers {
 		_, err := os.Stat(server.needs)
@@ -74,6 +76,8 @@ func startServers(t *testing.T) (addresses map[string]string, missing []string) 
 			missing = append(missing, server.install)
 		}
 	}
+	key := filepath.Join(dir, "key.pem")
+	writeCertificate(t, certificate, key)
 	var commands []*exec.Cmd
 	for _, server := range webServers {
 		if !has[server.name] {
@@ -85,21 +89,22 @@ func startServers(t *testing.T) (addresses map[string]string, missing []string) 
 		}
 		config := filepath.Join(base, "conf", server.config)
 		expand(t, filepath.Join("testdata/servers", server.config), config, ports, map[string]any{
-			"Dir": base, "Site": site, "Has": has, "Root": os.Getuid() == 0, "Modules": "/usr/lib/apache2/modules",
+			"Dir": base, "Site": site, "Has": has, "Certificate": certificate, "Key": key,
+			"Root": os.Getuid() == 0, "Modules": "/usr/lib/apache2/modules",
 		})
 		if server.copies != "" {
 			copyFile(t, server.copies, filepath.Dir(config))
 		}
 		commands = append(commands, server.command(config, base))
 	}
-	addresses = ports.release()
+	origins = ports.release()
 	for _, cmd := range commands {
 		runServer(t, cmd)
 	}
-	for name, address := range addresses {
-		waitForRobots(t, name, address)
+	for name, o := range origins {
+		waitForRobots(t, name, o)
 	}
-	return addresses, missing
+	return origins, missing
 }
 
 // publicDir returns a new folder that a server may read after giving up root, which
@@ -150,44 +155,12 @@ func writeSite(t *testing.T, dir string) {
 	}
 }
 
-// ports are free ones, kept by listeners until the servers take them over.
-type ports struct {
-	t         *testing.T
-	listeners map[string]net.Listener
-}
-
-func newPorts(t *testing.T) *ports { return &ports{t, map[string]net.Listener{}} }
-
-// get returns the address of the origin of this name.
-func (p *ports) get(name string) (string, error) {
-	l := p.listeners[name]
-	if l == nil {
-		var err error
-		// An address that no other test uses, so that none can take the port in between.
-		if l, err = net.Listen("tcp", "127.0.0.13:0"); err != nil {
-			if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-				return "", err
-			}
-		}
-		p.listeners[name] = l
-	}
-	return l.Addr().String(), nil
-}
-
-func (p *ports) release() map[string]string {
-	address := map[string]string{}
-	for name, l := range p.listeners {
-		address[name] = l.Addr().String()
-		l.Close()
-	}
-	return address
-}
-
 // expand writes a server's configuration.
 func expand(t *testing.T, from, to string, p *ports, data any) {
 	t.Helper()
 	text, err := template.New(filepath.Base(from)).Option("missingkey=error").Funcs(template.FuncMap{
 		"port":    p.get,
+		"tlsPort": p.getTLS,
 		"address": netip.ParseAddrPort,
 	}).ParseFiles(from)
 	if err != nil {
@@ -231,19 +204,19 @@ func runServer(t *testing.T, cmd *exec.Cmd) {
 func tail(text []byte) []byte { return text[max(0, len(text)-4<<10):] }
 
 // waitForRobots waits until an origin serves the robots.txt.
-func waitForRobots(t *testing.T, name, address string) {
+func waitForRobots(t *testing.T, name string, o origin) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var last error
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
-		c := &rawClient{address: address}
-		status, body, err := c.get("/robots.txt", address)
+		c := &rawClient{address: o.address, tls: o.tls}
+		status, body, err := c.get("/robots.txt", o.address)
 		c.close()
 		if err == nil && status == 200 && strings.Contains(body, "Disallow: /private/") {
 			return
 		}
 		last = fmt.Errorf("status %d, %v", status, err)
 	}
-	t.Fatalf("%s at %s does not serve robots.txt: %v", name, address, last)
+	t.Fatalf("%s at %s does not serve robots.txt: %v", name, o.address, last)
 }

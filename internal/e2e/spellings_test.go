@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,7 +18,8 @@ import (
 // come through the gate. Servers that are not installed are skipped, unless
 // ROBOTSGATE_REQUIRE_CLIENTS=1.
 func TestSpellings(t *testing.T) {
-	origins, missing := startServers(t)
+	certificate := filepath.Join(t.TempDir(), "origin.pem")
+	origins, missing := startServers(t, certificate)
 	if len(missing) > 0 {
 		t.Run("missing", func(t *testing.T) {
 			text := "not installed, of Debian's packages: " + strings.Join(missing, ", ")
@@ -27,7 +29,7 @@ func TestSpellings(t *testing.T) {
 			t.Skip(text)
 		})
 	}
-	gate := startGate(t)
+	gate := startGate(t, "ca_file: "+certificate)
 	corpus := readSpellings(t, "testdata/spellings.txt")
 	seed := spellingSeed(t)
 	t.Run("servers", func(t *testing.T) {
@@ -37,7 +39,7 @@ func TestSpellings(t *testing.T) {
 				spellings := slices.Clone(corpus)
 				s := speller{rand.New(rand.NewPCG(seed, uint64(i)))}
 				for range madeUpSpellings {
-					spellings = append(spellings, s.spelling())
+					spellings = append(spellings, s.spelling(), s.mutation())
 				}
 				testSpellings(t, gate, origins[name], spellings)
 			})
@@ -45,8 +47,8 @@ func TestSpellings(t *testing.T) {
 	})
 }
 
-// madeUpSpellings is how many spellings each origin is asked for besides the corpus.
-const madeUpSpellings = 1000
+// madeUpSpellings is how many of both kinds each origin is asked for besides the corpus.
+const madeUpSpellings = 300
 
 // leastServed is for how many of its spellings an origin must serve a disallowed page when it
 // is asked directly: half of what the strictest server serves.
@@ -68,32 +70,21 @@ func spellingSeed(t *testing.T) uint64 {
 }
 
 // testSpellings asks one origin, directly first.
-func testSpellings(t *testing.T, gate, origin string, spellings []string) {
-	direct := &rawClient{address: origin}
-	absolute := &rawClient{address: gate}
-	tunnel := &rawClient{address: gate, connect: origin}
+func testSpellings(t *testing.T, gate string, o origin, spellings []string) {
+	direct := &rawClient{address: o.address, tls: o.tls}
 	defer direct.close()
-	defer absolute.close()
-	defer tunnel.close()
+	forms := throughGate(t, gate, o)
 	served := 0
 	for _, s := range spellings {
-		target := strings.ReplaceAll(s, "{host}", origin)
-		_, body, _ := direct.get(target, origin) // an error is no page
+		target := strings.ReplaceAll(s, "{host}", o.address)
+		_, body, _ := direct.get(target, o.address) // an error is no page
 		if !disallowed(body) {
 			continue
 		}
 		served++
-		page := strings.TrimSpace(body)
-		absoluteTarget := target
-		if strings.HasPrefix(target, "/") {
-			absoluteTarget = "http://" + origin + target
-		}
-		for form, ask := range map[string]func() (int, string, error){
-			"absolute form": func() (int, string, error) { return absolute.get(absoluteTarget, origin) },
-			"CONNECT":       func() (int, string, error) { return tunnel.get(target, origin) },
-		} {
-			if _, body, _ := ask(); disallowed(body) {
-				t.Errorf("%s: %q comes through: %s", form, s, page)
+		for name, get := range forms {
+			if through, _ := get(target); disallowed(through) {
+				t.Errorf("%s: %q comes through: %s", name, s, strings.TrimSpace(body))
 			}
 		}
 	}
@@ -101,6 +92,40 @@ func testSpellings(t *testing.T, gate, origin string, spellings []string) {
 	if served < leastServed {
 		t.Errorf("the server serves disallowed pages for %d spellings; fewer than %d prove little", served, leastServed)
 	}
+	for name, get := range forms {
+		if body, err := get("/public/x"); !strings.HasPrefix(body, "allowed: /public/x") {
+			t.Errorf("%s: the page that is allowed does not come through: %q, %v", name, body, err)
+		}
+	}
+}
+
+// throughGate returns the ways to ask the gate for a request target of an origin.
+func throughGate(t *testing.T, gate string, o origin) map[string]func(target string) (string, error) {
+	scheme := "http"
+	if o.tls {
+		scheme = "https"
+	}
+	absolute := &rawClient{address: gate}
+	tunnel := &rawClient{address: gate, connect: o.address, tls: o.tls}
+	multiplexed := &http2Client{tunnel: rawClient{address: gate, connect: o.address}}
+	t.Cleanup(func() { absolute.close(); tunnel.close(); multiplexed.close() })
+	forms := map[string]func(string) (string, error){
+		"absolute form": func(target string) (string, error) {
+			if strings.HasPrefix(target, "/") {
+				target = scheme + "://" + o.address + target
+			}
+			_, body, err := absolute.get(target, o.address)
+			return body, err
+		},
+		"CONNECT": func(target string) (string, error) {
+			_, body, err := tunnel.get(target, o.address)
+			return body, err
+		},
+	}
+	if o.tls {
+		forms["HTTP/2"] = multiplexed.get
+	}
+	return forms
 }
 
 func disallowed(body string) bool { return strings.HasPrefix(body, "disallowed: ") }

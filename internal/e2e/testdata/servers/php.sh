@@ -1,0 +1,12 @@
+# A program that serves files by the path that PHP's parse_url finds, as many do.
+cat >{{.Dir}}/router.php <<'END'
+<?php
+$path = rawurldecode(parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH) ?: '/');
+$file = str_contains($path, "\0") ? false : realpath('{{.Site}}' . $path);
+if ($file === false || is_dir($file)) {
+	http_response_code(404);
+} else {
+	readfile($file);
+}
+END
+exec php -S {{port "php/parse_url"}} {{.Dir}}/router.php
