@@ -139,15 +139,15 @@ func (s speller) mutation() string {
 		if s.IntN(3) > 0 {
 			i = s.besideSlash(path)
 		}
-		var text string
+		var text strings.Builder
 		for range 1 + s.IntN(3) {
-			text += inserted[s.IntN(len(inserted))]
+			text.WriteString(inserted[s.IntN(len(inserted))])
 		}
 		rest := path[i:]
 		if rest != "" && s.IntN(6) == 0 {
 			rest = rest[1:]
 		}
-		path = path[:i] + text + rest
+		path = path[:i] + text.String() + rest
 	}
 	return "/" + strings.TrimPrefix(path, "/")
 }
