@@ -25,6 +25,8 @@ type stock struct {
 	large chan struct{} // see newLarge
 	log   *slog.Logger
 
+	costly *costlyLimit
+
 	ctx    context.Context // of fetches: they serve everybody, not just who asked first
 	cancel context.CancelFunc
 
@@ -39,7 +41,7 @@ func newLibrary(c Config) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stock{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, traffics: map[string]*traffic{}}
+	s := &stock{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, costly: newCostlyLimit(), traffics: map[string]*traffic{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.library(c), nil
 }

@@ -117,9 +117,9 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // be, which takes as long as robots.timeout at most, and as long again where
 // what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
 // after that the origin counts as unreachable. An error means that there is no
-// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, ErrExhausted, the context's own,
-// or that the engine is closed. Paths that [Engine.CheckPath] reports are judged as
-// they stand.
+// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, ErrExhausted,
+// ErrCostly, the context's own, or that the engine is closed. Paths that
+// [Engine.CheckPath] reports are judged as they stand.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.meet(r)
 	readings := e.robots.robots.Readings
@@ -133,7 +133,15 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &st, url
-	d.judge(r.Target, readings)
+	quick := d
+	if quick.judge(r.Target, readings, (*robotstxt.File).DecideQuick); quick.Reason != TooComplex {
+		return quick, nil
+	}
+	if err := e.robots.costly.acquire(ctx); err != nil {
+		return Decision{}, err
+	}
+	defer e.robots.costly.release()
+	d.judge(r.Target, readings, (*robotstxt.File).Decide)
 	return d, nil
 }
 
@@ -216,19 +224,22 @@ func byOverride(overrides []Override, readings Readings, r Request, now time.Tim
 	return d, false
 }
 
+// A fileDecider is robotstxt.File's Decide or DecideQuick.
+type fileDecider func(f *robotstxt.File, path string, tokens ...string) robotstxt.Verdict
+
 // judge decides by the evidence in d.Robots.
-func (d *Decision) judge(t Target, readings Readings) {
+func (d *Decision) judge(t Target, readings Readings, decide fileDecider) {
 	if d.Robots.File == nil {
 		d.withoutRules(t)
 		return
 	}
-	d.judgePath(t.Path)
-	d.judgeReadings(t.Path, readings)
+	d.judgePath(t.Path, decide)
+	d.judgeReadings(t.Path, readings, decide)
 }
 
 // judgePath decides about one reading of a path by the rules in d.Robots.
-func (d *Decision) judgePath(path string) {
-	v := d.Robots.File.Decide(path, d.Tokens...)
+func (d *Decision) judgePath(path string, decide fileDecider) {
+	v := decide(d.Robots.File, path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	if token := v.Group.Token(); token != "" {
 		d.Token = token
@@ -262,6 +273,6 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
-	d.judge(t, r.Readings)
+	d.judge(t, r.Readings, (*robotstxt.File).Decide)
 	return d
 }

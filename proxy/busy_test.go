@@ -10,9 +10,11 @@ import (
 
 // A request that the gate has no room to decide about is not the origin's fault.
 func TestBusy(t *testing.T) {
-	x := &Exchange{out: &recorder{}}
-	p := failure(x, fmt.Errorf("fetch: %w", policy.ErrBusy))
-	if p.status != http.StatusServiceUnavailable || p.retry <= 0 || p.kind != "robots-busy" {
-		t.Errorf("got %+v", p)
+	for kind, err := range map[string]error{"robots-busy": policy.ErrBusy, "decisions-busy": policy.ErrCostly} {
+		x := &Exchange{out: &recorder{}}
+		p := failure(x, fmt.Errorf("fetch: %w", err))
+		if p.status != http.StatusServiceUnavailable || p.retry <= 0 || p.kind != kind {
+			t.Errorf("%s: got %+v", kind, p)
+		}
 	}
 }

@@ -87,6 +87,9 @@ func failure(x *Exchange, err error) *problem {
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
 	case errors.Is(err, policy.ErrExhausted):
 		return exhaustedProblem(err)
+	case errors.Is(err, policy.ErrCostly):
+		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second
+		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
 	case errors.Is(err, policy.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."

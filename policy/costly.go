@@ -1,0 +1,55 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// ErrCostly says that too many decisions that take long are waiting already, so there
+// is none about this request.
+var ErrCostly = errors.New("too many requests wait for a decision that takes long")
+
+const (
+	maxCostlyWaiting = 1024
+	maxCostlyWait    = 10 * time.Second
+)
+
+// costlyLimit lets decisions that take long run on half of the processors at most, so
+// that all others find one. A decision that takes long takes some 20 milliseconds.
+type costlyLimit struct {
+	running chan struct{}
+	waiting atomic.Int32
+}
+
+func newCostlyLimit() *costlyLimit {
+	return &costlyLimit{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+// acquire waits until the caller may decide. Unless there is an error, the caller must
+// release after that.
+func (l *costlyLimit) acquire(ctx context.Context) error {
+	select {
+	case l.running <- struct{}{}:
+		return nil
+	default:
+	}
+	defer l.waiting.Add(-1)
+	if l.waiting.Add(1) > maxCostlyWaiting {
+		return ErrCostly
+	}
+	late := time.NewTimer(maxCostlyWait)
+	defer late.Stop()
+	select {
+	case l.running <- struct{}{}:
+		return nil
+	case <-late.C:
+		return ErrCostly
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *costlyLimit) release() { <-l.running }

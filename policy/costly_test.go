@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCostlyDecisionsWait checks that decisions that take long wait for their turn, within
+// bounds, and that no other decision waits.
+func TestCostlyDecisionsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, rules(complexBody))
+		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		defer e.Close()
+		decide := func(ctx context.Context, path string) (Reason, error) {
+			d, err := e.Decide(ctx, asks(t, "https://example.com"+path, "Bot/1.0"))
+			return d.Reason, err
+		}
+		wantCostly := func(ctx context.Context, want error, after time.Duration) {
+			t.Helper()
+			start := time.Now()
+			reason, err := decide(ctx, complexPath)
+			if waited := time.Since(start); reason != "" || !errors.Is(err, want) || waited != after {
+				t.Errorf("got %q, %v after %v; want %v after %v", reason, err, waited, want, after)
+			}
+		}
+		limit := e.robots.costly
+		for range cap(limit.running) {
+			if err := limit.acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reason, err := decide(t.Context(), "/x"); reason != NoMatch || err != nil {
+			t.Errorf("an ordinary decision: %q, %v", reason, err)
+		}
+		wantCostly(t.Context(), ErrCostly, maxCostlyWait)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantCostly(short, context.DeadlineExceeded, time.Second)
+
+		var decided []Reason
+		go func() {
+			reason, _ := decide(t.Context(), complexPath)
+			decided = append(decided, reason)
+		}()
+		synctest.Wait()
+		if n := limit.waiting.Load(); n != 1 || decided != nil {
+			t.Errorf("%d wait, %q decided; want 1 and none", n, decided)
+		}
+		// An engine with other settings shares the limit.
+		other := e.With(Config{Robots: defaults(), Transport: web})
+		if other.robots.costly != limit {
+			t.Error("after a reload there is another limit")
+		}
+		limit.waiting.Add(maxCostlyWaiting - 1)
+		wantCostly(t.Context(), ErrCostly, 0)
+		limit.waiting.Add(1 - maxCostlyWaiting)
+		limit.release()
+		synctest.Wait()
+		if len(decided) != 1 || decided[0] != TooComplex {
+			t.Errorf("decided %q, want %s", decided, TooComplex)
+		}
+		if n := limit.waiting.Load(); n != 0 || len(limit.running) != cap(limit.running)-1 {
+			t.Errorf("%d wait, %d run; want none and %d", n, len(limit.running), cap(limit.running)-1)
+		}
+	})
+}
