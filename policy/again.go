@@ -61,7 +61,7 @@ func (r *Robots) Stood(answer, good *Snapshot, at time.Time) Standing {
 	if !good.good() {
 		good = nil // as newEntry has it
 	}
-	return r.standing(&Record{Good: good, Last: answer}, answer, at)
+	return r.standing(answer, good, at)
 }
 
 // BoundTo names the crawler with these product tokens in [Record.Bound].

@@ -19,7 +19,8 @@ type Store interface {
 	// Load returns the record under a key, which is that of a [Scope]. ok is false if
 	// there is none.
 	Load(key string) (rec Record, ok bool)
-	// Save keeps the records, by key. The map is the store's only for the call.
+	// Save keeps the records, by key, and forgets those that are empty. The map is the
+	// store's only for the call.
 	Save(map[string]Record) error
 }
 

@@ -88,13 +88,20 @@ func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, us
 	return s, r.class(s), nil
 }
 
-// follow is fetch for any URL: it follows redirects.
-func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snapshot) (*Snapshot, error) {
+// follow is fetch for any URL: it follows redirects. The answer varies if any response on
+// the way to it does.
+func (f *fetcher) follow(ctx context.Context, start, userAgent string, prior *Snapshot) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
 	userAgent = sendable(userAgent)
+	at, varied := start, false
 	for hop := 0; ; hop++ {
-		s, next, err := f.get(ctx, at, userAgent, prior)
+		asked := prior.validators(at)
+		s, next, err := f.get(ctx, at, userAgent, asked)
+		if s != nil {
+			varied = varied || s.Varies
+			s.Varies = varied
+		}
 		switch {
 		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, err
@@ -103,7 +110,16 @@ func (f *fetcher) follow(ctx context.Context, at, userAgent string, prior *Snaps
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			return f.failure(at, reason(ctx, err)), nil
+			s = f.failure(at, reason(ctx, err))
+			s.Varies = varied
+			return s, nil
+		case s.Status == http.StatusNotModified && len(asked) > 0:
+			if !varied || prior.Varies {
+				return confirmed(prior, s), nil
+			}
+			// The copy was for all: another crawler may have brought it. Its confirmation is
+			// not this crawler's answer, so ask again, for all of it.
+			prior, next, hop = nil, start, -1
 		case next == "":
 			return s, nil
 		case hop == f.robots.MaxRedirects:
@@ -127,7 +143,8 @@ func sendable(userAgent string) string {
 }
 
 // get makes one request. It returns the answer, and where it redirects to.
-func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot) (s *Snapshot, next string, err error) {
+// Asked are validators of a copy, which the origin may confirm with a 304.
+func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Header) (s *Snapshot, next string, err error) {
 	target, err := ParseURL(at)
 	if err != nil {
 		return nil, "", err
@@ -136,7 +153,6 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 		// An empty value keeps net/http from adding its own.
 		"User-Agent": {userAgent},
 	}}).WithContext(ctx)
-	asked := prior.validators(at)
 	maps.Copy(req.Header, asked)
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
@@ -145,10 +161,17 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, prior *Snapshot
 	defer resp.Body.Close()
 
 	now := time.Now()
-	s = &Snapshot{URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now)}
+	s = &Snapshot{
+		URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now),
+		Varies: varies(resp.Header),
+	}
+	confirms := s.Status == http.StatusNotModified && len(asked) > 0
+	if s.good() || confirms {
+		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")
+	}
 	switch {
-	case resp.StatusCode == http.StatusNotModified && len(asked) > 0:
-		return confirmed(prior, resp.Header, s), "", nil
+	case confirms:
+		return s, "", nil
 	case s.good():
 		return s, "", f.read(ctx, s, resp)
 	}
@@ -177,16 +200,16 @@ func (s *Snapshot) validators(at string) http.Header {
 	return h
 }
 
-// confirmed is the prior copy after a 304, with the header that came with it
-// (RFC 9111, 4.3.4).
-func confirmed(prior *Snapshot, h http.Header, answer *Snapshot) *Snapshot {
+// confirmed is the prior copy after a 304, with what came with that (RFC 9111, 4.3.4). A copy
+// that varies goes on to do so, also where the 304 leaves its Vary out.
+func confirmed(prior, answer *Snapshot) *Snapshot {
 	s := *prior
 	s.Fetched, s.Failures, s.Since = answer.Fetched, 0, time.Time{}
 	if answer.Lifetime >= 0 {
 		s.Lifetime = answer.Lifetime
 	}
-	s.ETag = cmp.Or(validator(h, "ETag"), s.ETag)
-	s.Modified = cmp.Or(validator(h, "Last-Modified"), s.Modified)
+	s.ETag = cmp.Or(answer.ETag, s.ETag)
+	s.Modified = cmp.Or(answer.Modified, s.Modified)
 	return &s
 }
 
@@ -205,8 +228,6 @@ func (f *fetcher) read(ctx context.Context, s *Snapshot, resp *http.Response) er
 		return err
 	}
 	s.setBody(data, f.robots.MaxBytes)
-	s.ETag = validator(resp.Header, "ETag")
-	s.Modified = validator(resp.Header, "Last-Modified")
 	return nil
 }
 

@@ -119,19 +119,27 @@ func backoff(failures int) time.Duration {
 // asked for. A crawler's own answer goes before the origin's, and that before
 // what is for those who can't have an answer of their own.
 func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
-	if own := rec.Bound[token]; r.holds(own, now, asked) {
-		return own
+	if s := r.holding(rec, rec.Bound[token], rec.Copies[token], now, asked); s != nil {
+		return s
 	}
-	if r.holds(rec.Last, now, asked) && !rec.outdated(rec.Last) {
-		return rec.Last
-	}
-	// After a failure the good copy may still hold. After a 404 it does not: the
-	// origin has taken it back.
-	if rec.Last != nil && r.class(rec.Last) == Unreachable && r.holds(rec.Good, now, asked) && !rec.outdated(rec.Good) {
-		return rec.Good
+	if s := r.holding(rec, rec.Last, rec.Good, now, asked); s != nil {
+		return s
 	}
 	if s := rec.Bound[others]; r.holds(s, now, asked) && !r.seated(rec, nil, token, now) {
 		return s
+	}
+	return nil
+}
+
+// holding returns which of the last answer and the last good copy holds, nil if none does.
+func (r *Robots) holding(rec *Record, last, good *Snapshot, now, asked time.Time) *Snapshot {
+	if r.holds(last, now, asked) && !rec.outdated(last) {
+		return last
+	}
+	// After a failure the good copy may still hold. After a 404 it does not: the
+	// origin has taken it back.
+	if good != last && (last == nil || r.class(last) == Unreachable) && r.holds(good, now, asked) && !rec.outdated(good) {
+		return good
 	}
 	return nil
 }
@@ -158,30 +166,30 @@ func (r *Robots) due(rec *Record, token string, s *Snapshot, now time.Time) bool
 		(!r.holds(rec.Bound[others], now, now.Add(1)) || r.seated(rec, nil, token, now))
 }
 
-// standing judges what current has returned.
-func (r *Robots) standing(rec *Record, s *Snapshot, now time.Time) Standing {
-	st := r.means(rec, s, now)
-	st.At, st.Answer, st.Good = now, s, rec.Good
+// standing judges what current has returned, beside the last good copy for the same crawler.
+func (r *Robots) standing(s, good *Snapshot, now time.Time) Standing {
+	st := r.means(s, good, now)
+	st.At, st.Answer, st.Good = now, s, good
 	return st
 }
 
-func (r *Robots) means(rec *Record, s *Snapshot, now time.Time) Standing {
+func (r *Robots) means(s, good *Snapshot, now time.Time) Standing {
 	switch r.class(s) {
 	case Fresh:
 		return Standing{State: Fresh, Snapshot: s, Age: age(s, now)}
 	case Unavailable:
-		if r.Unavailable == "keep" && rec.Good != nil && now.Before(s.Since.Add(keepFor)) {
-			return r.copyOf(rec.Good, now)
+		if r.Unavailable == "keep" && good != nil && now.Before(s.Since.Add(keepFor)) {
+			return r.copyOf(good, now)
 		}
 		return Standing{State: Unavailable, Snapshot: s, Allow: true, Age: age(s, now)}
 	}
 	since := s.Since
-	if rec.Good != nil {
-		since = rec.Good.Fetched
+	if good != nil {
+		since = good.Fetched
 		// A renewal before its time may have failed: what is still fresh serves
 		// on, even where nothing stale may.
-		if now.Before(r.until(rec.Good)) || now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
-			return r.copyOf(rec.Good, now)
+		if now.Before(r.until(good)) || now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
+			return r.copyOf(good, now)
 		}
 	}
 	return Standing{

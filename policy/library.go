@@ -76,8 +76,11 @@ func (l *library) ask(ctx context.Context, key, token, userAgent string) (Standi
 	now := time.Now()
 	if e := l.cache.quick(key); e != nil {
 		if s := l.robots.current(&e.Record, token, now, now); s != nil {
-			l.renew(e, s, key, token, userAgent, now)
-			return l.found(InMemory, e, s, now), nil
+			if st, ok, _ := l.judge(key, token, e, s, now); ok {
+				l.renew(e, s, key, token, userAgent, now)
+				st.From = InMemory
+				return st, nil
+			}
 		}
 	}
 	return l.wait(ctx, key, token, userAgent, need)
@@ -159,14 +162,25 @@ func (l *library) wait(ctx context.Context, key, token, userAgent string, u urge
 				return Standing{}, f.err
 			}
 			now := time.Now()
-			if s := l.answer(f, own, token, u, now, asked); s != nil {
-				if u == need {
-					l.renew(f.entry, s, key, token, userAgent, now)
-				}
-				return l.found(f.layer, f.entry, s, now), nil
+			s := l.answer(f, own, token, u, now, asked)
+			if s == nil {
+				continue
 			}
+			st, ok, err := l.judge(key, token, f.entry, s, now)
+			if err != nil {
+				return Standing{}, err
+			}
+			if !ok {
+				l.forgetCopy(t, token, f.entry.Copies[token])
+				continue
+			}
+			if u == need {
+				l.renew(f.entry, s, key, token, userAgent, now)
+			}
+			st.From = f.layer
+			return st, nil
 		case <-late.C:
-			return l.tooLate(t), nil
+			return l.tooLate(t, token), nil
 		case <-ctx.Done():
 			return Standing{}, context.Cause(ctx)
 		}
@@ -195,19 +209,24 @@ func (l *library) answer(f *flight, own bool, token string, u urgency, now, aske
 
 // tooLate is the standing for who can't wait any longer: nobody knows what the
 // origin answers to it, so it is unreachable.
-func (l *library) tooLate(t *traffic) Standing {
+func (l *library) tooLate(t *traffic, token string) Standing {
+	now := time.Now()
 	l.mu.Lock()
 	e := t.entry
 	l.mu.Unlock()
 	if e == nil {
 		e = &entry{}
 	}
-	now := time.Now()
 	s := &Snapshot{
 		URL: t.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
 		Fetched: now, Failures: 1, Since: now, Others: true,
 	}
-	return l.found(Fetched, e, s, now)
+	st, ok, _ := l.judge(t.key, token, e, s, now)
+	if !ok {
+		st = l.robots.standing(s, nil, now)
+	}
+	st.From = Fetched
+	return st
 }
 
 func (l *library) known(key string) (Record, bool) {
@@ -221,20 +240,55 @@ func (l *library) known(key string) (Record, bool) {
 	return e.Record, true
 }
 
-// judge adds the compiled rules to a standing that obeys some.
-func (l *library) judge(e *entry, s *Snapshot, now time.Time) Standing {
-	st := l.robots.standing(&e.Record, s, now)
-	if st.State == Fresh || st.State == Stale {
-		st.File = e.file
+// judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
+// ok is false if they are of a copy that binds this crawler only, and are gone.
+func (l *library) judge(key, token string, e *entry, s *Snapshot, now time.Time) (st Standing, ok bool, err error) {
+	st = l.robots.standing(s, e.copyFor(token), now)
+	if st.State != Fresh && st.State != Stale {
+		return st, true, nil
 	}
-	return st
+	obeyed := st.Snapshot
+	if obeyed == e.Good {
+		st.File = e.file
+		return st, true, nil
+	}
+	own, err := l.copyEntry(key, token, obeyed)
+	if own == nil {
+		return st, false, err
+	}
+	// The evidence is the copy with its rules, of which robots.max_bytes may have left less.
+	for _, s := range []**Snapshot{&st.Snapshot, &st.Answer, &st.Good} {
+		if *s == obeyed {
+			*s = own.Good
+		}
+	}
+	st.File = own.file
+	return st, true, nil
 }
 
-// found is judge for who asked, and where it was found.
-func (l *library) found(in Layer, e *entry, s *Snapshot, now time.Time) Standing {
-	st := l.judge(e, s, now)
-	st.From = in
-	return st
+// copyEntry returns a copy that binds one token only with its body and rules, nil if they are
+// gone: each is in a record of its own, which the store may have forgotten.
+func (l *library) copyEntry(key, token string, s *Snapshot) (*entry, error) {
+	key = copyKey(key, token)
+	same := func(e *entry) bool { return e != nil && e.Good != nil && e.Good.Fetched.Equal(s.Fetched) }
+	if e := l.cache.quick(key); same(e) {
+		return e, nil
+	}
+	t := l.enter(key) // so that it is loaded once for all that wait for it
+	defer l.leave(t)
+	if err := l.load(t); err != nil || !same(t.entry) {
+		return nil, err
+	}
+	return t.entry, nil
+}
+
+// forgetCopy drops a copy whose rules are gone, unless there is another one by now.
+func (l *library) forgetCopy(t *traffic, token string, gone *Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if gone != nil && t.entry.record().Copies[token] == gone {
+		t.entry = &entry{Record: t.entry.withoutCopy(token), file: t.entry.file}
+	}
 }
 
 // begin counts something that close waits for, unless close has begun.

@@ -35,10 +35,11 @@ type outages struct {
 
 // An outage is what is needed of a record to judge it by any settings.
 type outage struct {
-	key   string    // of the record's scope
-	good  *Snapshot // without its body, as the next
-	last  *Snapshot // what speaks for the origin; not a failure if bound has some
-	bound map[string]*Snapshot
+	key    string    // of the record's scope
+	good   *Snapshot // without its body, as the next
+	last   *Snapshot // what speaks for the origin; not a failure if bound has some
+	bound  map[string]*Snapshot
+	copies map[string]*Snapshot
 }
 
 // note takes down what is known by now, in the record with this key.
@@ -58,7 +59,7 @@ func (o *outages) note(key string, rec *Record) {
 
 // failure returns what of a record may be an outage; the settings say whether it is.
 func failure(key string, rec *Record) (k outage, failing bool) {
-	k = outage{key: key, good: bare(rec.Good), last: bare(rec.Last)}
+	k = outage{key: key, good: bare(rec.Good), last: bare(rec.Last), copies: rec.Copies}
 	if suspect(rec.Last) {
 		return k, true
 	}
@@ -92,11 +93,12 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 	known := slices.Clone(o.all)
 	o.mu.Unlock()
 	for _, k := range slices.Backward(known) {
-		s, tokens := k.now(r, now)
+		s, token, tokens := k.now(r, now)
 		if s == nil {
 			continue
 		}
-		st := r.standing(&Record{Good: k.good, Last: s}, s, now)
+		rec := Record{Good: k.good, Copies: k.copies}
+		st := r.standing(s, rec.copyFor(token), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
 			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: st.State, Allow: st.Allow,
@@ -106,14 +108,15 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 	return all
 }
 
-// now returns the failure that stands for an outage, nil if it is over. One that
+// now returns the failure that stands for an outage, nil if it is over, the token that it
+// binds, if it binds one only, and all tokens that are answered so. A failure that
 // binds a single crawler is over with its time if the origin has answered others.
-func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, tokens []string) {
+func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, bound string, tokens []string) {
 	if suspect(k.last) {
 		if r.class(k.last) != Unreachable {
-			return nil, nil
+			return nil, "", nil
 		}
-		return k.last, nil
+		return k.last, "", nil
 	}
 	later := now.Add(1) // nobody has asked meanwhile
 	for _, token := range slices.Sorted(maps.Keys(k.bound)) {
@@ -124,8 +127,8 @@ func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, tokens []string) {
 		}
 		tokens = append(tokens, strings.Trim(token, "()"))
 		if s == nil || !b.Fetched.Before(s.Fetched) {
-			s = b
+			s, bound = b, token
 		}
 	}
-	return s, tokens
+	return s, bound, tokens
 }

@@ -115,7 +115,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 
 // Decide says whether the request may be sent. It fetches robots.txt if need
 // be, which takes as long as robots.timeout at most, and as long again where
-// what was fetched for another crawler binds that one only (401, 403, 429, 5xx);
+// what was fetched for another crawler binds that one only (401, 403, 429, 5xx, Vary);
 // after that the origin counts as unreachable. An error means that there is no
 // decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, ErrExhausted,
 // ErrCostly, the context's own, or that the engine is closed. Paths that
@@ -267,7 +267,7 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 		s.setBody(body, r.MaxBytes)
 	}
 	e := newEntry(Record{}.with("", s), r.MaxBytes)
-	st := r.standing(&e.Record, s, now)
+	st := r.standing(s, e.Good, now)
 	st.File = e.file
 	d := Decision{Enforced: true, Tokens: tokens, Robots: &st}
 	if len(tokens) > 0 {

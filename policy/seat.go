@@ -31,7 +31,7 @@ func (r *Robots) seated(rec *Record, flights map[string]*flight, token string, n
 		return true
 	}
 	taken := 0
-	for t, s := range rec.Bound {
+	for t, s := range rec.allOwn() {
 		if t != token && r.counts(t) && flights[t] == nil && now.Before(r.leaves(s, now)) {
 			taken++
 		}
@@ -67,25 +67,27 @@ func (r *Robots) leaves(s *Snapshot, now time.Time) time.Time {
 	return until.Add(min(max(until.Sub(s.Fetched), leastKept), mostKept))
 }
 
-// vacate drops the answers that are too many, those first whose seats have been
-// free for longest. Seated has made sure that there are enough of them.
-func (r *Robots) vacate(bound map[string]*Snapshot, flights map[string]*flight, now time.Time) {
+// vacate drops the answers that are too many from a record that has not been handed out yet,
+// those first whose seats have been free for longest. Seated has made sure that there are
+// enough of them.
+func (r *Robots) vacate(rec *Record, flights map[string]*flight, now time.Time) {
 	seats := 0
-	for t := range bound {
+	for t := range rec.allOwn() {
 		if r.counts(t) {
 			seats++
 		}
 	}
 	for ; seats > maxBound; seats-- {
 		victim := ""
-		for t, s := range bound {
+		for t, s := range rec.allOwn() {
 			if !r.counts(t) || flights[t] != nil {
 				continue
 			}
-			if victim == "" || r.leaves(s, now).Before(r.leaves(bound[victim], now)) {
+			if victim == "" || r.leaves(s, now).Before(r.leaves(rec.own(victim), now)) {
 				victim = t
 			}
 		}
-		delete(bound, victim)
+		delete(rec.Bound, victim)
+		delete(rec.Copies, victim)
 	}
 }

@@ -23,5 +23,6 @@ func (e *Engine) Standing(r Request) (st Standing, due, ok bool) {
 	if s == nil {
 		return Standing{}, false, false
 	}
-	return l.judge(known, s, now), due, true
+	st, ok, _ = l.judge(key, token, known, s, now)
+	return st, due, ok
 }

@@ -131,7 +131,7 @@ func (l *library) depart(t *traffic, f *flight) {
 		}
 		t.flying++
 		l.flying.Add(1)
-		go l.fly(t, f, t.entry.record().Good)
+		go l.fly(t, f, t.entry)
 	}
 }
 
@@ -152,9 +152,9 @@ func (l *library) needless(t *traffic, f *flight) *Snapshot {
 }
 
 // fly asks the origin. What it brings may make needless what waits for a lane.
-func (l *library) fly(t *traffic, f *flight, prior *Snapshot) {
+func (l *library) fly(t *traffic, f *flight, known *entry) {
 	defer l.flying.Done()
-	s, file, err := l.fetch(t.origin, f.userAgent, prior)
+	s, file, err := l.fetch(t, f, known)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.flying--
@@ -182,10 +182,15 @@ func (l *library) land(t *traffic, f *flight, err error) {
 }
 
 // fetch returns what an origin answers, with its rules compiled if it has any.
-func (l *library) fetch(origin, userAgent string, prior *Snapshot) (s *Snapshot, file *robotstxt.File, err error) {
+func (l *library) fetch(t *traffic, f *flight, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
+	origin := t.origin
 	defer l.recovered(origin, &err)
+	prior, err := l.prior(t, f, known)
+	if err != nil {
+		return nil, nil, err
+	}
 	begun := time.Now()
-	s, err = l.fetcher.fetch(l.ctx, origin, userAgent, prior)
+	s, err = l.fetcher.fetch(l.ctx, origin, f.userAgent, prior)
 	if l.ctx.Err() != nil {
 		return nil, nil, shutDown(origin) // what is cut short says nothing about the origin
 	}
@@ -202,24 +207,59 @@ func (l *library) fetch(origin, userAgent string, prior *Snapshot) (s *Snapshot,
 	return s, file, nil
 }
 
+// prior returns the copy that the origin may confirm, with its body; nil if there is none.
+func (l *library) prior(t *traffic, f *flight, known *entry) (*Snapshot, error) {
+	good := known.record().copyFor(f.seat)
+	if good == nil || good == known.Good {
+		return good, nil
+	}
+	e, err := l.copyEntry(t.key, f.seat, good)
+	if e == nil {
+		return nil, err
+	}
+	return e.Good, nil
+}
+
 // keep makes what a flight has brought part of what is known. Others may have
 // landed since it departed. The caller holds the lock.
 func (l *library) keep(t *traffic, f *flight, s *Snapshot, file *robotstxt.File) {
 	rec := t.entry.record()
-	if !s.good() && t.entry != nil {
-		file = t.entry.file
-	}
 	t.apart = !s.shared()
 	if t.apart && f.seat == others {
-		s.Others = true
-		s.Error = fmt.Sprintf("the origin answered %d to one of many crawlers that have to share an answer", s.Status)
+		s = forOthers(s)
 	}
 	l.count(s, rec, f.seat)
 	next := rec.with(f.seat, s)
-	l.robots.vacate(next.Bound, t.flights, time.Now())
-	t.entry = &entry{Record: next, file: file}
-	l.cache.put(t.key, t.entry)
+	l.robots.vacate(&next, t.flights, time.Now())
 	f.answer = s
+	if s.good() && !s.shared() {
+		f.answer = next.Copies[f.seat]
+		l.cache.put(copyKey(t.key, f.seat), &entry{Record: Record{Good: s, Last: s}, file: file})
+	}
+	for token := range rec.Copies {
+		if next.Copies[token] == nil {
+			l.cache.put(copyKey(t.key, token), &entry{}) // so that the store forgets it
+		}
+	}
+	e := &entry{Record: next}
+	switch {
+	case next.Good == nil:
+	case next.Good == s:
+		e.file = file
+	default:
+		e.file = t.entry.file
+	}
+	t.entry = e
+	l.cache.put(t.key, e)
+}
+
+// forOthers returns what stands for an answer to one of many crawlers that share an answer. It
+// has no rules: they would be those for one of them.
+func forOthers(s *Snapshot) *Snapshot {
+	return &Snapshot{
+		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, Others: true,
+		Error: fmt.Sprintf("the origin answered %d to one of many crawlers that have to share an answer", s.Status),
+	}
 }
 
 // count carries over from the answer before how long, and how often in a row,

@@ -47,9 +47,11 @@ func standing(st policy.Standing, due bool) *inForce {
 
 // history is a policy.Record for people to read.
 type history struct {
-	Good  *snapshot           `json:"good,omitempty"`  // the last that held rules
-	Last  *snapshot           `json:"last,omitempty"`  // the last that speaks for the origin
-	Bound map[string]snapshot `json:"bound,omitempty"` // by product token: answers to that crawler only
+	Good *snapshot `json:"good,omitempty"` // the last that held rules
+	Last *snapshot `json:"last,omitempty"` // the last that speaks for the origin
+	// By product token: answers that bind that crawler only, without rules and with rules.
+	Bound  map[string]snapshot `json:"bound,omitempty"`
+	Copies map[string]snapshot `json:"copies,omitempty"`
 }
 
 type snapshot struct {
@@ -60,6 +62,7 @@ type snapshot struct {
 	SHA256     string    `json:"sha256,omitempty"`
 	Truncated  bool      `json:"truncated,omitempty"`
 	Looped     bool      `json:"looped,omitempty"`
+	Varies     bool      `json:"varies,omitempty"` // it names User-Agent in Vary
 	ETag       string    `json:"etag,omitempty"`
 	Modified   string    `json:"last_modified,omitempty"`
 	Lifetime   *int64    `json:"lifetime,omitempty"`    // seconds; left out where the origin does not say
@@ -69,14 +72,15 @@ type snapshot struct {
 }
 
 func historyOf(r policy.Record) history {
-	h := history{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last)}
-	for token, s := range r.Bound {
-		if h.Bound == nil {
-			h.Bound = map[string]snapshot{}
-		}
-		h.Bound[token] = *snapshotOf(s)
+	return history{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: byToken(r.Bound), Copies: byToken(r.Copies)}
+}
+
+func byToken(all map[string]*policy.Snapshot) map[string]snapshot {
+	out := map[string]snapshot{}
+	for token, s := range all {
+		out[token] = *snapshotOf(s)
 	}
-	return h
+	return out
 }
 
 func snapshotOf(s *policy.Snapshot) *snapshot {
@@ -84,7 +88,7 @@ func snapshotOf(s *policy.Snapshot) *snapshot {
 		return nil
 	}
 	out := &snapshot{
-		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped,
+		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped, Varies: s.Varies,
 		ETag: s.ETag, Modified: s.Modified, RetryAfter: int64(s.Retry / time.Second), Failures: s.Failures, Since: second(s.Since),
 	}
 	if s.Lifetime >= 0 {

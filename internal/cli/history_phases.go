@@ -61,8 +61,9 @@ func phaseOf(answer, good *store.Answer, rules *policy.Robots, at time.Time) pha
 }
 
 // inForce returns the answers of a time: to the crawler alone, the last that is for all
-// and has no rules, and the last that has.
+// and has no rules, and the last that has rules, which may be the crawler's own.
 func inForce(answers []store.Answer, whom string, at time.Time) (own, last, good *store.Answer) {
+	var ownGood *store.Answer
 	for i := range answers {
 		a := &answers[i]
 		switch {
@@ -71,11 +72,19 @@ func inForce(answers []store.Answer, whom string, at time.Time) (own, last, good
 			good = a
 		case a.Token == "":
 			last = a
+		case a.Token == whom && a.Snapshot.SHA256 != "":
+			ownGood = a
 		case a.Token == whom:
 			own = a
 		}
 	}
-	return own, last, good
+	if ownGood == nil || good != nil && good.Snapshot.Fetched.After(ownGood.Snapshot.Fetched) {
+		return own, last, good
+	}
+	if own == nil && (last == nil || !last.From.After(ownGood.Snapshot.Fetched)) {
+		own = ownGood
+	}
+	return own, last, ownGood
 }
 
 // turns returns the times at which something else may be obeyed: when an answer comes or

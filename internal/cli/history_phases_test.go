@@ -40,6 +40,13 @@ func TestPhases(t *testing.T) {
 			[]string{"0s unreachable: everything is denied", "1h0m0s " + a}},
 		{"refused to one", []store.Answer{answer("", 200, a, 0, 0), answer("x", 403, "", h, 2*h)}, "x",
 			[]string{"0s " + a, "1h0m0s no robots.txt (403): everything is allowed", "2h0m0s " + a}},
+		{"another file for one", []store.Answer{answer("x", 200, a, 0, h), answer("x", 200, b, h, 0), answer("y", 200, "cccc", 0, 0)}, "x",
+			[]string{"0s " + a, "1h0m0s " + b}},
+		{"another file for one, for all others", []store.Answer{answer("x", 200, a, 0, h), answer("x", 200, b, h, 0)}, "", nil},
+		{"a file of its own instead of that for all", []store.Answer{answer("", 200, a, 0, h), answer("x", 200, b, h, 0)}, "x", []string{"0s " + a, "1h0m0s " + b}},
+		{"its own copy stands in", []store.Answer{answer("x", 200, a, 0, 0), answer("x", 503, "", h, 20*h)}, "x", []string{"0s " + a}},
+		{"its own copy stands in for a while", []store.Answer{answer("x", 200, a, 0, 0), answer("", 0, "", h, 200*h)}, "x",
+			[]string{"0s " + a, "72h0m0s unreachable: everything is denied", "200h0m0s " + a}},
 		{"refused to another", []store.Answer{answer("", 200, a, 0, 0), answer("x", 403, "", h, 2*h)}, "", []string{"0s " + a}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -28,7 +28,9 @@ func (u *usage) count(bucket, key, value []byte) (err error) {
 	u.rows += int64(len(key) + len(value) + rowCost)
 	switch string(bucket) {
 	case string(recordsBucket):
-		u.origins++
+		if countsAsOrigin(key) {
+			u.origins++
+		}
 		_, err = unseal(key, value)
 	case string(historyBucket):
 		_, err = unseal(key, value)
@@ -39,6 +41,11 @@ func (u *usage) count(bucket, key, value []byte) (err error) {
 	}
 	return err
 }
+
+// countsAsOrigin reports whether the record under a key counts as one origin. Copies that bind one
+// product token belong to another record. An origin counts twice if configured crawlers and
+// other clients ask for it.
+func countsAsOrigin(key []byte) bool { return policy.ParseKey(string(key)).Token == "" }
 
 // A change is a write transaction. It keeps the buckets that follow from records
 // and history in step with them.
@@ -61,7 +68,7 @@ func newChange(tx *bbolt.Tx, used usage) *change {
 func (c *change) put(b *bbolt.Bucket, key, value []byte) error {
 	c.forget(b, key)
 	c.used.rows += int64(len(key) + len(value) + rowCost)
-	if b == c.records {
+	if b == c.records && countsAsOrigin(key) {
 		c.used.origins++
 	}
 	return b.Put(key, value)
@@ -76,7 +83,7 @@ func (c *change) delete(b *bbolt.Bucket, key []byte) error {
 func (c *change) forget(b *bbolt.Bucket, key []byte) {
 	if value := b.Get(key); value != nil {
 		c.used.rows -= int64(len(key) + len(value) + rowCost)
-		if b == c.records {
+		if b == c.records && countsAsOrigin(key) {
 			c.used.origins--
 		}
 	}
@@ -86,8 +93,8 @@ func (c *change) forget(b *bbolt.Bucket, key []byte) {
 // empty one from none.
 var nothing = []byte{0}
 
-// save makes a record the one of its origin. What the one before it had, and it
-// has not, becomes history.
+// save makes a record the one under its key; an empty one removes what is there. What the one
+// before it had, and it has not, becomes history.
 func (c *change) save(origin string, rec policy.Record) error {
 	key := []byte(origin)
 	old := c.row(key)
@@ -105,6 +112,9 @@ func (c *change) save(origin string, rec policy.Record) error {
 		if err := c.supersede(origin, a); err != nil {
 			return err
 		}
+	}
+	if rec.Empty() {
+		return c.dropRecord(key)
 	}
 	if digest := old.digest(); digest != next.digest() {
 		if err := c.unname(digest); err != nil {

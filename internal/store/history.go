@@ -45,21 +45,31 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	}
 	for _, crawlers := range []bool{false, true} {
 		scope := policy.Scope{Origin: origin, Crawlers: crawlers}
-		key := []byte(scope.Key())
-		for at, sealed := range withPrefix(history, append(key, 0)) {
-			a, err := openAnswer(at, sealed)
-			if err != nil {
-				return nil, err
+		key := scope.Key()
+		copies := []byte(key + " ") // how the keys of copies begin that bind one token
+		for _, prefix := range [][]byte{[]byte(key + "\x00"), copies} {
+			for at, sealed := range withPrefix(history, prefix) {
+				a, err := openAnswer(at, sealed)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, a.under(at[:len(at)-historySuffix]))
 			}
-			all = append(all, a.in(scope))
 		}
-		if sealed := records.Get(key); sealed != nil {
-			r, err := openRow(key, sealed)
+		rows := map[string][]byte{}
+		if sealed := records.Get([]byte(key)); sealed != nil {
+			rows[key] = sealed
+		}
+		for at, sealed := range withPrefix(records, copies) {
+			rows[string(at)] = sealed
+		}
+		for at, sealed := range rows {
+			r, err := openRow([]byte(at), sealed)
 			if err != nil {
 				return nil, err
 			}
 			for _, a := range r.answers() {
-				all = append(all, a.in(scope))
+				all = append(all, a.under([]byte(at)))
 			}
 		}
 	}
@@ -67,9 +77,13 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	return all, nil
 }
 
-// in returns the answer as that of a scope.
-func (a Answer) in(s policy.Scope) Answer {
+// under returns the answer as one under the key of a scope.
+func (a Answer) under(key []byte) Answer {
+	s := policy.ParseKey(string(key))
 	a.Crawlers = s.Crawlers
+	if s.Token != "" {
+		a.Token = s.Token
+	}
 	return a
 }
 
@@ -85,6 +99,9 @@ func (d *Disk) Length(digest string) int64 {
 	}
 	return info.Size()
 }
+
+// historySuffix is the length of what historyKey adds.
+const historySuffix = 1 + 8 + 1
 
 // historyKey sorts an origin's answers by when they began. The last byte is
 // their kind.
@@ -161,6 +178,8 @@ func (r *row) follow(old row) (past []Answer) {
 		}
 		if was.To = r.newest(); still {
 			was.To = is.Snapshot.Fetched
+		} else if was.To.IsZero() { // the row is to be forgotten
+			was.To = time.Now()
 		}
 		if was.To.Before(was.From) { // the clock was set back
 			was.To = was.From
@@ -181,6 +200,11 @@ func (r *row) newest() (t time.Time) {
 	for _, a := range r.answers() {
 		if a.Snapshot.Fetched.After(t) {
 			t = a.Snapshot.Fetched
+		}
+	}
+	for _, s := range r.Copies { // they have rows of their own
+		if s.Fetched.After(t) {
+			t = s.Fetched
 		}
 	}
 	return t

@@ -191,3 +191,83 @@ func TestHistoryScopes(t *testing.T) {
 		sound(t, d)
 	})
 }
+
+// TestHistoryCopies: the copies that bind one token are in the history of their origin with that token,
+// also after they have been forgotten, and their bodies go with the last answer that names them.
+func TestHistoryCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 64 << 20})
+		const o = "https://a.example"
+		start := time.Now()
+		scope := policy.Scope{Origin: o, Crawlers: true}
+		key := scope.Key()
+		scope.Token = "bot"
+		copyKey := scope.Key()
+		other := policy.Scope{Origin: o + ".com", Crawlers: true, Token: "bot"}.Key()
+		// index is the record beside copies: it has them without their bodies.
+		index := func(rec policy.Record) policy.Record {
+			if rec.Good == nil {
+				return policy.Record{Bound: map[string]*policy.Snapshot{"x": {Status: 403, Fetched: time.Now()}}}
+			}
+			short := *rec.Good
+			short.Body = ""
+			return policy.Record{Copies: map[string]*policy.Snapshot{"bot": &short}}
+		}
+		save(t, d, map[string]policy.Record{key: answered("for all"), other: answered("other")})
+		time.Sleep(time.Hour)
+		for _, body := range []string{"one", "two"} {
+			rec := answered(body)
+			records := map[string]policy.Record{key: index(rec), copyKey: rec}
+			time.Sleep(time.Minute) // it is saved late
+			save(t, d, records)
+			time.Sleep(time.Hour - time.Minute)
+		}
+		save(t, d, map[string]policy.Record{key: index(policy.Record{}), copyKey: {}})
+		save(t, d, map[string]policy.Record{copyKey: {}}) // it is gone already
+		if _, ok := d.Load(copyKey); ok {
+			t.Error("a forgotten copy is found")
+		}
+		if u := d.Usage(); u.Origins != 1 {
+			t.Errorf("%d origins, want 1: copies do not count", u.Origins)
+		}
+		sound(t, d)
+		time.Sleep(time.Hour)
+		d.Close()
+		d = openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 64 << 20})
+		defer func() { d.Close() }()
+		var got []string
+		all, err := d.History(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			what := fmt.Sprint(a.Snapshot.Status)
+			for _, body := range []string{"for all", "one", "two"} {
+				if a.Snapshot.SHA256 == policy.Digest(body) {
+					what = body
+				}
+			}
+			if !a.Crawlers {
+				t.Errorf("%s: not for configured crawlers", what)
+			}
+			to := "now"
+			if !a.To.IsZero() {
+				to = fmt.Sprint(a.To.Sub(start))
+			}
+			got = append(got, fmt.Sprint(what, " ", a.Token, " ", a.From.Sub(start), " to ", to))
+		}
+		want := []string{"for all  0s to 1h0m0s", "one bot 1h0m0s to 2h0m0s", "two bot 2h0m0s to 3h0m0s", "403 x 3h0m0s to now"}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		time.Sleep(26 * time.Hour)
+		d.sweep()
+		for _, body := range []string{"for all", "one", "two"} {
+			if n := d.Length(policy.Digest(body)); n != 0 {
+				t.Errorf("%q is still there", body)
+			}
+		}
+		sound(t, d)
+	})
+}

@@ -48,6 +48,9 @@ func (m *Memory) Save(records map[string]policy.Record) error {
 	defer m.mu.Unlock()
 	for origin, rec := range records {
 		m.forget(m.index[origin])
+		if rec.Empty() {
+			continue
+		}
 		k := &kept{origin, rec, size(origin, rec)}
 		m.index[origin] = m.order.PushFront(k)
 		m.bytes += k.size

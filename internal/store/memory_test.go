@@ -63,3 +63,13 @@ func TestMemoryAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestMemoryForgets what an empty record takes the place of.
+func TestMemoryForgets(t *testing.T) {
+	m := NewMemory(1 << 20)
+	save(t, m, map[string]policy.Record{"http://a.example": answered("x")})
+	save(t, m, map[string]policy.Record{"http://a.example": {}})
+	if _, ok := m.Load("http://a.example"); ok || m.Usage().Bytes != 0 {
+		t.Errorf("it is still there, %+v", m.Usage())
+	}
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"robotsgate/internal/cli"
+	"robotsgate/internal/gatetest"
+)
+
+// robotsByAgent is an origin that lets Evil everywhere and others not into /private/. It says so
+// with Vary, or does not.
+func robotsByAgent(t *testing.T, vary bool) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" {
+			fmt.Fprint(w, "page")
+			return
+		}
+		if vary {
+			w.Header().Add("Vary", "Accept-Encoding")
+			w.Header().Add("Vary", "user-agent")
+		}
+		if strings.HasPrefix(r.UserAgent(), "Evil") {
+			fmt.Fprint(w, "User-agent: *\nAllow: /\n")
+			return
+		}
+		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestRobotsByUserAgent: an origin answers the first client with a robots.txt that is not for the
+// others. What the others are refused, what the gate answers for robots.txt, its API, its
+// history and the replay of its audit log all go by the file for the crawler concerned.
+func TestRobotsByUserAgent(t *testing.T) {
+	dir := t.TempDir()
+	config, log := filepath.Join(dir, "gate.yaml"), filepath.Join(dir, "audit.jsonl")
+	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\n" +
+		"log: {level: error, audit: audit.jsonl}\ncrawlers:\n- name: news\n  user_agents: [\"NewsBot*\"]\n  product_tokens: [NewsBot]\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	varies, silent := robotsByAgent(t, true), robotsByAgent(t, false)
+	const open, closed = "User-agent: *\nAllow: /\n", "User-agent: *\nDisallow: /private/\n"
+	for range 2 { // the second gate knows what the first has stored
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), gateKey+"="+config)
+		gate, err := gatetest.StartGate(cmd, t.Output(), t.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy, err := url.Parse(gate.Proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := client(t, &http.Transport{Proxy: http.ProxyURL(proxy)})
+		for _, test := range []struct {
+			origin, agent string
+			status        int
+			robots        string
+		}{
+			{varies, "Evil/1", 200, open},
+			{varies, "GoodBot/1", 403, closed},
+			{varies, "NewsBot/1", 403, closed},
+			{silent, "Evil/1", 200, open},
+			{silent, "NewsBot/1", 403, closed},
+			{silent, "GoodBot/1", 200, open}, // it shares with Evil: neither is configured, nothing tells
+		} {
+			if status, _ := getAs(t, c, test.origin+"/private/x", test.agent); status != test.status {
+				t.Errorf("%s, Vary %v: got %d, want %d", test.agent, test.origin == varies, status, test.status)
+			}
+			if _, body := getAs(t, c, test.origin+"/robots.txt", test.agent); body != test.robots {
+				t.Errorf("%s, Vary %v: robots.txt is %q, want %q", test.agent, test.origin == varies, body, test.robots)
+			}
+			_, body := getAs(t, client(t, &http.Transport{}), gate.Admin+"/api/robots?origin="+test.origin+"&agent="+test.agent, "")
+			if want := fmt.Sprintf("%q", test.robots); !strings.Contains(body, `"body": `+want) {
+				t.Errorf("%s: the API has %s, want %s", test.agent, body, want)
+			}
+		}
+		if err := gate.Terminate(); err != nil {
+			t.Errorf("the gate ends with %v", err)
+		}
+	}
+
+	var out bytes.Buffer
+	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
+	configured := cli.Configured{Config: config}
+	if err := (&cli.Audit{Configured: configured, Replay: true, File: []string{log}}).Run(streams); err != nil || !strings.Contains(out.String(), ": 24 records the same, 0 differences, evidence gone: 0,") {
+		t.Errorf("the replay: %v\n%s", err, out.String())
+	}
+	out.Reset()
+	if err := (&cli.History{Configured: configured, Diff: true, Origin: varies}).Run(streams); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{" evil ", " goodbot ", " crawlers: newsbot "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the history:\n%s", want, out.String())
+		}
+	}
+}
+
+func getAs(t *testing.T, c *http.Client, url, agent string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", agent)
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
