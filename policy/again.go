@@ -48,7 +48,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 		}
 	}
 	d.Robots, d.URL = &st, p.Target.Origin()+"/robots.txt"
-	d.judge(r.Target, c.Robots.Readings, (*robotstxt.File).Decide)
+	d.judge(r.Target, c.Robots.Readings)
 	if p.Whole {
 		d.forHost()
 	}

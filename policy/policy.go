@@ -133,15 +133,14 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &st, url
-	quick := d
-	if quick.judge(r.Target, readings, (*robotstxt.File).DecideQuick); quick.Reason != TooComplex {
+	if quick := d; quick.judgeWithin(robotstxt.Quick(), r.Target, readings) {
 		return quick, nil
 	}
 	if err := e.robots.costly.acquire(ctx); err != nil {
 		return Decision{}, err
 	}
 	defer e.robots.costly.release()
-	d.judge(r.Target, readings, (*robotstxt.File).Decide)
+	d.judgeWithin(robotstxt.Thorough(), r.Target, readings)
 	return d, nil
 }
 
@@ -224,22 +223,30 @@ func byOverride(overrides []Override, readings Readings, r Request, now time.Tim
 	return d, false
 }
 
-// A fileDecider is robotstxt.File's Decide or DecideQuick.
-type fileDecider func(f *robotstxt.File, path string, tokens ...string) robotstxt.Verdict
-
-// judge decides by the evidence in d.Robots.
-func (d *Decision) judge(t Target, readings Readings, decide fileDecider) {
-	if d.Robots.File == nil {
-		d.withoutRules(t)
+// judge decides by the evidence in d.Robots, as Decide does, but at once.
+func (d *Decision) judge(t Target, readings Readings) {
+	if quick := *d; quick.judgeWithin(robotstxt.Quick(), t, readings) {
+		*d = quick
 		return
 	}
-	d.judgePath(t.Path, decide)
-	d.judgeReadings(t.Path, readings, decide)
+	d.judgeWithin(robotstxt.Thorough(), t, readings)
+}
+
+// judgeWithin decides by the evidence in d.Robots. All readings of the path share the
+// effort; it returns false if that was not enough, which denies.
+func (d *Decision) judgeWithin(effort robotstxt.Effort, t Target, readings Readings) bool {
+	if d.Robots.File == nil {
+		d.withoutRules(t)
+		return true
+	}
+	d.judgePath(t.Path, &effort)
+	d.judgeReadings(t.Path, readings, &effort)
+	return d.Reason != TooComplex
 }
 
 // judgePath decides about one reading of a path by the rules in d.Robots.
-func (d *Decision) judgePath(path string, decide fileDecider) {
-	v := decide(d.Robots.File, path, d.Tokens...)
+func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
+	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	if token := v.Group.Token(); token != "" {
 		d.Token = token
@@ -273,6 +280,6 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
-	d.judge(t, r.Readings, (*robotstxt.File).Decide)
+	d.judge(t, r.Readings)
 	return d
 }

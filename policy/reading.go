@@ -39,13 +39,13 @@ func (r Readings) check(t Target) error {
 
 // judgeReadings turns d, which allows path, into a denial if another reading of path
 // is denied. An Allow rule that is written for this very spelling stands.
-func (d *Decision) judgeReadings(path string, readings Readings, decide fileDecider) {
+func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {
 	if !d.Allow || d.Reason == ByRule && d.Rule.SpeaksFor(path) {
 		return
 	}
 	for _, reading := range readings.others(path) {
 		other := *d
-		if other.judgePath(reading, decide); !other.Allow {
+		if other.judgePath(reading, effort); !other.Allow {
 			other.ReadAs = reading
 			*d = other
 			return
@@ -56,6 +56,7 @@ func (d *Decision) judgeReadings(path string, readings Readings, decide fileDeci
 // OtherReading returns the path that servers may take t's path for and that the rules
 // behind d deny, although they allow the path as it stands; "" if there is none.
 func (d Decision) OtherReading(t Target) string {
-	d.judgeReadings(t.Path, Strict, (*robotstxt.File).Decide)
+	effort := robotstxt.Thorough()
+	d.judgeReadings(t.Path, Strict, &effort)
 	return d.ReadAs
 }

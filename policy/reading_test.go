@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -98,5 +99,21 @@ func TestCheckPath(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", readings, err, want)
 		}
 		e.Close()
+	}
+}
+
+// All readings of a path share the steps of one decision: a path with many of them must
+// not take many times as long.
+func TestReadingsShareSteps(t *testing.T) {
+	file := robotstxt.Parse([]byte("User-agent: *\n"+strings.Repeat("Disallow: /*"+strings.Repeat("ab", 10)+"c\n", 25)), 0)
+	path := "//" + strings.Repeat("ab", 3500) + "%3B;%2F%252F%E9%3Bx//b/" + strings.Repeat("ab", 3500)
+	if n := len(robotstxt.Readings(path)); n < 20 {
+		t.Fatalf("%d readings, too few to tell anything", n)
+	}
+	for readings, want := range map[Readings]bool{Literal: true, Strict: false} {
+		d := Decision{Robots: &Standing{File: file}}
+		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: path}, readings); enough != want || d.Allow != want {
+			t.Errorf("%s: enough %v, allow %v; want %v", readings, enough, d.Allow, want)
+		}
 	}
 }

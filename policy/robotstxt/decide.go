@@ -26,16 +26,29 @@ type Verdict struct {
 // path, a URL's path and query as they are sent. It allows whatever no rule
 // forbids (RFC 9309, 2.2.2).
 func (f *File) Decide(path string, tokens ...string) Verdict {
-	return f.decide(path, tokens, true)
+	quick := Quick()
+	if v := f.DecideWithin(&quick, path, tokens...); v.Reason != TooComplex {
+		return v
+	}
+	thorough := Thorough()
+	return f.DecideWithin(&thorough, path, tokens...)
 }
 
-// DecideQuick is Decide for as long as that takes little time, about a millisecond.
-// If the reason is TooComplex, ask Decide.
-func (f *File) DecideQuick(path string, tokens ...string) Verdict {
-	return f.decide(path, tokens, false)
+// An Effort is how much work decisions may take together, such as those about all
+// [Readings] of a path. Use [Quick] first, and [Thorough] if the reason is TooComplex.
+type Effort struct {
+	steps   int // that are left
+	indexed bool
 }
 
-func (f *File) decide(path string, tokens []string, thorough bool) Verdict {
+// Quick is an effort of about a millisecond, which is enough for nearly all files.
+func Quick() Effort { return Effort{steps: quickSteps} }
+
+// Thorough is the most that a decision may take, some 20 milliseconds.
+func Thorough() Effort { return Effort{steps: maxSteps, indexed: true} }
+
+// DecideWithin is Decide with a bounded effort, of which it takes what it needs.
+func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	group := f.Group(tokens...)
 	path = Normalize(path)
 	if path == "/robots.txt" {
@@ -44,12 +57,9 @@ func (f *File) decide(path string, tokens []string, thorough bool) Verdict {
 	if !group.OK() {
 		return Verdict{Allowed: true, Reason: NoGroup}
 	}
-	best := candidate{file: f, finder: finder{steps: quickSteps}}
-	done := group.search(&best, path, false)
-	if !done && thorough {
-		best = candidate{file: f, finder: finder{steps: maxSteps}}
-		done = group.search(&best, path, true)
-	}
+	best := candidate{file: f, finder: finder{steps: e.steps}}
+	done := group.search(&best, path, e.indexed)
+	e.steps = best.steps
 	switch {
 	case !done:
 		return Verdict{Reason: TooComplex, Group: group}

@@ -143,7 +143,12 @@ func TestTooComplex(t *testing.T) {
 			t.Errorf("%.20s for %s: allowed %v, %s; want %v, %s", test.path, test.token, v.Allowed, v.Reason, test.want.Allowed, test.want.Reason)
 		}
 	}
-	if v := f.DecideQuick(path, "a"); v.Allowed || v.Reason != TooComplex {
+	quick := Quick()
+	if v := f.DecideWithin(&quick, path, "a"); v.Allowed || v.Reason != TooComplex {
 		t.Errorf("quickly: allowed %v, %s", v.Allowed, v.Reason)
+	}
+	// Nothing is left of the effort for a decision that takes little.
+	if v := f.DecideWithin(&quick, "/q"+path, "a"); v.Allowed || v.Reason != TooComplex {
+		t.Errorf("with an effort that is used up: allowed %v, %s", v.Allowed, v.Reason)
 	}
 }
