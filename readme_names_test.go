@@ -214,7 +214,7 @@ func TestReadmeMembers(t *testing.T) {
 			}
 		}
 		rows := strings.Join(found("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", section(t, "Commands")), " ")
-		same(t, "option of "+command.Name, found(`(--[a-z]+)`, rows), options)
+		same(t, "option of "+command.Name, found(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
 	}
 }
 

@@ -27,6 +27,7 @@ type Log struct {
 	out    io.Writer // standard output
 
 	keepHeads time.Duration
+	key       Key // of the chain
 
 	drafts sync.Pool // of *draft
 	queue  *queue
@@ -55,11 +56,12 @@ type Options struct {
 	RedactQuery bool          // query values become *
 	Heads       string        // folder for how far the chain of records has come; empty: nowhere
 	KeepHeads   time.Duration // of chains that have ended
+	Key         Key           // of the chain; nil: none
 }
 
 // New returns a log that appends to a file, or writes to stdout.
 func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: o.RedactQuery, log: log, out: stdout, keepHeads: o.KeepHeads, chain: newChain(), head: headWriter{dir: o.Heads}}
+	l := &Log{redact: o.RedactQuery, log: log, out: stdout, keepHeads: o.KeepHeads, key: o.Key, chain: newChain(o.Key), head: headWriter{dir: o.Heads}}
 	if o.File != "-" {
 		l.file = &file{path: o.File, max: maxFile, keep: o.Keep}
 	}
@@ -77,7 +79,7 @@ func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
 func (l *Log) Check() error {
 	if dir := l.head.dir; dir != "" {
 		_ = os.MkdirAll(dir, 0o700) // keepHead says so if that can't be done
-		seal(dir, l.log)
+		seal(dir, l.key, l.log)
 		removeOldHeads(dir, l.keepHeads, l.log)
 	}
 	if l.file == nil {

@@ -13,11 +13,11 @@ import (
 // leastHeads is how long heads are kept at least.
 const leastHeads = 48 * time.Hour
 
-// expiredFile lists the chains whose heads have been removed, one a line. A chain that is
-// neither there nor has a head is none of this data_dir's.
+// expiredFile lists the chains whose heads have been removed, one a line. A chain that has
+// no head and is not listed was not written by a gate with this data_dir.
 const expiredFile = "expired.txt"
 
-// removeOldHeads removes the heads that no gate has written for so long.
+// removeOldHeads removes the heads that have not been written for so long.
 func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -34,11 +34,12 @@ func burst(l *Log, n int) {
 	synctest.Wait()
 }
 
-// forge appends n records of a time to a chain, with the hashes that anybody can compute.
+// forge appends n records of a time to a chain, with the hashes that anybody can compute,
+// and the key's ID of the link.
 func forge(t *testing.T, file string, behind Link, n int, at time.Time) {
 	t.Helper()
-	c := newChain()
-	c.id, c.number = behind.Chain, behind.Number
+	c := newChain(nil)
+	c.id, c.key, c.number = behind.Chain, behind.Key, behind.Number
 	if behind.Hash != "" {
 		c.hash = hash([]byte(behind.Hash))
 	}
@@ -63,9 +64,14 @@ func lastLink(t *testing.T, file string) Link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data = bytes.TrimSpace(data)
+	return lastLinkOf(t, data)
+}
+
+func lastLinkOf(t *testing.T, lines []byte) Link {
+	t.Helper()
+	lines = bytes.TrimSpace(lines)
 	var l Link
-	if err := json.Unmarshal(data[bytes.LastIndexByte(data, '\n')+1:], &l); err != nil {
+	if err := json.Unmarshal(lines[bytes.LastIndexByte(lines, '\n')+1:], &l); err != nil {
 		t.Fatal(err)
 	}
 	return l

@@ -2,9 +2,9 @@ package audit
 
 import "time"
 
-// A killed gate leaves records behind its last head. So that others can't add many to
-// them, each head says how many may follow it, and until when: the gate keeps another
-// before it writes more. While nothing is written the head permits none.
+// A killed gate leaves records behind its last head. To bound what an attacker can add to
+// them, each head says how many records may follow it, and until when: the gate keeps
+// another head before it writes more. While nothing is written the head permits none.
 
 // lease keeps a head that permits n more records, unless the last one does. It is the
 // queue's, before they are written.

@@ -18,10 +18,11 @@ const sealBytes = 2 * maxFile
 // seal ends the chains of gates that were killed where their records end now, so that
 // nothing can be added behind them any more. A chain whose end is not found, as where its
 // file has been moved away, stays as it is: then its last head bounds what may follow.
-func seal(dir string, log *slog.Logger) {
+func seal(dir string, key Key, log *slog.Logger) {
 	heads, _ := Heads(dir) // those that can't be read are for --verify to report
 	ends := map[string]*end{}
-	files := map[string]time.Time{} // when the first of the heads was kept that name it
+	hashes := newDigesters(key)
+	files := map[string]time.Time{} // that heads name, with the time of the oldest of these heads
 	for name, h := range heads {
 		if h.Ended || !isDead(filepath.Join(dir, name+headSuffix)) {
 			continue
@@ -36,7 +37,7 @@ func seal(dir string, log *slog.Logger) {
 			continue // it has been moved away, perhaps with the end of a chain
 		}
 		for _, path := range append(Aside(file), file) {
-			if err := findEnds(path, since, ends); err != nil {
+			if err := findEnds(path, since, ends, hashes); err != nil {
 				log.Warn("where the chains of the audit log end is not known; its gate was killed", "file", path, "error", err)
 			}
 		}
@@ -70,7 +71,7 @@ type end struct {
 }
 
 // findEnds reads a file, unless it was written last before the heads of interest were.
-func findEnds(path string, since time.Time, ends map[string]*end) error {
+func findEnds(path string, since time.Time, ends map[string]*end, hashes digesters) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(since.Add(-earlier)) {
 		return err
@@ -85,7 +86,7 @@ func findEnds(path string, since time.Time, ends map[string]*end) error {
 		if i := bytes.LastIndex(text, []byte(`,"chain":"`)); i >= 0 && !long {
 			chain, _, _ := bytes.Cut(text[i+len(`,"chain":"`):], []byte{'"'})
 			if e := ends[string(chain)]; e != nil {
-				e.follow(text, i)
+				e.follow(text, i, hashes)
 			}
 		}
 		if err == io.EOF {
@@ -98,7 +99,7 @@ func findEnds(path string, since time.Time, ends map[string]*end) error {
 }
 
 // follow takes a record of the chain, whose link begins at an index of its line.
-func (e *end) follow(text []byte, at int) {
+func (e *end) follow(text []byte, at int, hashes digesters) {
 	var l Link
 	if json.Unmarshal(append([]byte{'{'}, text[at+1:]...), &l) != nil || e.over {
 		return
@@ -115,8 +116,10 @@ func (e *end) follow(text []byte, at int) {
 	if e.first.IsZero() {
 		e.first = written
 	}
+	// With a key that is not at hand, as after a change of the key, --verify checks the hash.
+	intact, known := hashes.intact(text, l.Key)
 	h := &e.head
-	if l.Number != e.number+1 || l.Prev != e.hash || !intact(text) || l.Number > h.last() || written.Before(h.earliest()) || written.After(h.latest(e.first)) {
+	if l.Number != e.number+1 || l.Prev != e.hash || known && !intact || l.Number > h.last() || written.Before(h.earliest()) || written.After(h.latest(e.first)) {
 		e.over = true
 		return
 	}

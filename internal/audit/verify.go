@@ -34,6 +34,10 @@ type Verifier struct {
 	Strict bool
 	// Expired has the chains whose heads have been removed.
 	Expired map[string]bool
+	// Keyless says that chains without a key are no fault where a key is given.
+	Keyless bool
+
+	hashes digesters
 
 	heads      map[string]Head // before the lines were read; nil: not at hand
 	later      map[string]Head // after that
@@ -45,6 +49,8 @@ type Verifier struct {
 
 // A track is what has been seen of a chain.
 type track struct {
+	key    string // ID of the key that it is made with
+	count  int    // of its records
 	runs   []run
 	first  time.Time    // when the oldest record was written
 	behind [2]time.Time // when the oldest and the newest behind the head were
@@ -60,9 +66,9 @@ type run struct {
 }
 
 // NewVerifier returns one for the lines of these files, that knows how far chains have
-// come; nil, if that is not known.
-func NewVerifier(heads map[string]Head, files []string) *Verifier {
-	return &Verifier{heads: heads, given: files, firstLines: map[string]int{}, chains: map[string]*track{}}
+// come, nil if that is not known, and the keys that they are made with.
+func NewVerifier(heads map[string]Head, files []string, keys ...Key) *Verifier {
+	return &Verifier{heads: heads, given: files, hashes: newDigesters(keys...), firstLines: map[string]int{}, chains: map[string]*track{}}
 }
 
 func (v *Verifier) wrong(format string, args ...any) {
@@ -105,7 +111,7 @@ func (v *Verifier) Line(l *Line) {
 	}
 	v.Records++
 	v.Lost += r.Lost
-	if !intact(l.Text) {
+	if intact, known := v.hashes.intact(l.Text, r.Key); known && !intact {
 		v.wrong("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
 	}
 	if h, ok := v.heads[r.Chain]; ok && h.Number == r.Number && h.Hash != r.Hash {
@@ -113,8 +119,11 @@ func (v *Verifier) Line(l *Line) {
 	}
 	t := v.chains[r.Chain]
 	if t == nil {
-		t = &track{first: r.written()}
+		t = &track{first: r.written(), key: r.Key}
 		v.chains[r.Chain] = t
+	}
+	if t.count++; r.Key != t.key {
+		v.wrong("%s: record %d of chain %s is not made with the key of others in it", l.At(), r.Number, r.Chain)
 	}
 	at := r.written()
 	if at.Before(t.first) {
@@ -178,6 +187,7 @@ func (v *Verifier) End() {
 			v.end(name, t, v.join(name, t))
 		}
 	}
+	v.keys()
 	v.unseen()
 	v.empty()
 	switch {
@@ -185,6 +195,26 @@ func (v *Verifier) End() {
 		v.unproven("whether the first and the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
 	case v.heads == nil:
 		v.wrong("data_dir has no heads of any chain: they have been removed, or it is not that of the gate that wrote this")
+	}
+}
+
+// keys reports the chains whose key was not given, and where keys were given, those that
+// are made without one.
+func (v *Verifier) keys() {
+	type sum struct{ records, chains int }
+	sums := map[string]sum{}
+	for _, t := range v.chains {
+		s := sums[t.key]
+		sums[t.key] = sum{s.records + t.count, s.chains + 1}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[key]
+		if _, known := v.hashes[key]; !known {
+			v.wrong("chains made with key %s, which was not given: %d, of %d records, not checked; give it with --key-file, or -c with the gate's configuration", key, s.chains, s.records)
+		}
+		if key == "" && len(v.hashes) > 1 && !v.Keyless {
+			v.wrong("chains made without a key: %d, of %d records; they are from before log.audit_key_file was set, which --keyless accepts, or have been added", s.chains, s.records)
+		}
 	}
 }
 

@@ -18,12 +18,14 @@ const chainsDir = "chains"
 // Audit reads audit logs.
 type Audit struct {
 	Configured
-	Replay bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
-	Verify bool     `help:"Check that no record has been changed, removed or added."`
-	Strict bool     `help:"With --verify: a chain that can't be compared with what data_dir knows of it is a fault, not a note."`
-	Top    int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
-	JSON   bool     `help:"Print JSON."`
-	File   []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
+	Replay  bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
+	Verify  bool     `help:"Check that no record has been changed, removed or added."`
+	Strict  bool     `help:"With --verify: a chain that can't be compared with what data_dir knows of it is a fault, not a note."`
+	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
+	Keyless bool     `help:"With --verify and a key: records made without one are no fault, as from before log.audit_key_file was set."`
+	Top     int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
+	JSON    bool     `help:"Print JSON."`
+	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // Help is shown by --help.
@@ -33,7 +35,8 @@ func (*Audit) Help() string {
 		"Records whose evidence is gone are counted apart, and so are those whose evidence has been changed.\n\n" +
 		"--verify checks the chain that each gate links its records to, and with data_dir that its end is there. " +
 		"Name all files that have been rotated, too. " +
-		"What can't be compared with data_dir, since it is not at hand or too old, is a note, and a fault with --strict.\n\n" +
+		"What can't be compared with data_dir, since it is not at hand or too old, is a note, and a fault with --strict. " +
+		"Records that are made with a key are checked with it, and without it are a fault.\n\n" +
 		"Exit status 0: nothing differs, 1: something does, or evidence has been changed, 2: an error.\n\n" +
 		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
 }
@@ -52,8 +55,8 @@ func (a *Audit) Run(s Streams) error {
 	if a.Top < 0 {
 		return errors.New("--top: can't be negative")
 	}
-	if a.Strict && !a.Verify {
-		return errors.New("--strict: needs --verify")
+	if !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0) {
+		return errors.New("--strict, --keyless and --key-file need --verify")
 	}
 	a.File = distinct(a.File)
 	out := &heldBack{w: s.Out}

@@ -28,8 +28,20 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data_dir: %w", err)
 	}
-	v := audit.NewVerifier(heads, a.File)
-	v.Guess, v.Strict, v.Expired = a.Config == "", a.Strict, expired
+	files := a.KeyFile
+	if c.Log.AuditKeyFile != "" {
+		files = append(files, c.Log.AuditKeyFile)
+	}
+	var keys []audit.Key
+	for _, file := range files {
+		key, err := config.ReadKey(file)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	v := audit.NewVerifier(heads, a.File, keys...)
+	v.Guess, v.Strict, v.Keyless, v.Expired = a.Config == "", a.Strict, a.Keyless, expired
 	return &verifying{v, dir}, nil
 }
 

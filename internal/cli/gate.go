@@ -129,6 +129,11 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	}
 	o := auditing(c.Log)
 	o.Heads, o.KeepHeads = filepath.Join(dir, chainsDir), c.Robots.Keep
+	if f := c.Log.AuditKeyFile; f != "" {
+		if o.Key, err = config.ReadKey(f); err != nil {
+			return fmt.Errorf("log.audit_key_file: %w", err)
+		}
+	}
 	g.audit = audit.New(o, out, g.log)
 	if err := g.audit.Check(); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)

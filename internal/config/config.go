@@ -169,6 +169,7 @@ type Log struct {
 	Format        string     `yaml:"format" restart:"yes" enum:"text,json"`
 	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl"` // "": none, "-": stdout
 	AuditKeep     int        `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`
+	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key"` // "": none; see [ReadKey]
 	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
 	AuditRequired bool       `yaml:"audit_required" restart:"yes"`
 }

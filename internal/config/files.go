@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,7 @@ func (c *Config) resolvePaths(folder string) {
 		{"https.ca_key", &c.HTTPS.CAKey},
 		{"egress.ca_file", &c.Egress.CAFile},
 		{"log.audit", &c.Log.Audit},
+		{"log.audit_key_file", &c.Log.AuditKeyFile},
 	} {
 		switch v := *p.value; {
 		case v == "" || v == "-" && p.path == "log.audit":
@@ -65,6 +67,34 @@ func (c *Config) checkFiles() {
 			s.mistake("egress.ca_file", "%s: %v", f, err)
 		}
 	}
+	if f := c.Log.AuditKeyFile; f != "" {
+		if _, err := ReadKey(f); err != nil {
+			s.mistake("log.audit_key_file", "%v", err)
+		}
+	}
+}
+
+// leastKey is the least length of a secret key, in bytes.
+const leastKey = 32
+
+// ReadKey reads a file that is a secret key: all of its bytes.
+func ReadKey(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file: make one with (umask 077; head -c %d /dev/urandom > %s)", path, leastKey, path)
+	}
+	key, err := readNamed(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(key) < leastKey {
+		return nil, fmt.Errorf("%s: %d bytes are too few for a key, %d are needed: make one with (umask 077; head -c %d /dev/urandom > %s)", path, len(key), leastKey, leastKey, path)
+	}
+	// Its group may read it, as secrets are handed to services and containers.
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o027 != 0 {
+		return nil, fmt.Errorf("%s: other users may read or change it (mode %04o): chmod 600 %s", path, mode, path)
+	}
+	return key, nil
 }
 
 func checkCertificates(data []byte) error {

@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+var (
+	oldKey = Key(strings.Repeat("old", 11))
+	newKey = Key(strings.Repeat("new", 11))
+)
+
+// writeKeyed lets a gate with a key write three records to audit.jsonl in a folder.
+func writeKeyed(t *testing.T, dir string, key Key) {
+	t.Helper()
+	l := New(Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains"), Key: key}, io.Discard, slog.New(slog.DiscardHandler))
+	if err := l.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// faults returns what is said of audit.jsonl in a folder by a verifier with keys.
+func faults(t *testing.T, dir string, keyless bool, keys ...Key) []string {
+	t.Helper()
+	heads, err := Heads(filepath.Join(dir, "chains"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{filepath.Join(dir, "audit.jsonl")}
+	v := NewVerifier(heads, files, keys...)
+	v.Keyless = keyless
+	if err := Lines(files, nil, v.Line); err != nil {
+		t.Fatal(err)
+	}
+	v.End()
+	return v.Said
+}
+
+// TestKeys: a chain that is made with a key verifies with it, also beside other keys, and
+// with nothing else.
+func TestKeys(t *testing.T) {
+	unknown := func(k Key) string {
+		return "chains made with key " + k.ID() + ", which was not given: 1, of 3 records, not checked; "
+	}
+	const none = "chains made without a key: 1, of 3 records; "
+	for _, test := range []struct {
+		name    string
+		made    []Key
+		given   []Key
+		keyless bool
+		want    []string // their beginnings
+	}{
+		{"its key", []Key{oldKey}, []Key{oldKey}, false, nil},
+		{"both keys", []Key{oldKey, newKey}, []Key{newKey, oldKey}, false, nil},
+		{"the new key only", []Key{oldKey, newKey}, []Key{newKey}, false, []string{unknown(oldKey)}},
+		{"no key", []Key{oldKey}, nil, false, []string{unknown(oldKey)}},
+		{"a key for what has none", []Key{nil}, []Key{newKey}, false, []string{none}},
+		{"a key from some time on", []Key{nil, newKey}, []Key{newKey}, false, []string{none}},
+		{"a key from some time on, which is known", []Key{nil, newKey}, []Key{newKey}, true, nil},
+		{"neither key, keyless", []Key{oldKey}, nil, true, []string{unknown(oldKey)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, key := range test.made {
+				writeKeyed(t, dir, key)
+			}
+			if got := faults(t, dir, test.keyless, test.given...); !slices.EqualFunc(got, test.want, strings.HasPrefix) {
+				t.Errorf("said %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestKeyForged: an attacker who can write both the log and the heads, but has no key, can
+// add, change or replace no record unnoticed.
+func TestKeyForged(t *testing.T) {
+	// rewrite gives a chain the hashes that anybody can compute, from some record on.
+	rewrite := func(t *testing.T, file string, from int, change func(line []byte, c *chain) []byte) Link {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newChain(nil)
+		var out []byte
+		for i, line := range bytes.SplitAfter(bytes.TrimSpace(data), []byte("\n")) {
+			l := lastLinkOf(t, line)
+			if i < from {
+				out = append(out, line...)
+				c.id, c.key, c.number, c.hash = l.Chain, l.Key, l.Number, hash([]byte(l.Hash))
+				continue
+			}
+			c.id, c.key = l.Chain, l.Key
+			body, _, _ := bytes.Cut(line, []byte(`,"chain":"`))
+			place := ""
+			if l.Begins {
+				place = begins
+			}
+			out = c.link(out, change(append(bytes.Clone(body), "}\n"...), &c), 0, place)
+		}
+		if err := os.WriteFile(file, out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return lastLink(t, file)
+	}
+	alter := func(line []byte) []byte { return bytes.Replace(line, []byte(`"bytes":0`), []byte(`"bytes":1`), 1) }
+	for name, attack := range map[string]func(t *testing.T, file string) Link{
+		"keyless from the first record on": func(t *testing.T, file string) Link {
+			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.key = ""; return alter(line) })
+		},
+		"keyless from the last record on": func(t *testing.T, file string) Link {
+			return rewrite(t, file, 2, func(line []byte, c *chain) []byte { c.key = ""; return alter(line) })
+		},
+		"the key's ID without the key": func(t *testing.T, file string) Link {
+			return rewrite(t, file, 2, func(line []byte, _ *chain) []byte { return alter(line) })
+		},
+		"the ID of another key": func(t *testing.T, file string) Link {
+			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.key = newKey.ID(); return alter(line) })
+		},
+		"a record added": func(t *testing.T, file string) Link {
+			forge(t, file, lastLink(t, file), 1, time.Now())
+			return lastLink(t, file)
+		},
+		"a keyless chain added": func(t *testing.T, file string) Link {
+			forge(t, file, Link{Chain: "FORGED"}, 1, time.Now())
+			return lastLink(t, file)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeKeyed(t, dir, oldKey)
+			file := filepath.Join(dir, "audit.jsonl")
+			end := attack(t, file)
+			locked, err := writeHead(filepath.Join(dir, "chains"), Head{Chain: end.Chain, Number: end.Number, Hash: end.Hash, Time: time.Now(), File: file, Ended: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if locked != nil {
+				locked.Close()
+			}
+			if got := faults(t, dir, false, oldKey); len(got) == 0 {
+				t.Error("nothing is said")
+			}
+		})
+	}
+}
+
+// TestSealKeyed: what is added to the chain of a killed gate with a key is not taken for its
+// records.
+func TestSealKeyed(t *testing.T) {
+	if !canLock(t) {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	writeKeyed(t, dir, oldKey)
+	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
+	end := lastLink(t, file)
+	locked, err := writeHead(chains, Head{Chain: end.Chain, Number: 3, Hash: end.Hash, Time: time.Now(), File: file, Limit: 10, Until: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked.Close()
+	forge(t, file, end, 1, time.Now())
+	writeKeyed(t, dir, oldKey)
+	heads, err := Heads(chains)
+	if h := heads[end.Chain]; err != nil || !h.Ended || h.Number != 3 {
+		t.Errorf("%v, head %+v", err, h)
+	}
+	if got := faults(t, dir, false, oldKey); len(got) != 2 { // changed, and behind the end
+		t.Errorf("said %q", got)
+	}
+}
