@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -20,9 +21,17 @@ type crowd struct {
 	mu      sync.Mutex
 	total   int
 	tunnels int
-	clients map[netip.Addr]int
+	clients map[netip.Addr]*clientTotals
 	inUse   map[string]int // by crawler's name, since a reload makes new crawlers of the same names
 	turned  map[limit]*turned
+	memory  memoryBudget
+	refused turned // for want of memory
+}
+
+// clientTotals are what the connections of one address have together.
+type clientTotals struct {
+	conns  int
+	memory clientMemory
 }
 
 // Connections are how many a proxy's clients have.
@@ -62,18 +71,23 @@ func (c *crowd) enter(conn *clientConn, s *Settings, log *slog.Logger) bool {
 func (c *crowd) count(conn *clientConn, s *Settings) (full limit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	client, most := conn.address, s.MaxConnectionsPerClient
+	of, most := c.clients[conn.address], s.MaxConnectionsPerClient
 	switch {
-	case most > 0 && c.clients[client] >= most:
+	case most > 0 && of != nil && of.conns >= most:
 		return limitClient
 	case c.total >= s.MaxConnections:
 		return limitTotal
 	}
 	if c.clients == nil {
-		c.clients = map[netip.Addr]int{}
+		c.clients = map[netip.Addr]*clientTotals{}
+	}
+	if of == nil {
+		of = &clientTotals{memory: clientMemory{budget: &c.memory}}
+		c.clients[conn.address] = of
 	}
 	c.total++
-	c.clients[client]++
+	of.conns++
+	conn.memory = &of.memory
 	return ""
 }
 
@@ -116,7 +130,11 @@ func (c *crowd) leave(conn *clientConn) {
 		return
 	}
 	c.total--
-	drop(c.clients, conn.address)
+	if of := c.clients[conn.address]; of != nil {
+		if of.conns--; of.conns <= 0 {
+			delete(c.clients, conn.address)
+		}
+	}
 	for _, name := range conn.crawlers {
 		drop(c.inUse, name) // it may be configured no more
 	}
@@ -147,6 +165,19 @@ func (c *crowd) turnedAway(at limit, who string, log *slog.Logger) {
 	if len(names) > 0 {
 		log.Warn("clients are turned away: they have as many connections open as a limit allows",
 			"limit", string(at), "clients", strings.Join(names, ", "), "open", open)
+	}
+}
+
+// noMemory says once a minute whose requests there was no memory for.
+func (c *crowd) noMemory(conn *clientConn, err error, log *slog.Logger) {
+	if !errors.Is(err, errNoMemory) {
+		return // the client has left
+	}
+	c.mu.Lock()
+	names := c.refused.add(conn.address.String(), time.Now())
+	c.mu.Unlock()
+	if len(names) > 0 {
+		log.Warn("HTTP/2 requests are reset: their clients have too many in progress", "clients", strings.Join(names, ", "))
 	}
 }
 

@@ -52,8 +52,8 @@ func (d *Descriptors) reserve() int { return min(max(d.limit/8, 24), 2048) }
 // origins returns how many descriptors connections to origins may take in all.
 func (d *Descriptors) origins() int { return max(perDial, d.limit/2-d.reserve()) }
 
-// idle returns how many connections to origins one pool may keep unused. There are two pools:
-// together they may take half of what is for origins.
+// idle returns how many connections to origins one pool may keep unused. There are two pools, and a
+// small third: together they may take about half of what is for origins.
 func (d *Descriptors) idle() int {
 	if d.limit == 0 {
 		return maxKept
@@ -212,6 +212,7 @@ func (d *Descriptors) startSweep(pools []*Upstream) (done chan struct{}) {
 	go func() {
 		for _, u := range pools {
 			u.transport.CloseIdleConnections()
+			u.small.CloseIdleConnections()
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()

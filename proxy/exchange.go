@@ -72,6 +72,10 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		return
 	}
 	x.target, x.URL = target, target.String()
+	if x.out.http1 && !x.out.memory.takeHead(r.Header) { // that of HTTP/2 has been taken
+		failure(x, errNoMemory).write(r, x)
+		return
+	}
 	r = r.WithContext(x.attend(r))
 	// From here on nothing reads what the client sent as the URL and the Host; roundTrip sets
 	// what is sent.
@@ -126,7 +130,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	}
 	client, tunnelled := comesBy(r)
 	if x.Tunnel = tunnelled; client != nil {
-		x.out.client, x.out.presence = client.easy(), &client.presence
+		x.out.client, x.out.presence, x.out.memory.client = client.easy(), &client.presence, client.memory
 	}
 	return x
 }
@@ -163,6 +167,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 	}
 	w.closeHijacked()
 	x.visit.end()
+	defer w.memory.end()
 	if x.cancel != nil {
 		x.cancel(nil)
 	}

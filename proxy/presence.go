@@ -65,12 +65,19 @@ func (p *presence) watch(state http.ConnState) {
 }
 
 // attended has a handler serve requests. A body is not kept from who reads it.
-func attended(serve http.HandlerFunc) http.HandlerFunc {
+func (p *Proxy) attended(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 {
+		c, stream := clientOf(r), r.ProtoMajor == 2
+		if stream {
+			end, err := c.admitStream(r, p.Limits.IdleTimeout)
+			if err != nil {
+				p.crowd.noMemory(c, err, p.Log)
+				panic(http.ErrAbortHandler) // an answer would have to wait for the client, too
+			}
+			defer end()
 			growStack()
 		}
-		if c := clientOf(r); c != nil && c.presence.serving.Load() {
+		if c != nil && c.presence.serving.Load() {
 			if r.Body != http.NoBody {
 				c.presence.serving.Store(false)
 			} else if r.Method != http.MethodConnect { // the requests in a tunnel may come before its own has ended
@@ -78,6 +85,9 @@ func attended(serve http.HandlerFunc) http.HandlerFunc {
 			}
 		}
 		serve(w, r)
+		if stream {
+			c.flushStream(w)
+		}
 	}
 }
 

@@ -412,7 +412,7 @@ func TestPrefaceIsHTTP1(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = r.WithContext(context.WithValue(t.Context(), clientKey{}, c))
-	attended(func(http.ResponseWriter, *http.Request) {})(httptest.NewRecorder(), r)
+	new(Proxy).attended(func(http.ResponseWriter, *http.Request) {})(httptest.NewRecorder(), r)
 	if c.presence.serving.Load() {
 		t.Error("the request is over, but counts as being served")
 	}

@@ -131,7 +131,8 @@ func New(o Options) *Proxy {
 		p.errors.mistrust.watch(c, t, state)
 	}
 	p.inner.HTTP2 = &http.HTTP2Config{
-		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
+		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: uploadWindow,
 		WriteByteTimeout: p.Silence, // of a client that does not even read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -142,7 +143,7 @@ func New(o Options) *Proxy {
 
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
-		Handler:           attended(serve),
+		Handler:           p.attended(serve),
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,

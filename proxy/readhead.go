@@ -17,6 +17,7 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 		MaxBytes:        x.settings.Tags.MaxHeadBytes,
 	}
 	tee := newTee(body.body, x.settings.Tags.MaxHeadBytes)
+	tee.memory = &x.out.memory
 	body.body = tee
 	// Most heads are short and have come with the response's own.
 	result, ok := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scanAtHand(options) })

@@ -19,6 +19,7 @@ type recorder struct {
 	open     *openConns
 	client   *easyConn // nil: nobody knows
 	presence *presence // nil: nobody knows
+	memory   reservation
 	hijacked net.Conn
 	http1    bool
 	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long

@@ -90,6 +90,9 @@ func failure(x *Exchange, err error) *problem {
 	case errors.Is(err, policy.ErrCostly):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second
 		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
+	case errors.Is(err, errNoMemory):
+		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second
+		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
 	case errors.Is(err, policy.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."

@@ -41,6 +41,10 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	}
+	if !x.out.memory.takeHead(resp.Header) {
+		resp.Body.Close()
+		return failure(x, errNoMemory).response(r, x)
+	}
 	// Read what binds before anything is removed: Connection may name a tag, or
 	// what says how to read the page.
 	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
@@ -93,6 +97,15 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 // makes another where a stream is refused. While the client sends its body, the time has
 // not begun.
 func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
+	transport := x.settings.Upstream.transport
+	if r.URL.Scheme == "https" { // it may be HTTP/2
+		if !x.out.memory.take(uploadCost(r.ContentLength), forProgress) {
+			return nil, errNoMemory
+		}
+		if !x.out.memory.take(largeWindow, forBuffers) {
+			transport = x.settings.Upstream.small
+		}
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.cancel = cancel // of the answer's body too, so not before the exchange is over
 	trace := &httptrace.ClientTrace{Got1xxResponse: informer.pass}
@@ -106,7 +119,7 @@ func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Resp
 			u.proceed = informer.proceed
 		}
 	}
-	resp, err := x.settings.Upstream.viaTransport(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := x.settings.Upstream.viaTransport(transport, r.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	informer.end()
 	waiting.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {

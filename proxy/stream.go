@@ -71,19 +71,35 @@ func dropTrailer(h http.Header) {
 	}
 }
 
-// bufferSize is that of a piece of a body, in bytes: most pages fit.
-const bufferSize = 48 << 10
+// bufferSize is that of a piece of a body, in bytes: most pages fit. Without memory for
+// that it is smallBuffer.
+const (
+	bufferSize  = 48 << 10
+	smallBuffer = 8 << 10
+)
 
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+var (
+	buffers      = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+	smallBuffers = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+)
 
 // WriteTo copies the body as it comes: whatever more may be waited for, what is
 // there is sent. It is what io.Copy calls.
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
+	if s.x.out.memory.take(bufferSize, forBuffers) {
+		buf := buffers.Get().(*[bufferSize]byte)
+		defer buffers.Put(buf)
+		return s.writeTo(w, buf[:])
+	}
+	buf := smallBuffers.Get().(*[smallBuffer]byte)
+	defer smallBuffers.Put(buf)
+	return s.writeTo(w, buf[:])
+}
+
+func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	defer s.limit.stop()
 	flusher, _ := w.(http.Flusher)
-	n, err := s.first(buf[:])
+	n, err := s.first(buf)
 	if err == nil {
 		// So that a page of the usual size is one write. A longer one is many anyway.
 		var more int
@@ -117,7 +133,7 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 			s.x.out.Flush() // with what has come of it, the client sees what broke off
 			return written, err
 		}
-		n, err = s.Read(buf[:])
+		n, err = s.Read(buf)
 	}
 }
 

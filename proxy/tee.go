@@ -17,14 +17,23 @@ type tee struct {
 	here func() bool // whether body can be read at once; nil: nobody knows
 	most int         // bytes that the scanner may take off the wire
 
+	memory *reservation // for what is kept beyond keptFree; nil: unlimited
+
 	mu      sync.Mutex
 	idle    sync.Cond // no scanner is inside body.Read
 	reading bool
 	left    bool   // the scanner gets nothing more
 	kept    []byte // read by the scanner, not yet by the client
 	total   int
+	paid    int   // of total: there is memory for it
 	err     error // with which the body ended while the scanner read it
 }
+
+// Memory for what is kept, in bytes: free, and taken at a time beyond that.
+const (
+	keptFree = 16 << 10
+	keptStep = 64 << 10
+)
 
 // rawSlack is what a scanner may read beyond the limit of decoded bytes: the
 // frames of a coding, and buffers.
@@ -37,7 +46,7 @@ var (
 )
 
 func newTee(body io.ReadCloser, most int) *tee {
-	t := &tee{body: body, most: most + rawSlack}
+	t := &tee{body: body, most: most + rawSlack, paid: keptFree}
 	if b, ok := body.(interface{ atHand() bool }); ok {
 		t.here = b.atHand
 	}
@@ -58,10 +67,15 @@ func (t scannerSide) Read(p []byte) (int, error) {
 		return 0, t.err
 	case t.total >= t.most:
 		return 0, errLimit
+	case t.total >= t.paid:
+		if !t.memory.take(keptStep, forProgress) {
+			return 0, errLimit
+		}
+		t.paid += keptStep
 	}
 	t.reading = true
 	t.mu.Unlock()
-	n, err := t.body.Read(p[:min(len(p), t.most)])
+	n, err := t.body.Read(p[:min(len(p), t.most, t.paid-t.total)])
 	t.mu.Lock()
 	t.reading = false
 	t.kept = append(t.kept, p[:n]...)

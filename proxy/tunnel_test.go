@@ -132,7 +132,7 @@ func TestLeaveOnce(t *testing.T) {
 	c.dig(one)
 	c.leave(one)
 	c.leave(one)
-	if c.total != 1 || c.clients[one.address] != 1 || c.tunnels != 0 {
-		t.Errorf("%d connections are counted, %d of the client, %d tunnels; want 1, 1 and 0", c.total, c.clients[one.address], c.tunnels)
+	if c.total != 1 || c.clients[one.address].conns != 1 || c.tunnels != 0 {
+		t.Errorf("%d connections are counted, %d of the client, %d tunnels; want 1, 1 and 0", c.total, c.clients[one.address].conns, c.tunnels)
 	}
 }

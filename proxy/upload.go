@@ -28,6 +28,17 @@ type upload struct {
 	whole bool  // it has come to its end
 }
 
+// uploadCost returns what the buffer takes, in bytes, with which Transport sends a body of this length over
+// HTTP/2 (-1: unknown). It is as long as the largest frame that the origin takes, up to 512 KiB. The
+// 16 KiB that every origin takes (RFC 9113, 6.5.2) are free.
+func uploadCost(length int64) int64 {
+	const free, most = 16 << 10, 512 << 10
+	if length < 0 {
+		length = most
+	}
+	return max(0, min(length, most)-free)
+}
+
 func newUpload(r *http.Request, control *http.ResponseController, idle time.Duration) *upload {
 	u := &upload{ReadCloser: r.Body, left: r.ContentLength, control: control}
 	u.limit.idle, u.limit.end = idle, u

@@ -36,11 +36,14 @@ type Egress struct {
 	Descriptors           *Descriptors            // shared by all that open connections; nil: no bound
 }
 
-// streamBuffer bounds what is held of one body over HTTP/2, in bytes, in either
-// direction; maxStreams bounds how many a client may have open on a connection.
+// Bounds on HTTP/2, in bytes but for maxStreams.
 const (
-	streamBuffer = 512 << 10
-	maxStreams   = 100
+	largeWindow  = 512 << 10 // of a response that is not read, if memory allows
+	smallWindow  = 16 << 10  // else
+	onlyWindow   = 64 << 10  // where egress.max_conns_per_host leaves no choice
+	uploadWindow = 256 << 10 // of what a client's connection sends and is not read
+	maxFrame     = 16 << 10  // which each connection keeps a buffer for
+	maxStreams   = 100       // requests in progress on a client's connection
 )
 
 // maxResponseHeader bounds the head of an origin's response, in bytes.
@@ -50,9 +53,10 @@ const maxResponseHeader = 1 << 20
 // leave through it, and past its guard.
 type Upstream struct {
 	guard     *guard
-	transport *http.Transport
-	carrier   *carrier   // of most requests; nil: all are transport's
-	direct    net.Dialer // guarded, unless there is a parent
+	transport *http.Transport // with largeWindow
+	small     *http.Transport // with smallWindow
+	carrier   *carrier        // of most requests; nil: all are transport's
+	direct    net.Dialer      // guarded, unless there is a parent
 	parent    *url.URL
 	tls       *tls.Config
 	names     nameCache
@@ -78,9 +82,29 @@ func NewUpstream(e Egress) *Upstream {
 		// With a parent the only address dialled is the parent's.
 		u.direct.ControlContext = u.guard.control
 	}
-	u.transport = &http.Transport{
+	if e.Parent == nil && e.MaxConnsPerHost == 0 {
+		u.carrier = &carrier{
+			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect,
+			answer: e.ResponseHeaderTimeout, total: u.patience,
+		}
+	}
+	if e.MaxConnsPerHost > 0 { // two transports would open twice as many
+		u.transport = u.newTransport(e, onlyWindow, idle)
+		u.small = u.transport
+	} else {
+		u.transport = u.newTransport(e, largeWindow, idle)
+		u.small = u.newTransport(e, smallWindow, max(1, idle/16))
+	}
+	u.descriptors.add(u)
+	return u
+}
+
+// newTransport returns a transport that keeps so many connections, and lets an origin send so many bytes of a
+// response over HTTP/2 ahead of a client that does not read.
+func (u *Upstream) newTransport(e Egress, window, idle int) *http.Transport {
+	t := &http.Transport{
 		DialContext:            u.dial,
-		TLSClientConfig:        u.tls,
+		TLSClientConfig:        u.tls.Clone(), // which Transport changes
 		TLSHandshakeTimeout:    e.DialTimeout,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // bodies pass as the client asked for them
@@ -91,31 +115,24 @@ func NewUpstream(e Egress) *Upstream {
 		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxResponseHeader,
-		// What an origin may send ahead of a client that doesn't read: net/http
-		// would hold 4 MiB for each of them.
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
 	}
 	if e.Parent != nil {
-		u.transport.Proxy = http.ProxyURL(e.Parent)
-		u.transport.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
-		u.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+		t.Proxy = http.ProxyURL(e.Parent)
+		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
+		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 			return connectRefused(answer) // before Transport makes an error of the reason phrase
 		}
 	}
-	if e.Parent == nil && e.MaxConnsPerHost == 0 {
-		u.carrier = &carrier{
-			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect,
-			answer: e.ResponseHeaderTimeout, total: u.patience,
-		}
-		u.transport.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+	if u.carrier != nil {
+		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 			if conn := handedOver(ctx); conn != nil {
 				return conn, nil
 			}
 			return u.dialTLS(ctx, address, protocols(ctx))
 		}
 	}
-	u.descriptors.add(u)
-	return u
+	return t
 }
 
 // RoundTrip sends a request to its origin. A destination that the egress rules
@@ -123,12 +140,12 @@ func NewUpstream(e Egress) *Upstream {
 func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	return u.send(req, nil, func(req *http.Request) (*http.Response, error) {
 		if req.URL.Scheme == "http" {
-			return u.viaTransport(req)
+			return u.viaTransport(u.transport, req)
 		}
 		ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
 		trace := &httptrace.ClientTrace{}
 		boundAttempts(trace, cancel)
-		resp, err := u.viaTransport(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		resp, err := u.viaTransport(u.transport, req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 		if err != nil && context.Cause(ctx) == errAttempts {
 			err = errAttempts
 		}
@@ -163,8 +180,8 @@ var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "10
 // viaTransport sends a request by Transport. In clear, through a parent of the schemes
 // http and https, it is the parent that answers: its 407 is not the origin's (RFC 9110,
 // 15.5.8), and must not be taken for an origin without a robots.txt.
-func (u *Upstream) viaTransport(req *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(onlyHTTP1(req))
+func (u *Upstream) viaTransport(t *http.Transport, req *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTrip(onlyHTTP1(req))
 	if err != nil && u.parent != nil {
 		err = parentError(err)
 	}
@@ -215,6 +232,7 @@ func (u *Upstream) Check(host, port string) error {
 func (u *Upstream) Close() {
 	u.descriptors.remove(u)
 	u.transport.CloseIdleConnections()
+	u.small.CloseIdleConnections()
 	if u.carrier != nil {
 		u.carrier.end()
 	}
