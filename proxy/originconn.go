@@ -24,6 +24,8 @@ type originConn struct {
 	socket   socket
 	reader   *bufio.Reader // of the originConn
 	left     int64         // bytes that may still be read of a head
+	head     headSize      // of what has been read of it
+	memory   *reservation  // for it; nil: unlimited
 	heard    bool          // something of an answer has been read
 	timedOut bool          // the last read took too long
 	abort    func()        // closes it
@@ -52,6 +54,12 @@ func (c *originConn) Read(p []byte) (int, error) {
 	c.left -= int64(n)
 	c.heard = c.heard || n > 0
 	c.timedOut = errors.Is(err, os.ErrDeadlineExceeded)
+	if !c.head.over {
+		c.head.add(p[:n])
+		if herr := c.head.pay(c.memory); herr != nil {
+			return 0, herr
+		}
+	}
 	return n, err
 }
 
@@ -118,6 +126,11 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 }
 
 func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
+		c.memory = &x.out.memory
+	} else {
+		c.memory = nil // a robots.txt is fetched for all clients
+	}
 	stop := afterFunc(ctx, c.abort)
 	resp, err := c.ask(req, head, by, t.answer, informed)
 	if err != nil {
@@ -142,7 +155,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 
 // ask sends a request, which is all in its head, and reads the head of its answer.
 func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	c.heard, c.left = false, maxResponseHeader
+	c.heard, c.left, c.head = false, maxResponseHeader, headSize{}
 	if at := time.Now().Add(patience); at.Before(by) {
 		by = at
 	}
@@ -158,14 +171,17 @@ func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience 
 		// ReadResponse tells of a line that is cut short before it tells of what cut it.
 		case err != nil && c.left <= 0:
 			return nil, errLongHead
+		case err != nil && c.head.err != nil:
+			return nil, c.head.err
 		case err != nil && c.timedOut:
 			return nil, errNoAnswer
 		case err != nil:
 			return nil, err
 		case resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols:
-			c.left = math.MaxInt64
+			c.left, c.head.over = math.MaxInt64, true
 			return resp, c.conn.SetDeadline(time.Time{})
 		}
+		c.head.over = false // another follows
 		if informed != nil {
 			if err := informed(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err

@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A headSize tells what a response's head takes while it is read. Its length alone does not: a field of five
+// bytes takes hundreds once it is parsed.
+type headSize struct {
+	bytes  int64
+	lines  int64
+	length int  // of the line that is read
+	over   bool // the head has ended
+	paid   int64
+	err    error // why it is read no further
+}
+
+// maxHeadLines bounds the lines of a head.
+const maxHeadLines = 4096
+
+var errManyFields = fmt.Errorf("the head of the origin's answer has more than %d lines", maxHeadLines)
+
+// headStep is how much memory is taken at a time, in bytes.
+const headStep = 64 << 10
+
+// add counts what has been read, up to the head's end.
+func (h *headSize) add(p []byte) {
+	for len(p) > 0 && !h.over {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			h.bytes += int64(len(p))
+			h.length += len(p)
+			return
+		}
+		h.over = h.length+i <= 1 // nothing, or CR
+		h.bytes += int64(i + 1)
+		h.lines++
+		h.length = 0
+		p = p[i+1:]
+	}
+}
+
+// pay takes memory for what has been counted beyond headFree.
+func (h *headSize) pay(from *reservation) error {
+	if h.lines > maxHeadLines {
+		h.err = errManyFields
+		return h.err
+	}
+	for h.bytes+h.lines*fieldCost > headFree+h.paid {
+		if !from.take(headStep, forProgress) {
+			h.err = errNoMemory
+			return h.err
+		}
+		h.paid += headStep
+	}
+	return nil
+}

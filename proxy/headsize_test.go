@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The lines of a head are counted wherever reads cut it, and those of the body behind it are not.
+func TestHeadSize(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		bytes int64
+		lines int64
+		over  bool
+	}{
+		{"HTTP/1.1 200 OK\r\nA: b\r\n", 23, 2, false},
+		{"HTTP/1.1 200 OK\r\nA: b\r\n\r\n\n\n\nbody", 25, 3, true},
+		{"HTTP/1.1 200 OK\nA: b\n\nbody\n\n", 22, 3, true},
+	} {
+		for piece := range len(c.text) {
+			var h headSize
+			for rest := c.text; rest != ""; {
+				n := min(len(rest), piece+1)
+				h.add([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			if h.bytes != c.bytes || h.lines != c.lines || h.over != c.over {
+				t.Errorf("%q in pieces of %d: got %d bytes, %d lines, over %t, want %d, %d, %t", c.text, piece+1, h.bytes, h.lines, h.over, c.bytes, c.lines, c.over)
+			}
+		}
+	}
+}
+
+// manyFields returns as many fields, each on a line.
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("x" + strconv.Itoa(i) + ":\r\n")
+	}
+	return b.String()
+}
+
+// A head of many short fields, which take far more memory than bytes, ends the response; so does a longer head than there
+// is memory for, before its end.
+func TestHeadOfManyFields(t *testing.T) {
+	head := ""
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"+head)
+		if !strings.HasSuffix(head, "\r\n\r\n") {
+			io.Copy(io.Discard, conn) // until the gate closes it
+		}
+	}})
+	client := w.clientVia("http", w.addr, false)
+	for _, c := range []struct {
+		head string
+		want int
+	}{
+		{manyFields(1000) + "\r\n", http.StatusOK},
+		{manyFields(maxHeadLines), http.StatusBadGateway},
+	} {
+		head = c.head
+		resp, _ := send(t, client, http.MethodGet, w.http+"/", nil)
+		wantStatus(t, resp, c.want)
+	}
+	w.gate.crowd.mu.Lock()
+	for _, c := range w.gate.crowd.clients {
+		takeAll(&c.memory, 1<<10, forStreams)
+	}
+	w.gate.crowd.mu.Unlock()
+	head = manyFields(200)
+	resp, _ := send(t, client, http.MethodGet, w.http+"/", nil)
+	wantStatus(t, resp, http.StatusServiceUnavailable)
+}
