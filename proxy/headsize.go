@@ -1,9 +1,6 @@
 package proxy
 
-import (
-	"bytes"
-	"fmt"
-)
+import "bytes"
 
 // A headSize tells what a response's head takes while it is read. Its length alone does not: a field of five
 // bytes takes hundreds once it is parsed.
@@ -18,8 +15,6 @@ type headSize struct {
 
 // maxHeadLines bounds the lines of a head.
 const maxHeadLines = 4096
-
-var errManyFields = fmt.Errorf("the head of the origin's answer has more than %d lines", maxHeadLines)
 
 // headStep is how much memory is taken at a time, in bytes.
 const headStep = 64 << 10
@@ -44,7 +39,7 @@ func (h *headSize) add(p []byte) {
 // pay takes memory for what has been counted beyond headFree.
 func (h *headSize) pay(from *reservation) error {
 	if h.lines > maxHeadLines {
-		h.err = errManyFields
+		h.err = errLongHead
 		return h.err
 	}
 	for h.bytes+h.lines*fieldCost > headFree+h.paid {

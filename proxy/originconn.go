@@ -43,7 +43,7 @@ func newOriginConn(key originKey, conn net.Conn) *originConn {
 	return c
 }
 
-var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes", maxResponseHeader)
+var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)
 
 // Read is the reader's.
 func (c *originConn) Read(p []byte) (int, error) {
