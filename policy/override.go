@@ -46,7 +46,7 @@ func PathRules(patterns []string) *robotstxt.File {
 // applies reports whether the override decides about a request. Expiry is looked
 // at here, for every request, so that no reload is needed for it. ReadAs is the
 // reading of the path that a denial is for, if that is not the literal one.
-func (o *Override) applies(r Request, readings Readings, now time.Time) (readAs string, ok bool) {
+func (o *Override) applies(r Request, path *spelledPath, now time.Time) (readAs string, ok bool) {
 	if !o.Expires.IsZero() && !now.Before(o.Expires) {
 		return "", false
 	}
@@ -57,26 +57,26 @@ func (o *Override) applies(r Request, readings Readings, now time.Time) (readAs 
 	if !slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
 		return "", false
 	}
-	switch path := r.Target.Path; {
+	switch {
 	case o.Paths == nil:
 		return "", true
 	case !o.Allow:
-		return o.denies(path, readings)
+		return o.denies(path)
 	case r.whole:
 		// "/$" matches the root, which must not open what else there is.
-		return "", o.allows(path, readings) && o.allows(anyPath, readings)
+		return "", o.allows(path) && o.allows(&spelledPath{path: anyPath})
 	default:
-		return "", o.allows(path, readings)
+		return "", o.allows(path)
 	}
 }
 
 // denies reports whether any reading of a path is among those of the override.
-func (o *Override) denies(path string, readings Readings) (readAs string, ok bool) {
+func (o *Override) denies(path *spelledPath) (readAs string, ok bool) {
 	group := o.Paths.Group()
-	if _, ok := group.Match(path); ok {
+	if _, ok := group.Match(path.path); ok {
 		return "", true
 	}
-	for _, reading := range readings.others(path) {
+	for _, reading := range path.others() {
 		if _, ok := group.Match(reading); ok {
 			return reading, true
 		}
@@ -87,13 +87,13 @@ func (o *Override) denies(path string, readings Readings) (readAs string, ok boo
 // allows reports whether the literal path is among those of the override. Unless its
 // pattern is written for this very spelling, all other readings have to be among them,
 // too: to allow /public/ must not open /public/..;/private/.
-func (o *Override) allows(path string, readings Readings) bool {
+func (o *Override) allows(path *spelledPath) bool {
 	group := o.Paths.Group()
-	rule, ok := group.Match(path)
-	if !ok || rule.SpeaksFor(path) {
+	rule, ok := group.Match(path.path)
+	if !ok || rule.SpeaksFor(path.path) {
 		return ok
 	}
-	return !slices.ContainsFunc(readings.others(path), func(reading string) bool {
+	return !slices.ContainsFunc(path.others(), func(reading string) bool {
 		_, ok := group.Match(reading)
 		return !ok
 	})

@@ -214,8 +214,9 @@ func byOverride(overrides []Override, readings Readings, r Request, now time.Tim
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
 	}
+	path := spelledPath{path: r.Target.Path, readings: readings}
 	for _, o := range overrides {
-		if readAs, applies := o.applies(r, readings, now); applies {
+		if readAs, applies := o.applies(r, &path, now); applies {
 			d.Allow, d.Reason, d.Note, d.ReadAs = o.Allow, ByOverride, o.Reason, readAs
 			return d, true
 		}

@@ -21,12 +21,22 @@ const (
 // in /public/..%2Fprivate, which servers resolve differently.
 var ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
 
-// others returns the readings of path beside the literal one.
-func (r Readings) others(path string) []string {
-	if r == Literal {
-		return nil
+// A spelledPath is a path with its other readings, which are made when they are first
+// needed: a long path takes a millisecond or two.
+type spelledPath struct {
+	path     string
+	readings Readings
+	made     bool
+	all      []string
+}
+
+// others returns the readings of the path beside the literal one.
+func (p *spelledPath) others() []string {
+	if !p.made && p.readings != Literal {
+		p.all = robotstxt.Readings(p.path)
 	}
-	return robotstxt.Readings(path)
+	p.made = true
+	return p.all
 }
 
 // check reports paths that must not be sent, whatever robots.txt says.
@@ -40,10 +50,15 @@ func (r Readings) check(t Target) error {
 // judgeReadings turns d, which allows path, into a denial if another reading of path
 // is denied. An Allow rule that is written for this very spelling stands.
 func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {
-	if !d.Allow || d.Reason == ByRule && d.Rule.SpeaksFor(path) {
+	if readings == Literal || !d.Allow || !d.Group.HasDisallow() || d.Reason == ByRule && d.Rule.SpeaksFor(path) {
 		return
 	}
-	for _, reading := range readings.others(path) {
+	others, ok := effort.Readings(path)
+	if !ok {
+		d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
+		return
+	}
+	for _, reading := range others {
 		other := *d
 		if other.judgePath(reading, effort); !other.Allow {
 			other.ReadAs = reading

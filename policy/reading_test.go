@@ -102,6 +102,31 @@ func TestCheckPath(t *testing.T) {
 	}
 }
 
+// The readings of a long path take a millisecond or two, which counts as the effort of a
+// decision, and which no path takes where no rule can deny.
+func TestReadingsTakeEffort(t *testing.T) {
+	long := "/" + strings.Repeat("%FF;%2F%C3", 1500)
+	for _, test := range []struct {
+		name, robots, path string
+		want               bool
+	}{
+		{"a long path", "User-agent: *\nDisallow: /x", long, false},
+		{"an ordinary path", "User-agent: *\nDisallow: /x", "/a;b%2Fc//d", true},
+		{"no rules", "User-agent: *\n", long, true},
+		{"no rule that denies", "User-agent: *\nAllow: /x", long, true},
+		{"no group", "User-agent: other\nDisallow: /x", long, true},
+	} {
+		d := Decision{Robots: &Standing{File: robotstxt.Parse([]byte(test.robots), 0)}}
+		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: test.path}, Strict); enough != test.want {
+			t.Errorf("%s: a quick effort is enough: %v, want %v", test.name, enough, test.want)
+		}
+		d.judge(Target{Path: test.path}, Strict)
+		if !d.Allow {
+			t.Errorf("%s: denied, %s", test.name, d.Reason)
+		}
+	}
+}
+
 // All readings of a path share the steps of one decision: a path with many of them must
 // not take many times as long.
 func TestReadingsShareSteps(t *testing.T) {

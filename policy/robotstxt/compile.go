@@ -134,6 +134,8 @@ func (c *compiler) rule(s *scanner) {
 	if s.kind == allow {
 		r.size |= allows
 		c.file.sections[c.here].hasAllow = true
+	} else {
+		c.file.sections[c.here].hasDisallow = true
 	}
 	pattern, octets := s.value, len(s.value)
 	if patternIsNormal(pattern) {

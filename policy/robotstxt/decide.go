@@ -47,6 +47,20 @@ func Quick() Effort { return Effort{steps: quickSteps} }
 // Thorough is the most that a decision may take, some 20 milliseconds.
 func Thorough() Effort { return Effort{steps: maxSteps, indexed: true} }
 
+// readingSteps is what each octet of a path takes, as measured, if it has other readings.
+const readingSteps = 100
+
+// Readings is [Readings] with a bounded effort. If that is not enough, ok is false.
+func (e *Effort) Readings(path string) (readings []string, ok bool) {
+	if !hasReadings(path) {
+		return nil, true
+	}
+	if e.steps -= readingSteps * len(path); e.steps < 0 {
+		return nil, false
+	}
+	return Readings(path), true
+}
+
 // DecideWithin is Decide with a bounded effort, of which it takes what it needs.
 func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	group := f.Group(tokens...)

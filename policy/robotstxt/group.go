@@ -11,6 +11,7 @@ type section struct {
 	delayLine     uint32 // of Crawl-delay; 0: there is none
 	delay         float64
 	hasAllow      bool
+	hasDisallow   bool
 }
 
 func (s *section) rules(f *File) []rule      { return f.rules[s.lo:s.query] }
@@ -130,6 +131,16 @@ func (g Group) Token() string { return g.token }
 func (g Group) HasAllow() bool {
 	for s := range g.sections() {
 		if s.hasAllow {
+			return true
+		}
+	}
+	return false
+}
+
+// HasDisallow reports whether the group has a Disallow rule that can match something.
+func (g Group) HasDisallow() bool {
+	for s := range g.sections() {
+		if s.hasDisallow {
 			return true
 		}
 	}

@@ -36,10 +36,10 @@ const maxReadings = 8 * 2 * 2
 // Readings returns the other paths that common servers take path for, with the same
 // query: none for nearly all paths, at most maxReadings. They have no dot segments.
 func Readings(path string) []string {
-	bare, _, _ := strings.Cut(path, "?")
-	if ordinary(bare) || spellingsIn(bare) == (spellings{}) {
+	if !hasReadings(path) {
 		return nil
 	}
+	bare, _, _ := strings.Cut(path, "?")
 	query := path[len(bare):]
 
 	decoded := decodePath(bare)
@@ -75,6 +75,12 @@ func Readings(path string) []string {
 		}
 	}
 	return readings
+}
+
+// hasReadings reports whether a path has other readings.
+func hasReadings(path string) bool {
+	bare, _, _ := strings.Cut(path, "?")
+	return !ordinary(bare) && spellingsIn(bare) != (spellings{})
 }
 
 // decodePath decodes what servers do in a path, and makes slashes of backslashes. Left are
