@@ -258,7 +258,7 @@ func (l *library) keep(t *traffic, f *flight, s *Snapshot, file *robotstxt.File)
 func forOthers(s *Snapshot) *Snapshot {
 	return &Snapshot{
 		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, Others: true,
-		Error: fmt.Sprintf("the origin answered %d to one of many crawlers that have to share an answer", s.Status),
+		Error: fmt.Sprintf("the origin answers crawlers differently (status %d), and more crawlers ask for it than can have an answer of their own; one with configured product tokens always has one", s.Status),
 	}
 }
 
