@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -13,8 +14,11 @@ import (
 // leastHeads is how long heads are kept at least.
 const leastHeads = 48 * time.Hour
 
-// expiredFile lists the chains whose heads have been removed, one a line. A chain that has
-// no head and is not listed was not written by a gate with this data_dir.
+// expiredFile lists the heads that have been removed, one a line, as JSON: a chain can be
+// compared with its last head for good. A chain that has no head and is not listed was not
+// written by a gate with this data_dir.
+//
+// Earlier versions listed the name of the chain only.
 const expiredFile = "expired.txt"
 
 // removeOldHeads removes the heads that have not been written for so long.
@@ -23,7 +27,8 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 	if err != nil {
 		return // there are none yet
 	}
-	var list []byte
+	heads, _ := Heads(dir) // without those that can't be read
+	list := []byte{'\n'}   // ends a line that a power cut has left
 	var paths []string
 	for _, e := range entries {
 		info, err := e.Info()
@@ -36,7 +41,15 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 		case strings.HasSuffix(e.Name(), newSuffix):
 			os.Remove(path)
 		case head && !isAlive(path):
-			list = append(append(list, chain...), '\n')
+			h := heads[chain]
+			if h.Hash == "" {
+				h = Head{Chain: chain, Time: info.ModTime().UTC()} // how far the chain has come is not known
+			}
+			line, err := json.Marshal(h)
+			if err != nil {
+				continue
+			}
+			list = append(append(list, line...), '\n')
 			paths = append(paths, path)
 		}
 	}
@@ -62,17 +75,35 @@ func appendSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Expired returns the chains whose heads have been removed from a folder.
-func Expired(dir string) (map[string]bool, error) {
-	data, err := os.ReadFile(filepath.Join(dir, expiredFile))
+// Expired returns the heads that have been removed from a folder, by their chains. Where only
+// the chain's name is known, the head has no hash, and its time is the latest at which the
+// chain can have been written to.
+func Expired(dir string) (map[string]Head, error) {
+	path := filepath.Join(dir, expiredFile)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	all := map[string]bool{}
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	// A name was added to the list when its head had not been written for leastHeads.
+	before := info.ModTime().Add(-leastHeads)
+	all := map[string]Head{}
 	for line := range strings.Lines(string(data)) {
-		if chain, whole := strings.CutSuffix(line, "\n"); whole {
-			all[chain] = true
+		line, whole := strings.CutSuffix(line, "\n")
+		var h Head
+		switch {
+		case !whole || line == "":
+		case !strings.HasPrefix(line, "{"):
+			all[line] = Head{Chain: line, Time: before}
+		case json.Unmarshal([]byte(line), &h) == nil:
+			all[h.Chain] = h
 		}
 	}
-	return all, err
+	return all, nil
 }

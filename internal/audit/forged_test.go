@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -345,82 +344,4 @@ func canLock(t *testing.T) bool {
 	defer f.Close()
 	got, _ := tryLock(f)
 	return got
-}
-
-// TestVerifyWithoutHead: a chain without a head is a fault, whatever its records say of
-// their age, unless data_dir knows that its head has been removed.
-func TestVerifyWithoutHead(t *testing.T) {
-	dir := t.TempDir()
-	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
-	write := func() Link {
-		l := gate(dir, nil)
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
-		l.Write(&proxy.Exchange{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return lastLink(t, file)
-	}
-	old := write()
-	head := filepath.Join(chains, old.Chain+headSuffix)
-	if err := os.Chtimes(head, time.Time{}, time.Now().Add(-leastHeads)); err != nil {
-		t.Fatal(err)
-	}
-	write()
-	if _, err := os.Stat(head); err == nil {
-		t.Fatal("the old head is still there")
-	}
-	want := []string{"whether chain C is as its gate wrote it was not checked: its head is not kept any more"}
-	for _, strict := range []bool{false, true} {
-		said, notes := verifyStrictly(t, dir, []string{file}, strict)
-		if strict {
-			said, notes = notes, said
-		}
-		if len(said) > 0 || !slices.Equal(notes, want) {
-			t.Errorf("strict %t: %q, %q, want %q", strict, said, notes, want)
-		}
-	}
-	forge(t, file, Link{Chain: "FORGEDFORGEDFORGEDFORGEDFO"}, 20, time.Now().Add(-10*365*24*time.Hour))
-	if said, _ := verify(t, dir, []string{file}); len(said) != 1 || !strings.Contains(said[0], "chain C is not known to this data_dir: its records have been added, or ") {
-		t.Errorf("a forged chain: said %q", said)
-	}
-}
-
-// TestOldHeadsStay: heads of gates that live stay, and so do all where they can't be listed.
-func TestOldHeadsStay(t *testing.T) {
-	if !canLock(t) {
-		t.Skip("no locks here")
-	}
-	dir := t.TempDir()
-	chains := filepath.Join(dir, "chains")
-	age := func(chain string) {
-		if err := os.Chtimes(filepath.Join(chains, chain+headSuffix), time.Time{}, time.Now().Add(-leastHeads)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	alive, err := writeHead(chains, Head{Chain: "ALIVE", Number: 1, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer alive.Close()
-	ended, err := writeHead(chains, Head{Chain: "ENDED", Number: 1, Ended: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended.Close()
-	age("ALIVE")
-	age("ENDED")
-	list := filepath.Join(chains, expiredFile)
-	if err := os.Mkdir(list, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []int{2, 1} {
-		restart(t, dir)
-		if heads, err := Heads(chains); err != nil || len(heads) != want || heads["ALIVE"].Number != 1 {
-			t.Errorf("%v, heads %v, want %d", err, heads, want)
-		}
-		os.Remove(list)
-	}
 }

@@ -32,8 +32,8 @@ type Verifier struct {
 	Guess bool
 	// Strict makes a chain that could not be compared with its head a fault.
 	Strict bool
-	// Expired has the chains whose heads have been removed.
-	Expired map[string]bool
+	// Expired has the heads that have been removed, see [Expired].
+	Expired map[string]Head
 	// Keyless says that chains without a key are no fault where a key is given.
 	Keyless bool
 
@@ -114,7 +114,8 @@ func (v *Verifier) Line(l *Line) {
 	if intact, known := v.hashes.intact(l.Text, r.Key); known && !intact {
 		v.wrong("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
 	}
-	if h, ok := v.heads[r.Chain]; ok && h.Number == r.Number && h.Hash != r.Hash {
+	h, ok := v.head(r.Chain)
+	if ok && h.Number == r.Number && h.Hash != r.Hash {
 		v.wrong("%s: record %d of chain %s is another than the one that was written", l.At(), r.Number, r.Chain)
 	}
 	t := v.chains[r.Chain]
@@ -129,7 +130,7 @@ func (v *Verifier) Line(l *Line) {
 	if at.Before(t.first) {
 		t.first = at
 	}
-	if r.Number > v.heads[r.Chain].Number {
+	if r.Number > h.Number {
 		t.addBehind(at)
 	}
 	v.follow(t, l, r)
@@ -218,10 +219,22 @@ func (v *Verifier) keys() {
 	}
 }
 
+// head returns the last head of a chain, also if it has been removed. It is not ok if none
+// is known.
+func (v *Verifier) head(chain string) (h Head, ok bool) {
+	if h, ok = v.heads[chain]; ok {
+		return h, true
+	}
+	h = v.Expired[chain]
+	return h, h.Hash != ""
+}
+
 // knowsAny reports whether data_dir knows any of the chains.
 func (v *Verifier) knowsAny() bool {
 	for name := range v.chains {
-		if _, ok := v.heads[name]; ok || v.Expired[name] {
+		_, kept := v.heads[name]
+		_, expired := v.Expired[name]
+		if kept || expired {
 			return true
 		}
 	}
@@ -276,15 +289,17 @@ func (v *Verifier) end(name string, t *track, last run) {
 	if v.heads == nil {
 		return
 	}
-	h, ok := v.heads[name]
+	h, ok := v.head(name)
 	now, again := v.later[name]
 	if !again {
 		now = h
 	}
 	number := last.numbers[1]
 	switch {
-	case !ok && !v.Expired[name]:
+	case !ok && h.Chain == "":
 		v.wrong("%s:%d: chain %s is not known to this data_dir: its records have been added, or were written by a gate with another, or by one that could not write there", last.file, last.lines[1], name)
+	case !ok && t.behind[1].After(h.Time.Add(earlier)):
+		v.wrong("%s:%d: chain %s goes on to %s, but its gate did not write to it after %s: records have been added or changed", last.file, last.lines[1], name, t.behind[1].UTC().Format(time.DateTime), h.Time.UTC().Format(time.DateTime))
 	case !ok:
 		v.unproven("whether chain %s is as its gate wrote it was not checked: its head is not kept any more", name)
 	case number < h.Number:

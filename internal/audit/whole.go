@@ -15,7 +15,7 @@ func (v *Verifier) beginning(name string, r run) {
 	if r.place == begins || v.firstLines[r.file] != r.lines[0] {
 		return
 	}
-	h, ok := v.heads[name]
+	h, ok := v.head(name)
 	switch {
 	case ok && h.Stream:
 	case ok:

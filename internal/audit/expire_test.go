@@ -1,0 +1,175 @@
+package audit
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/proxy"
+)
+
+// TestVerifyWithoutHead: a chain whose head has been removed still verifies, and nothing can be
+// changed in it or added to it. A chain without a head that is not listed is a fault.
+func TestVerifyWithoutHead(t *testing.T) {
+	dir := t.TempDir()
+	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
+	write := func() Link {
+		l := gate(dir, nil)
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+		l.Write(&proxy.Exchange{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return lastLink(t, file)
+	}
+	old := write()
+	oldLog, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := filepath.Join(chains, old.Chain+headSuffix)
+	if err := os.Chtimes(head, time.Time{}, time.Now().Add(-leastHeads)); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	if _, err := os.Stat(head); err == nil {
+		t.Fatal("the old head is still there")
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, notes := verifyStrictly(t, dir, []string{file}, true); len(said)+len(notes) > 0 {
+		t.Errorf("unchanged: said %q, notes %q", said, notes)
+	}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	for _, test := range []struct {
+		name  string
+		link  Link
+		n     int
+		keeps []byte // what stands before the records that are added
+		want  string
+	}{
+		{"replaced", Link{Chain: old.Chain}, 1, whole[len(oldLog):], "record 1 of chain C is another than the one that was written"},
+		{"added", old, 1, whole, "chain C has ended with record 1: what is behind it has been added"},
+		{"a chain that is not listed", Link{Chain: "FORGEDFORGEDFORGEDFORGEDFO"}, 20, whole, "chain C is not known to this data_dir: its records have been added, or "},
+	} {
+		if err := os.WriteFile(file, test.keeps, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		forge(t, file, test.link, test.n, yesterday)
+		if said, _ := verify(t, dir, []string{file}); !strings.Contains(strings.Join(said, "\n"), test.want) {
+			t.Errorf("%s: said %q, want %q", test.name, said, test.want)
+		}
+	}
+}
+
+// TestVerifyNameOfExpired: of a chain of which only the name is kept, records are a fault that
+// are later than its gate can have written them, and the others are noted.
+func TestVerifyNameOfExpired(t *testing.T) {
+	const chain = "CHAINOFEARLIERVERSIONAAAAA"
+	listed := time.Now().Truncate(time.Second)
+	for _, test := range []struct {
+		name string
+		at   time.Time
+		late bool
+	}{
+		{"written before", listed.Add(-leastHeads), false},
+		{"dated since", listed.Add(-leastHeads + earlier + time.Second), true},
+		{"dated yesterday", listed.Add(-24 * time.Hour), true},
+	} {
+		dir := t.TempDir()
+		file, list := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains", expiredFile)
+		for path, text := range map[string]string{file: "", list: chain + "\n"} {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(list, time.Time{}, listed); err != nil {
+			t.Fatal(err)
+		}
+		forge(t, file, Link{Chain: chain}, 2, test.at)
+		said, notes := verify(t, dir, []string{file})
+		if test.late {
+			if len(said) != 1 || !strings.Contains(said[0], "but its gate did not write to it after ") {
+				t.Errorf("%s: said %q", test.name, said)
+			}
+			continue
+		}
+		const want = "whether chain C is as its gate wrote it was not checked: its head is not kept any more"
+		if len(said) > 0 || len(notes) == 0 || notes[len(notes)-1] != want {
+			t.Errorf("%s: said %q, notes %q, want %q", test.name, said, notes, want)
+		}
+		if said, _ := verifyStrictly(t, dir, []string{file}, true); !slices.Equal(said, []string{want}) {
+			t.Errorf("%s, strict: said %q, want %q", test.name, said, want)
+		}
+	}
+}
+
+// TestExpiredUnreadable: a head that can't be read leaves the time at which it was written, and
+// a line that a power cut has left does not spoil the next.
+func TestExpiredUnreadable(t *testing.T) {
+	chains := t.TempDir()
+	written := time.Now().Add(-2 * leastHeads).Truncate(time.Second).UTC()
+	damaged, list := filepath.Join(chains, "DAMAGED"+headSuffix), filepath.Join(chains, expiredFile)
+	for path, text := range map[string]string{damaged: "{", list: `{"chain":"CUT","num`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(damaged, time.Time{}, written); err != nil {
+		t.Fatal(err)
+	}
+	removeOldHeads(chains, 0, slog.New(slog.DiscardHandler))
+	want := map[string]Head{"DAMAGED": {Chain: "DAMAGED", Time: written}}
+	if got, err := Expired(chains); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, got %v, want %v", err, got, want)
+	}
+}
+
+// TestOldHeadsStay: heads of gates that live stay, and so do all where they can't be listed.
+func TestOldHeadsStay(t *testing.T) {
+	if !canLock(t) {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	chains := filepath.Join(dir, "chains")
+	age := func(chain string) {
+		if err := os.Chtimes(filepath.Join(chains, chain+headSuffix), time.Time{}, time.Now().Add(-leastHeads)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alive, err := writeHead(chains, Head{Chain: "ALIVE", Number: 1, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	ended, err := writeHead(chains, Head{Chain: "ENDED", Number: 1, Ended: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended.Close()
+	age("ALIVE")
+	age("ENDED")
+	list := filepath.Join(chains, expiredFile)
+	if err := os.Mkdir(list, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 1} {
+		restart(t, dir)
+		if heads, err := Heads(chains); err != nil || len(heads) != want || heads["ALIVE"].Number != 1 {
+			t.Errorf("%v, heads %v, want %d", err, heads, want)
+		}
+		os.Remove(list)
+	}
+}
