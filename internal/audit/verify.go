@@ -27,6 +27,8 @@ type Verifier struct {
 	Said    []string // what is wrong, the first of it
 	Wrong   int      // how much
 	Notes   []string // what could not be checked, or deserves a look
+	// Unchecked is how many chains could not be compared with their heads.
+	Unchecked int
 
 	// Guess says that the heads may be those of other gates.
 	Guess bool
@@ -193,6 +195,7 @@ func (v *Verifier) End() {
 	v.empty()
 	switch {
 	case v.heads == nil && v.Guess:
+		v.Unchecked = len(v.chains)
 		v.unproven("whether the first and the last records are all there was not checked: data_dir has no heads of these chains; give -c with the gate's configuration")
 	case v.heads == nil:
 		v.wrong("data_dir has no heads of any chain: they have been removed, or it is not that of the gate that wrote this")
@@ -301,6 +304,7 @@ func (v *Verifier) end(name string, t *track, last run) {
 	case !ok && t.behind[1].After(h.Time.Add(earlier)):
 		v.wrong("%s:%d: chain %s goes on to %s, but its gate did not write to it after %s: records have been added or changed", last.file, last.lines[1], name, t.behind[1].UTC().Format(time.DateTime), h.Time.UTC().Format(time.DateTime))
 	case !ok:
+		v.Unchecked++
 		v.unproven("whether chain %s is as its gate wrote it was not checked: its head is not kept any more", name)
 	case number < h.Number:
 		v.wrong("%s:%d: %s missing behind this one, its end", last.file, last.lines[1], span(number+1, h.Number, name))

@@ -77,8 +77,18 @@ func (v *verifying) print(w io.Writer) {
 		what = plural(v.Wrong, "fault")
 	case v.Records == 0:
 		what = "nothing to check"
-	case v.Before > 0: // a note has them
-		what = fmt.Sprintf("none changed or added; not here: %d before these, rotated away, removed or not given", v.Before)
+	case v.Unchecked > 0: // notes have the details, of this and of the next
+		what = fmt.Sprintf("no fault found; not checked against data_dir: %s%s", plural(v.Unchecked, "chain"), v.before())
+	case v.Before > 0:
+		what = "none changed or added" + v.before()
 	}
 	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
+}
+
+// before says how many records are missing before the first ones.
+func (v *verifying) before() string {
+	if v.Before == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not here: %d before these, rotated away, removed or not given", v.Before)
 }
