@@ -136,6 +136,8 @@ func (l *Log) Write(x *proxy.Exchange) {
 	}
 }
 
+const unwritable = "the audit log can't be written; check log.audit, its disk and permissions"
+
 const tooSlow = "the audit log is too slow: records are lost; check log.audit, its disk, or who reads the pipe"
 
 var errTooSlow = errors.New("it takes nothing: its disk, or who reads the pipe, is too slow")
@@ -179,7 +181,7 @@ func (l *Log) write(lines []byte, lost int) {
 	l.untold += records
 	if time.Since(l.said) >= time.Minute {
 		l.said = time.Now()
-		l.log.Error("the audit log can't be written; check log.audit, its disk and permissions", "error", err, "lost", l.failed)
+		l.log.Error(unwritable, "error", err, "lost", l.failed)
 		l.failed = 0
 	}
 }

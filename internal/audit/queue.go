@@ -31,9 +31,10 @@ const (
 type queue struct {
 	write  func(lines []byte, lost int)
 	settle func() (again time.Duration)
-	wake   chan struct{} // holds one; lines have come, or many, or it is closed
-	done   chan struct{} // closed when all is written
-	began  atomic.Int64  // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
+	wake   chan struct{}      // holds one; lines have come, or many, or it is closed
+	now    chan chan struct{} // settle is to be called at once, and then the channel closed
+	done   chan struct{}      // closed when all is written
+	began  atomic.Int64       // when what is under way at the disk was begun, in Unix nanoseconds; 0: nothing is
 
 	mu      sync.Mutex
 	pending []byte
@@ -44,7 +45,7 @@ type queue struct {
 // newQueue passes on lines, at most maxPending bytes at a time, with the number of
 // those lost before them. It calls settle a while after, and again when that says so.
 func newQueue(write func(lines []byte, lost int), settle func() (again time.Duration)) *queue {
-	q := &queue{write: write, settle: settle, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	q := &queue{write: write, settle: settle, wake: make(chan struct{}, 1), now: make(chan chan struct{}), done: make(chan struct{})}
 	go q.run()
 	return q
 }
@@ -99,12 +100,11 @@ func (q *queue) run() {
 	for {
 		select {
 		case <-due:
-			due = nil
-			q.time(func() {
-				if again := q.settle(); again > 0 {
-					due = time.After(again)
-				}
-			})
+			due = q.settleNow()
+			continue
+		case settled := <-q.now:
+			due = q.settleNow()
+			close(settled)
 			continue
 		case <-q.wake:
 		}
@@ -129,6 +129,30 @@ func (q *queue) run() {
 		if spare = lines; cap(spare) > 1<<20 {
 			spare = nil // after a jam
 		}
+	}
+}
+
+// settleNow calls settle, and returns when to call it again, nil if not.
+func (q *queue) settleNow() (due <-chan time.Time) {
+	q.time(func() {
+		if again := q.settle(); again > 0 {
+			due = time.After(again)
+		}
+	})
+	return due
+}
+
+// settleSoon makes run call settle, and waits for that to end, for this long at most.
+func (q *queue) settleSoon(wait time.Duration) {
+	settled, late := make(chan struct{}), time.After(wait)
+	select {
+	case q.now <- settled:
+	case <-late:
+		return
+	}
+	select {
+	case <-settled:
+	case <-late:
 	}
 }
 

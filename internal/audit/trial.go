@@ -1,15 +1,33 @@
 package audit
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // trial is written to find out whether records can be: as long as nearly all of them, and an
 // empty line to readers where it cannot be taken back.
 var trial = append(bytes.Repeat([]byte{' '}, 4<<10-1), '\n')
 
+var errUntried = errors.New("it has not been tried yet")
+
+// Try finds out, before the first Write, whether records can be written: [Log.Check] writes
+// none, and on a full disk the first requests would be served before the log fails. A log that
+// fails is tried again each second.
+func (l *Log) Try() {
+	l.failing.Store(&errUntried)
+	l.queue.settleSoon(hangs)
+	l.failing.CompareAndSwap(&errUntried, &errTooSlow)
+	if err := l.Err(); err != nil {
+		l.log.Error(unwritable, "error", err, "lost", 0)
+	}
+}
+
 // recovered tries whether records can be written again, with no request to wait for: with
 // log.audit_required none may come, since the gate is not ready until they can.
 func (l *Log) recovered() bool {
 	if err := l.try(); err != nil {
+		l.failing.Store(&err)
 		return false
 	}
 	l.works()
@@ -31,7 +49,7 @@ func (l *Log) try() error {
 
 // works takes down that records can be written.
 func (l *Log) works() {
-	if l.failing.Swap(nil) != nil {
+	if was := l.failing.Swap(nil); was != nil && was != &errUntried {
 		l.log.Info("the audit log is written again", "lost", l.lost.Load())
 	}
 }

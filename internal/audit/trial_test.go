@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -63,6 +64,52 @@ func TestRecovery(t *testing.T) {
 		if strings.Join(ids, " ") != "next" || !strings.Contains(said.String(), "lost=1") {
 			t.Errorf("the log has %v; said: %s", ids, said.String())
 		}
+	})
+}
+
+// TestTry: whether records can be written is known before the first, and a disk that takes
+// nothing holds up the start for a while only.
+func TestTry(t *testing.T) {
+	start := func(out io.Writer) (l *Log, said *bytes.Buffer) {
+		said = &bytes.Buffer{}
+		l = New(Options{File: "-"}, out, slog.New(slog.NewTextHandler(said, nil)))
+		l.Try()
+		return l, said
+	}
+	const again = "the audit log is written again"
+	synctest.Test(t, func(t *testing.T) {
+		l, said := start(&bytes.Buffer{})
+		if err := l.Err(); err != nil || said.Len() > 0 {
+			t.Errorf("a disk in order: %v, said %s", err, said)
+		}
+		l.Close()
+
+		full := &repairableDisk{}
+		l, said = start(full)
+		if err := l.Err(); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(said.String(), "no space left on device") {
+			t.Errorf("a full disk: %v, said %s", err, said)
+		}
+		full.repaired.Store(true)
+		time.Sleep(settleAfter)
+		synctest.Wait()
+		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
+			t.Errorf("a full disk that is repaired: %v, said %s", err, said)
+		}
+		l.Close()
+
+		reader, pipe := io.Pipe() // takes nothing until it is read
+		before := time.Now()
+		l, said = start(pipe)
+		if err := l.Err(); err != errTooSlow || time.Since(before) != hangs {
+			t.Errorf("a pipe that is not read: %v, after %v", err, time.Since(before))
+		}
+		go io.Copy(io.Discard, reader)
+		synctest.Wait()
+		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
+			t.Errorf("a pipe that is read again: %v, said %s", err, said)
+		}
+		l.Close()
+		pipe.Close()
 	})
 }
 

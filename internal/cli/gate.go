@@ -138,6 +138,9 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	if err := g.audit.Check(); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
+	if c.Log.AuditRequired {
+		g.audit.Try()
+	}
 	return nil
 }
 
