@@ -35,6 +35,9 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 	var keys []audit.Key
 	for _, file := range files {
 		key, err := config.ReadKey(file)
+		if _, ok := errors.AsType[config.NoKeyError](err); ok {
+			return nil, fmt.Errorf("%w: name the key that the log was written with", err)
+		}
 		if err != nil {
 			return nil, err
 		}

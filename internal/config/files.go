@@ -69,7 +69,11 @@ func (c *Config) checkFiles() {
 	}
 	if f := c.Log.AuditKeyFile; f != "" {
 		if _, err := ReadKey(f); err != nil {
-			s.mistake("log.audit_key_file", "%v", err)
+			advice := ""
+			if _, ok := errors.AsType[NoKeyError](err); ok {
+				advice = fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, f)
+			}
+			s.mistake("log.audit_key_file", "%v%s", err, advice)
 		}
 	}
 }
@@ -77,18 +81,24 @@ func (c *Config) checkFiles() {
 // leastKey is the least length of a secret key, in bytes.
 const leastKey = 32
 
-// ReadKey reads a file that is a secret key: all of its bytes.
+// A NoKeyError means that a file does not exist, or is too short for a key. What to do then
+// depends on whether a key is wanted for a new log or for one that exists.
+type NoKeyError string
+
+func (e NoKeyError) Error() string { return string(e) }
+
+// ReadKey reads a file that is a secret key: all of its bytes. Its error may be a [NoKeyError].
 func ReadKey(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file: make one with (umask 077; head -c %d /dev/urandom > %s)", path, leastKey, path)
+		return nil, NoKeyError(path + ": no such file")
 	}
 	key, err := readNamed(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(key) < leastKey {
-		return nil, fmt.Errorf("%s: %d bytes are too few for a key, %d are needed: make one with (umask 077; head -c %d /dev/urandom > %s)", path, len(key), leastKey, leastKey, path)
+		return nil, NoKeyError(fmt.Sprintf("%s: %d bytes are too few for a key, %d are needed", path, len(key), leastKey))
 	}
 	// Its group may read it, as secrets are handed to services and containers.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o027 != 0 {
