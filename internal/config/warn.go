@@ -26,6 +26,9 @@ func (c *Config) Warnings() []Mistake {
 	if n := c.Robots.MaxRedirects; n < 5 {
 		w.mistake("robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", n)
 	}
+	if c.Log.AuditKeyFile != "" && c.Log.Audit == "" {
+		w.mistake("log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
+	}
 	_ = w.sorted()
 	return w.mistakes
 }
