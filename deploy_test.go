@@ -255,7 +255,7 @@ func TestService(t *testing.T) {
 		t.Errorf("LimitNOFILE=%s is little for %d connections", s["LimitNOFILE"], defaults.Limits.MaxConnections)
 	}
 
-	// The configuration that README installs names the folders that the unit may write
+	// The configuration that docs/deploy.md installs names the folders that the unit may write
 	// to: so the commands of anybody who names it find them too.
 	c := validConfig(t, read(t, "deploy/systemd/config.yaml"))
 	wantSame(t, "data_dir", c.DataDir, "/var/lib/"+s["StateDirectory"])

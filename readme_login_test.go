@@ -12,8 +12,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestReadmeLogin runs a gate with README.md's example of logins, and comes with the
-// proxy's URL that stands below it.
+// TestReadmeLogin runs a gate with docs/configuration.md's example of logins, and
+// sends a request through the proxy URL that the page gives for it.
 func TestReadmeLogin(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "site", "page.txt"), "public")
@@ -34,9 +34,9 @@ func TestReadmeLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := regexp.MustCompile(`-x http://(\w+):(\S+)@127`).FindStringSubmatch(section(t, "Configuration"))
+	example := regexp.MustCompile(`-x http://(\w+):(\S+)@127`).FindStringSubmatch(read(t, "docs/configuration.md"))
 	if example == nil {
-		t.Fatal("README.md does not show a proxy's URL with a login")
+		t.Fatal("docs/configuration.md does not show a proxy's URL with a login")
 	}
 	for _, c := range []struct {
 		user   *url.Userinfo

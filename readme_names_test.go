@@ -22,21 +22,20 @@ import (
 	"robotsgate/policy"
 )
 
-// section returns what stands under a heading of README.md.
-func section(t *testing.T, heading string) string {
+// section returns the text under a level-two heading of a page.
+func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	_, text, ok := strings.Cut(read(t, "README.md"), "\n## "+heading+"\n")
+	_, text, ok := strings.Cut(read(t, page), "\n## "+heading+"\n")
 	if !ok {
-		t.Fatalf("README.md has no heading %q", heading)
+		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	return text
 }
 
-// cells returns the words marked as code in a column of a section's tables.
-func cells(t *testing.T, heading string, column int) (all []string) {
-	t.Helper()
-	for line := range strings.Lines(section(t, heading)) {
+// cells returns the words marked as code in a column of a text's tables.
+func cells(text string, column int) (all []string) {
+	for line := range strings.Lines(text) {
 		if row := strings.Split(line, " | "); strings.HasPrefix(line, "|") && column < len(row) {
 			all = append(all, found("`([^`]+)`", row[column])...)
 		}
@@ -53,23 +52,23 @@ func found(pattern, text string) (all []string) {
 	return slices.Compact(all)
 }
 
-// same compares the names that README.md has with those that there are.
+// same compares the names in the documentation with the names in use.
 func same(t *testing.T, what string, said, is []string) {
 	t.Helper()
 	for _, name := range said {
 		if !slices.Contains(is, name) {
-			t.Errorf("README.md names the %s %q, which there is not", what, name)
+			t.Errorf("the documentation names the %s %q, which does not exist", what, name)
 		}
 	}
 	for _, name := range is {
 		if !slices.Contains(said, name) {
-			t.Errorf("README.md does not name the %s %q", what, name)
+			t.Errorf("the documentation does not name the %s %q", what, name)
 		}
 	}
 }
 
-// TestReadmeServing compares the headers, metrics, paths and files that are
-// named with those of a gate that serves the README's example.
+// TestReadmeServing compares the headers, metrics, paths and files that the
+// documentation names with those of a gate that serves README.md's example.
 func TestReadmeServing(t *testing.T) {
 	dir := t.TempDir()
 	writeSite(t, dir)
@@ -104,25 +103,25 @@ func TestReadmeServing(t *testing.T) {
 		maps.Copy(sent, header)
 	}
 	headers := slices.DeleteFunc(slices.Collect(maps.Keys(sent)), func(name string) bool { return !strings.HasPrefix(name, "Robots-Gate-") })
-	same(t, "header", found("`(Robots-Gate-[A-Z][a-z]+)`", read(t, "README.md")), headers)
+	same(t, "header", found("`(Robots-Gate-[A-Z][a-z]+)`", documentation(t)), headers)
 	for _, name := range []string{"Proxy-Status", "Content-Length", "Cache-Control"} {
 		if sent.Get(name) == "" {
-			t.Errorf("README.md says that a refusal has %s", name)
+			t.Errorf("the documentation says that a refusal has %s", name)
 		}
 	}
 
-	const admin = "The admin listener"
+	admin := read(t, "docs/admin.md")
 	metrics, _ := get(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
-	same(t, "metric", found("`(robotsgate_[a-z_]+)`", section(t, admin)), found("# HELP (robotsgate_[a-z_]+) ", metrics))
+	same(t, "metric", found("`(robotsgate_[a-z_]+)`", admin), found("# HELP (robotsgate_[a-z_]+) ", metrics))
 	value := strings.NewReplacer("?url=", "?url=http://shop.example/", "?origin=", "?origin=http://shop.example", "agent=", "agent=ExampleBot")
-	for _, name := range found("(?m)^\\| `((?:POST )?/[^`]*)` \\|", section(t, admin)) {
+	for _, name := range found("(?m)^\\| `((?:POST )?/[^`]*)` \\|", admin) {
 		method, path, ok := strings.Cut(name, " ")
 		if !ok {
 			method, path = http.MethodGet, name
 		}
 		get(t, direct, method, gate.Admin+value.Replace(path), http.StatusOK)
 	}
-	for _, path := range found("`http://127\\.0\\.0\\.1:9309(/[^`]*)`", section(t, "Use it")) {
+	for _, path := range found("`http://127\\.0\\.0\\.1:9309(/[^`]*)`", read(t, "docs/clients.md")) {
 		get(t, direct, http.MethodGet, gate.Proxy+path, http.StatusOK)
 	}
 
@@ -138,7 +137,7 @@ func TestReadmeServing(t *testing.T) {
 		}
 		files = append(files, name)
 	}
-	same(t, "file in data_dir", found("(?m)^\\| `([^`]+)` \\|", section(t, "Files")), files)
+	same(t, "file in data_dir", found("(?m)^\\| `([^`]+)` \\|", section(t, "docs/deploy.md", "Files")), files)
 }
 
 func get(t *testing.T, client *http.Client, method, url string, status int) (body string, header http.Header) {
@@ -165,15 +164,15 @@ func get(t *testing.T, client *http.Client, method, url string, status int) (bod
 // TestReadmeMembers compares the members, reasons and errors that are named
 // with the code's, and the variables and options with the program's.
 func TestReadmeMembers(t *testing.T) {
-	same(t, "member of audit records", cells(t, "The audit log", 0), members(reflect.TypeFor[audit.Record]()))
+	same(t, "member of audit records", cells(read(t, "docs/audit.md"), 0), members(reflect.TypeFor[audit.Record]()))
 
-	const refused = "What a refused crawler receives"
+	refused := section(t, "docs/annotations.md", "What a refused crawler receives")
 	for _, name := range slices.Concat(members(reflect.TypeFor[policy.Evidence]()), members(reflect.TypeFor[policy.RobotsEvidence]())) {
-		if text := section(t, refused); !strings.Contains(text, `"`+name+`": `) && !strings.Contains(text, "`"+name+"`") {
-			t.Errorf("README.md does not name the member %q of refusals", name)
+		if !strings.Contains(refused, `"`+name+`": `) && !strings.Contains(refused, "`"+name+"`") {
+			t.Errorf("docs/annotations.md does not name the member %q of refusals", name)
 		}
 	}
-	same(t, "reason", found("(?m)^\\| `([a-z-]+)` \\|", section(t, "What a response says")),
+	same(t, "reason", found("(?m)^\\| `([a-z-]+)` \\|", section(t, "docs/annotations.md", "What a response says")),
 		found(`Reason += "([a-z-]+)"`, read(t, "policy/policy.go")))
 
 	sources, err := filepath.Glob("proxy/*.go")
@@ -184,9 +183,9 @@ func TestReadmeMembers(t *testing.T) {
 	for _, file := range sources {
 		gate.WriteString(read(t, file))
 	}
-	for _, name := range slices.DeleteFunc(cells(t, refused, 2), func(name string) bool { return name == "error" || name == "Proxy-Status" }) {
+	for _, name := range slices.DeleteFunc(cells(refused, 2), func(name string) bool { return name == "error" || name == "Proxy-Status" }) {
 		if !strings.Contains(gate.String(), `"`+name+`"`) {
-			t.Errorf("README.md names the error %q, which the gate does not send", name)
+			t.Errorf("docs/annotations.md names the error %q, which the gate does not send", name)
 		}
 	}
 
@@ -197,7 +196,7 @@ func TestReadmeMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	for _, row := range found("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", section(t, "Use it")) {
+	for _, row := range found("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", read(t, "docs/clients.md")) {
 		said = append(said, found("`([^`]+)`", row)...)
 	}
 	same(t, "variable", said, append(found(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
@@ -213,7 +212,7 @@ func TestReadmeMembers(t *testing.T) {
 				options = append(options, "--"+f.Name)
 			}
 		}
-		rows := strings.Join(found("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", section(t, "Commands")), " ")
+		rows := strings.Join(found("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", read(t, "docs/commands.md")), " ")
 		same(t, "option of "+command.Name, found(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
 	}
 }
@@ -228,30 +227,15 @@ func members(s reflect.Type) (names []string) {
 	return names
 }
 
-// TestReadmeLinks follows every link, and looks for every path of the layout.
-func TestReadmeLinks(t *testing.T) {
-	text := read(t, "README.md")
-	var anchors []string
-	for _, heading := range found(`(?m)^##+ (.+)$`, text) {
-		anchor := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading), "")
-		anchors = append(anchors, "#"+strings.ReplaceAll(anchor, " ", "-"))
+// TestReadmeLayout looks for every path of the layout.
+func TestReadmeLayout(t *testing.T) {
+	paths := found(`(?m)^([\w./]+) {2,}\S`, section(t, "docs/design.md", "Layout"))
+	if len(paths) == 0 {
+		t.Fatal("docs/design.md has no layout")
 	}
-	links := found(`\]\(([^)\s]+)\)`, text)
-	if len(links) == 0 {
-		t.Fatal("no links found")
-	}
-	for _, to := range links {
-		if strings.HasPrefix(to, "#") {
-			if !slices.Contains(anchors, to) {
-				t.Errorf("README.md links to %s, but no heading is called so", to)
-			}
-		} else if _, err := os.Stat(filepath.FromSlash(to)); err != nil {
-			t.Errorf("README.md links to %s: %v", to, err)
-		}
-	}
-	for _, path := range found(`(?m)^([\w./]+) {2,}\S`, section(t, "Layout")) {
+	for _, path := range paths {
 		if _, err := os.Stat(filepath.FromSlash(path)); err != nil {
-			t.Errorf("README.md's layout: %v", err)
+			t.Errorf("docs/design.md's layout: %v", err)
 		}
 	}
 }

@@ -15,20 +15,34 @@ import (
 	"robotsgate/internal/config"
 )
 
-// blocks returns the README's fenced blocks of one language.
+// documentation returns README.md and, after it, all pages of docs/.
+func documentation(t *testing.T) string {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages in docs/: %v", err)
+	}
+	text := read(t, "README.md")
+	for _, page := range pages {
+		text += "\n" + read(t, page)
+	}
+	return text
+}
+
+// blocks returns the documentation's fenced blocks of one language, README.md's first.
 func blocks(t *testing.T, language string) (all []string) {
 	t.Helper()
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(read(t, "README.md"), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(documentation(t), -1) {
 		all = append(all, m[1])
 	}
 	if len(all) == 0 {
-		t.Fatalf("README.md has no block of %s", language)
+		t.Fatalf("the documentation has no block of %s", language)
 	}
 	return all
 }
 
-// TestReadmeConsole runs every command of README.md that shows its output, in a
-// shell like the reader's, against an origin that serves the README's two files.
+// TestReadmeConsole runs every command of README.md and docs/ that shows its output,
+// in a shell like the reader's, against an origin that serves README.md's two files.
 func TestReadmeConsole(t *testing.T) {
 	curl := realClients[0]
 	curl.mustWork(t)
@@ -52,7 +66,7 @@ func TestReadmeConsole(t *testing.T) {
 				}
 				out, _ := cmd.CombinedOutput() // a refusal is a failure to some commands
 				if got, want := settled(string(out)), settled(want); got != want {
-					t.Errorf("got\n%s\nREADME.md has\n%s", got, want)
+					t.Errorf("got\n%s\nthe documentation has\n%s", got, want)
 				}
 			})
 		}
@@ -129,8 +143,8 @@ func settled(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// TestReadmeCommands holds every command line in README.md against the commands
-// and options that there are.
+// TestReadmeCommands compares every command line in README.md and docs/ with the
+// program's commands and options.
 func TestReadmeCommands(t *testing.T) {
 	parser, err := kong.New(&commands{})
 	if err != nil {
@@ -146,27 +160,27 @@ func TestReadmeCommands(t *testing.T) {
 		name, rest := m[1], m[2]
 		n := known[name]
 		if n == nil {
-			t.Errorf("README.md names the command %q, which there is not", name)
+			t.Errorf("the documentation names the command %q, which does not exist", name)
 			continue
 		}
 		mentioned[name] = true
 		own, _, _ := strings.Cut(rest, " -- ") // behind it are another program's
 		for _, o := range option.FindAllStringSubmatch(own, -1) {
 			if !slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == o[1] }) && o[1] != "help" {
-				t.Errorf("README.md gives robotsgate %s the option --%s, which it has not", name, o[1])
+				t.Errorf("the documentation gives robotsgate %s the option --%s, which does not exist", name, o[1])
 			}
 		}
 	}
 	for name := range known {
 		if !mentioned[name] {
-			t.Errorf("README.md does not mention robotsgate %s", name)
+			t.Errorf("the documentation does not mention robotsgate %s", name)
 		}
 	}
 }
 
-// code returns all of README.md that is no prose, line by line.
+// code returns the code blocks and code spans of the documentation, line by line.
 func code(t *testing.T) string {
-	text := read(t, "README.md")
+	text := documentation(t)
 	fence := regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```$")
 	var all []string
 	for _, m := range fence.FindAllStringSubmatch(text, -1) {
@@ -191,8 +205,8 @@ func TestReadmeTests(t *testing.T) {
 	}
 }
 
-// TestReadmeConfiguration loads the README's configurations, and looks up the
-// keys it names.
+// TestReadmeConfiguration loads the configurations in the documentation, and looks up
+// the keys that it names.
 func TestReadmeConfiguration(t *testing.T) {
 	for i, block := range blocks(t, "yaml") {
 		file := filepath.Join(t.TempDir(), "config.yaml")
@@ -202,9 +216,9 @@ func TestReadmeConfiguration(t *testing.T) {
 		}
 	}
 	known := keys(t)
-	for _, m := range regexp.MustCompile("`((?:robots|tags|https|egress|limits|admin|log|crawlers\\[\\]|overrides\\[\\])\\.[a-z_]+)[`:]").FindAllStringSubmatch(read(t, "README.md"), -1) {
+	for _, m := range regexp.MustCompile("`((?:robots|tags|https|egress|limits|admin|log|crawlers\\[\\]|overrides\\[\\])\\.[a-z_]+)[`:]").FindAllStringSubmatch(documentation(t), -1) {
 		if !slices.Contains(known, m[1]) {
-			t.Errorf("README.md names the key %s, which config.yaml has not", m[1])
+			t.Errorf("the documentation names the key %s, which config.yaml does not have", m[1])
 		}
 	}
 }
