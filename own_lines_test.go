@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +70,35 @@ func TestOwnPageLines(t *testing.T) {
 	run("Java", "java", "--describe-module", "jdk.compiler")
 	run("PHP", "php", "-r", "curl_init();")
 	run("aria2", "aria2c", "--version")
+}
+
+// TestReadmeClients compares README.md's lines for each client with those of the
+// gate's page, which TestOwnPageLines runs.
+func TestReadmeClients(t *testing.T) {
+	_, gate := startGate(t, "testdata/clients/site", t.TempDir(), t.Output())
+	page, err := gatetest.Get(gate + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, port, _ := strings.Cut(strings.TrimPrefix(gate, "http://"), ":")
+	usual := strings.NewReplacer(address+":"+port, "127.0.0.1:9309", "Port="+port, "Port=9309")
+	var want []string
+	for _, lines := range linesOf(page) {
+		for _, line := range lines {
+			want = append(want, usual.Replace(line))
+		}
+	}
+	_, text, _ := strings.Cut(section(t, "README.md", "Use it"), "\n### Each client by itself\n")
+	var got []string
+	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		got = append(got, strings.Split(strings.TrimSuffix(m[1], "\n"), "\n")...)
+	}
+	want = slices.DeleteFunc(want, func(line string) bool { return line == `eval "$(robotsgate env)"` }) // for all clients at once
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("README.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // linesOf returns the lines of each client on the gate's page.
