@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -229,6 +230,34 @@ func members(s reflect.Type) (names []string) {
 		}
 	}
 	return names
+}
+
+// TestContributingVariables compares the environment variables that CONTRIBUTING.md
+// names with those that the tests read.
+func TestContributingVariables(t *testing.T) {
+	var variables []string
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "node_modules":
+			return fs.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		variables = append(variables, found(`Getenv\("(ROBOTSGATE_[A-Z_]+)"\)`, string(text))...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(variables)
+	same(t, "variable", found("(?m)^\\| `(ROBOTSGATE_[A-Z_]+)=", string(text)), slices.Compact(variables))
 }
 
 // TestReadmeLayout looks for every path of the layout.
