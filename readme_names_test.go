@@ -260,7 +260,7 @@ func TestContributingVariables(t *testing.T) {
 	same(t, "variable", found("(?m)^\\| `(ROBOTSGATE_[A-Z_]+)=", string(text)), slices.Compact(variables))
 }
 
-// TestReadmeLayout looks for every path of the layout.
+// TestReadmeLayout looks for every path of the layout, and for every package in it.
 func TestReadmeLayout(t *testing.T) {
 	paths := found(`(?m)^([\w./]+) {2,}\S`, section(t, "docs/design.md", "Layout"))
 	if len(paths) == 0 {
@@ -269,6 +269,11 @@ func TestReadmeLayout(t *testing.T) {
 	for _, path := range paths {
 		if _, err := os.Stat(filepath.FromSlash(path)); err != nil {
 			t.Errorf("docs/design.md's layout: %v", err)
+		}
+	}
+	for _, dir := range packages(t) {
+		if name := filepath.ToSlash(dir); name != "." && !slices.Contains(paths, name+"/") {
+			t.Errorf("docs/design.md's layout does not name the package %s", name)
 		}
 	}
 }
