@@ -19,7 +19,7 @@ Allow: /*;public
 `
 
 // A path that servers may read as a disallowed one is denied, unless an Allow rule is
-// written for its very spelling (rules.md, 8).
+// written for its very spelling.
 func TestReadings(t *testing.T) {
 	override := func(allow bool, paths ...string) []Override {
 		return []Override{{Hosts: hosts(t, "a.example"), Paths: PathRules(paths), Allow: allow, Reason: "agreed"}}

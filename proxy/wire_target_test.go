@@ -64,7 +64,7 @@ func TestWirePaths(t *testing.T) {
 		sent("/a//b", "/a//b"),
 		sent("/ok?../private/x", "/ok?../private/x"),
 
-		// Dot segments next to encoded separators are refused (rules.md, 8).
+		// Dot segments next to encoded separators are refused.
 		bad("/a/..%2fprivate/x"),
 		bad("/a%2f..%2Fprivate/x"),
 		bad("/a/%5c..%5cprivate/x"),
