@@ -22,11 +22,12 @@ func documentation(t *testing.T) string {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages in docs/: %v", err)
 	}
-	text := read(t, "README.md")
+	var text strings.Builder
+	text.WriteString(read(t, "README.md"))
 	for _, page := range pages {
-		text += "\n" + read(t, page)
+		text.WriteString("\n" + read(t, page))
 	}
-	return text
+	return text.String()
 }
 
 // blocks returns the documentation's fenced blocks of one language, README.md's first.
