@@ -18,11 +18,12 @@ var imports = map[string][]string{
 	".": {"internal/cli"},
 
 	// Decisions, and what they are made from.
-	"policy":            {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/glob"},
+	"policy":            {"policy/robotstxt", "policy/robotstag", "internal/coding", "policy/glob"},
 	"policy/robotstxt":  {},
 	"policy/robotstag":  {},
+	"policy/glob":       {},
 	"htmlmeta":          {"internal/coding"},
-	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "internal/glob"},
+	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob"},
 	"internal/store":    {"policy"},
 	"internal/admin":    {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":   {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
@@ -30,9 +31,8 @@ var imports = map[string][]string{
 	"internal/audit":    {"internal/escape", "policy", "proxy"},
 	"internal/metrics":  {"policy", "proxy"},
 	"internal/overview": {"policy", "proxy"},
-	"internal/config":   {"internal/glob"},
+	"internal/config":   {"policy/glob"},
 	"internal/ca":       {},
-	"internal/glob":     {},
 	"internal/coding":   {},
 	"internal/escape":   {},
 	"internal/gatetest": {}, // it knows the binary by what it does
@@ -41,7 +41,7 @@ var imports = map[string][]string{
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "internal/glob"},
+		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "policy/glob"},
 }
 
 // libraries says which packages may import what is not ours, by the beginning
@@ -63,7 +63,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/html":                 {"htmlmeta"},
 	"golang.org/x/net/http/httpguts":        {"proxy"},
 	"golang.org/x/net/netutil":              {"internal/cli"},
-	"golang.org/x/net/idna":                 {"policy", "internal/glob"},
+	"golang.org/x/net/idna":                 {"policy", "policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy"},
 	"golang.org/x/sync/singleflight":        {"internal/ca"},
 	"golang.org/x/sys/unix":                 {"internal/cli", "proxy"},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // Mode says what becomes of a denial.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // A login is one more kind of key: it must hold beside the others, and is asked for

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
 )
 

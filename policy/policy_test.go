@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // hosts compiles host globs.

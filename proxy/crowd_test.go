@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // A crawler's connections are counted by its requests, and freed when they

@@ -14,8 +14,8 @@ import (
 
 	"code.dny.dev/ssrf"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // prohibited says why the operator's egress rules forbid a destination.

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 func TestGuardAddresses(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // What is left of a request's body is never the next request.

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 func TestParseLogin(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 func unseen(o *Options) { o.Settings.Passthrough = func(string) bool { return true } }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // origins runs a test against the origin in clear and the one in TLS: every

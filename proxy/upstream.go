@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // Egress says what the gate may connect to, and how: the section of that name

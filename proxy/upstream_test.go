@@ -18,8 +18,8 @@ import (
 	"sync"
 	"testing"
 
-	"robotsgate/internal/glob"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // A parent is a proxy behind the gate. It leads every destination to the

@@ -17,10 +17,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/internal/glob"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // An origin answers for every host, and counts.

@@ -17,9 +17,9 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/glob"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 	"robotsgate/proxy"
 )
 

@@ -15,9 +15,9 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/glob"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
 )

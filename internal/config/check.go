@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // check reports every value that is of the right type but can't be meant.

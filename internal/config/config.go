@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // Config is the whole configuration, checked and ready for use. The tags name

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 func parsePrefix(text string) (netip.Prefix, error) {

@@ -14,7 +14,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // parsers turn the text of a value into the types of Config that have a

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/glob"
+	"robotsgate/policy/glob"
 )
 
 // Warnings returns what is allowed but deserves a second look, as of now.
