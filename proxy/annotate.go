@@ -28,7 +28,7 @@ const (
 
 // annotate says in a response's headers what was decided about its request and
 // which robots rules bind the crawler.
-func annotate(h http.Header, x *Exchange) {
+func annotate(h http.Header, x *exchange) {
 	f := newFields()
 	defer f.free()
 	// Apart from the others: HTTP/2 keeps what is new in every answer, and would keep all of
@@ -124,15 +124,6 @@ func tagMembers(f *fields, rules []robotstag.Rule, remembered, first bool) {
 			f.flag("remembered")
 		}
 	}
-}
-
-// A Head says how far a page was read for its robots rules.
-type Head struct {
-	State string        // complete, partial, skipped or remembered; empty: not an origin's answer
-	Why   string        // of partial and skipped
-	Bytes int64         // read, decoded
-	Cut   bool          // the tags' header fields were too long to be read whole
-	Age   time.Duration // of remembered: since the rules were seen
 }
 
 func (h Head) field(f *fields) {

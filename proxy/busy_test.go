@@ -11,7 +11,7 @@ import (
 // A request that the gate has no room to decide about is not the origin's fault.
 func TestBusy(t *testing.T) {
 	for kind, err := range map[string]error{"robots-busy": policy.ErrBusy, "decisions-busy": policy.ErrCostly} {
-		x := &Exchange{out: &recorder{}}
+		x := &exchange{out: &recorder{}}
 		p := failure(x, fmt.Errorf("fetch: %w", err))
 		if p.status != http.StatusServiceUnavailable || p.retry <= 0 || p.kind != kind {
 			t.Errorf("%s: got %+v", kind, p)

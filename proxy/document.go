@@ -23,7 +23,7 @@ type document struct {
 	ID string `json:"id"`
 }
 
-func (p *problem) document(x *Exchange) document {
+func (p *problem) document(x *exchange) document {
 	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID}
 	if kind := cmp.Or(p.kind, p.fault); kind != "" {
 		doc.Type = "urn:robotsgate:" + kind
@@ -38,7 +38,7 @@ func (p *problem) document(x *Exchange) document {
 }
 
 // body returns the problem in the form that the client prefers.
-func (p *problem) body(r *http.Request, x *Exchange) (body []byte, contentType string) {
+func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType string) {
 	doc := p.document(x)
 	var b bytes.Buffer
 	switch preferred(r.Header["Accept"]) {

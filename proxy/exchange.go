@@ -13,51 +13,26 @@ import (
 	"time"
 
 	"robotsgate/policy"
-	"robotsgate/policy/robotstag"
 )
 
-// An Exchange is one request and what became of it: the record that the audit
-// log and the metrics are made from.
-type Exchange struct {
-	ID      string
-	Start   time.Time
-	Client  netip.Addr
-	Method  string
-	URL     string // canonical; as sent by the client where it could not be read
-	Crawler string // name; empty if it was not asked for
-	// Decision is nil where none was made: a malformed request, a prohibited
-	// destination, a name that does not resolve.
-	Decision *policy.Decision
-	Tags     []robotstag.Rule // that bind the crawler
-	// Remembered rules bind it too: of an earlier answer, where this one has no
-	// head to read.
-	Remembered []robotstag.Rule
-	Head       Head   // whether the page's head was read
-	Error      string // what went wrong, if something did
-	Status     int
-	Bytes      int64  // of the response's body, as passed on
-	Tunnel     bool   // inside a CONNECT
-	Config     string // SHA-256 of the configuration that it was served by
-	Duration   time.Duration
-	// What follows is since Start, and 0 where it did not come to that.
-	Decided  time.Duration // until the decision
-	Sent     time.Duration // until the request went to the origin
-	Upstream time.Duration // until the origin's response head, or its failure
-	Answered time.Duration // until the head of the answer went to the client
+// An exchange is one request on its way through the proxy: its record, and what only the
+// proxy needs.
+type exchange struct {
+	Record
 
-	settings *Settings // in force when it came
-	idField  string    // the id as a header field says it
+	settings *Settings // in force when the request arrived
+	idField  string    // the id as a header field value
 	target   policy.Target
 	out      *recorder
 	visit    *visit                  // its context, if a presence looks after it
-	cancel   context.CancelCauseFunc // of what Transport was asked; nil: nothing
-	upgrade  bool                    // it asks for a WebSocket
-	aborted  bool                    // the response broke off: so must the connection
+	cancel   context.CancelCauseFunc // cancels the request to the origin; nil: none was sent by Transport
+	upgrade  bool                    // it is a WebSocket handshake
+	aborted  bool                    // the response broke off: the connection must too
 }
 
 type exchangeKey struct{}
 
-func exchangeOf(r *http.Request) *Exchange { return r.Context().Value(exchangeKey{}).(*Exchange) }
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
 
 // serve carries one request through the pipeline, and its record to Done. The
 // target is where the request goes, unless refused says why that can't be told.
@@ -114,13 +89,13 @@ func asked(r *http.Request) string {
 	return scheme + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings) *Exchange {
+func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings) *exchange {
 	both := &struct { // which end together
-		Exchange
+		exchange
 		recorder
 		visit
 	}{}
-	x := &both.Exchange
+	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
 	x.setID()
 	x.out, x.visit = &both.recorder, &both.visit
@@ -137,7 +112,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 
 // setID gives x an id of 128 bits, which need not be hard to guess: 26 characters of
 // base32 (RFC 4648, 6).
-func (x *Exchange) setID() {
+func (x *exchange) setID() {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	var id [1 + 26 + 1]byte // a string as RFC 9651 writes it
 	id[0], id[27] = '"', '"'
@@ -154,7 +129,7 @@ func (x *Exchange) setID() {
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or
 // its connection where the answer has begun, but never the process.
-func (p *Proxy) finish(x *Exchange, r *http.Request) {
+func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w, cause := x.out, recover()
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
@@ -177,7 +152,7 @@ func (p *Proxy) finish(x *Exchange, r *http.Request) {
 		x.Answered = w.answered.Sub(x.Start)
 	}
 	x.Duration = time.Since(x.Start)
-	p.Done(x)
+	p.Done(&x.Record)
 	if cause != nil {
 		panic(http.ErrAbortHandler)
 	}

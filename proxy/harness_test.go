@@ -112,8 +112,8 @@ type world struct {
 
 	mu        sync.Mutex
 	seen      []*http.Request
-	exchanges []*Exchange
-	done      chan *Exchange
+	exchanges []*Record
+	done      chan *Record
 	robots    string
 	forget    bool // what was seen, which would take up memory
 }
@@ -138,7 +138,7 @@ const exampleRobots = "User-agent: *\nDisallow: /private/\nAllow: /private/open\
 
 func newWorld(t *testing.T, o options) *world {
 	t.Helper()
-	w := &world{t: t, roots: x509.NewCertPool(), robots: o.robots, done: make(chan *Exchange, 100)}
+	w := &world{t: t, roots: x509.NewCertPool(), robots: o.robots, done: make(chan *Record, 100)}
 	if w.robots == "" {
 		w.robots = exampleRobots
 	}
@@ -225,7 +225,7 @@ func newWorld(t *testing.T, o options) *world {
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		Log:    logger,
-		Done: func(x *Exchange) {
+		Done: func(x *Record) {
 			w.mu.Lock()
 			w.exchanges = append(w.exchanges, x)
 			w.mu.Unlock()
@@ -350,7 +350,7 @@ func (v way) get(t *testing.T, path string, headers ...string) (*http.Response, 
 }
 
 // next returns the record of the next exchange that ends.
-func (w *world) next(t *testing.T) *Exchange {
+func (w *world) next(t *testing.T) *Record {
 	t.Helper()
 	return receive(t, w.done, "the record of an exchange")
 }

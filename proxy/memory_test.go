@@ -153,7 +153,7 @@ func (w *world) stalled(t *testing.T, path string, streams int, heads *atomic.In
 func TestStalledStreams(t *testing.T) {
 	var sent, requests atomic.Int64
 	w := newWorld(t, options{
-		gate: func(o *Options) { o.Done = func(*Exchange) {} },
+		gate: func(o *Options) { o.Done = func(*Record) {} },
 		handler: func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/large" {
 				io.WriteString(rw, "small")
@@ -197,7 +197,7 @@ func TestStalledStreams(t *testing.T) {
 // A small response counts until its client has taken it, although the gate has nothing more to do with it; when the client has
 // left, everything is returned.
 func TestStalledSmallResponses(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Done = func(*Exchange) {} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Done = func(*Record) {} }})
 	const streams = 50
 	var heads atomic.Int64
 	for range 2 {

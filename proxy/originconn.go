@@ -126,7 +126,7 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 }
 
 func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		c.memory = &x.out.memory
 	} else {
 		c.memory = nil // a robots.txt is fetched for all clients

@@ -21,7 +21,7 @@ func TestPlacesAreFreed(t *testing.T) {
 		o.Limits.HeaderTimeout = 300 * time.Millisecond
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 		done := o.Done
-		o.Done = func(x *Exchange) {
+		o.Done = func(x *Record) {
 			if strings.HasSuffix(x.URL, "/panic") {
 				panic("of a test")
 			}
@@ -211,7 +211,7 @@ func TestTurnedAwayIsSaid(t *testing.T) {
 
 // An exchange's times are in the order in which things happen, and 0 where it did
 // not come to them.
-func TestTimesOfExchange(t *testing.T) {
+func TestTimesOfRecord(t *testing.T) {
 	w := newWorld(t, options{})
 	w.get(w.http + "/page")
 	x := w.next(t)

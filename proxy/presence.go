@@ -171,7 +171,7 @@ func (p *presence) takeAhead(of *tls.Conn, b []byte) (n int) {
 // left, and with the exchange.
 type visit struct {
 	context.Context // net/http's, which nobody waits for
-	x               *Exchange
+	x               *exchange
 	presence        *presence
 	since           time.Time
 
@@ -184,7 +184,7 @@ type visit struct {
 type afterVisit struct{ do func() }
 
 // attend returns the context of an exchange.
-func (x *Exchange) attend(r *http.Request) context.Context {
+func (x *exchange) attend(r *http.Request) context.Context {
 	p := x.out.presence
 	if p == nil || p.conn == nil || r.ProtoMajor != 1 || r.Body != http.NoBody {
 		return context.WithValue(r.Context(), exchangeKey{}, x)

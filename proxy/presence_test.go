@@ -206,7 +206,7 @@ func TestPresenceBetweenVisits(t *testing.T) {
 
 func TestVisitIsAContext(t *testing.T) {
 	type key struct{}
-	x := &Exchange{}
+	x := &exchange{}
 	v := &visit{Context: context.WithValue(t.Context(), key{}, "net/http's"), x: x, presence: &presence{}}
 	if v.Value(key{}) != "net/http's" || v.Value(exchangeKey{}) != x {
 		t.Error("values are missing")

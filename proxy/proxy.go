@@ -41,7 +41,7 @@ type Options struct {
 	// on only when a third of its buffer is free, which may be megabytes.
 	Silence time.Duration
 	Log     *slog.Logger
-	Done    func(*Exchange) // told of every request when it is over; may be nil
+	Done    func(*Record) // told of every request when it is over; may be nil
 	// Descriptors bounds the clients that are being turned away, and what Accept does when
 	// there is none left; nil: no bound is known.
 	Descriptors *Descriptors
@@ -75,11 +75,11 @@ type Proxy struct {
 
 // New returns a proxy. This function is the whole pipeline: every request,
 // plain or from inside a tunnel, HTTP/1.1 or HTTP/2, comes to serve, which hands
-// it to goproxy with an Exchange; goproxy asks onRequest, and what is let
+// it to goproxy with an exchange; goproxy asks onRequest, and what is let
 // through goes to roundTrip.
 func New(o Options) *Proxy {
 	if o.Done == nil {
-		o.Done = func(*Exchange) {}
+		o.Done = func(*Record) {}
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})

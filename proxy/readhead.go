@@ -10,7 +10,7 @@ import (
 
 // readHead reads a page's head for its robots rules while the body waits, and
 // notes in x how far it came.
-func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, contentType, contentEncoding string) robotstag.Tags {
+func (p *Proxy) readHead(x *exchange, ctx context.Context, body *stream, contentType, contentEncoding string) robotstag.Tags {
 	options := htmlmeta.Options{
 		ContentType:     contentType,
 		ContentEncoding: contentEncoding,
@@ -37,7 +37,7 @@ func (p *Proxy) readHead(x *Exchange, ctx context.Context, body *stream, content
 }
 
 // awaitHead reads a head that is still to come, for as long as that may take.
-func (p *Proxy) awaitHead(x *Exchange, ctx context.Context, tee *tee, options htmlmeta.Options) htmlmeta.Result {
+func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *tee, options htmlmeta.Options) htmlmeta.Result {
 	done := make(chan htmlmeta.Result, 1)
 	go func() {
 		result, _ := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scan(options), true })
@@ -56,7 +56,7 @@ func (p *Proxy) awaitHead(x *Exchange, ctx context.Context, tee *tee, options ht
 
 // safely survives a panic in scan, which would end the process where it has a
 // goroutine to itself: the head is then one that can't be read.
-func (p *Proxy) safely(x *Exchange, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
+func (p *Proxy) safely(x *exchange, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause)

@@ -7,7 +7,7 @@ import (
 
 // notReady returns what to answer while nothing may be served, nil if it may. No
 // decision is made then, and nothing is asked of any origin.
-func (p *Proxy) notReady(x *Exchange) *problem {
+func (p *Proxy) notReady(x *exchange) *problem {
 	if p.Ready == nil {
 		return nil
 	}

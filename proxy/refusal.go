@@ -32,7 +32,7 @@ type problem struct {
 }
 
 // refusal answers a denied request.
-func refusal(x *Exchange, unreachableStatus int) *problem {
+func refusal(x *exchange, unreachableStatus int) *problem {
 	d := x.Decision
 	p := &problem{status: d.Crawler.DenyStatus, kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
 	switch d.Reason {
@@ -61,7 +61,7 @@ func refusal(x *Exchange, unreachableStatus int) *problem {
 }
 
 // failure answers a request for which the origin, or the evidence, could not be had.
-func failure(x *Exchange, err error) *problem {
+func failure(x *exchange, err error) *problem {
 	x.Error = err.Error()
 	p := &problem{status: http.StatusBadGateway, title: "The origin could not be reached"}
 	var dns *net.DNSError
@@ -146,7 +146,7 @@ func innermost(err error) string {
 
 // response is the problem as a response to r, whose header is where it goes to the client
 // already.
-func (p *problem) response(r *http.Request, x *Exchange) *http.Response {
+func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	body, contentType := p.body(r, x)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
 	h := x.out.Header()
@@ -200,7 +200,7 @@ const maxDrain = 16 << 20
 // drain reads the body of a request that the gate answers itself: many clients
 // send all of it before they read, and would find the connection broken instead
 // of the reason. One that waits to be told to send is not told.
-func (p *Proxy) drain(x *Exchange, r *http.Request) {
+func (p *Proxy) drain(x *exchange, r *http.Request) {
 	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
 		return
 	}
@@ -211,7 +211,7 @@ func (p *Proxy) drain(x *Exchange, r *http.Request) {
 }
 
 // write answers where goproxy is not involved: in front of tunnels.
-func (p *problem) write(r *http.Request, x *Exchange) {
+func (p *problem) write(r *http.Request, x *exchange) {
 	resp := p.response(r, x)
 	x.out.WriteHeader(resp.StatusCode)
 	io.Copy(x.out, resp.Body)

@@ -127,7 +127,7 @@ func malformed(r *http.Request) error {
 
 // onRequest decides about a request. It returns the response where the gate
 // itself answers, nil where the request may be sent.
-func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
+func (p *Proxy) onRequest(x *exchange, r *http.Request) *http.Response {
 	crawler, pr := p.identify(x.settings, r, x.Client, false)
 	if pr != nil {
 		return pr.response(r, x)
@@ -153,7 +153,7 @@ func (p *Proxy) onRequest(x *Exchange, r *http.Request) *http.Response {
 
 // decide asks policy and takes the decision down. It returns what to answer if
 // the request must not be sent.
-func (p *Proxy) decide(x *Exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
+func (p *Proxy) decide(x *exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
 	if pr := p.notReady(x); pr != nil {
 		return pr
 	}

@@ -23,7 +23,7 @@ import (
 // roundTrip sends an allowed request and annotates what comes back. It is set
 // as goproxy's RoundTripper, since a body replaced later loses its
 // Content-Length. It never fails: a failure is a response too.
-func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
+func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	r.URL, r.Host = x.target.URL(), x.target.Host
 	x.Sent = time.Since(x.Start)
 	resp, err := p.ask(x, r)
@@ -77,7 +77,7 @@ func (p *Proxy) roundTrip(x *Exchange, r *http.Request) *http.Response {
 
 // passOn puts a response's header where it goes to the client. To goproxy the response
 // has none: that would copy each field.
-func (x *Exchange) passOn(resp *http.Response) {
+func (x *exchange) passOn(resp *http.Response) {
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil
 }
@@ -85,7 +85,7 @@ func (x *Exchange) passOn(resp *http.Response) {
 var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
 
 // ask sends a request and waits for the head of its answer.
-func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
+func (p *Proxy) ask(x *exchange, r *http.Request) (*http.Response, error) {
 	informer := inform(x.out, r)
 	defer informer.end()
 	return x.settings.Upstream.send(r, informer.pass, func(r *http.Request) (*http.Response, error) {
@@ -96,7 +96,7 @@ func (p *Proxy) ask(x *Exchange, r *http.Request) (*http.Response, error) {
 // askTransport waits as long as Transport may take for one attempt, since in HTTP/2 it
 // makes another where a stream is refused. While the client sends its body, the time has
 // not begun.
-func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
+func (x *exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
 	transport := x.settings.Upstream.transport
 	if r.URL.Scheme == "https" { // it may be HTTP/2
 		if !x.out.memory.take(uploadCost(r.ContentLength), forProgress) {
@@ -130,7 +130,7 @@ func (x *Exchange) askTransport(r *http.Request, informer *informer) (*http.Resp
 
 // remember keeps what a complete answer says for those that will have no head
 // to read, and adds to such an answer what was kept.
-func (p *Proxy) remember(x *Exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
+func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
 	switch {
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
 		if x.Head.State != "partial" { // a rule might have been missed
@@ -149,7 +149,7 @@ func (p *Proxy) remember(x *Exchange, r *http.Request, resp *http.Response, tags
 }
 
 // recall adds the remembered rules that the answer itself does not repeat.
-func (x *Exchange) recall(seen *policy.Seen) {
+func (x *exchange) recall(seen *policy.Seen) {
 	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
 		if !slices.Contains(x.Tags, rule) {
@@ -163,7 +163,7 @@ var errStrange = errors.New("the origin's answer has a status or a field that it
 // strange reports answers that are none: a status out of all bounds, a length that
 // net/http did not see, and a switch of protocols that was not asked for, after which
 // the client's next requests would run to the origin unseen.
-func strange(x *Exchange, resp *http.Response) bool {
+func strange(x *exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
 		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
@@ -201,7 +201,7 @@ func trimNames(h http.Header) bool {
 // switchProtocols annotates a WebSocket's handshake. Connection and Upgrade are
 // not among the headers that goproxy sees, since it would carry the tunnel with no
 // limit to its silence; the recorder adds them.
-func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag.Tags) {
+func (p *Proxy) switchProtocols(x *exchange, resp *http.Response, tags robotstag.Tags) {
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
 	delete(resp.Header, "Alt-Svc")
@@ -214,7 +214,7 @@ func (p *Proxy) switchProtocols(x *Exchange, resp *http.Response, tags robotstag
 // A switched body is the connection to the origin after a handshake.
 type switched struct {
 	io.ReadCloser
-	x             *Exchange
+	x             *exchange
 	idle, silence time.Duration
 }
 
@@ -236,7 +236,7 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 }
 
 // unread says why a response has no head to read, "" if it has one.
-func (x *Exchange) unread(r *http.Request, resp *http.Response, contentType string) string {
+func (x *exchange) unread(r *http.Request, resp *http.Response, contentType string) string {
 	switch {
 	case !x.settings.Tags.HTML:
 		return "off"
@@ -252,7 +252,7 @@ func (x *Exchange) unread(r *http.Request, resp *http.Response, contentType stri
 
 // robotsTxt answers a request for robots.txt with the one that is being
 // enforced, so that a client that checks for itself sees the same rules.
-func (p *Proxy) robotsTxt(r *http.Request, x *Exchange) *http.Response {
+func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	st := x.Decision.Robots
 	x.Head = Head{State: "skipped", Why: "type"}
 	h := x.out.Header()

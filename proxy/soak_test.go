@@ -36,7 +36,7 @@ func TestSoak(t *testing.T) {
 	s.world = newWorld(t, options{
 		handler: s.serve, robotsTxt: s.robots,
 		gate: func(o *Options) {
-			o.Done, o.Log = func(*Exchange) {}, quietLog
+			o.Done, o.Log = func(*Record) {}, quietLog
 			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Silence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 			o.Settings.Tags.HeadTimeout = 100 * time.Millisecond
 		},

@@ -13,13 +13,13 @@ import (
 // A stream is a response's body on its way to the client.
 type stream struct {
 	body   io.ReadCloser
-	x      *Exchange
+	x      *exchange
 	resp   *http.Response
 	limit  timeLimit // with an origin that is silent
 	closed sync.Once
 }
 
-func newStream(x *Exchange, resp *http.Response, silence time.Duration) *stream {
+func newStream(x *exchange, resp *http.Response, silence time.Duration) *stream {
 	s := &stream{body: resp.Body, x: x, resp: resp}
 	s.limit.idle, s.limit.end = silence, s
 	return s

@@ -113,7 +113,7 @@ func newWire(t *testing.T, http2 bool) *wire {
 		egress: func(e *Egress) {
 			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: origins.listener.Addr().String()}
 		},
-		gate: func(o *Options) { o.Done = func(*Exchange) {} },
+		gate: func(o *Options) { o.Done = func(*Record) {} },
 	})
 	return &wire{w, origins, tls.NewLRUClientSessionCache(100)}
 }

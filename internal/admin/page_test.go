@@ -23,7 +23,7 @@ import (
 )
 
 // seen is an overview of exchanges that have just ended.
-func seen(all ...*proxy.Exchange) *overview.Overview {
+func seen(all ...*proxy.Record) *overview.Overview {
 	o := overview.New()
 	for _, x := range all {
 		x.Start = time.Now()
@@ -32,8 +32,8 @@ func seen(all ...*proxy.Exchange) *overview.Overview {
 	return o
 }
 
-func denied(url, pattern string, enforced bool) *proxy.Exchange {
-	return &proxy.Exchange{URL: url, Decision: &policy.Decision{Enforced: enforced, Reason: policy.ByRule,
+func denied(url, pattern string, enforced bool) *proxy.Record {
+	return &proxy.Record{URL: url, Decision: &policy.Decision{Enforced: enforced, Reason: policy.ByRule,
 		URL: "http://a.example/robots.txt", Rule: robotstxt.Rule{Line: 7, Pattern: pattern}}}
 }
 
@@ -100,7 +100,7 @@ func TestPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{status: 503, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}}
 		o.seen = seen(denied("http://a.example/x", "/x", true), denied("http://a.example/x", "/x", true), denied("http://b.example/x", "/x", false),
-			&proxy.Exchange{URL: "http://b.example/y", Decision: &policy.Decision{Allow: true}}, &proxy.Exchange{})
+			&proxy.Record{URL: "http://b.example/y", Decision: &policy.Decision{Allow: true}}, &proxy.Record{})
 		h := listener(t, o)
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 		time.Sleep(3 * time.Second)
@@ -241,7 +241,7 @@ func TestHostile(t *testing.T) {
 		o := &origin{status: 200, body: "User-agent: *\nDisallow: /*" + short(word) + "\nDisallow: /\n", crawlers: []*policy.Crawler{{Name: "trial" + word, Mode: policy.Report}}}
 		x := denied("http://"+word+"/", word, false)
 		x.Decision.URL = "http://" + word + "/robots.txt"
-		o.seen = seen(x, &proxy.Exchange{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}})
+		o.seen = seen(x, &proxy.Record{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}})
 		query := url.Values{"url": {"http://a.example/" + short(word)}, "agent": {word[:min(len(word), 5000)]}, "token": {word[:min(len(word), 5000)]}}
 		page := see(t, listener(t, o), "/?"+query.Encode())
 		said, elements := text(t, page)

@@ -101,7 +101,7 @@ func (l *Log) ready(n int) (empty bool, err error) {
 }
 
 // Write writes down one request, soon. It never waits.
-func (l *Log) Write(x *proxy.Exchange) {
+func (l *Log) Write(x *proxy.Record) {
 	if l == nil {
 		return
 	}

@@ -35,20 +35,20 @@ func TestRecord(t *testing.T) {
 	tags := robotstag.ParseHeader(nil, []string{"noindex, max-snippet: 20"}).For()
 	for _, test := range []struct {
 		name string
-		x    proxy.Exchange
+		x    proxy.Record
 		want string // less robots, whose digest and age are looked at elsewhere
 	}{
-		{"denied", proxy.Exchange{
+		{"denied", proxy.Record{
 			ID: "ID", Start: start, Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
 			Crawler: "news", Decision: denied, Status: 403, Bytes: 7, Duration: 1500 * time.Millisecond,
 		}, `{"time":"2026-01-02T02:04:05Z","id":"ID","crawler":"news","client":"192.0.2.1","method":"GET",` +
 			`"origin":"http://a.example","path":"/private/x?a=1&b","decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,` +
 			`"group":"examplebot","token":"ExampleBot","status":403,"bytes":7,"duration":1.5}`},
-		{"let through", proxy.Exchange{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
+		{"let through", proxy.Record{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
 			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","origin":"http://a.example","path":"/","decision":"deny","enforced":false,` +
 				`"reason":"rule","rule":"Disallow: /private/","line":2,"group":"examplebot","token":"ExampleBot",` +
 				`"tags":["noindex","max-snippet=20"],"status":200,"bytes":0,"duration":0}`},
-		{"not decided", proxy.Exchange{Start: start, Method: "GET", URL: "/x", Error: "no host", Status: 400},
+		{"not decided", proxy.Record{Start: start, Method: "GET", URL: "/x", Error: "no host", Status: 400},
 			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","url":"/x","status":400,"bytes":0,"duration":0,"error":"no host"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWholeLines(t *testing.T) {
 	for range writers {
 		all.Go(func() {
 			for range each {
-				l.Write(&proxy.Exchange{Method: "GET", URL: "http://a.example/?secret=" + strings.Repeat("x", 5000)})
+				l.Write(&proxy.Record{Method: "GET", URL: "http://a.example/?secret=" + strings.Repeat("x", 5000)})
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestUnwritable(t *testing.T) {
 			{time.Minute, 3},
 		} {
 			time.Sleep(step.wait)
-			l.Write(&proxy.Exchange{})
+			l.Write(&proxy.Record{})
 			synctest.Wait()
 			if got := strings.Count(said.String(), "no space left on device"); got != step.want {
 				t.Errorf("%d reports, want %d:\n%s", got, step.want, said.String())
@@ -176,8 +176,8 @@ func TestRotation(t *testing.T) {
 		if err := l.Check(); err != nil {
 			t.Fatal(err)
 		}
-		l.Write(&proxy.Exchange{ID: "first"})
-		l.Write(&proxy.Exchange{ID: "second"})
+		l.Write(&proxy.Record{ID: "first"})
+		l.Write(&proxy.Record{ID: "second"})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestJam(t *testing.T) {
 		var said bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
 		l := New(Options{File: "-"}, out, slog.New(slog.NewTextHandler(&said, nil)))
-		long := &proxy.Exchange{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
+		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
 		for range 40 {
 			l.Write(long)
 			synctest.Wait()
@@ -239,7 +239,7 @@ func TestJam(t *testing.T) {
 // TestNoLog is a gate without an audit log.
 func TestNoLog(t *testing.T) {
 	var l *Log
-	l.Write(&proxy.Exchange{})
+	l.Write(&proxy.Record{})
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
@@ -250,12 +250,12 @@ func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
-		l.Write(&proxy.Exchange{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		synctest.Wait()
 		if l.Err() == nil || l.Lost() != 1 {
 			t.Errorf("%v, %d lost", l.Err(), l.Lost())
 		}
-		l.Write(&proxy.Exchange{ID: "next"})
+		l.Write(&proxy.Record{ID: "next"})
 		synctest.Wait()
 		if l.Err() != nil || !strings.Contains(out.String(), `"id":"next"`) || !strings.Contains(out.String(), `"lost":1,`) {
 			t.Errorf("%v: %s", l.Err(), out.String())
@@ -286,7 +286,7 @@ func TestTornLine(t *testing.T) {
 		disk := &halfDisk{}
 		l := New(Options{File: "-"}, disk, slog.New(slog.NewTextHandler(&said, nil)))
 		for _, id := range []string{"first", "second"} {
-			l.Write(&proxy.Exchange{ID: id})
+			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()
 		}
 		l.Close()

@@ -14,7 +14,7 @@ import (
 func BenchmarkWrite(b *testing.B) {
 	l := New(Options{File: "-"}, io.Discard, slog.New(slog.DiscardHandler))
 	defer l.Close()
-	x := &proxy.Exchange{
+	x := &proxy.Record{
 		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
 		Crawler: "news", Decision: decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot"), Status: 403, Bytes: 7,
 	}

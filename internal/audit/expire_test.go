@@ -23,7 +23,7 @@ func TestVerifyWithoutHead(t *testing.T) {
 		if err := l.Check(); err != nil {
 			t.Fatal(err)
 		}
-		l.Write(&proxy.Exchange{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

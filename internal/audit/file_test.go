@@ -95,7 +95,7 @@ func TestFileGoes(t *testing.T) {
 			file := filepath.Join(dir, "audit.jsonl")
 			synctest.Test(t, func(t *testing.T) {
 				l := New(Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
-				l.Write(&proxy.Exchange{ID: "first", Method: "GET"})
+				l.Write(&proxy.Record{ID: "first", Method: "GET"})
 				synctest.Wait()
 				if err := goes(dir, file); err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFileGoes(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				l.Write(&proxy.Exchange{ID: "second", Method: "GET"})
+				l.Write(&proxy.Record{ID: "second", Method: "GET"})
 				synctest.Wait()
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
@@ -139,7 +139,7 @@ func TestTornTail(t *testing.T) {
 			if err := l.Check(); err != nil {
 				t.Fatal(err)
 			}
-			l.Write(&proxy.Exchange{ID: "next", Method: "GET"})
+			l.Write(&proxy.Record{ID: "next", Method: "GET"})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestTornTail(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	var out bytes.Buffer
 	l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
-	l.Write(&proxy.Exchange{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
+	l.Write(&proxy.Record{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func killed(t *testing.T, dir string) string {
 // burst lets a gate write n records at once.
 func burst(l *Log, n int) {
 	for i := range n {
-		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 	}
 	synctest.Wait()
 }
@@ -322,7 +322,7 @@ func TestSealNotAlive(t *testing.T) {
 	l := gate(dir, nil)
 	defer l.Close()
 	for i := range 3 {
-		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 		restart(t, dir)
 		heads, err := Heads(filepath.Join(dir, "chains"))
 		if err != nil {

@@ -28,7 +28,7 @@ func writeKeyed(t *testing.T, dir string, key Key) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -161,7 +161,7 @@ func TestDrafts(t *testing.T) {
 	copied.Robots = new(*denied.Robots)
 	copied.Robots.Answer, copied.Robots.Good = &failed, &older
 	copied.Reason = policy.IsUnreachable
-	all := []*proxy.Exchange{
+	all := []*proxy.Record{
 		{},
 		{Method: "GET", URL: "/x", Error: "no host", Status: 400},
 		{Method: "GET", URL: "http://a.example/private/x?a=b", Decision: denied, Client: netip.MustParseAddr("2001:db8::1"), Tunnel: true},
@@ -198,7 +198,7 @@ func asJSON(t *testing.T, r *Record) string {
 // TestDraftIsBounded: one request does not leave much memory behind.
 func TestDraftIsBounded(t *testing.T) {
 	var d draft
-	long := &proxy.Exchange{URL: strings.Repeat("x", 1<<20), Tags: make([]robotstag.Rule, 10_000)}
+	long := &proxy.Record{URL: strings.Repeat("x", 1<<20), Tags: make([]robotstag.Rule, 10_000)}
 	d.take(long, false)
 	line, err := appendLine(d.line, &d.Record, &d.clock)
 	if err != nil {
@@ -256,7 +256,7 @@ func TestSplit(t *testing.T) {
 
 // TestDraftAllocates next to nothing: here the text of the rule.
 func TestDraftAllocates(t *testing.T) {
-	x := &proxy.Exchange{Method: "GET", URL: "http://a.example/private/x", Client: netip.MustParseAddr("192.0.2.1"), Decision: decided("User-agent: *\nDisallow: /private/\n", "ExampleBot")}
+	x := &proxy.Record{Method: "GET", URL: "http://a.example/private/x", Client: netip.MustParseAddr("192.0.2.1"), Decision: decided("User-agent: *\nDisallow: /private/\n", "ExampleBot")}
 	var d draft
 	if n := testing.AllocsPerRun(1000, func() {
 		d.take(x, false)

@@ -125,7 +125,7 @@ type draft struct {
 }
 
 // take takes down an exchange.
-func (d *draft) take(x *proxy.Exchange, redact bool) {
+func (d *draft) take(x *proxy.Record, redact bool) {
 	r := &d.Record
 	*r = Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,

@@ -35,7 +35,7 @@ func TestRecovery(t *testing.T) {
 		var said bytes.Buffer
 		disk := &repairableDisk{}
 		l := New(Options{File: "-"}, disk, slog.New(slog.NewTextHandler(&said, nil)))
-		l.Write(&proxy.Exchange{ID: "lost", Method: "GET", Start: time.Now()})
+		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if l.Err() == nil {
@@ -58,7 +58,7 @@ func TestRecovery(t *testing.T) {
 		if got := disk.String(); got != string(trial) {
 			t.Errorf("%d bytes are written, want one trial", len(got))
 		}
-		l.Write(&proxy.Exchange{ID: "next", Method: "GET", Start: time.Now()})
+		l.Write(&proxy.Record{ID: "next", Method: "GET", Start: time.Now()})
 		l.Close()
 		ids := idsIn(t, "-", &disk.Buffer)
 		if strings.Join(ids, " ") != "next" || !strings.Contains(said.String(), "lost=1") {
@@ -117,7 +117,7 @@ func TestTry(t *testing.T) {
 func TestRecoveryWithoutFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{File: "-"}, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
-		l.Write(&proxy.Exchange{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		if l.Err() == nil {
 			t.Error("no error though a record is lost")
 		}
@@ -135,7 +135,7 @@ func TestRecoveryWithoutFailure(t *testing.T) {
 func TestTrialInFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := New(Options{File: path, Keep: 1}, nil, slog.New(slog.DiscardHandler))
-	l.Write(&proxy.Exchange{ID: "first", Method: "GET", Start: time.Now()})
+	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
 	l.Close()
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestTrialInFile(t *testing.T) {
 		}
 		f.Close()
 		l = New(Options{File: path, Keep: 1}, nil, slog.New(slog.DiscardHandler))
-		l.Write(&proxy.Exchange{ID: "more", Method: "GET", Start: time.Now()})
+		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
 		l.Close()
 	}
 	if ids := idsIn(t, path, nil); strings.Join(ids, " ") != "first more more" {

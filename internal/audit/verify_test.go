@@ -29,7 +29,7 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 			t.Fatal(err)
 		}
 		for i := range n {
-			l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i)})
+			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i)})
 			time.Sleep(time.Second)
 		}
 		if err := l.Close(); err != nil {
@@ -161,7 +161,7 @@ func TestVerifyLost(t *testing.T) {
 		l := New(Options{File: "-"}, disk, slog.New(slog.DiscardHandler))
 		for i := range 10 {
 			disk.full = i >= 3 && i < 6
-			l.Write(&proxy.Exchange{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 			synctest.Wait()
 			if err := l.Err(); (err != nil) != disk.full {
 				t.Errorf("record %d: Err is %v", i, err)
@@ -198,7 +198,7 @@ func TestErrHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &pipe{reader: make(chan struct{}, 10)}
 		l := New(Options{File: "-"}, out, slog.New(slog.DiscardHandler))
-		l.Write(&proxy.Exchange{Method: "GET"})
+		l.Write(&proxy.Record{Method: "GET"})
 		for _, step := range []struct {
 			wait time.Duration
 			bad  bool

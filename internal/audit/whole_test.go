@@ -19,7 +19,7 @@ import (
 
 // record lets a gate write one record.
 func record(l *Log, id string) {
-	l.Write(&proxy.Exchange{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id})
+	l.Write(&proxy.Record{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id})
 	time.Sleep(time.Second)
 	synctest.Wait()
 }

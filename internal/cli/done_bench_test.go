@@ -26,7 +26,7 @@ import (
 // does later: as fast as it goes, without a disk, and at the rate of a busy gate, where
 // there is little that can be done at once. Less "nothing", which is what the waiting costs.
 func BenchmarkDone(b *testing.B) {
-	for name, x := range map[string]*proxy.Exchange{"plain": over(nil), "page": over([]string{"noarchive, max-snippet: 20"}), "nothing": nil} {
+	for name, x := range map[string]*proxy.Record{"plain": over(nil), "page": over([]string{"noarchive, max-snippet: 20"}), "nothing": nil} {
 		b.Run(name+"/at once", func(b *testing.B) {
 			if x == nil {
 				b.Skip()
@@ -67,13 +67,13 @@ func BenchmarkDone(b *testing.B) {
 }
 
 // over is a request that is over, its answer with these tags.
-func over(tags []string) *proxy.Exchange {
+func over(tags []string) *proxy.Record {
 	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
 	target := policy.Target{Scheme: "http", Host: "127.0.0.1:8080", Path: "/catalogue/item?id=17&page=2"}
 	d := r.Judge(200, []byte("User-agent: *\nDisallow: /private/\nAllow: /catalogue/\n"), target, []string{"ExampleBot"})
 	d.URL, d.Asked, d.Robots.From = target.Origin()+"/robots.txt", time.Now(), policy.InMemory
 	d.Robots.At = d.Asked
-	x := &proxy.Exchange{
+	x := &proxy.Record{
 		ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: target.String(),
 		Crawler: "examplebot", Decision: &d, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Bytes: 1024,
 		Config: policy.Digest(""), Duration: 1_234_567, Decided: 12_345, Sent: 23_456, Upstream: 1_134_567, Answered: 1_200_000,

@@ -183,7 +183,7 @@ func (g *gate) wire() (err error) {
 }
 
 // done takes down a request that is over.
-func (g *gate) done(x *proxy.Exchange) {
+func (g *gate) done(x *proxy.Record) {
 	g.metrics.Request(x)
 	g.overview.Request(x)
 	g.audit.Write(x)

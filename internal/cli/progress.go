@@ -57,7 +57,7 @@ type progress struct {
 func newProgress() *progress {
 	// The origin is that of the robots.txt: a request that is not decided by one is
 	// for none.
-	origin := func(x *proxy.Exchange) string {
+	origin := func(x *proxy.Record) string {
 		if x.Decision == nil {
 			return ""
 		}

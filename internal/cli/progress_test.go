@@ -72,18 +72,18 @@ func TestProgressText(t *testing.T) {
 		}
 		robots := func(i int) string { return fmt.Sprintf("http://%d.example/robots.txt", i) }
 		for i := range 10 {
-			p.count(&proxy.Exchange{Decision: &policy.Decision{Allow: true, URL: robots(i % 3)}})
+			p.count(&proxy.Record{Decision: &policy.Decision{Allow: true, URL: robots(i % 3)}})
 		}
-		p.count(&proxy.Exchange{})
-		p.count(&proxy.Exchange{Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride}})
-		p.count(&proxy.Exchange{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}})
-		p.count(&proxy.Exchange{Decision: &policy.Decision{Reason: policy.ByRule, URL: robots(3)}})
+		p.count(&proxy.Record{})
+		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride}})
+		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}})
+		p.count(&proxy.Record{Decision: &policy.Decision{Reason: policy.ByRule, URL: robots(3)}})
 		time.Sleep(2 * time.Second) // fake clock
 		if got, want := p.text(), "14 requests (7/s), 2 denied, 1 let through, 1 of them unreachable, 4 origins"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		for i := range maxPlaces + 10 {
-			p.count(&proxy.Exchange{Decision: &policy.Decision{Allow: true, URL: robots(i)}})
+			p.count(&proxy.Record{Decision: &policy.Decision{Allow: true, URL: robots(i)}})
 		}
 		if got := len(p.places); got != maxPlaces {
 			t.Errorf("%d origins are remembered", got)

@@ -54,7 +54,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 		return err
 	}
 	done := g.proxy.Done
-	g.proxy.Done = func(x *proxy.Exchange) {
+	g.proxy.Done = func(x *proxy.Record) {
 		t.count(x)
 		done(x)
 	}

@@ -66,7 +66,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 
 	if line != nil {
 		p, done := newProgress(), g.proxy.Done
-		g.proxy.Done = func(x *proxy.Exchange) {
+		g.proxy.Done = func(x *proxy.Record) {
 			p.count(x)
 			done(x)
 		}

@@ -16,7 +16,7 @@ const maxPlaces = 100_000
 
 // A tally is what became of requests so far, for people to look at.
 type tally struct {
-	place func(*proxy.Exchange) string // that a request is for; "": none that counts
+	place func(*proxy.Record) string // that a request is for; "": none that counts
 
 	mu          sync.Mutex
 	requests    int
@@ -27,11 +27,11 @@ type tally struct {
 	places      map[uint64]struct{} // their hashes
 }
 
-func newTally(place func(*proxy.Exchange) string) *tally {
+func newTally(place func(*proxy.Record) string) *tally {
 	return &tally{place: place, seed: maphash.MakeSeed(), places: map[uint64]struct{}{}}
 }
 
-func hostOf(x *proxy.Exchange) string {
+func hostOf(x *proxy.Record) string {
 	u, err := url.Parse(x.URL)
 	if err != nil {
 		return ""
@@ -40,7 +40,7 @@ func hostOf(x *proxy.Exchange) string {
 }
 
 // count counts a request that is over.
-func (t *tally) count(x *proxy.Exchange) {
+func (t *tally) count(x *proxy.Record) {
 	place := t.place(x)
 	t.mu.Lock()
 	defer t.mu.Unlock()

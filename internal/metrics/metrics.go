@@ -112,7 +112,7 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Request counts one that is over.
-func (m *Metrics) Request(x *proxy.Exchange) {
+func (m *Metrics) Request(x *proxy.Record) {
 	m.requests.count(x)
 	if d := x.Decision; d != nil && d.Robots != nil {
 		if c := m.lookups[d.Robots.From]; c != nil {
@@ -135,7 +135,7 @@ func (m *Metrics) Request(x *proxy.Exchange) {
 }
 
 // tags counts what became of looking for robots tags.
-func (m *Metrics) tags(x *proxy.Exchange) {
+func (m *Metrics) tags(x *proxy.Record) {
 	if h := (head{x.Head.State, x.Head.Why}); h.state != "" {
 		if c := m.seen[h]; c != nil {
 			c.Inc()
@@ -153,7 +153,7 @@ func (m *Metrics) tags(x *proxy.Exchange) {
 }
 
 // headless reports answers to which rules seen before may belong.
-func headless(x *proxy.Exchange) bool {
+func headless(x *proxy.Record) bool {
 	switch x.Status {
 	case http.StatusNotModified, http.StatusPartialContent:
 		return true

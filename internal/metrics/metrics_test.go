@@ -62,7 +62,7 @@ func TestRequest(t *testing.T) {
 	const ms = time.Millisecond
 	in := func(l policy.Layer) *policy.Standing { return &policy.Standing{From: l} }
 	m := New()
-	for _, x := range []proxy.Exchange{
+	for _, x := range []proxy.Record{
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(policy.Fetched)}, Bytes: 30,
 			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
 		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(policy.InMemory)}, Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
@@ -145,7 +145,7 @@ func TestWatch(t *testing.T) {
 // Names and units are as Prometheus wants them.
 func TestLint(t *testing.T) {
 	m := watched()
-	m.Request(&proxy.Exchange{Crawler: "news"})
+	m.Request(&proxy.Record{Crawler: "news"})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	problems, err := promlint.New(w.Body).Lint()
@@ -182,7 +182,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			for n := range 100 {
-				m.Request(&proxy.Exchange{Crawler: fmt.Sprint((i + n) % 5)})
+				m.Request(&proxy.Record{Crawler: fmt.Sprint((i + n) % 5)})
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 100 {
 		invented := fmt.Sprintf("invented-%d", i)
 		token := policy.Decision{Allow: true, Reason: policy.NoGroup, Token: invented, Tokens: []string{invented}, Note: invented, URL: invented}
-		m.Request(&proxy.Exchange{
+		m.Request(&proxy.Record{
 			ID: invented, Client: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Method: invented, URL: "http://" + invented + "/",
 			Crawler: "default", Decision: &token, Error: invented, Status: 200 + i, Decided: 1, Upstream: 2,
 		})
@@ -221,8 +221,8 @@ func TestLabelsAreBounded(t *testing.T) {
 }
 
 // A page is what is counted for each of most requests.
-func page() *proxy.Exchange {
-	return &proxy.Exchange{
+func page() *proxy.Record {
+	return &proxy.Record{
 		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Standing{From: policy.InMemory}},
 		Bytes: 30_000, Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond,
 		Head: proxy.Head{State: "complete"}, Status: 200, Method: "GET",

@@ -41,7 +41,7 @@ func newRequests(vec *prometheus.CounterVec) *requests {
 	return r
 }
 
-func (r *requests) count(x *proxy.Exchange) {
+func (r *requests) count(x *proxy.Record) {
 	c := (*r.crawlers.Load())[x.Crawler]
 	if c == nil {
 		c = r.meet(x.Crawler)

@@ -99,7 +99,7 @@ type minute struct {
 func New() *Overview { return &Overview{started: time.Now()} }
 
 // Request counts one that is over.
-func (o *Overview) Request(x *proxy.Exchange) {
+func (o *Overview) Request(x *proxy.Record) {
 	end := max(x.Start.Add(x.Duration).Unix(), 0)
 	d := x.Decision
 	o.mu.Lock()
@@ -123,7 +123,7 @@ func (o *Overview) Request(x *proxy.Exchange) {
 
 // denied takes down what was denied and by what. Where robots.txt can't be had, no
 // rule has. The caller holds the lock.
-func (o *Overview) denied(x *proxy.Exchange, at int64) {
+func (o *Overview) denied(x *proxy.Record, at int64) {
 	d := x.Decision
 	o.hosts.add(at, cut(hostOf(x.URL)), strings.Clone, d.Enforced)
 	switch d.Reason {

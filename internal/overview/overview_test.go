@@ -16,8 +16,8 @@ import (
 )
 
 // ended is an exchange that ends now.
-func ended(url string, d *policy.Decision) *proxy.Exchange {
-	return &proxy.Exchange{Start: time.Now().Add(-time.Second), Duration: time.Second, URL: url, Decision: d}
+func ended(url string, d *policy.Decision) *proxy.Record {
+	return &proxy.Record{Start: time.Now().Add(-time.Second), Duration: time.Second, URL: url, Decision: d}
 }
 
 var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMatch}
@@ -83,7 +83,7 @@ func TestTop(t *testing.T) {
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
 		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt"}
 		long := "/" + strings.Repeat("ä", 200)
-		for n, x := range []*proxy.Exchange{
+		for n, x := range []*proxy.Record{
 			ended("https://d.example/private/", denied(9, long, true)),
 			ended("https://c.example:8443?q", unreachable),
 			ended("http://b.example/", override),
@@ -228,15 +228,15 @@ func TestAtOnce(t *testing.T) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	many := make([]*proxy.Exchange, 1000)
+	many := make([]*proxy.Record, 1000)
 	for i := range many {
 		many[i] = ended(fmt.Sprintf("http://%d.example/private/page.html", i), denied(i, "/private/", true))
 	}
 	for _, bench := range []struct {
 		name string
-		of   []*proxy.Exchange
+		of   []*proxy.Record
 	}{
-		{"allowed", []*proxy.Exchange{ended("http://a.example/page.html", allowed)}},
+		{"allowed", []*proxy.Record{ended("http://a.example/page.html", allowed)}},
 		{"denied", many[:1]},
 		{"denied-hosts=1000", many},
 	} {

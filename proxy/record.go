@@ -1,0 +1,48 @@
+package proxy
+
+import (
+	"net/netip"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+)
+
+// A Record is the result of one request. The audit log, the metrics and the status page
+// are made from records, and from nothing else.
+type Record struct {
+	ID      string
+	Start   time.Time
+	Client  netip.Addr
+	Method  string
+	URL     string // canonical; as sent by the client if it could not be parsed
+	Crawler string // name; empty if the request failed before the crawler was identified
+	// Decision is nil if the request failed before a decision: a malformed request, a
+	// prohibited destination, a name that does not resolve.
+	Decision *policy.Decision
+	Tags     []robotstag.Rule // the rules of this response that bind the crawler
+	// Remembered holds rules of an earlier response to the same URL, if this response has
+	// no page whose head could be read.
+	Remembered []robotstag.Rule
+	Head       Head   // how far the page's head was read
+	Error      string // empty if the request succeeded
+	Status     int
+	Bytes      int64  // of the response's body that were sent to the client
+	Tunnel     bool   // the request came through a CONNECT tunnel, or is one
+	Config     string // SHA-256 of the configuration that was in force
+	Duration   time.Duration
+	// These are times since Start, and 0 if the request did not get so far.
+	Decided  time.Duration // the decision was made
+	Sent     time.Duration // the request was sent to the origin
+	Upstream time.Duration // the origin's response head arrived, or the request failed
+	Answered time.Duration // the response head was sent to the client
+}
+
+// A Head says how far a page was read for its robots rules.
+type Head struct {
+	State string        // complete, partial, skipped or remembered; empty: the origin did not respond
+	Why   string        // the reason for partial and skipped
+	Bytes int64         // bytes read, after decoding
+	Cut   bool          // the header fields with tags were too long to be read whole
+	Age   time.Duration // for remembered: since the rules were seen
+}
