@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
 )
 
@@ -56,7 +57,7 @@ func validConfig(t *testing.T, text string) *config.Config {
 // understood reports a command line that the program would not take.
 func understood(t *testing.T, args []string) {
 	t.Helper()
-	parser, err := kong.New(&commands{})
+	parser, err := kong.New(&cli.Commands{})
 	if err != nil {
 		t.Fatal(err)
 	}

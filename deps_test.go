@@ -50,7 +50,7 @@ var libraries = map[string][]string{
 	"code.dny.dev/ssrf":                     {"proxy"},
 	"github.com/KimMachineGun/automemlimit": {"internal/cli"},
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
-	"github.com/alecthomas/kong":            {"."},
+	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
 	"github.com/dgraph-io/ristretto/v2":     {"policy"},
 	"github.com/dunglas/httpsfv":            {"proxy"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
 )
 
@@ -106,7 +107,7 @@ func TestImage(t *testing.T) {
 				t.Errorf("ENTRYPOINT is %s, but what is built goes elsewhere: COPY %s", entry[0], i.arg)
 			}
 		}
-		parser, err := kong.New(&commands{})
+		parser, err := kong.New(&cli.Commands{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/cli"
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 )
@@ -206,7 +207,7 @@ func TestReadmeMembers(t *testing.T) {
 	}
 	same(t, "variable", said, append(found(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
 
-	parser, err := kong.New(&commands{})
+	parser, err := kong.New(&cli.Commands{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
 )
 
@@ -147,7 +148,7 @@ func settled(s string) string {
 // TestReadmeCommands compares every command line in README.md and docs/ with the
 // program's commands and options.
 func TestReadmeCommands(t *testing.T) {
-	parser, err := kong.New(&commands{})
+	parser, err := kong.New(&cli.Commands{})
 	if err != nil {
 		t.Fatal(err)
 	}
