@@ -63,7 +63,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/html":                 {"htmlmeta"},
 	"golang.org/x/net/http/httpguts":        {"proxy"},
 	"golang.org/x/net/netutil":              {"internal/cli"},
-	"golang.org/x/net/idna":                 {"policy", "policy/glob"},
+	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy"},
 	"golang.org/x/sync/singleflight":        {"internal/ca"},
 	"golang.org/x/sys/unix":                 {"internal/cli", "proxy"},

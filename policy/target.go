@@ -7,10 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
+	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
 )
 
@@ -150,10 +148,7 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	return host + ":" + port, nil
 }
 
-// canonicalHost lower-cases a name, drops its final dot, turns an
-// internationalised one to ASCII (RFC 5891), and refuses every spelling of an
-// address but the usual: 0x7f.1 or 2130706433 are 127.0.0.1 to some resolvers
-// and a name to others.
+// canonicalHost returns a host in the form of [glob.Name], an IPv6 address in brackets.
 func canonicalHost(host string) (string, error) {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
@@ -166,70 +161,14 @@ func canonicalHost(host string) (string, error) {
 		}
 		return "[" + addr.String() + "]", nil
 	}
-	ascii, err := asciiHost(host)
+	if strings.Contains(host, ":") {
+		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", host)
+	}
+	name, err := glob.Name(host)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("host %q is not valid: %w", host, err)
 	}
-	ascii = strings.TrimSuffix(ascii, ".")
-	if ascii == "" || len(ascii) > 253 {
-		return "", fmt.Errorf("host %q is empty or too long", host)
-	}
-	for label := range strings.SplitSeq(ascii, ".") {
-		if !validLabel(label) {
-			return "", fmt.Errorf("host %q is not a host name", host)
-		}
-	}
-	last := ascii[strings.LastIndexByte(ascii, '.')+1:]
-	if looksNumeric(last) {
-		addr, err := netip.ParseAddr(ascii)
-		if err != nil {
-			return "", fmt.Errorf("host %q is an unusual spelling of an address; write it as four decimal numbers", host)
-		}
-		if text := addr.AppendTo(make([]byte, 0, 64)); string(text) != ascii {
-			return string(text), nil
-		}
-	}
-	return ascii, nil
-}
-
-// names maps as browsers do (UTS 46), without their extra rules for names that
-// resolve all the same, such as underscores.
-var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.BidiRule())
-
-func asciiHost(host string) (string, error) {
-	for i := range len(host) {
-		if host[i] >= 0x80 {
-			ascii, err := names.ToASCII(host)
-			if err != nil || !utf8.ValidString(host) {
-				return "", fmt.Errorf("host %q is not a valid international name", host)
-			}
-			return ascii, nil
-		}
-	}
-	return strings.ToLower(host), nil
-}
-
-func validLabel(label string) bool {
-	if label == "" || len(label) > 63 {
-		return false
-	}
-	for i := range len(label) {
-		switch c := label[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// looksNumeric reports whether a name ending in this label is an IPv4 address
-// to a resolver that follows inet_aton (WHATWG URL, "ends in a number").
-func looksNumeric(label string) bool {
-	if strings.HasPrefix(label, "0x") {
-		return strings.Trim(label[2:], "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
+	return name, nil
 }
 
 // canonicalPath returns path and query as they will be sent.

@@ -1,7 +1,12 @@
-// Package glob matches host names and other short texts against patterns in
-// which * stands for any run of characters and everything else for itself.
+// Package glob matches host names, and other short texts such as User-Agent
+// headers, against patterns in which * stands for any number of characters and
+// every other character for itself.
 //
-// It is pure: a Glob is compiled once and may be used by many goroutines.
+// Compile a pattern with [Host] or [Text], then call [Glob.Match] as often as
+// needed. [Name] returns the canonical form of one host, which is the form that
+// globs of hosts are compared with.
+//
+// The package does no I/O. A Glob may be used by several goroutines at once.
 package glob
 
 import "strings"
@@ -9,8 +14,8 @@ import "strings"
 // A Glob is a compiled pattern. The zero Glob matches only the empty string.
 type Glob struct {
 	source string
-	parts  []string // what stands between the stars, in lower case
-	host   bool     // a host may end in the dot of the DNS root
+	parts  []string // the texts between the stars, in lower case
+	host   bool     // the text may end in the dot of the DNS root
 }
 
 // Text compiles a pattern for free text such as a User-Agent. It matches the
@@ -19,12 +24,12 @@ func Text(pattern string) Glob {
 	return Glob{source: pattern, parts: strings.Split(lower(pattern), "*")}
 }
 
-// String returns the pattern; for a host, in canonical form.
+// String returns the pattern. For a host, it is in canonical form.
 func (g Glob) String() string { return g.source }
 
-// Match reports whether g matches the whole of s. Its time is linear in s, for
-// any number of stars: the leftmost place for each part is never a worse
-// choice than a later one, so nothing is tried twice.
+// Match reports whether g matches the whole of s. Its time is linear in s for
+// any number of stars: the leftmost place of each part leaves the most text for
+// the parts after it, so there is no backtracking.
 func (g Glob) Match(s string) bool {
 	if len(g.parts) == 0 {
 		return s == ""
@@ -42,28 +47,28 @@ func (g Glob) Match(s string) bool {
 	}
 	s = s[len(first) : len(s)-len(last)]
 	for _, part := range g.parts[1 : len(g.parts)-1] {
-		i := strings.Index(s, part)
-		if i < 0 {
+		_, rest, found := strings.Cut(s, part)
+		if !found {
 			return false
 		}
-		s = s[i+len(part):]
+		s = rest
 	}
 	return true
 }
 
-// lower maps ASCII letters only: strings.ToLower would also turn a Kelvin sign
-// into a k, and one name must not pass for another.
+// lower maps ASCII letters only. strings.ToLower would also turn a Kelvin sign
+// into a k, so that two different names would be equal.
 func lower(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			b := []byte(s)
-			for j := i; j < len(b); j++ {
-				if 'A' <= b[j] && b[j] <= 'Z' {
-					b[j] += 'a' - 'A'
-				}
-			}
-			return string(b)
+	if !strings.ContainsFunc(s, upper) {
+		return s
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if upper(rune(c)) {
+			b[i] = c + 'a' - 'A'
 		}
 	}
-	return s
+	return string(b)
 }
+
+func upper(r rune) bool { return 'A' <= r && r <= 'Z' }

@@ -7,155 +7,231 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
 
-// toASCII leaves STD3 rules out, since names such as _acme.example do occur.
-var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
+// profile maps names as browsers do (UTS 46), but without their STD3 rules:
+// names such as _acme.example are in use.
+var profile = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.BidiRule())
 
-// Host compiles a glob for host names or literal addresses: *.example.com is
-// every name below example.com, not example.com itself. The pattern is made
-// canonical: lower case, no final dot, international names in their ASCII
-// form. What could never match a host is an error.
-func Host(pattern string) (Glob, error) {
-	name, err := canonical(pattern)
-	if err != nil {
-		return Glob{}, err
-	}
-	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
-}
-
-// Name returns the canonical form of one host name or address, as Host does,
-// and refuses wildcards.
+// Name returns the canonical form of a host name or address: in lower case,
+// without the dot of the root, international names in ASCII (RFC 5891), IPv6
+// without brackets, IPv4 in IPv6 as IPv4. It refuses all spellings of an IPv4
+// address but four decimal numbers: some resolvers take 0x7f.1 and 2130706433
+// for 127.0.0.1, others for names.
 func Name(host string) (string, error) {
-	if strings.Contains(host, "*") {
-		return "", errors.New("a name can't have a *")
-	}
-	return canonical(host)
-}
-
-func canonical(pattern string) (string, error) {
-	switch {
-	case pattern == "":
-		return "", errors.New("a host can't be empty")
-	case strings.ContainsAny(pattern, " \t\r\n"):
-		return "", errors.New("a host has no white space")
-	case strings.Contains(pattern, "://"):
-		return "", errors.New("a host only, without the scheme")
-	case strings.Contains(pattern, "/"):
-		return "", errors.New("a host only, without a path or prefix length")
-	case strings.Contains(pattern, "@"):
-		return "", errors.New("a host only, without a user")
-	case strings.Contains(pattern, ":"):
-		return canonicalIPv6(pattern)
-	}
-	pattern = strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern))
-	for strings.Contains(pattern, "**") {
-		pattern = strings.ReplaceAll(pattern, "**", "*")
-	}
-	// Half of *.example.com must not be taken for every host.
-	if before, ok := strings.CutSuffix(pattern, "*."); ok {
-		return "", fmt.Errorf("nothing comes after the dot: write %s* without it, or the rest of the name", before)
-	}
-	pattern = strings.TrimSuffix(pattern, ".")
-	if rest, ok := strings.CutPrefix(pattern, "."); ok {
-		return "", fmt.Errorf("a host doesn't start with a dot: write *.%s for every name below it", rest)
-	}
-	labels := strings.Split(pattern, ".")
-	for i, label := range labels {
-		l, err := canonicalLabel(label)
-		if err != nil {
-			return "", err
-		}
-		labels[i] = l
-	}
-	name := strings.Join(labels, ".")
-	if err := numeric(name, labels); err != nil {
-		return "", err
-	}
-	if len(strings.ReplaceAll(name, "*", "")) > 253 {
-		return "", errors.New("a host name has at most 253 characters")
+	name, err := canonicalName(host)
+	if err != nil {
+		return "", explain(host, err)
 	}
 	return name, nil
 }
 
-// numeric refuses what looks like an IPv4 address and is none. A host that ends in a
-// number is an address, and has four decimal numbers (RFC 3986, 3.2.2).
-func numeric(name string, labels []string) error {
-	last := labels[len(labels)-1]
-	hex, isHex := strings.CutPrefix(last, "0x")
+// Host compiles a glob for host names or literal addresses: *.example.com
+// matches every name below example.com, not example.com itself. The pattern is
+// made canonical, as by [Name]. A pattern that can never match is an error.
+func Host(pattern string) (Glob, error) {
+	canonical := canonicalName
 	switch {
-	case strings.Contains(last, "*"), strings.Trim(last, "0123456789") != "" && !(isHex && strings.Trim(hex, "0123456789abcdef") == ""):
-		return nil
-	case !strings.Contains(name, "*"):
-		if _, err := netip.ParseAddr(name); err != nil {
-			return fmt.Errorf("%q is no IPv4 address: write four decimal numbers", name)
+	case !strings.Contains(pattern, "*"):
+	case strings.Contains(pattern, ":"):
+		canonical = ipv6Pattern
+	default:
+		canonical = namePattern
+	}
+	name, err := canonical(pattern)
+	if err == nil {
+		err = checkHyphens(name)
+	}
+	if err != nil {
+		return Glob{}, explain(pattern, err)
+	}
+	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
+}
+
+// explain returns the error for a common mistake, or else err.
+func explain(host string, err error) error {
+	rest, dot := strings.CutPrefix(host, ".")
+	switch {
+	case host == "":
+		return errors.New("a host can't be empty")
+	case strings.ContainsAny(host, " \t\r\n"):
+		return errors.New("a host has no white space")
+	case strings.Contains(host, "://"):
+		return errors.New("a host only, without the scheme")
+	case strings.Contains(host, "/"):
+		return errors.New("a host only, without a path or prefix length")
+	case strings.Contains(host, "@"):
+		return errors.New("a host only, without a user")
+	case dot:
+		return fmt.Errorf("a host doesn't start with a dot: write *.%s for every name below it", rest)
+	}
+	return err
+}
+
+func canonicalName(host string) (string, error) {
+	if strings.Contains(host, ":") {
+		return canonicalIPv6(host)
+	}
+	name, err := toASCII(host)
+	if err != nil {
+		return "", err
+	}
+	name = strings.TrimSuffix(name, ".")
+	for label := range strings.SplitSeq(name, ".") {
+		if err := checkLabel(label); err != nil {
+			return "", err
 		}
-		return nil
 	}
-	if n, err := strconv.ParseUint(last, 10, 8); err != nil || strconv.FormatUint(n, 10) != last || len(labels) > 4 {
-		return fmt.Errorf("%q matches no IPv4 address: write four decimal numbers, or * in place of some", name)
+	if endsInNumber(name) {
+		if _, err := netip.ParseAddr(name); err != nil {
+			return "", fmt.Errorf("%q is not an IPv4 address: write four decimal numbers", name)
+		}
 	}
-	for _, label := range labels {
-		if strings.Trim(label, "0123456789*") != "" {
-			return fmt.Errorf("%q matches nothing: what ends in a number is an IPv4 address", name)
+	return name, checkLength(name)
+}
+
+// namePattern makes a pattern with a star canonical that is not for IPv6.
+func namePattern(pattern string) (string, error) {
+	pattern = collapse(strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern)))
+	// A truncated *.example.com must not be taken for every host.
+	if before, ok := strings.CutSuffix(pattern, "*."); ok {
+		return "", fmt.Errorf("nothing follows the dot: write %s* without it, or the rest of the name", before)
+	}
+	labels := strings.Split(strings.TrimSuffix(pattern, "."), ".")
+	for i, label := range labels {
+		ascii, err := toASCII(label)
+		if err != nil && strings.Contains(label, "*") {
+			return "", fmt.Errorf("%q mixes * with letters outside ASCII, which DNS encodes by the whole label: write the label out", label)
+		}
+		if err == nil && ascii != "*" {
+			err = checkLabel(strings.ReplaceAll(ascii, "*", ""))
+		}
+		if err != nil {
+			return "", err
+		}
+		labels[i] = ascii
+	}
+	name := strings.Join(labels, ".")
+	if endsInNumber(name) {
+		if err := checkIPv4Pattern(name, labels); err != nil {
+			return "", err
+		}
+	}
+	return name, checkLength(strings.ReplaceAll(name, "*", ""))
+}
+
+// toASCII returns a name in lower case, and in ASCII if it is international.
+func toASCII(name string) (string, error) {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return lower(name), nil
+	}
+	ascii, err := profile.ToASCII(name)
+	if err != nil || !utf8.ValidString(name) || strings.Contains(name, "*") {
+		return "", fmt.Errorf("%q is not a valid international name", name)
+	}
+	return ascii, nil
+}
+
+func checkLabel(label string) error {
+	switch {
+	case label == "":
+		return errors.New("a host name has no two dots in a row")
+	case len(label) > 63:
+		return errors.New("a label of a host name has at most 63 characters")
+	}
+	for _, c := range label {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return fmt.Errorf("a host name can't have %q", c)
 		}
 	}
 	return nil
 }
 
-func canonicalLabel(label string) (string, error) {
-	if label == "" {
-		return "", errors.New("a host name has no two dots in a row")
-	}
-	ascii := label
-	if strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 }) {
-		if strings.Contains(label, "*") {
-			return "", fmt.Errorf("%q mixes * with letters outside ASCII, which DNS encodes by the whole label: write the label out", label)
-		}
-		var err error
-		if ascii, err = toASCII.ToASCII(label); err != nil {
-			return "", fmt.Errorf("%q is no valid international name", label)
+// checkHyphens refuses labels of hyphens only, which no name in use has.
+func checkHyphens(name string) error {
+	for label := range strings.SplitSeq(name, ".") {
+		if strings.Trim(label, "-") == "" {
+			return fmt.Errorf("%q is no label of a host name", label)
 		}
 	}
-	if strings.Trim(ascii, "-") == "" {
-		return "", fmt.Errorf("%q is no label of a host name", label)
-	}
-	for _, r := range ascii {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_*", r) {
-			return "", fmt.Errorf("a host name can't have %q", r)
-		}
-	}
-	if len(strings.ReplaceAll(ascii, "*", "")) > 63 {
-		return "", errors.New("a label of a host name has at most 63 characters")
-	}
-	return ascii, nil
+	return nil
 }
 
-// canonicalIPv6 handles what has a colon: an IPv6 address, a glob for several,
-// or else a host with a port, which is refused.
-func canonicalIPv6(pattern string) (string, error) {
-	bare := pattern
-	if inner, ok := strings.CutPrefix(pattern, "["); ok {
-		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
-			return "", errors.New("a host only, without a port")
+func checkLength(name string) error {
+	if len(name) > 253 {
+		return errors.New("a host name has at most 253 characters")
+	}
+	return nil
+}
+
+// endsInNumber reports whether a resolver that follows inet_aton takes a name for an
+// IPv4 address (WHATWG URL, "ends in a number").
+func endsInNumber(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(last, "0123456789") == ""
+}
+
+// checkIPv4Pattern refuses a pattern that ends in a number and matches no address.
+func checkIPv4Pattern(name string, labels []string) error {
+	last := labels[len(labels)-1]
+	if n, err := strconv.ParseUint(last, 10, 8); err != nil || strconv.FormatUint(n, 10) != last || len(labels) > 4 {
+		return fmt.Errorf("%q matches no IPv4 address: write four decimal numbers, or * in place of some", name)
+	}
+	for _, label := range labels {
+		if strings.Trim(label, "0123456789*") != "" {
+			return fmt.Errorf("%q matches nothing: a host that ends in a number is an IPv4 address", name)
 		}
-		bare = inner
 	}
-	if addr, err := netip.ParseAddr(bare); err == nil {
-		if addr.Zone() != "" {
-			return "", errors.New("an address without a zone")
-		}
-		return addr.Unmap().String(), nil // as a URL's host is read, too
+	return nil
+}
+
+var errPort = errors.New("a host only, without a port")
+
+// canonicalIPv6 returns the canonical form of an address, with or without brackets.
+func canonicalIPv6(host string) (string, error) {
+	host, err := withoutBrackets(host)
+	if err != nil {
+		return "", err
 	}
-	bare = lower(bare)
-	if !strings.Contains(bare, "*") || strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "" {
-		return "", errors.New("a host only, without a port")
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return "", errPort
+	case addr.Zone() != "":
+		return "", errors.New("an address without a zone")
 	}
-	for strings.Contains(bare, "**") {
-		bare = strings.ReplaceAll(bare, "**", "*")
+	return addr.Unmap().String(), nil
+}
+
+func withoutBrackets(host string) (string, error) {
+	inner, ok := strings.CutPrefix(host, "[")
+	if !ok {
+		return host, nil
 	}
+	if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+		return "", errPort
+	}
+	return inner, nil
+}
+
+// ipv6Pattern makes a pattern with a star and a colon canonical.
+func ipv6Pattern(pattern string) (string, error) {
+	bare, err := withoutBrackets(lower(pattern))
+	if err != nil {
+		return "", err
+	}
+	if strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "" {
+		return "", errPort
+	}
+	bare = collapse(bare)
 	if strings.HasPrefix(bare, "::ffff:") {
 		return "", fmt.Errorf("%q is for IPv4 addresses, which are matched in their own form: write that, such as 10.*", bare)
 	}
@@ -170,7 +246,7 @@ func mayBeIPv6(pattern string) bool {
 	if strings.Contains(pattern, ":::") || strings.Count(pattern, "::") > 1 || strings.Count(pattern, ":") > 7 {
 		return false
 	}
-	// Only a double colon stands at an end.
+	// An address neither begins nor ends with a single colon.
 	first, last := strings.TrimPrefix(pattern, ":"), strings.TrimSuffix(pattern, ":")
 	if first != pattern && first[0] != ':' && first[0] != '*' || last != pattern && last[len(last)-1] != ':' && last[len(last)-1] != '*' {
 		return false
@@ -184,4 +260,12 @@ func mayBeIPv6(pattern string) bool {
 		}
 	}
 	return true
+}
+
+// collapse replaces runs of stars, which match the same as one.
+func collapse(pattern string) string {
+	for strings.Contains(pattern, "**") {
+		pattern = strings.ReplaceAll(pattern, "**", "*")
+	}
+	return pattern
 }
