@@ -18,26 +18,27 @@ var imports = map[string][]string{
 	".": {"internal/cli"},
 
 	// Decisions, and what they are made from.
-	"policy":            {"policy/robotstxt", "policy/robotstag", "internal/coding", "policy/glob"},
-	"policy/robotstxt":  {},
-	"policy/robotstag":  {},
-	"policy/glob":       {},
-	"htmlmeta":          {"internal/coding"},
-	"proxy":             {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob"},
-	"internal/store":    {"policy"},
-	"internal/admin":    {"policy", "internal/overview", "internal/escape"},
-	"internal/replay":   {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
-	"internal/history":  {"policy/robotstxt", "internal/escape"},
-	"internal/audit":    {"internal/escape", "policy", "proxy"},
-	"internal/metrics":  {"policy", "proxy"},
-	"internal/overview": {"policy", "proxy"},
-	"internal/config":   {"policy/glob"},
-	"internal/ca":       {},
-	"internal/coding":   {},
-	"internal/escape":   {},
-	"internal/gatetest": {}, // it knows the binary by what it does
-	"internal/bench":    {}, // so does it
-	"internal/e2e":      {}, // and it
+	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "policy/glob"},
+	"policy/robotstxt":       {},
+	"policy/robotstag":       {},
+	"policy/glob":            {},
+	"htmlmeta":               {"internal/coding"},
+	"proxy":                  {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/netconn"},
+	"proxy/internal/netconn": {},
+	"internal/store":         {"policy"},
+	"internal/admin":         {"policy", "internal/overview", "internal/escape"},
+	"internal/replay":        {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
+	"internal/history":       {"policy/robotstxt", "internal/escape"},
+	"internal/audit":         {"internal/escape", "policy", "proxy"},
+	"internal/metrics":       {"policy", "proxy"},
+	"internal/overview":      {"policy", "proxy"},
+	"internal/config":        {"policy/glob"},
+	"internal/ca":            {},
+	"internal/coding":        {},
+	"internal/escape":        {},
+	"internal/gatetest":      {}, // it knows the binary by what it does
+	"internal/bench":         {}, // so does it
+	"internal/e2e":           {}, // and it
 
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",

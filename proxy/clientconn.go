@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // recordTypeHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no
@@ -51,11 +53,11 @@ func (c *clientConn) sniff(p []byte) (n int) {
 		c.socks()
 		c.err = errors.New("the client speaks SOCKS")
 	case recordTypeHandshake:
-		greeting := &replay{Conn: c.Conn, first: bytes.Clone(p[:n])}
-		c.secure = tls.Server(greeting, c.tls)
+		begun := &greeting{Prefixed: netconn.NewPrefixed(c.Conn, bytes.Clone(p[:n]))}
+		c.secure = tls.Server(begun, c.tls)
 		// Here rather than in Read, where net/http would keep its failure to itself.
 		if c.err = c.secure.Handshake(); c.err != nil {
-			c.errors.mistrust.failed(greeting, tlsProxy, "the gate itself", c.err)
+			c.errors.mistrust.failed(begun, tlsProxy, "the gate itself", c.err)
 		}
 		c.presence.tls = c.secure
 	default:
@@ -97,22 +99,22 @@ func (c *clientConn) Close() error {
 }
 
 // easy returns the connection underneath, nil if it is none of the gate's own.
-func (c *clientConn) easy() *easyConn {
-	easy, _ := c.Conn.(*easyConn)
+func (c *clientConn) easy() *netconn.Conn {
+	easy, _ := c.Conn.(*netconn.Conn)
 	return easy
 }
 
 // carriesHTTP2 is called before anything of it is written.
 func (c *clientConn) carriesHTTP2() {
 	if easy := c.easy(); easy != nil {
-		easy.joint.http2 = true
+		easy.CarriesHTTP2()
 	}
 }
 
 // unjoin is called when no stream of HTTP/2 is open: what is written then is the end of one.
 func (c *clientConn) unjoin() {
 	if easy := c.easy(); easy != nil {
-		easy.joint.next.Store(false)
+		easy.CancelHold()
 	}
 }
 
@@ -130,34 +132,13 @@ func (c *clientConn) CloseWrite() error {
 	if c.secure != nil {
 		return c.secure.CloseWrite()
 	}
-	return closeWrite(c.Conn)
+	return netconn.CloseWrite(c.Conn)
 }
 
-func closeWrite(c io.Closer) error {
-	if w, ok := c.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
-	}
-	return c.Close()
-}
-
-// replay is a connection whose first bytes have been read already.
-type replay struct {
-	net.Conn
-	first []byte
+// A greeting is a client's connection that begins with TLS, before the handshake.
+type greeting struct {
+	*netconn.Prefixed
 	shown bool // a certificate has been sent
 }
 
-func (r *replay) wasShown() *bool { return &r.shown }
-
-func (r *replay) Read(p []byte) (int, error) {
-	if len(r.first) > 0 {
-		n := copy(p, r.first)
-		if r.first = r.first[n:]; len(r.first) == 0 {
-			r.first = nil // else it would be kept for as long as the connection
-		}
-		return n, nil
-	}
-	return r.Conn.Read(p)
-}
-
-func (r *replay) CloseWrite() error { return closeWrite(r.Conn) }
+func (g *greeting) wasShown() *bool { return &g.shown }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A tunnel is a client's connection after CONNECT, with where it leads.
@@ -123,7 +124,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	t.Conn = buffered(conn, rd)
+	t.Conn = netconn.Buffered(conn, rd)
 	if first[0] == recordTypeHandshake {
 		secure := p.handshake(t)
 		p.silent.remove(conn) // its first request may be there before we have returned
@@ -163,16 +164,6 @@ func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Read
 		return nil, nil, err
 	}
 	return conn, rw.Reader, nil
-}
-
-// buffered returns the connection with what its reader holds put back. The reader must
-// not be used any more.
-func buffered(conn net.Conn, r *bufio.Reader) net.Conn {
-	held, _ := r.Peek(r.Buffered())
-	if len(held) == 0 {
-		return conn
-	}
-	return &replay{Conn: conn, first: held}
 }
 
 // certificate returns the leaf for a tunnel: for the name that the client
@@ -259,7 +250,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := relay{idle: p.Limits.IdleTimeout, silence: p.Silence}
-	x.out.bytes = tunnel.between(buffered(client, rd), origin)
+	x.out.bytes = tunnel.between(netconn.Buffered(client, rd), origin)
 }
 
 var errNoRequest = errors.New("the client sent nothing through its tunnel")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // Bounds on connections that are kept, by the carrier and as many by Transport.
@@ -229,7 +231,7 @@ func (k *keptConns) end() {
 // mayServe reports whether a connection can take another request: its origin has neither closed a kept connection nor sent
 // anything, which would be taken for the next answer.
 func (c *originConn) mayServe() bool {
-	return c.socket.silent() && !c.holds()
+	return c.socket.Silent() && !c.holds()
 }
 
 // holds reports whether TLS has something behind the last answer.
@@ -237,12 +239,12 @@ func (c *originConn) holds() bool {
 	if !c.key.secure {
 		return false
 	}
-	under, ok := c.conn.(*tls.Conn).NetConn().(*easyConn)
+	under, ok := c.conn.(*tls.Conn).NetConn().(*netconn.Conn)
 	if !ok {
 		return true // nobody knows
 	}
-	under.atHand = &nowhere
+	under.SetNonBlocking(&netconn.EmptySocket)
 	_, err := c.reader.Peek(1)
-	under.atHand = nil
-	return err != errDry
+	under.SetNonBlocking(nil)
+	return err != netconn.ErrWouldBlock
 }

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // reusable are answers with which a connection can be used again.
@@ -133,6 +135,21 @@ func theKept(t *testing.T, c *carrier) *originConn {
 		t.Fatalf("%d connections are kept", c.order.Len())
 	}
 	return c.order.Front().Value.(*originConn)
+}
+
+// arrive waits until there is so much to read of a connection, or its end, and reads
+// nothing.
+func arrive(t *testing.T, conn net.Conn, n int) {
+	t.Helper()
+	conn.SetDeadline(time.Now().Add(patience))
+	err := netconn.RawConn(conn).Read(func(fd uintptr) bool {
+		got, _, err := syscall.Recvfrom(int(fd), make([]byte, n), syscall.MSG_PEEK)
+		return err != syscall.EAGAIN && (err != nil || got == 0 || got == n)
+	})
+	conn.SetDeadline(time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // readable waits until there is something to read on the connection that is kept, its end
@@ -256,7 +273,7 @@ func TestUnaskedInTLS(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					return tls.Client(newEasyConn(conn), &tls.Config{InsecureSkipVerify: true}), nil
+					return tls.Client(netconn.New(conn), &tls.Config{InsecureSkipVerify: true}), nil
 				}
 				r := request(t, http.MethodDelete, o.host)
 				r.URL.Scheme = "https"
@@ -429,6 +446,14 @@ func TestUpstreamCloses(t *testing.T) {
 	receive(t, o.ended, "the connection's end")
 }
 
+// A described connection has a descriptor.
+type described struct {
+	net.Conn
+	raw syscall.RawConn
+}
+
+func (d described) SyscallConn() (syscall.RawConn, error) { return d.raw, nil }
+
 // noDescriptor is a descriptor that can't be looked at: the connection is taken for a dead one.
 type noDescriptor struct{ syscall.RawConn }
 
@@ -446,7 +471,7 @@ func TestGoodbye(t *testing.T) {
 		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.end() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
 		"dead": {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) {
-			theKept(t, c).socket.raw = noDescriptor{}
+			theKept(t, c).socket.Init(described{raw: noDescriptor{}})
 			if c.take(originKey{true, "origin"}) != nil {
 				t.Error("it is used again")
 			}
@@ -509,15 +534,15 @@ func sweepNow(t *testing.T, c *carrier) {
 	c.sweep()
 }
 
-// A watched descriptor tells when it is looked at. Nothing can be read from it.
+// A watched descriptor tells when it is looked at.
 type watched struct {
 	syscall.RawConn
 	look func()
 }
 
-func (w watched) Control(func(uintptr)) error {
+func (w watched) Control(f func(fd uintptr)) error {
 	w.look()
-	return nil
+	return w.RawConn.Control(f)
 }
 
 // TestSweepHoldsNobodyUp: while connections are looked at, others are taken and kept, and
@@ -539,15 +564,15 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			c := newOriginConn(originKey{host: "a"}, conn)
 			var want bool
 			looks := 0
-			c.socket.nothing = true
-			c.socket.raw = watched{look: func() {
+			quiet, _ := socketPair(t)
+			c.socket.Init(described{raw: watched{netconn.RawConn(quiet), func() {
 				looks++
 				if !o.mu.TryLock() {
 					t.Fatal("it is looked at under the lock")
 				}
 				o.mu.Unlock()
 				want = during(&o)
-			}}
+			}}})
 			o.keep(c)
 			o.mu.Lock()
 			c.since = time.Now().Add(-lookEvery)
@@ -556,7 +581,7 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			if got := conn.closed.Load(); got != want || looks != 1 {
 				t.Errorf("closed: %v, want %v; looked at %d times", got, want, looks)
 			}
-			c.socket.raw = nil
+			c.socket.Init(&stillConn{})
 			if got := o.take(c.key); (got == nil) != want {
 				t.Errorf("taken behind it: %v", got)
 			}

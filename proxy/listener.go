@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A gateListener accepts clients: no more of them than the limits say, and in
@@ -31,7 +33,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		easy := newEasyConn(conn)
+		easy := netconn.New(conn)
 		c := &clientConn{Conn: easy, tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
 		c.presence.of(easy)
 		if l.crowd.enter(c, l.settings.Load(), l.log) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // TestMore: behind what was at hand is read what else has come, no more than that and
@@ -65,7 +66,7 @@ func TestMore(t *testing.T) {
 			if k.secure {
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
-					return tls.Client(newEasyConn(conn), &tls.Config{InsecureSkipVerify: true}), err
+					return tls.Client(netconn.New(conn), &tls.Config{InsecureSkipVerify: true}), err
 				}
 			}
 			r := request(t, http.MethodGet, o.host)

@@ -14,6 +14,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // An originConn is a connection to an origin. It carries one request at a time, in the
@@ -21,7 +23,7 @@ import (
 type originConn struct {
 	key      originKey
 	conn     net.Conn
-	socket   socket
+	socket   netconn.Socket
 	reader   *bufio.Reader // of the originConn
 	left     int64         // bytes that may still be read of a head
 	head     headSize      // of what has been read of it
@@ -39,7 +41,7 @@ type originConn struct {
 func newOriginConn(key originKey, conn net.Conn) *originConn {
 	c := &originConn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
 	c.reader = bufio.NewReader(c)
-	c.socket.of(conn)
+	c.socket.Init(conn)
 	return c
 }
 
@@ -258,7 +260,7 @@ func (b *originBody) more(p []byte) (n int, err error) {
 	if b.left <= 0 || c.key.secure || c.reader.Buffered() > 0 {
 		return 0, nil
 	}
-	n = c.socket.readNow(p[:min(int64(len(p)), b.left)])
+	n = c.socket.ReadNow(p[:min(int64(len(p)), b.left)])
 	if b.left -= int64(n); b.left == 0 {
 		b.end(b.again)
 		return n, io.EOF

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // connect opens a connection to an origin. One that speaks HTTP/2 is an error that is
@@ -19,7 +20,7 @@ func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error)
 		if err != nil {
 			return nil, err
 		}
-		return newEasyConn(conn), nil
+		return netconn.New(conn), nil
 	}
 	address.Scheme = "https"
 	conn, err := u.dialTLS(ctx, address.Address(), bothHTTP)
@@ -68,7 +69,7 @@ func (u *Upstream) dialTLS(ctx context.Context, address string, protocols []stri
 		conn.Close()
 		return nil, err
 	}
-	c := tls.Client(newEasyConn(conn), &tls.Config{
+	c := tls.Client(netconn.New(conn), &tls.Config{
 		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: protocols,
 	})
 	ctx, cancel := context.WithTimeout(ctx, u.direct.Timeout)

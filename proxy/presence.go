@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // It is found out at these times that a client has left: the longer a request has taken, the
@@ -29,9 +31,9 @@ func nextLook(age time.Duration) time.Duration { return min(max(lookSoon, age/4)
 // of what a request costs, and the more of them are answered the less any of it is needed.
 // So that Read finds nothing, and those requests that take long are looked after by a timer.
 type presence struct {
-	conn   *easyConn // nil: it can't be looked at, and is left to net/http
-	socket socket    // of conn
-	tls    *tls.Conn // by which requests come; nil: in clear
+	conn   *netconn.Conn  // nil: it can't be looked at, and is left to net/http
+	socket netconn.Socket // of conn
+	tls    *tls.Conn      // by which requests come; nil: in clear
 
 	serving atomic.Bool // net/http reads only to see whether the client leaves
 
@@ -44,11 +46,11 @@ type presence struct {
 }
 
 // of makes it that of a connection. It must not be copied then.
-func (p *presence) of(conn *easyConn) {
+func (p *presence) of(conn *netconn.Conn) {
 	if !canTellPeerLeft {
 		return
 	}
-	if p.socket.of(conn); p.socket.raw != nil {
+	if p.socket.Init(conn); p.socket.Raw() != nil {
 		p.conn = conn
 	}
 }
@@ -142,17 +144,17 @@ func (p *presence) look() {
 
 // left reports whether the client has left. The caller has the lock.
 func (p *presence) left() bool {
-	left, more := peerLeft(p.socket.raw)
+	left, more := peerLeft(p.socket.Raw())
 	if left || !more || p.tls == nil || len(p.ahead) > 0 || !p.serving.Load() {
 		return left
 	}
 	// It may be TLS's goodbye: there are clients that wait for its answer before they close.
-	p.conn.atHand = &p.socket
+	p.conn.SetNonBlocking(&p.socket)
 	var b [1]byte
 	n, err := p.tls.Read(b[:])
-	p.conn.atHand = nil
+	p.conn.SetNonBlocking(nil)
 	p.ahead = append(p.ahead, b[:n]...)
-	return n == 0 && err != nil && !errors.Is(err, errDry)
+	return n == 0 && err != nil && !errors.Is(err, netconn.ErrWouldBlock)
 }
 
 // takeAhead reads what was read ahead of a connection in TLS.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // unanswered returns an origin that leaves all but robots.txt unanswered, or sends no more
@@ -159,7 +161,7 @@ func TestPresence(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			var p presence
-			p.of(newEasyConn(server))
+			p.of(netconn.New(server))
 			v := &visit{Context: ctx, presence: &p, since: time.Now()}
 			p.begin(v)
 			defer v.end()
@@ -181,7 +183,7 @@ func TestPresence(t *testing.T) {
 func TestPresenceBetweenVisits(t *testing.T) {
 	var p presence
 	server, client := socketPair(t)
-	p.of(newEasyConn(server))
+	p.of(netconn.New(server))
 	first := &visit{Context: t.Context(), presence: &p, since: time.Now()}
 	p.watch(http.StateActive)
 	p.begin(first)
@@ -281,7 +283,7 @@ func TestReadAhead(t *testing.T) {
 	}
 	leaf := localLeaf(t)
 	under, other := socketPair(t)
-	easy := newEasyConn(under)
+	easy := netconn.New(under)
 	server := tls.Server(easy, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 	client := tls.Client(other, &tls.Config{InsecureSkipVerify: true})
 	go client.Handshake()
@@ -386,7 +388,7 @@ func TestLookSoonAgain(t *testing.T) {
 	}
 	var p presence
 	server, client := socketPair(t)
-	p.of(newEasyConn(server))
+	p.of(netconn.New(server))
 	long := &visit{Context: t.Context(), presence: &p, since: time.Now().Add(-time.Hour)}
 	p.begin(long)
 	p.look() // and then in 5 s

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A recorder passes a response on to the client and takes down what it was. It
@@ -17,8 +19,8 @@ type recorder struct {
 	limit    timeLimit // with a client that does not read
 	upload   *upload   // nil if the request has no body, or none for the origin
 	open     *openConns
-	client   *easyConn // nil: nobody knows
-	presence *presence // nil: nobody knows
+	client   *netconn.Conn // nil: nobody knows
+	presence *presence     // nil: nobody knows
 	memory   reservation
 	hijacked net.Conn
 	http1    bool
@@ -93,9 +95,9 @@ func (w *recorder) writeJoined(p []byte) (n int, err error) {
 	if !w.http1 || w.client == nil || len(p) < 2<<10 {
 		return w.ResponseWriter.Write(p)
 	}
-	w.client.join()
+	w.client.Hold()
 	defer func() {
-		if perr := w.client.part(); perr != nil && err == nil {
+		if perr := w.client.Release(); perr != nil && err == nil {
 			n, err = 0, perr
 		}
 	}()
@@ -108,7 +110,7 @@ const http2Buffer = 4 << 10
 // joinHead comes before net/http sends an answer's head in HTTP/2 and, at once, some of its body.
 func (w *recorder) joinHead() {
 	if !w.http1 && w.client != nil && w.written > 0 && !w.headSent {
-		w.client.joinNext(w.limit.idle)
+		w.client.HoldNext(w.limit.idle)
 	}
 	w.headSent = true
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // afterHalf is how long one side of a tunnel is waited for in silence when the
@@ -49,7 +51,7 @@ func (r *relay) carry(to, from io.ReadWriteCloser) int64 {
 		return n
 	}
 	r.vigil.shorten(afterHalf)
-	closeWrite(to)
+	netconn.CloseWrite(to)
 	return n
 }
 

@@ -18,6 +18,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // roundTrip sends an allowed request and annotates what comes back. It is set
@@ -230,7 +231,7 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 		return 0, err
 	}
 	tunnel := relay{idle: s.idle, silence: s.silence, together: true}
-	n := tunnel.between(buffered(conn, rw.Reader), origin)
+	n := tunnel.between(netconn.Buffered(conn, rw.Reader), origin)
 	s.x.out.bytes = n
 	return n, nil
 }

@@ -103,23 +103,6 @@ func TestLargeClientHello(t *testing.T) {
 	}
 }
 
-// What a connection began with is not kept for as long as the connection.
-func TestReplayKeepsNothing(t *testing.T) {
-	client, gate := net.Pipe()
-	defer client.Close()
-	defer gate.Close()
-	r := &replay{Conn: gate, first: []byte("hello")}
-	p := make([]byte, 3)
-	for _, want := range []string{"hel", "lo"} {
-		if n, err := r.Read(p); string(p[:n]) != want || err != nil {
-			t.Errorf("got %q, %v, want %q", p[:n], err, want)
-		}
-	}
-	if r.first != nil {
-		t.Error("the first bytes are kept")
-	}
-}
-
 // net/http may close a connection twice.
 func TestLeaveOnce(t *testing.T) {
 	var c crowd

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // full is what a client reads when there is no room for it.
@@ -29,7 +31,7 @@ func turnAway(conn net.Conn) {
 	if _, err := io.WriteString(conn, full); err != nil {
 		return
 	}
-	_ = closeWrite(conn)
+	_ = netconn.CloseWrite(conn)
 	for range 16 { // what more of the request comes, within the second
 		if _, err := conn.Read(buf); err != nil {
 			return

@@ -20,6 +20,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A parent is a proxy behind the gate. It leads every destination to the
@@ -140,7 +141,7 @@ func (p *parent) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 func splice(client net.Conn, from io.Reader, origin net.Conn) {
 	go func() {
 		io.Copy(origin, from)
-		closeWrite(origin)
+		netconn.CloseWrite(origin)
 	}()
 	io.Copy(client, origin)
 	client.Close()

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A wireReply is an origin's to every request but those for robots.txt and /next.
@@ -132,7 +134,7 @@ func (o *wireOrigins) serve(conn net.Conn) {
 	if _, err := io.ReadFull(conn, first[:]); err != nil {
 		return
 	}
-	conn = &replay{Conn: conn, first: first[:]}
+	conn = netconn.NewPrefixed(conn, first[:])
 	if secure := first[0] == recordTypeHandshake; secure != (port == "443") {
 		o.note(host, fmt.Sprintf("port %s, TLS: %v", port, secure))
 		return

@@ -1,4 +1,4 @@
-package proxy
+package netconn
 
 import (
 	"net"
@@ -18,7 +18,7 @@ type joint struct {
 	mu     sync.Mutex
 	held   *[]byte       // nil: nothing is
 	scope  bool          // until part; else until the next Write, or the timer
-	silent time.Duration // for so long the timer's write may go nowhere
+	silent time.Duration // for so long the timer's write may go EmptySocket
 	timer  *time.Timer   // nil: never needed yet
 	err    error         // of a write that failed behind its caller's back: there can be none any more
 }
@@ -28,13 +28,13 @@ const (
 	maxHeld = 4<<10 + 256
 	// heldFor is how long it does where the other piece does not come: in HTTP/2 a client need not
 	// let it, and sometimes both have come in one.
-	heldFor = headPatience
+	heldFor = 10 * time.Millisecond
 )
 
 var joints = sync.Pool{New: func() any { return new(make([]byte, 0, maxHeld)) }}
 
 // join holds what is written next, if that is small, until there is more, or part is called.
-func (c *easyConn) join() {
+func (c *Conn) Hold() {
 	c.joint.mu.Lock()
 	defer c.joint.mu.Unlock()
 	c.joint.scope = true
@@ -43,7 +43,7 @@ func (c *easyConn) join() {
 
 // part writes what is held. If it can't, the connection is closed: those that wrote it
 // believe that it was sent.
-func (c *easyConn) part() error {
+func (c *Conn) Release() error {
 	j := &c.joint
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -52,9 +52,9 @@ func (c *easyConn) part() error {
 	return c.release()
 }
 
-// joinNext holds what is written next over HTTP/2, if that is small, for a moment. Silent is how
+// HoldNext holds what is written next over HTTP/2, if that is small, for a moment. Silent is how
 // long the client may take nothing of it.
-func (c *easyConn) joinNext(silent time.Duration) {
+func (c *Conn) HoldNext(silent time.Duration) {
 	if !c.joint.http2 {
 		return // a request in HTTP/1 may call itself HTTP/2 (RFC 9113, 3.4)
 	}
@@ -67,7 +67,7 @@ func (c *easyConn) joinNext(silent time.Duration) {
 }
 
 // release writes what is held. The caller has the lock.
-func (c *easyConn) release() error {
+func (c *Conn) release() error {
 	j := &c.joint
 	if j.held != nil && j.err == nil {
 		_, j.err = c.writeOne(*j.held)
@@ -88,7 +88,7 @@ func (j *joint) free() {
 }
 
 // Write writes p, behind what is held.
-func (c *easyConn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	j := &c.joint
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *easyConn) Write(p []byte) (int, error) {
 }
 
 // releaseLater sets the timer. The caller has the lock.
-func (c *easyConn) releaseLater() {
+func (c *Conn) releaseLater() {
 	j := &c.joint
 	if j.timer != nil {
 		j.timer.Reset(heldFor)
@@ -140,3 +140,9 @@ func (c *easyConn) releaseLater() {
 		}
 	})
 }
+
+// CarriesHTTP2 is called before anything of it is written.
+func (c *Conn) CarriesHTTP2() { c.joint.http2 = true }
+
+// CancelHold undoes HoldNext for a piece that is not written yet.
+func (c *Conn) CancelHold() { c.joint.next.Store(false) }

@@ -1,4 +1,6 @@
-package proxy
+// Package netconn has the connections of clients and origins: with cheap deadlines, with writes that are put together, and
+// with reads that do not wait.
+package netconn
 
 import (
 	"errors"
@@ -8,19 +10,19 @@ import (
 	"time"
 )
 
-// An easyConn is a connection whose deadlines are cheap to set and to lift: that is done
+// An Conn is a connection whose deadlines are cheap to set and to lift: that is done
 // for every request and every answer, and hardly ever is one needed. The timers underneath
 // are moved only if they would come too late. One that comes too early is put off,
 // unnoticed by who reads or writes.
-type easyConn struct {
+type Conn struct {
 	net.Conn
 	read, write deadline
 	joint       joint
-	atHand      *socket // a Read finds what that has, and does not wait: for who looks what TLS has; nil: it waits
+	atHand      *Socket // a Read finds what that has, and does not wait: for who looks what TLS has; nil: it waits
 }
 
-// errDry is a Read's that must not wait. TLS goes on after an error that is temporary.
-var errDry net.Error = dryError{}
+// ErrWouldBlock is a Read's that must not wait. TLS goes on after an error that is temporary.
+var ErrWouldBlock net.Error = dryError{}
 
 type dryError struct{}
 
@@ -28,8 +30,8 @@ func (dryError) Error() string   { return "nothing is read now" }
 func (dryError) Timeout() bool   { return true }
 func (dryError) Temporary() bool { return true }
 
-func newEasyConn(conn net.Conn) *easyConn {
-	return &easyConn{Conn: conn, read: deadline{move: conn.SetReadDeadline}, write: deadline{move: conn.SetWriteDeadline}}
+func New(conn net.Conn) *Conn {
+	return &Conn{Conn: conn, read: deadline{move: conn.SetReadDeadline}, write: deadline{move: conn.SetWriteDeadline}}
 }
 
 // A deadline is that of one direction.
@@ -83,19 +85,19 @@ func (d *deadline) early(err error) bool {
 	return d.putOff()
 }
 
-func (c *easyConn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
-func (c *easyConn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
 
-func (c *easyConn) SetDeadline(t time.Time) error {
+func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.read.set(t), c.write.set(t))
 }
 
-func (c *easyConn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	if c.atHand != nil {
-		if n := c.atHand.readNow(p); n > 0 {
+		if n := c.atHand.ReadNow(p); n > 0 {
 			return n, nil
 		}
-		return 0, errDry
+		return 0, ErrWouldBlock
 	}
 	c.read.renew()
 	for {
@@ -106,7 +108,7 @@ func (c *easyConn) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *easyConn) writeOne(p []byte) (written int, err error) {
+func (c *Conn) writeOne(p []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(p[written:])
 		written += n
@@ -117,7 +119,7 @@ func (c *easyConn) writeOne(p []byte) (written int, err error) {
 }
 
 // writeAll writes the pieces, and takes what was written from them.
-func (c *easyConn) writeAll(pieces net.Buffers) (written int, err error) {
+func (c *Conn) writeAll(pieces net.Buffers) (written int, err error) {
 	for {
 		n, err := pieces.WriteTo(c.Conn)
 		written += int(n)
@@ -127,15 +129,19 @@ func (c *easyConn) writeAll(pieces net.Buffers) (written int, err error) {
 	}
 }
 
-func (c *easyConn) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *Conn) CloseWrite() error { return CloseWrite(c.Conn) }
 
 // NetConn is for who looks at the descriptor.
-func (c *easyConn) NetConn() net.Conn { return c.Conn }
+func (c *Conn) NetConn() net.Conn { return c.Conn }
 
 // SetLinger is for who resets the connection.
-func (c *easyConn) SetLinger(sec int) error {
+func (c *Conn) SetLinger(sec int) error {
 	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
 		return tcp.SetLinger(sec)
 	}
 	return errors.ErrUnsupported
 }
+
+// SetNonBlocking makes Read return what s has, or [ErrWouldBlock] if that is nothing, until it
+// is called with nil.
+func (c *Conn) SetNonBlocking(s *Socket) { c.atHand = s }

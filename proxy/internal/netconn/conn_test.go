@@ -1,4 +1,4 @@
-package proxy
+package netconn
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func TestWriteDeadline(t *testing.T) {
 			for _, way := range []string{"at once", "seldom"} {
 				client, conn := net.Pipe()
 				if way == "seldom" {
-					conn = newEasyConn(conn)
+					conn = New(conn)
 				}
 				set := func(d time.Duration) {
 					var at time.Time
@@ -126,7 +126,7 @@ func TestReadDeadline(t *testing.T) {
 			for _, way := range []string{"at once", "seldom"} {
 				client, conn := net.Pipe()
 				if way == "seldom" {
-					conn = newEasyConn(conn)
+					conn = New(conn)
 				}
 				set := func(d time.Duration) {
 					var at time.Time
@@ -166,7 +166,7 @@ func TestWriteDeadlineIsMovedSeldom(t *testing.T) {
 		defer client.Close()
 		defer gate.Close()
 		timer := &counting{Conn: gate}
-		conn := newEasyConn(timer)
+		conn := New(timer)
 		go io.Copy(io.Discard, client)
 		for range 100 {
 			conn.SetWriteDeadline(time.Now().Add(time.Hour))
@@ -198,7 +198,7 @@ func BenchmarkWriteDeadline(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	for name, conn := range map[string]net.Conn{"at-once": conn, "seldom": newEasyConn(conn)} {
+	for name, conn := range map[string]net.Conn{"at-once": conn, "seldom": New(conn)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package proxy
+package netconn
 
 // tryRead reads nothing: it would have to wait. That a connection was closed shows when it
 // is used.

@@ -1,4 +1,4 @@
-package proxy
+package netconn
 
 import (
 	"net"
@@ -7,7 +7,7 @@ import (
 
 // A socket is what lies under a connection, and can be read without waiting, whatever the
 // connection's deadlines. In TLS what is read would be lost to the connection.
-type socket struct {
+type Socket struct {
 	raw syscall.RawConn  // nil: there is none that could be read
 	try func(fd uintptr) // kept, since to make it anew would allocate each time
 
@@ -18,18 +18,18 @@ type socket struct {
 	one     [1]byte
 }
 
-// nowhere is one that never has anything.
-var nowhere socket
+// EmptySocket is one that never has anything.
+var EmptySocket Socket
 
 // of makes it that of a connection. It must not be copied then.
-func (s *socket) of(conn net.Conn) {
-	s.raw = rawOf(conn)
+func (s *Socket) Init(conn net.Conn) {
+	s.raw = RawConn(conn)
 	s.try = func(fd uintptr) { s.n, s.nothing = tryRead(fd, s.into) }
 }
 
 // silent reports whether the other side has neither closed the connection nor sent
 // anything, of which a byte is lost.
-func (s *socket) silent() bool {
+func (s *Socket) Silent() bool {
 	if s.raw == nil {
 		return true
 	}
@@ -37,8 +37,8 @@ func (s *socket) silent() bool {
 	return s.raw.Control(s.try) == nil && s.nothing
 }
 
-// readNow reads what has come. It returns 0 where that is nothing, or the end.
-func (s *socket) readNow(p []byte) int {
+// ReadNow reads what has come. It returns 0 where that is nothing, or the end.
+func (s *Socket) ReadNow(p []byte) int {
 	if s.raw == nil || len(p) == 0 {
 		return 0
 	}
@@ -51,8 +51,8 @@ func (s *socket) readNow(p []byte) int {
 	return s.n
 }
 
-// rawOf returns what a connection's descriptor can be looked at by, nil if it has none.
-func rawOf(conn net.Conn) syscall.RawConn {
+// RawConn returns what a connection's descriptor can be looked at by, nil if it has none.
+func RawConn(conn net.Conn) syscall.RawConn {
 	for {
 		outer, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {
@@ -67,3 +67,6 @@ func rawOf(conn net.Conn) syscall.RawConn {
 	}
 	return nil
 }
+
+// Raw returns the descriptor, nil if there is none that could be read.
+func (s *Socket) Raw() syscall.RawConn { return s.raw }

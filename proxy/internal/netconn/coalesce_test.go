@@ -1,22 +1,16 @@
-package proxy
+package netconn
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // A sunkConn takes down what is written, until it fails.
@@ -41,8 +35,8 @@ func (c *sunkConn) SetWriteDeadline(time.Time) error { c.fails = nil; return nil
 // TestJoint: a small piece waits for the next, and for no longer than until the parting.
 func TestJoint(t *testing.T) {
 	under := &sunkConn{}
-	c := newEasyConn(under)
-	c.join()
+	c := New(under)
+	c.Hold()
 	io.WriteString(c, "head ")
 	if under.got.Len() > 0 {
 		t.Errorf("written already: %q", &under.got)
@@ -51,7 +45,7 @@ func TestJoint(t *testing.T) {
 		t.Errorf("got %d, %v; written: %q", n, err, &under.got)
 	}
 	io.WriteString(c, "rest ")
-	if err := c.part(); err != nil || under.got.String() != "head body rest " {
+	if err := c.Release(); err != nil || under.got.String() != "head body rest " {
 		t.Errorf("got %v; written: %q", err, &under.got)
 	}
 	io.WriteString(c, "alone")
@@ -65,10 +59,10 @@ func TestJointKeepsOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		under := &sunkConn{}
-		c := newEasyConn(under)
+		c := New(under)
 		var want bytes.Buffer
 		for range random.IntN(4) {
-			c.join()
+			c.Hold()
 			for range random.IntN(5) {
 				p := bytes.Repeat([]byte{byte('a' + random.IntN(26))}, random.IntN(2*maxHeld))
 				want.Write(p)
@@ -76,7 +70,7 @@ func TestJointKeepsOrder(t *testing.T) {
 					t.Fatalf("got %d, %v", n, err)
 				}
 			}
-			if err := c.part(); err != nil || !bytes.Equal(under.got.Bytes(), want.Bytes()) {
+			if err := c.Release(); err != nil || !bytes.Equal(under.got.Bytes(), want.Bytes()) {
 				t.Fatalf("%d bytes of %d, %v", under.got.Len(), want.Len(), err)
 			}
 		}
@@ -86,16 +80,16 @@ func TestJointKeepsOrder(t *testing.T) {
 // TestJointDoesNotGrow: what is large is not copied, nor does a buffer that is kept become large.
 func TestJointDoesNotGrow(t *testing.T) {
 	under := &sunkConn{}
-	c := newEasyConn(under)
+	c := New(under)
 	for _, second := range []int{1, maxHeld - 4, maxHeld - 3, 100 * maxHeld} {
-		c.join()
+		c.Hold()
 		io.WriteString(c, "head")
 		held := c.joint.held
 		io.WriteString(c, strings.Repeat("x", second))
 		if cap(*held) != maxHeld {
 			t.Errorf("after %d bytes there is room for %d, want %d", second, cap(*held), maxHeld)
 		}
-		if err := c.part(); err != nil {
+		if err := c.Release(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -104,24 +98,24 @@ func TestJointDoesNotGrow(t *testing.T) {
 // TestJointFails: behind a write that failed nothing is written, since the client would take it for what
 // comes next; and who believes that it was sent is told, at the latest at the parting.
 func TestJointFails(t *testing.T) {
-	for name, write := range map[string]func(c *easyConn) error{
-		"at the parting": func(c *easyConn) error {
+	for name, write := range map[string]func(c *Conn) error{
+		"at the parting": func(c *Conn) error {
 			io.WriteString(c, "head")
-			return c.part()
+			return c.Release()
 		},
-		"at the second piece": func(c *easyConn) error {
+		"at the second piece": func(c *Conn) error {
 			io.WriteString(c, "head")
 			if n, err := io.WriteString(c, "body"); n != 0 || err == nil {
 				t.Errorf("got %d, %v", n, err)
 			}
-			return c.part()
+			return c.Release()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			under := &sunkConn{fails: errCut}
-			c := newEasyConn(under)
-			c.join()
-			if err := write(c); !errors.Is(err, errCut) {
+			under := &sunkConn{fails: io.ErrClosedPipe}
+			c := New(under)
+			c.Hold()
+			if err := write(c); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("got %v", err)
 			}
 			if !under.closed {
@@ -132,9 +126,9 @@ func TestJointFails(t *testing.T) {
 			if _, err := io.WriteString(c, "more"); err == nil || under.got.String() != before {
 				t.Errorf("got %v; written: %q", err, &under.got)
 			}
-			c.join()
+			c.Hold()
 			io.WriteString(c, "more")
-			if err := c.part(); err == nil || under.got.String() != before {
+			if err := c.Release(); err == nil || under.got.String() != before {
 				t.Errorf("got %v; written: %q", err, &under.got)
 			}
 		})
@@ -145,7 +139,7 @@ func TestJointFails(t *testing.T) {
 func TestJoinNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := &sunkConn{}
-		c := newEasyConn(under)
+		c := New(under)
 		c.joint.http2 = true
 		written := func() string { // once the timer has done what it does at this time
 			synctest.Wait()
@@ -153,7 +147,7 @@ func TestJoinNext(t *testing.T) {
 			defer c.joint.mu.Unlock()
 			return under.got.String()
 		}
-		c.joinNext(time.Minute)
+		c.HoldNext(time.Minute)
 		io.WriteString(c, "head ")
 		if got := written(); got != "" {
 			t.Errorf("written already: %q", got)
@@ -163,7 +157,7 @@ func TestJoinNext(t *testing.T) {
 			t.Errorf("written: %q", got)
 		}
 		time.Sleep(time.Hour)
-		c.joinNext(time.Minute)
+		c.HoldNext(time.Minute)
 		io.WriteString(c, "late ")
 		time.Sleep(heldFor - 1)
 		if got := written(); got != "head body " {
@@ -177,13 +171,13 @@ func TestJoinNext(t *testing.T) {
 		if got := written(); got != "head body late alone " {
 			t.Errorf("written: %q", got)
 		}
-		c.joinNext(time.Minute)
-		(&clientConn{Conn: c}).unjoin()
+		c.HoldNext(time.Minute)
+		c.CancelHold()
 		io.WriteString(c, "last")
 		if got := written(); got != "head body late alone last" {
 			t.Errorf("written: %q", got)
 		}
-		c.joinNext(time.Minute)
+		c.HoldNext(time.Minute)
 		long := strings.Repeat(".", maxHeld+1)
 		io.WriteString(c, long)
 		if got := written(); !strings.HasSuffix(got, "last"+long) {
@@ -195,8 +189,8 @@ func TestJoinNext(t *testing.T) {
 // TestJoinNextIsForHTTP2: nobody would write behind it else.
 func TestJoinNextIsForHTTP2(t *testing.T) {
 	under := &sunkConn{}
-	c := newEasyConn(under)
-	c.joinNext(time.Minute)
+	c := New(under)
+	c.HoldNext(time.Minute)
 	if io.WriteString(c, "all"); under.got.String() != "all" {
 		t.Errorf("written: %q", &under.got)
 	}
@@ -206,13 +200,13 @@ func TestJoinNextIsForHTTP2(t *testing.T) {
 func TestJoinNextDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, under := net.Pipe()
-		c := newEasyConn(under)
+		c := New(under)
 		c.joint.http2 = true
 		go io.WriteString(c, "nobody reads it")
 		synctest.Wait()
 		done := make(chan bool)
 		go func() {
-			c.joinNext(time.Minute)
+			c.HoldNext(time.Minute)
 			close(done)
 		}()
 		synctest.Wait()
@@ -230,9 +224,9 @@ func TestJoinNextFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, under := net.Pipe()
 		defer client.Close()
-		c := newEasyConn(under)
+		c := New(under)
 		c.joint.http2 = true
-		c.joinNext(time.Minute)
+		c.HoldNext(time.Minute)
 		io.WriteString(c, "nobody reads it")
 		time.Sleep(heldFor + time.Minute + 1)
 		synctest.Wait()
@@ -249,92 +243,14 @@ func TestJoinNextFails(t *testing.T) {
 // TestJointTimerTooEarly: a timer that comes too early breaks two pieces anywhere, and they go on there.
 func TestJointTimerTooEarly(t *testing.T) {
 	under := &sunkConn{fails: os.ErrDeadlineExceeded}
-	c := newEasyConn(under)
+	c := New(under)
 	c.write.until = time.Now().Add(time.Hour)
-	c.join()
+	c.Hold()
 	io.WriteString(c, "head")
 	if n, err := io.WriteString(c, "body"); n != 4 || err != nil || under.got.String() != "headbody" {
 		t.Errorf("got %d, %v; written: %q", n, err, &under.got)
 	}
-	if err := c.part(); err != nil {
+	if err := c.Release(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestJoinedAnswers: answers of every length come whole, one after the other on one connection.
-func TestJoinedAnswers(t *testing.T) {
-	body := func(n int) string { return strings.Repeat("0123456789", n/10+1)[:n] }
-	lengths := map[string]int{"/0": 0, "/2047": 2047, "/2048": 2048, "/3500": 3500, "/3900": 3900, "/4000": 4000, "/4096": 4096, "/5000": 5000, "/34000": 34000, "/49152": 49152, "/200000": 200000}
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		text := body(lengths[r.URL.Path])
-		if r.URL.RawQuery == "chunked" {
-			rw.(http.Flusher).Flush()
-		}
-		io.WriteString(rw, text)
-	}})
-	w.ways(t, func(t *testing.T, v way) {
-		for path, n := range lengths {
-			for _, query := range []string{"", "?chunked"} {
-				if resp, got := v.get(t, path+query); resp.StatusCode != http.StatusOK || got != body(n) {
-					t.Errorf("%s: %d, %d bytes", path+query, resp.StatusCode, len(got))
-				}
-				if x := w.next(t); x.Bytes != int64(n) {
-					t.Errorf("%s: the record says %d bytes", path+query, x.Bytes)
-				}
-			}
-		}
-	})
-}
-
-// TestHeadBeforeShutWindow: a client that lets nothing of a body come gets the head all the same.
-func TestHeadBeforeShutWindow(t *testing.T) {
-	w := newWorld(t, options{})
-	for _, path := range []string{"/small", "/private/x"} {
-		conn, f := w.frames(t, path, 0)
-		conn.SetReadDeadline(time.Now().Add(patience))
-		for {
-			frame, err := f.ReadFrame()
-			if err != nil {
-				t.Fatalf("%s: no head came: %v", path, err)
-			}
-			if frame.Header().Type == http2.FrameHeaders {
-				break
-			}
-		}
-	}
-}
-
-// TestJoinedStreams: answers that share a connection come whole, also beside one that does not end.
-func TestJoinedStreams(t *testing.T) {
-	end := make(chan bool)
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
-		if n < 0 {
-			io.WriteString(rw, "begun")
-			rw.(http.Flusher).Flush()
-			<-end
-			return
-		}
-		io.WriteString(rw, strings.Repeat("x", n))
-	}})
-	client := w.client()
-	open, err := client.Get(w.https + "/?n=-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Body.Close()
-	var all sync.WaitGroup
-	for i := range 90 { // w.done holds a hundred
-		n := i * i * 5 % 9001
-		all.Go(func() {
-			if _, got := send(t, client, http.MethodGet, fmt.Sprint(w.https, "/?n=", n), nil); len(got) != n {
-				t.Errorf("got %d bytes, want %d", len(got), n)
-			}
-		})
-	}
-	all.Wait()
-	close(end)
-	if got, err := io.ReadAll(open.Body); string(got) != "begun" || err != nil {
-		t.Errorf("got %q, %v", got, err)
 	}
 }

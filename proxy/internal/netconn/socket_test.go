@@ -1,6 +1,6 @@
 //go:build unix
 
-package proxy
+package netconn
 
 import (
 	"crypto/tls"
@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 )
+
+// patience bounds every wait for something that should come at once.
+const patience = 10 * time.Second
 
 // connected returns the two ends of a connection.
 func connected(t *testing.T) (ours, theirs *net.TCPConn) {
@@ -36,7 +39,7 @@ func connected(t *testing.T) (ours, theirs *net.TCPConn) {
 func arrive(t *testing.T, conn net.Conn, n int) {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(patience))
-	err := rawOf(conn).Read(func(fd uintptr) bool {
+	err := RawConn(conn).Read(func(fd uintptr) bool {
 		got, _, err := syscall.Recvfrom(int(fd), make([]byte, n), syscall.MSG_PEEK)
 		return err != syscall.EAGAIN && (err != nil || got == 0 || got == n)
 	})
@@ -70,16 +73,16 @@ func TestSocket(t *testing.T) {
 			for _, look := range []bool{false, true} {
 				ours, theirs := connected(t)
 				k.before(t, ours, theirs)
-				var s socket
-				s.of(newEasyConn(ours))
+				var s Socket
+				s.Init(New(ours))
 				if look {
-					if got := s.silent(); got != k.silent {
+					if got := s.Silent(); got != k.silent {
 						t.Errorf("silent: %v", got)
 					}
 					continue
 				}
 				p := make([]byte, 4)
-				if n := s.readNow(p); string(p[:n]) != k.want {
+				if n := s.ReadNow(p); string(p[:n]) != k.want {
 					t.Errorf("read %q", p[:n])
 				}
 				if s.into != nil {
@@ -95,23 +98,23 @@ func TestSocketOf(t *testing.T) {
 	ours, theirs := connected(t)
 	io.WriteString(theirs, "a")
 	arrive(t, ours, 1)
-	var s socket
-	s.of(tls.Client(newEasyConn(ours), &tls.Config{}))
-	if s.silent() {
+	var s Socket
+	s.Init(tls.Client(New(ours), &tls.Config{}))
+	if s.Silent() {
 		t.Error("below TLS there seems to be nothing")
 	}
 	pipe, other := net.Pipe()
 	defer pipe.Close()
 	defer other.Close()
-	var none socket
-	none.of(pipe)
-	if !none.silent() || none.readNow(make([]byte, 4)) != 0 {
+	var none Socket
+	none.Init(pipe)
+	if !none.Silent() || none.ReadNow(make([]byte, 4)) != 0 {
 		t.Error("a pipe is read")
 	}
-	if n := s.readNow(nil); n != 0 {
+	if n := s.ReadNow(nil); n != 0 {
 		t.Errorf("%d bytes were read into nothing", n)
 	}
-	if allocs := testing.AllocsPerRun(100, func() { s.silent(); s.readNow(s.one[:]) }); allocs > 0 {
+	if allocs := testing.AllocsPerRun(100, func() { s.Silent(); s.ReadNow(s.one[:]) }); allocs > 0 {
 		t.Errorf("to read allocates %v times", allocs)
 	}
 }

@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// TestJoinedAnswers: answers of every length come whole, one after the other on one connection.
+func TestJoinedAnswers(t *testing.T) {
+	body := func(n int) string { return strings.Repeat("0123456789", n/10+1)[:n] }
+	lengths := map[string]int{"/0": 0, "/2047": 2047, "/2048": 2048, "/3500": 3500, "/3900": 3900, "/4000": 4000, "/4096": 4096, "/5000": 5000, "/34000": 34000, "/49152": 49152, "/200000": 200000}
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		text := body(lengths[r.URL.Path])
+		if r.URL.RawQuery == "chunked" {
+			rw.(http.Flusher).Flush()
+		}
+		io.WriteString(rw, text)
+	}})
+	w.ways(t, func(t *testing.T, v way) {
+		for path, n := range lengths {
+			for _, query := range []string{"", "?chunked"} {
+				if resp, got := v.get(t, path+query); resp.StatusCode != http.StatusOK || got != body(n) {
+					t.Errorf("%s: %d, %d bytes", path+query, resp.StatusCode, len(got))
+				}
+				if x := w.next(t); x.Bytes != int64(n) {
+					t.Errorf("%s: the record says %d bytes", path+query, x.Bytes)
+				}
+			}
+		}
+	})
+}
+
+// TestHeadBeforeShutWindow: a client that lets nothing of a body come gets the head all the same.
+func TestHeadBeforeShutWindow(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, path := range []string{"/small", "/private/x"} {
+		conn, f := w.frames(t, path, 0)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		for {
+			frame, err := f.ReadFrame()
+			if err != nil {
+				t.Fatalf("%s: no head came: %v", path, err)
+			}
+			if frame.Header().Type == http2.FrameHeaders {
+				break
+			}
+		}
+	}
+}
+
+// TestJoinedStreams: answers that share a connection come whole, also beside one that does not end.
+func TestJoinedStreams(t *testing.T) {
+	end := make(chan bool)
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+		if n < 0 {
+			io.WriteString(rw, "begun")
+			rw.(http.Flusher).Flush()
+			<-end
+			return
+		}
+		io.WriteString(rw, strings.Repeat("x", n))
+	}})
+	client := w.client()
+	open, err := client.Get(w.https + "/?n=-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Body.Close()
+	var all sync.WaitGroup
+	for i := range 90 { // w.done holds a hundred
+		n := i * i * 5 % 9001
+		all.Go(func() {
+			if _, got := send(t, client, http.MethodGet, fmt.Sprint(w.https, "/?n=", n), nil); len(got) != n {
+				t.Errorf("got %d bytes, want %d", len(got), n)
+			}
+		})
+	}
+	all.Wait()
+	close(end)
+	if got, err := io.ReadAll(open.Body); string(got) != "begun" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
