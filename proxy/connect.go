@@ -102,7 +102,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.passThrough(w, r, s, target)
 		return
 	}
-	if pr := p.strangerAt(r, s); pr != nil && !own {
+	if pr := p.refuseUnknown(r, s); pr != nil && !own {
 		p.serve(w, r, s, target, pr)
 		return
 	}
@@ -216,19 +216,8 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
 	defer p.finish(x, r)
 
-	crawler, pr := p.identify(x.settings, r, x.Client, false)
-	if pr != nil {
-		pr.write(r, x)
-		return
-	}
-	x.Crawler = crawler.Name
-	if pr := p.admit(r, crawler); pr != nil {
-		pr.write(r, x)
-		return
-	}
-	ask := policy.Request{Target: target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
 	ctx := x.attend(r)
-	if pr := p.decide(x, ctx, ask, x.settings.Engine.DecideHost); pr != nil {
+	if pr := p.decide(ctx, x, r, x.settings.Engine.DecideHost); pr != nil {
 		pr.write(r, x)
 		return
 	}

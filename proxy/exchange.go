@@ -28,6 +28,7 @@ type exchange struct {
 	cancel   context.CancelCauseFunc // cancels the request to the origin; nil: none was sent by Transport
 	upgrade  bool                    // it is a WebSocket handshake
 	aborted  bool                    // the response broke off: the connection must too
+	isRobots bool                    // it asks for robots.txt, which the gate answers
 }
 
 type exchangeKey struct{}

@@ -192,14 +192,3 @@ func (w *wrongLogins) count() (others int, say bool) {
 	others, w.said, w.since = w.since, time.Now(), 0
 	return others, true
 }
-
-// strangerAt returns what to answer to a CONNECT that no known client can have
-// sent, whatever comes through its tunnel.
-func (p *Proxy) strangerAt(r *http.Request, s *Settings) *problem {
-	if !s.Engine.Crawlers().RefuseUnknown {
-		return nil // who it is will be asked inside
-	}
-	client, _ := netip.ParseAddrPort(r.RemoteAddr)
-	_, pr := p.identify(s, r, client.Addr().Unmap(), true)
-	return pr
-}

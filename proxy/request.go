@@ -2,16 +2,13 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -121,59 +118,6 @@ func malformed(r *http.Request) error {
 		return errors.New(":path does not begin with a slash (RFC 9113, 8.3.1)")
 	case slices.ContainsFunc(lengths, func(n string) bool { return n != strconv.FormatInt(r.ContentLength, 10) }):
 		return errors.New("Content-Length is not that of the body (RFC 9113, 8.1.1)")
-	}
-	return nil
-}
-
-// onRequest decides about a request. It returns the response where the gate
-// itself answers, nil where the request may be sent.
-func (p *Proxy) onRequest(x *exchange, r *http.Request) *http.Response {
-	crawler, pr := p.identify(x.settings, r, x.Client, false)
-	if pr != nil {
-		return pr.response(r, x)
-	}
-	x.Crawler = crawler.Name
-	if pr := p.admit(r, crawler); pr != nil {
-		return pr.response(r, x)
-	}
-	ask := policy.Request{Target: x.target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
-	if pr := p.decide(x, r.Context(), ask, x.settings.Engine.Decide); pr != nil {
-		return pr.response(r, x)
-	}
-	if d := x.Decision; d.Reason != policy.ByOverride && isRobots(r, x.target) {
-		return p.robotsTxt(r, x)
-	}
-	x.upgrade = prepare(r)
-	if r.ContentLength != 0 {
-		x.out.upload = newUpload(r, &x.out.control, p.Limits.IdleTimeout)
-		r.Body = x.out.upload
-	}
-	return nil
-}
-
-// decide asks policy and takes the decision down. It returns what to answer if
-// the request must not be sent.
-func (p *Proxy) decide(x *exchange, ctx context.Context, ask policy.Request, engine func(context.Context, policy.Request) (policy.Decision, error)) *problem {
-	if pr := p.notReady(x); pr != nil {
-		return pr
-	}
-	host, port, _ := net.SplitHostPort(ask.Target.Address())
-	err := x.settings.Engine.CheckPath(ask.Target)
-	if err == nil {
-		err = x.settings.Upstream.Check(host, port)
-	}
-	if err == nil {
-		d, decideErr := engine(ctx, ask)
-		if err = decideErr; err == nil {
-			x.Decision = &d
-		}
-	}
-	x.Decided = time.Since(x.Start)
-	switch {
-	case err != nil:
-		return failure(x, err)
-	case x.Decision.Denied():
-		return refusal(x, x.settings.UnreachableStatus)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ import (
 func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	r.URL, r.Host = x.target.URL(), x.target.Host
 	x.Sent = time.Since(x.Start)
-	resp, err := p.ask(x, r)
+	resp, err := p.send(x, r)
 	x.Upstream = time.Since(x.Start)
 	if err != nil {
 		return failure(x, err).response(r, x)
@@ -85,8 +85,8 @@ func (x *exchange) passOn(resp *http.Response) {
 
 var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
 
-// ask sends a request and waits for the head of its answer.
-func (p *Proxy) ask(x *exchange, r *http.Request) (*http.Response, error) {
+// send sends a request and waits for the head of its answer.
+func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 	informer := inform(x.out, r)
 	defer informer.end()
 	return x.settings.Upstream.send(r, informer.pass, func(r *http.Request) (*http.Response, error) {

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// A decider is one of the policy engine's ways to decide: about one URL, or about a whole host.
+type decider func(context.Context, policy.Request) (policy.Decision, error)
+
+// onRequest decides about a request. It returns the response if the gate itself answers,
+// and nil if the request may be sent.
+func (p *Proxy) onRequest(x *exchange, r *http.Request) *http.Response {
+	if pr := p.decide(r.Context(), x, r, x.settings.Engine.Decide); pr != nil {
+		return pr.response(r, x)
+	}
+	if x.isRobots {
+		return p.robotsTxt(r, x)
+	}
+	x.upgrade = prepare(r)
+	if r.ContentLength != 0 {
+		x.out.upload = newUpload(r, &x.out.control, p.Limits.IdleTimeout)
+		r.Body = x.out.upload
+	}
+	return nil
+}
+
+// decide is the whole sequence of a decision, for requests and for passthrough tunnels
+// alike. Each step may end it: the result is what to answer, or nil if the request may be
+// sent now.
+func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine decider) *problem {
+	crawler, pr := p.identify(x.settings, r, x.Client, false)
+	if pr != nil {
+		return pr
+	}
+	x.Crawler = crawler.Name
+	if pr := p.admit(r, crawler); pr != nil {
+		return pr
+	}
+	if pr := p.notReady(x); pr != nil {
+		return pr
+	}
+	ask := policy.Request{Target: x.target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
+	err := p.ask(ctx, x, ask, engine)
+	x.Decided = time.Since(x.Start)
+	if err != nil {
+		return failure(x, err)
+	}
+	d := x.Decision
+	if d.Denied() {
+		return refusal(x, x.settings.UnreachableStatus)
+	}
+	if x.isRobots = d.Reason != policy.ByOverride && isRobots(r, x.target); x.isRobots {
+		return nil // the gate answers it
+	}
+	return nil
+}
+
+// ask checks the destination and asks the policy engine for the decision.
+func (p *Proxy) ask(ctx context.Context, x *exchange, ask policy.Request, engine decider) error {
+	if err := x.settings.Engine.CheckPath(ask.Target); err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(ask.Target.Address())
+	if err := x.settings.Upstream.Check(host, port); err != nil {
+		return err
+	}
+	d, err := engine(ctx, ask)
+	if err != nil {
+		return err
+	}
+	x.Decision = &d
+	return nil
+}
+
+// refuseUnknown returns what to answer to a CONNECT that no known crawler can have sent,
+// whatever comes through its tunnel. The requests in the tunnel are decided one by one.
+func (p *Proxy) refuseUnknown(r *http.Request, s *Settings) *problem {
+	if !s.Engine.Crawlers().RefuseUnknown {
+		return nil
+	}
+	client, _ := netip.ParseAddrPort(r.RemoteAddr)
+	_, pr := p.identify(s, r, client.Addr().Unmap(), true)
+	return pr
+}
+
+// notReady returns what to answer while the caller of the package lets no request pass.
+// No decision is made then, and nothing is sent to any origin.
+func (p *Proxy) notReady(x *exchange) *problem {
+	if p.Ready == nil {
+		return nil
+	}
+	err := p.Ready()
+	if err == nil {
+		return nil
+	}
+	x.Error = err.Error()
+	return &problem{
+		status: http.StatusServiceUnavailable, kind: "audit", title: "The gate can't write down what it does", fault: "proxy_internal_error",
+		cause: "audit log", retry: 10 * time.Second,
+		detail: "The gate serves nothing while its audit log can't be written (log.audit_required). Its operator finds out more in its log: " +
+			"check the space and permissions of log.audit. It goes on by itself as soon as a record can be written.",
+	}
+}
