@@ -152,7 +152,7 @@ func (c *cache) stored(key string) *entry {
 }
 
 // load is stored, and keeps the entry in memory. It must not be called between
-// the flights to an origin, lest it replaces what one has just put.
+// the jobs to an origin, lest it replaces what one has just put.
 func (c *cache) load(key string) *entry {
 	e := c.stored(key)
 	if e != nil {

@@ -259,7 +259,7 @@ func TestRecordWith(t *testing.T) {
 		name  string
 		got   Record
 		last  *Snapshot
-		seats []string
+		slots []string
 	}{
 		{"first", bound, nil, []string{"abot"}},
 		{"several", several, nil, []string{"abot", "bbot", others}},
@@ -268,10 +268,10 @@ func TestRecordWith(t *testing.T) {
 		{"and one is not again", bound.with("abot", good).with("bbot", denied), good, []string{"bbot"}},
 		{"never one", Record{}.with("abot", good), good, nil},
 	} {
-		if got := slices.Sorted(maps.Keys(step.got.Bound)); !slices.Equal(got, slices.Sorted(slices.Values(step.seats))) || step.got.Last != step.last {
-			t.Errorf("%s: got %q and %+v, want %q and %+v", step.name, got, step.got.Last, step.seats, step.last)
+		if got := slices.Sorted(maps.Keys(step.got.Bound)); !slices.Equal(got, slices.Sorted(slices.Values(step.slots))) || step.got.Last != step.last {
+			t.Errorf("%s: got %q and %+v, want %q and %+v", step.name, got, step.got.Last, step.slots, step.last)
 		}
-		if len(step.seats) == 0 && step.got.Bound != nil {
+		if len(step.slots) == 0 && step.got.Bound != nil {
 			t.Errorf("%s: an empty map is kept", step.name)
 		}
 	}

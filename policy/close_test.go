@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestClose ends flights: who waits for one gets an error, and what was cut
+// TestClose ends jobs: who waits for one gets an error, and what was cut
 // short is not taken for the origin's failure.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

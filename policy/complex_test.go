@@ -31,11 +31,11 @@ func TestTooComplexDenies(t *testing.T) {
 			t.Errorf("%.20s: forHost opens it", path)
 		}
 		c := Config{Robots: robots}
-		past := Past{
+		past := PastRequest{
 			Target: target, Crawler: &Crawler{Name: "default"}, Tokens: d.Tokens, Judged: d.Robots.At, Answer: d.Robots.Snapshot, Good: d.Robots.Snapshot,
 			Rules: func(string) *robotstxt.File { return d.Robots.File },
 		}
-		if again, ok := c.Again(past); !ok || again.Reason != d.Reason || again.Allow != d.Allow {
+		if again, ok := c.Replay(past); !ok || again.Reason != d.Reason || again.Allow != d.Allow {
 			t.Errorf("%.20s: decided again: %v, allow %v, %s", path, ok, again.Allow, again.Reason)
 		}
 	}

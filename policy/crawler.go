@@ -114,8 +114,8 @@ func (c *Crawler) Obeys(userAgent string) []string {
 	return nil
 }
 
-// boundTo names whom an answer binds that may be aimed at the asker.
-func boundTo(tokens []string) string {
+// tokenKey names whom an answer binds that may be aimed at the asker.
+func tokenKey(tokens []string) string {
 	if len(tokens) == 0 {
 		return "*"
 	}

@@ -23,7 +23,7 @@ type Robots struct {
 	CacheBytes      int64
 	Readings        Readings // how paths are judged that servers read in several ways
 
-	reserved map[string]bool // product tokens that are configured: they always have a seat
+	reserved map[string]bool // product tokens that are configured: they always have a slot
 }
 
 // A State says what stands behind the rules that are obeyed.
@@ -51,8 +51,8 @@ const (
 	clockSkew = time.Minute
 )
 
-// A Standing is what an origin's robots.txt means to one crawler at one time.
-type Standing struct {
+// A Resolution is what an origin's robots.txt means to one crawler at one time.
+type Resolution struct {
 	State    State
 	Snapshot *Snapshot       // the evidence: the copy obeyed, or the answer that stands for its absence
 	File     *robotstxt.File // the rules obeyed; nil unless State is Fresh or Stale
@@ -61,7 +61,7 @@ type Standing struct {
 	Retry    time.Duration   // Unreachable: until the next fetch
 	From     Layer           // where the evidence was found; empty where nobody asked for it
 
-	// What it follows from, for [Config.Again].
+	// What it follows from, for [Config.Replay].
 	At     time.Time // as of when it was judged
 	Answer *Snapshot // what the origin answers the crawler: Snapshot, unless a copy stands in for it
 	Good   *Snapshot // the last that held rules; nil without
@@ -125,7 +125,7 @@ func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snaps
 	if s := r.holding(rec, rec.Last, rec.Good, now, asked); s != nil {
 		return s
 	}
-	if s := rec.Bound[others]; r.holds(s, now, asked) && !r.seated(rec, nil, token, now) {
+	if s := rec.Bound[others]; r.holds(s, now, asked) && !r.hasSlot(rec, nil, token, now) {
 		return s
 	}
 	return nil
@@ -163,25 +163,25 @@ func (r *Robots) holds(s *Snapshot, now, asked time.Time) bool {
 func (r *Robots) due(rec *Record, token string, s *Snapshot, now time.Time) bool {
 	until := r.until(s)
 	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
-		(!r.holds(rec.Bound[others], now, now.Add(1)) || r.seated(rec, nil, token, now))
+		(!r.holds(rec.Bound[others], now, now.Add(1)) || r.hasSlot(rec, nil, token, now))
 }
 
 // standing judges what current has returned, beside the last good copy for the same crawler.
-func (r *Robots) standing(s, good *Snapshot, now time.Time) Standing {
+func (r *Robots) standing(s, good *Snapshot, now time.Time) Resolution {
 	st := r.means(s, good, now)
 	st.At, st.Answer, st.Good = now, s, good
 	return st
 }
 
-func (r *Robots) means(s, good *Snapshot, now time.Time) Standing {
+func (r *Robots) means(s, good *Snapshot, now time.Time) Resolution {
 	switch r.class(s) {
 	case Fresh:
-		return Standing{State: Fresh, Snapshot: s, Age: age(s, now)}
+		return Resolution{State: Fresh, Snapshot: s, Age: age(s, now)}
 	case Unavailable:
 		if r.Unavailable == "keep" && good != nil && now.Before(s.Since.Add(keepFor)) {
 			return r.copyOf(good, now)
 		}
-		return Standing{State: Unavailable, Snapshot: s, Allow: true, Age: age(s, now)}
+		return Resolution{State: Unavailable, Snapshot: s, Allow: true, Age: age(s, now)}
 	}
 	since := s.Since
 	if good != nil {
@@ -192,7 +192,7 @@ func (r *Robots) means(s, good *Snapshot, now time.Time) Standing {
 			return r.copyOf(good, now)
 		}
 	}
-	return Standing{
+	return Resolution{
 		State:    Unreachable,
 		Snapshot: s,
 		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)) && !s.Others,
@@ -203,8 +203,8 @@ func (r *Robots) means(s, good *Snapshot, now time.Time) Standing {
 
 // copyOf is the last good copy, standing in for an answer that can't be had. It
 // may still be fresh.
-func (r *Robots) copyOf(good *Snapshot, now time.Time) Standing {
-	st := Standing{State: Stale, Snapshot: good, Age: age(good, now)}
+func (r *Robots) copyOf(good *Snapshot, now time.Time) Resolution {
+	st := Resolution{State: Stale, Snapshot: good, Age: age(good, now)}
 	if now.Before(r.until(good)) {
 		st.State = Fresh
 	}

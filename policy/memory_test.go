@@ -28,11 +28,11 @@ func (s *sites) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// nowhere is a store that keeps nothing, so that what is in memory is the cache's.
-type nowhere struct{ err error }
+// emptyStore is a store that keeps nothing, so that what is in memory is the cache's.
+type emptyStore struct{ err error }
 
-func (nowhere) Load(string) (Record, bool)     { return Record{}, false }
-func (n nowhere) Save(map[string]Record) error { return n.err }
+func (emptyStore) Load(string) (Record, bool)     { return Record{}, false }
+func (n emptyStore) Save(map[string]Record) error { return n.err }
 
 // usual is a robots.txt of 1.5 KB.
 func usual(host string) (int, string) {
@@ -74,7 +74,7 @@ func holds(tb testing.TB, n int, bytes int64) (held int, taken int64) {
 	before := heap()
 	r := defaults()
 	r.CacheBytes = bytes
-	e, err := New(Config{Robots: r, Transport: web, Store: nowhere{}, Log: slog.New(slog.DiscardHandler)})
+	e, err := New(Config{Robots: r, Transport: web, Store: emptyStore{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCacheBound(t *testing.T) {
 				before := heap()
 				r := defaults()
 				r.CacheBytes = 64 << 20
-				e, err := New(Config{Robots: r, Transport: &sites{answer: c.answer}, Store: nowhere{c.err}, Log: slog.New(slog.DiscardHandler)})
+				e, err := New(Config{Robots: r, Transport: &sites{answer: c.answer}, Store: emptyStore{c.err}, Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -130,7 +130,7 @@ func TestCached(t *testing.T) {
 		if got := e.Cached(); got.Entries != 3 || got.Bytes < 13_000 || got.Bytes > 200_000 {
 			t.Errorf("got %+v", got)
 		}
-		r, err := NewRemembered(1 << 20)
+		r, err := NewTagCache(1 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ func (e *Engine) Cached() Size {
 
 // Size returns that of the memory, as [Engine.Cached] does, without what has come in the
 // last moment.
-func (r *Remembered) Size() Size {
+func (r *TagCache) Size() Size {
 	var n int
-	r.front.IterValues(func(*Seen) bool { n++; return false })
+	r.front.IterValues(func(*CachedTags) bool { n++; return false })
 	return Size{n, r.front.MaxCost() - r.front.RemainingCost(), r.front.MaxCost() + 2*r.most}
 }

@@ -72,7 +72,7 @@ type Decision struct {
 	Group    robotstxt.Group // the group obeyed, if any
 	Note     string          // an override's reason
 	ReadAs   string          // the path and query that were denied, where servers may read the request's so; else empty
-	Robots   *Standing       // the evidence; nil for ByOverride
+	Robots   *Resolution     // the evidence; nil for ByOverride
 	URL      string          // of robots.txt; empty for ByOverride
 	Asked    time.Time       // as of when the overrides were looked at
 }
@@ -84,14 +84,14 @@ func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 type Engine struct {
 	crawlers  Crawlers
 	overrides []Override
-	robots    *library
+	robots    *resolver
 	log       *slog.Logger
 	met       sync.Map // names of crawlers that have been looked at, see meet
 }
 
 // New returns an engine that works until Close.
 func New(c Config) (*Engine, error) {
-	lib, err := newLibrary(c)
+	lib, err := newResolver(c)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func New(c Config) (*Engine, error) {
 // With returns an engine that decides as c says, on all that e knows and has under
 // way; e may be used beside it. Of c the Store, the Log, Robots.MaxBytes and
 // Robots.CacheBytes are not looked at: those of [New] hold. One Close ends both.
-func (e *Engine) With(c Config) *Engine {
+func (e *Engine) Reconfigured(c Config) *Engine {
 	c.Crawlers.mark()
 	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: e.robots.library(c), log: e.log}
 }
@@ -128,7 +128,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return d, nil
 	}
 	key, url := keyAndURL(r)
-	st, err := e.robots.ask(ctx, key, boundTo(d.Tokens), r.UserAgent)
+	st, err := e.robots.ask(ctx, key, tokenKey(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -136,10 +136,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if quick := d; quick.judgeWithin(robotstxt.Quick(), r.Target, readings) {
 		return quick, nil
 	}
-	if err := e.robots.costly.acquire(ctx); err != nil {
+	if err := e.robots.slow.acquire(ctx); err != nil {
 		return Decision{}, err
 	}
-	defer e.robots.costly.release()
+	defer e.robots.slow.release()
 	d.judgeWithin(robotstxt.Thorough(), r.Target, readings)
 	return d, nil
 }
@@ -197,9 +197,9 @@ func (d *Decision) forHost() {
 }
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
-func (e *Engine) Refresh(ctx context.Context, r Request) (Standing, error) {
+func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 	key, _ := keyAndURL(r)
-	return e.robots.refresh(ctx, key, boundTo(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
+	return e.robots.refresh(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
 }
 
 // Known returns what is kept of an origin for clients that are none of the configured

@@ -187,7 +187,7 @@ func TestObeys(t *testing.T) {
 		tokens    []string
 		userAgent string
 		want      string
-		boundTo   string
+		tokenKey  string
 	}{
 		{nil, "ExampleBot/1.0", "ExampleBot", "examplebot"},
 		{nil, "Mozilla/5.0", "", "*"},
@@ -196,8 +196,8 @@ func TestObeys(t *testing.T) {
 	} {
 		c := &Crawler{Tokens: test.tokens}
 		got := c.Obeys(test.userAgent)
-		if strings.Join(got, ",") != test.want || boundTo(got) != test.boundTo {
-			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, boundTo(got))
+		if strings.Join(got, ",") != test.want || tokenKey(got) != test.tokenKey {
+			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, tokenKey(got))
 		}
 	}
 }

@@ -70,12 +70,12 @@ func TestReadings(t *testing.T) {
 				if got := verdict(d, err); got != test.want || d.ReadAs != test.readAs {
 					t.Errorf("got %s, read as %q, want %s, read as %q", got, d.ReadAs, test.want, test.readAs)
 				}
-				past := Past{Target: ask.Target, Crawler: ask.Crawler, Tokens: d.Tokens, Asked: d.Asked}
+				past := PastRequest{Target: ask.Target, Crawler: ask.Crawler, Tokens: d.Tokens, Asked: d.Asked}
 				if d.Robots != nil {
 					past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
 					past.Rules = func(string) *robotstxt.File { return d.Robots.File }
 				}
-				if again, ok := c.Again(past); !ok || again.Allow != d.Allow || again.ReadAs != d.ReadAs {
+				if again, ok := c.Replay(past); !ok || again.Allow != d.Allow || again.ReadAs != d.ReadAs {
 					t.Errorf("again: got %v, read as %q", again.Allow, again.ReadAs)
 				}
 			})
@@ -116,7 +116,7 @@ func TestReadingsTakeEffort(t *testing.T) {
 		{"no rule that denies", "User-agent: *\nAllow: /x", long, true},
 		{"no group", "User-agent: other\nDisallow: /x", long, true},
 	} {
-		d := Decision{Robots: &Standing{File: robotstxt.Parse([]byte(test.robots), 0)}}
+		d := Decision{Robots: &Resolution{File: robotstxt.Parse([]byte(test.robots), 0)}}
 		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: test.path}, Strict); enough != test.want {
 			t.Errorf("%s: a quick effort is enough: %v, want %v", test.name, enough, test.want)
 		}
@@ -136,7 +136,7 @@ func TestReadingsShareSteps(t *testing.T) {
 		t.Fatalf("%d readings, too few to tell anything", n)
 	}
 	for readings, want := range map[Readings]bool{Literal: true, Strict: false} {
-		d := Decision{Robots: &Standing{File: file}}
+		d := Decision{Robots: &Resolution{File: file}}
 		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: path}, readings); enough != want || d.Allow != want {
 			t.Errorf("%s: enough %v, allow %v; want %v", readings, enough, d.Allow, want)
 		}

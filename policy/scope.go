@@ -10,7 +10,7 @@ import "strings"
 type Scope struct {
 	Origin   string
 	Crawlers bool   // for the configured crawlers; false: for all other clients
-	Token    string // only for crawlers with this product token, as returned by [BoundTo]; empty: for all
+	Token    string // only for crawlers with this product token, as returned by [TokenKey]; empty: for all
 }
 
 // crawlersPrefix begins the keys of records for configured crawlers. Without it, a key is that

@@ -192,10 +192,10 @@ func TestScopesReload(t *testing.T) {
 		s.check("none is configured", "Evil", allowed, "NewsBot", allowed)
 
 		old := s.engine
-		s.engine, s.known = old.With(s.config(configured)), known
+		s.engine, s.known = old.Reconfigured(s.config(configured)), known
 		s.check("reloaded", "NewsBot", denied, "Evil", allowed, "ShopBot", denied)
 		s.fetches("both", 2)
-		s.engine, s.known = old.With(s.config(Crawlers{Default: configured.Default})), nil
+		s.engine, s.known = old.Reconfigured(s.config(Crawlers{Default: configured.Default})), nil
 		s.check("reloaded again", "NewsBot", allowed)
 		s.fetches("as before", 0)
 	})

@@ -79,7 +79,7 @@ type Record struct {
 	Good *Snapshot `json:"good,omitempty"` // the last that held rules and is for all
 	Last *Snapshot `json:"last,omitempty"` // the last that speaks for the origin; may be Good
 
-	// By product token in lower case, as returned by [BoundTo]: the last answers that bind
+	// By product token in lower case, as returned by [TokenKey]: the last answers that bind
 	// that crawler only. Bound has those without rules, and one for others. Copies has
 	// those with rules, without their bodies: each body is in a record of its own, whose
 	// Scope has the Token. If a crawler has both, that in Bound is newer.
@@ -186,16 +186,16 @@ func (s *Snapshot) compact() {
 
 // with returns the record after one more fetch, for a product token or for
 // others. Records are immutable: the caches hand them to many requests at once.
-func (r Record) with(seat string, s *Snapshot) Record {
+func (r Record) with(slot string, s *Snapshot) Record {
 	bound := make(map[string]*Snapshot, len(r.Bound)+1)
 	maps.Copy(bound, r.Bound)
 	copies := maps.Clone(r.Copies)
-	delete(bound, seat)
+	delete(bound, slot)
 	switch {
 	case s.shared():
 		delete(bound, others) // they have an answer now
 		if s.aboutFile() {
-			delete(copies, seat)
+			delete(copies, slot)
 		}
 		r.Last = s
 		if s.good() {
@@ -205,9 +205,9 @@ func (r Record) with(seat string, s *Snapshot) Record {
 		if copies == nil {
 			copies = map[string]*Snapshot{}
 		}
-		copies[seat] = bare(s)
+		copies[slot] = bare(s)
 	default:
-		bound[seat] = s
+		bound[slot] = s
 	}
 	if s.Varies && s.aboutFile() {
 		// What was for all may have been meant for the crawler that brought it. The

@@ -2,10 +2,10 @@ package policy
 
 import "time"
 
-// Standing returns what an origin's robots.txt, as far as it is known, means now
+// Resolution returns what an origin's robots.txt, as far as it is known, means now
 // to the crawler of a request. It asks nobody: due says that the next
 // request would. If nothing is known that speaks for the origin, ok is false.
-func (e *Engine) Standing(r Request) (st Standing, due, ok bool) {
+func (e *Engine) Peek(r Request) (st Resolution, due, ok bool) {
 	l := e.robots
 	key, _ := keyAndURL(r)
 	known := l.cache.quick(key)
@@ -13,15 +13,15 @@ func (e *Engine) Standing(r Request) (st Standing, due, ok bool) {
 		known = l.cache.stored(key)
 	}
 	if known == nil {
-		return Standing{}, false, false
+		return Resolution{}, false, false
 	}
-	now, token := time.Now(), boundTo(r.Crawler.Obeys(r.UserAgent))
+	now, token := time.Now(), tokenKey(r.Crawler.Obeys(r.UserAgent))
 	s := l.robots.current(&known.Record, token, now, now)
 	if s == nil {
 		s, due = known.newest(token), true
 	}
 	if s == nil {
-		return Standing{}, false, false
+		return Resolution{}, false, false
 	}
 	st, ok, _ = l.judge(key, token, known, s, now)
 	return st, due, ok

@@ -216,8 +216,8 @@ func TestVaryManyTokens(t *testing.T) {
 		if verdicts[allowed] != 160 || verdicts["deny unreachable unreachable"] != 840 {
 			t.Errorf("got %v, want 16 of 100 tokens allowed", verdicts)
 		}
-		if n := len(s.web.fetched()); n != 17 || c.most.Load() != lanes {
-			t.Errorf("%d fetches, %d at once, want 17, %d", n, c.most.Load(), lanes)
+		if n := len(s.web.fetched()); n != 17 || c.most.Load() != maxConcurrentFetches {
+			t.Errorf("%d fetches, %d at once, want 17, %d", n, c.most.Load(), maxConcurrentFetches)
 		}
 		s.check("configured crawlers", "NewsBot", denied)
 		for day := range 30 {

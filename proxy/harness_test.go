@@ -209,7 +209,7 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.roots.AddCert(authority.Certificate())
-	remembered, err := policy.NewRemembered(1 << 20)
+	remembered, err := policy.NewTagCache(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -402,7 +402,7 @@ func TestNewPassword(t *testing.T) {
 	}
 	config.Crawlers.Known = []*policy.Crawler{{Name: "news", Login: loginFor("team", lastPassword), Mode: policy.Enforce, DenyStatus: 403}}
 	s := *w.gate.settings.Load()
-	s.Engine = s.Engine.With(config)
+	s.Engine = s.Engine.Reconfigured(config)
 	w.gate.Use(s)
 	for origin, status := range map[string]int{w.http: 407, w.https: 403} {
 		resp, _ := send(t, client, http.MethodGet, origin+"/page", nil)

@@ -33,7 +33,7 @@ type Options struct {
 	// Bundle returns the system's roots and those certificates together.
 	Bundle func() []byte
 
-	Remembered *policy.Remembered // tags of pages seen before
+	Remembered *policy.TagCache // tags of pages seen before
 	Limits     Limits
 	// Silence is how long an origin may send nothing in the middle of a response,
 	// or a client take nothing of it; 0 is 15 minutes, after which Squid gives up

@@ -150,7 +150,7 @@ func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags
 }
 
 // recall adds the remembered rules that the answer itself does not repeat.
-func (x *exchange) recall(seen *policy.Seen) {
+func (x *exchange) recall(seen *policy.CachedTags) {
 	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
 		if !slices.Contains(x.Tags, rule) {

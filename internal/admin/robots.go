@@ -40,7 +40,7 @@ type inForce struct {
 	Due     bool         `json:"due,omitempty"` // the next request fetches it anew
 }
 
-func standing(st policy.Standing, due bool) *inForce {
+func standing(st policy.Resolution, due bool) *inForce {
 	s := st.Snapshot
 	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
 }
@@ -122,7 +122,7 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
 		ask.Crawler = all.Known[0] // what is known decides for the configured crawlers
 	}
-	if st, due, ok := a.Engine.Standing(ask); ok {
+	if st, due, ok := a.Engine.Peek(ask); ok {
 		k.inForce = standing(st, due)
 		if st.File != nil {
 			k.Body = st.File.Body()

@@ -249,7 +249,7 @@ func (d *day) live() {
 					d.request(d.engine, d.digest, 41)
 				}
 			case 15:
-				d.engine = d.engine.With(d.configure(evening))
+				d.engine = d.engine.Reconfigured(d.configure(evening))
 			}
 		}
 		// One after the other sometimes, before the first is saved.

@@ -37,7 +37,7 @@ type gate struct {
 	clients    trust // the files by which clients trust the CA
 	store      policy.Store
 	engine     *policy.Engine
-	remembered *policy.Remembered
+	remembered *policy.TagCache
 	upstream   *proxy.Upstream
 	proxy      *proxy.Proxy
 	admin      *http.Server // nil if it is turned off
@@ -155,7 +155,7 @@ func (g *gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
-	if g.remembered, err = policy.NewRemembered(int64(c.Tags.CacheBytes)); err != nil {
+	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return err
 	}
 	o := serving(c)

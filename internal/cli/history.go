@@ -135,7 +135,7 @@ type answerRow struct {
 
 func (p *past) row(a store.Answer) answerRow {
 	s := a.Snapshot
-	state := string(p.rules.Means(s))
+	state := string(p.rules.Classify(s))
 	if s.SHA256 != "" {
 		state = "rules"
 	}

@@ -89,7 +89,7 @@ func (p *past) bound() []string {
 	asked := p.asked()
 	all := []string{""}
 	for _, a := range p.answers {
-		mine := asked == nil || a.Token == policy.ForOthers || a.Token == policy.BoundTo(asked[0])
+		mine := asked == nil || a.Token == policy.SharedSlot || a.Token == policy.TokenKey(asked[0])
 		if mine && !slices.Contains(all, a.Token) {
 			all = append(all, a.Token)
 		}
@@ -153,7 +153,7 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		return all
 	}
 	for _, c := range p.config.Crawlers {
-		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.ForOthers || whom == policy.BoundTo(c.ProductTokens)) {
+		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.SharedSlot || whom == policy.TokenKey(c.ProductTokens)) {
 			all = append(all, c.ProductTokens)
 		}
 	}
@@ -162,7 +162,7 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		return all
 	case whom != "" && len(all) > 0:
 		return all
-	case whom == policy.ForOthers || whom == policy.BoundTo(nil):
+	case whom == policy.SharedSlot || whom == policy.TokenKey(nil):
 		return [][]string{nil}
 	case whom != "":
 		return [][]string{{whom}}
@@ -173,7 +173,7 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		if name != "" {
 			tokens = []string{name}
 		}
-		same := func(k []string) bool { return policy.BoundTo(k) == policy.BoundTo(tokens) }
+		same := func(k []string) bool { return policy.TokenKey(k) == policy.TokenKey(tokens) }
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, tokens)
 		}

@@ -49,7 +49,7 @@ func phaseOf(answer, good *store.Answer, rules *policy.Robots, at time.Time) pha
 	if good != nil {
 		copied = good.Snapshot
 	}
-	st := rules.Stood(answer.Snapshot, copied, at)
+	st := rules.ResolveAt(answer.Snapshot, copied, at)
 	v := phase{at: at, state: obeyed(st.State), from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
 	if st.State == policy.Fresh || st.State == policy.Stale {
 		v.state, v.sha256 = rulesObeyed, st.Snapshot.SHA256

@@ -148,7 +148,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
-	g.engine = g.engine.With(g.engineConfig())
+	g.engine = g.engine.Reconfigured(g.engineConfig())
 	g.proxy.Use(g.settings(text))
 	g.administer()
 	if upstream != before {

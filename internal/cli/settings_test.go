@@ -114,7 +114,7 @@ var notAPart = map[string]string{
 	"https.ca_cert":         "openCA reads it: ca_mismatch.txtar",
 	"https.ca_key":          "openCA reads it: ca_mismatch.txtar",
 	"egress.ca_file":        "roots reads it: intercept.txtar",
-	"tags.cache_bytes":      "newGate hands it to policy.NewRemembered as it is",
+	"tags.cache_bytes":      "newGate hands it to policy.NewTagCache as it is",
 	"limits.shutdown_delay": "gate.run waits: shutdown.txtar",
 	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",
 	"log.level":             "logger goes by it: log.txtar",

@@ -60,7 +60,7 @@ func wantLines(t *testing.T, got string, lines ...string) {
 
 func TestRequest(t *testing.T) {
 	const ms = time.Millisecond
-	in := func(l policy.Layer) *policy.Standing { return &policy.Standing{From: l} }
+	in := func(l policy.Layer) *policy.Resolution { return &policy.Resolution{From: l} }
 	m := New()
 	for _, x := range []proxy.Record{
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(policy.Fetched)}, Bytes: 30,
@@ -223,7 +223,7 @@ func TestLabelsAreBounded(t *testing.T) {
 // A page is what is counted for each of most requests.
 func page() *proxy.Record {
 	return &proxy.Record{
-		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Standing{From: policy.InMemory}},
+		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Resolution{From: policy.InMemory}},
 		Bytes: 30_000, Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond,
 		Head: proxy.Head{State: "complete"}, Status: 200, Method: "GET",
 	}

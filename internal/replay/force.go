@@ -12,13 +12,13 @@ import (
 
 // wasInForce checks that the answers that a decision follows from were the origin's, at
 // that time and for that crawler.
-func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Past) (Outcome, string) {
+func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.history(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()
 	}
 	for _, s := range []*policy.Snapshot{past.Answer, past.Good} {
-		if s == nil || s.Invented() {
+		if s == nil || s.Substitute() {
 			continue
 		}
 		found, until := p.answered(history, s, c, past)
@@ -57,7 +57,7 @@ func instead(history []store.Answer, at time.Time) string {
 
 // answered looks for a snapshot in a history. Until is when another had taken its place,
 // if that was before the decision.
-func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *policy.Config, past policy.Past) (found bool, until time.Time) {
+func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
 	// A decision is made by what is known then: the next answer is under way from when it
 	// begins to when it is read.
 	late := 2*c.Robots.Timeout + 5*time.Second
@@ -68,7 +68,7 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 		if a.Crawlers && !configured {
 			continue
 		}
-		if a.Token != "" && a.Token != policy.BoundTo(past.Tokens) && a.Token != policy.ForOthers {
+		if a.Token != "" && a.Token != policy.TokenKey(past.Tokens) && a.Token != policy.SharedSlot {
 			continue
 		}
 		if !p.says(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {

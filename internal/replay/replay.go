@@ -124,7 +124,7 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 		missing = err
 		return f
 	}
-	d, ok := c.Again(past)
+	d, ok := c.Replay(past)
 	switch {
 	case !ok && missing != nil:
 		return of(missing, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
@@ -157,7 +157,7 @@ func of(err error, gone, changed Outcome) Outcome {
 }
 
 // past returns what a record says, or why it can't be.
-func past(c *policy.Config, r *audit.Record) (p policy.Past, why string) {
+func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) {
 	target, err := policy.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
 		return p, "the URL of the record is none that is decided about"
@@ -173,7 +173,7 @@ func past(c *policy.Config, r *audit.Record) (p policy.Past, why string) {
 	if len(crawler.Tokens) > 0 && !slices.Equal(crawler.Tokens, tokens) {
 		return p, fmt.Sprintf("recorded product tokens %q, the crawler's are %q", tokens, crawler.Tokens)
 	}
-	p = policy.Past{Target: target, Whole: r.Path == "", Crawler: crawler, Tokens: tokens, Asked: r.Decided}
+	p = policy.PastRequest{Target: target, Whole: r.Path == "", Crawler: crawler, Tokens: tokens, Asked: r.Decided}
 	if r.Robots == nil {
 		return p, ""
 	}

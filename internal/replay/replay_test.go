@@ -67,7 +67,7 @@ func one() (*shelf, *audit.Record) {
 	later.Fetched = noon.Add(30 * time.Minute)
 	s.history = []store.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
 	target, _ := policy.ParseURL("http://a.example/private/x?q=1")
-	d, ok := s.config.Again(policy.Past{
+	d, ok := s.config.Replay(policy.PastRequest{
 		Target: target, Crawler: news, Tokens: news.Tokens, Asked: noon.Add(time.Minute), Judged: noon.Add(time.Minute), Answer: snapshot, Good: snapshot,
 		Rules: func(string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) },
 	})
@@ -258,7 +258,7 @@ func TestWithoutRules(t *testing.T) {
 			target, _ := policy.ParseURL("http://a.example/private/x")
 			news := s.config.Crawlers.Known[0]
 			at := noon.Add(time.Minute + test.after)
-			d, ok := s.config.Again(policy.Past{
+			d, ok := s.config.Replay(policy.PastRequest{
 				Target: target, Crawler: news, Tokens: news.Tokens, Asked: at, Judged: at, Answer: test.answer, Good: test.good,
 				Rules: func(string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) },
 			})

@@ -29,7 +29,7 @@ func TestCostlyDecisionsWait(t *testing.T) {
 				t.Errorf("got %q, %v after %v; want %v after %v", reason, err, waited, want, after)
 			}
 		}
-		limit := e.robots.costly
+		limit := e.robots.slow
 		for range cap(limit.running) {
 			if err := limit.acquire(t.Context()); err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestCostlyDecisionsWait(t *testing.T) {
 		if reason, err := decide(t.Context(), "/x"); reason != NoMatch || err != nil {
 			t.Errorf("an ordinary decision: %q, %v", reason, err)
 		}
-		wantCostly(t.Context(), ErrCostly, maxCostlyWait)
+		wantCostly(t.Context(), ErrCostly, maxSlowWait)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wantCostly(short, context.DeadlineExceeded, time.Second)
@@ -53,13 +53,13 @@ func TestCostlyDecisionsWait(t *testing.T) {
 			t.Errorf("%d wait, %q decided; want 1 and none", n, decided)
 		}
 		// An engine with other settings shares the limit.
-		other := e.With(Config{Robots: defaults(), Transport: web})
-		if other.robots.costly != limit {
+		other := e.Reconfigured(Config{Robots: defaults(), Transport: web})
+		if other.robots.slow != limit {
 			t.Error("after a reload there is another limit")
 		}
-		limit.waiting.Add(maxCostlyWaiting - 1)
+		limit.waiting.Add(maxSlowWaiting - 1)
 		wantCostly(t.Context(), ErrCostly, 0)
-		limit.waiting.Add(1 - maxCostlyWaiting)
+		limit.waiting.Add(1 - maxSlowWaiting)
 		limit.release()
 		synctest.Wait()
 		if len(decided) != 1 || decided[0] != TooComplex {

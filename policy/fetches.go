@@ -12,26 +12,26 @@ import (
 // [Scope], from the first request that has to wait to the last. Where nothing says that
 // answers are for one crawler only, all wait for the flight that is under way;
 // from then on each asks for itself.
-type traffic struct {
+type scopeFetches struct {
 	key    string // of the scope
 	origin string
 	loaded sync.Once // entry, for the first time
 
 	// The library's mutex guards the rest.
-	visitors int                // requests and flights: the last takes it away
-	entry    *entry             // what is known by now; nil: nothing
-	apart    bool               // the last answer was for one crawler only
-	lead     *flight            // the newest that has not landed, nil if it has
-	flights  map[string]*flight // that have not landed, by seat
-	queue    []*flight          // those of them that wait for a lane
-	flying   int                // those that don't
+	users   int                  // requests and jobs: the last takes it away
+	entry   *entry               // what is known by now; nil: nothing
+	apart   bool                 // the last answer was for one crawler only
+	lead    *fetchJob            // the newest that has not landed, nil if it has
+	jobs    map[string]*fetchJob // that have not landed, by slot
+	queue   []*fetchJob          // those of them that wait for a lane
+	running int                  // those that don't
 }
 
 // A flight is one fetch, for all who wait for it.
-type flight struct {
-	by        *library // whose settings it goes by
-	seat      string   // for whom
-	token     string   // who asked first
+type fetchJob struct {
+	by        *resolver // whose settings it goes by
+	slot      string    // for whom
+	token     string    // who asked first
 	userAgent string
 	urgency   urgency
 	asked     time.Time
@@ -52,37 +52,37 @@ const (
 	force                // never
 )
 
-// lanes is how many fetches from one origin may be under way at once.
-const lanes = 4
+// maxConcurrentFetches is how many fetches from one origin may be under way at once.
+const maxConcurrentFetches = 4
 
 // enter returns the traffic for the scope of a key; leave has to follow.
-func (l *library) enter(key string) *traffic {
+func (l *resolver) enter(key string) *scopeFetches {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.traffics[key]
+	t := l.scopes[key]
 	if t == nil {
-		t = &traffic{key: key, origin: ParseKey(key).Origin, flights: map[string]*flight{}}
-		l.traffics[key] = t
+		t = &scopeFetches{key: key, origin: ParseKey(key).Origin, jobs: map[string]*fetchJob{}}
+		l.scopes[key] = t
 	}
-	t.visitors++
+	t.users++
 	return t
 }
 
-func (l *library) leave(t *traffic) {
+func (l *resolver) leave(t *scopeFetches) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left(t)
+	l.leaveLocked(t)
 }
 
 // left is leave for those who hold the lock.
-func (l *library) left(t *traffic) {
-	if t.visitors--; t.visitors == 0 {
-		delete(l.traffics, t.key)
+func (l *resolver) leaveLocked(t *scopeFetches) {
+	if t.users--; t.users == 0 {
+		delete(l.scopes, t.key)
 	}
 }
 
 // load looks up what is known. It comes before join.
-func (l *library) load(t *traffic) (err error) {
+func (l *resolver) load(t *scopeFetches) (err error) {
 	defer l.recovered(t.origin, &err)
 	t.loaded.Do(func() { t.entry = l.cache.load(t.key) })
 	return nil
@@ -90,59 +90,59 @@ func (l *library) load(t *traffic) (err error) {
 
 // join takes part in a flight, and starts it if need be. Own says that it is
 // for this crawler: what it brings is its answer, even if it binds only one.
-func (l *library) join(t *traffic, token, userAgent string, u urgency) (f *flight, own bool) {
+func (l *resolver) join(t *scopeFetches, token, userAgent string, u urgency) (f *fetchJob, own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	seat := token
-	if !l.robots.seated(t.entry.record(), t.flights, token, now) {
-		seat = others
+	slot := token
+	if !l.robots.hasSlot(t.entry.record(), t.jobs, token, now) {
+		slot = others
 	}
-	if f = t.flights[seat]; f != nil {
+	if f = t.jobs[slot]; f != nil {
 		return f, true
 	}
 	if t.lead != nil && !t.apart {
 		return t.lead, false
 	}
-	f = &flight{by: l, seat: seat, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
+	f = &fetchJob{by: l, slot: slot, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
 	if l.robots.UserAgent != "" {
 		f.userAgent = l.robots.UserAgent
 	}
-	t.visitors++
-	t.flights[seat], t.lead = f, f
-	l.depart(t, f)
+	t.users++
+	t.jobs[slot], t.lead = f, f
+	l.startLocked(t, f)
 	return f, true
 }
 
-// depart sends a flight on its way, unless it is needless by now or there is no
+// startLocked sends a flight on its way, unless it is needless by now or there is no
 // lane for it yet. The caller holds the lock.
-func (l *library) depart(t *traffic, f *flight) {
+func (l *resolver) startLocked(t *scopeFetches, f *fetchJob) {
 	switch s := l.needless(t, f); {
 	case l.closed:
-		l.land(t, f, shutDown(t.origin))
+		l.finishLocked(t, f, shutDown(t.origin))
 	case s != nil:
 		f.answer, f.layer = s, InStore
-		l.land(t, f, nil)
-	case t.flying == lanes:
+		l.finishLocked(t, f, nil)
+	case t.running == maxConcurrentFetches:
 		t.queue = append(t.queue, f)
 	default:
 		if t.entry != nil {
 			t.entry.renewing.Store(true)
 		}
-		t.flying++
-		l.flying.Add(1)
-		go l.fly(t, f, t.entry)
+		t.running++
+		l.running.Add(1)
+		go l.run(t, f, t.entry)
 	}
 }
 
 // needless returns an answer that makes a flight needless, nil if there is none.
-func (l *library) needless(t *traffic, f *flight) *Snapshot {
+func (l *resolver) needless(t *scopeFetches, f *fetchJob) *Snapshot {
 	if f.urgency == force {
 		return nil
 	}
 	now, rec := time.Now(), t.entry.record()
 	s := l.robots.current(rec, f.token, now, f.asked)
-	if s == nil && f.seat == others && l.robots.holds(rec.Bound[others], now, f.asked) {
+	if s == nil && f.slot == others && l.robots.holds(rec.Bound[others], now, f.asked) {
 		s = rec.Bound[others]
 	}
 	if s != nil && f.urgency == ahead && l.robots.due(rec, f.token, s, now) {
@@ -151,38 +151,38 @@ func (l *library) needless(t *traffic, f *flight) *Snapshot {
 	return s
 }
 
-// fly asks the origin. What it brings may make needless what waits for a lane.
-func (l *library) fly(t *traffic, f *flight, known *entry) {
-	defer l.flying.Done()
+// run asks the origin. What it brings may make needless what waits for a lane.
+func (l *resolver) run(t *scopeFetches, f *fetchJob, known *entry) {
+	defer l.running.Done()
 	s, file, err := l.fetch(t, f, known)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.flying--
+	t.running--
 	f.layer = Fetched
 	if err == nil {
 		l.keep(t, f, s, file)
 	}
-	l.land(t, f, err)
+	l.finishLocked(t, f, err)
 	queue := t.queue
 	t.queue = nil
 	for _, f := range queue {
-		f.by.depart(t, f)
+		f.by.startLocked(t, f)
 	}
 }
 
-// land ends a flight. The caller holds the lock.
-func (l *library) land(t *traffic, f *flight, err error) {
-	delete(t.flights, f.seat)
+// finishLocked ends a flight. The caller holds the lock.
+func (l *resolver) finishLocked(t *scopeFetches, f *fetchJob, err error) {
+	delete(t.jobs, f.slot)
 	if t.lead == f {
 		t.lead = nil
 	}
 	f.entry, f.err = t.entry, err
 	close(f.done)
-	l.left(t)
+	l.leaveLocked(t)
 }
 
 // fetch returns what an origin answers, with its rules compiled if it has any.
-func (l *library) fetch(t *traffic, f *flight, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
+func (l *resolver) fetch(t *scopeFetches, f *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
 	origin := t.origin
 	defer l.recovered(origin, &err)
 	prior, err := l.prior(t, f, known)
@@ -208,12 +208,12 @@ func (l *library) fetch(t *traffic, f *flight, known *entry) (s *Snapshot, file 
 }
 
 // prior returns the copy that the origin may confirm, with its body; nil if there is none.
-func (l *library) prior(t *traffic, f *flight, known *entry) (*Snapshot, error) {
-	good := known.record().copyFor(f.seat)
+func (l *resolver) prior(t *scopeFetches, f *fetchJob, known *entry) (*Snapshot, error) {
+	good := known.record().copyFor(f.slot)
 	if good == nil || good == known.Good {
 		return good, nil
 	}
-	e, err := l.copyEntry(t.key, f.seat, good)
+	e, err := l.copyEntry(t.key, f.slot, good)
 	if e == nil {
 		return nil, err
 	}
@@ -222,19 +222,19 @@ func (l *library) prior(t *traffic, f *flight, known *entry) (*Snapshot, error) 
 
 // keep makes what a flight has brought part of what is known. Others may have
 // landed since it departed. The caller holds the lock.
-func (l *library) keep(t *traffic, f *flight, s *Snapshot, file *robotstxt.File) {
+func (l *resolver) keep(t *scopeFetches, f *fetchJob, s *Snapshot, file *robotstxt.File) {
 	rec := t.entry.record()
 	t.apart = !s.shared()
-	if t.apart && f.seat == others {
+	if t.apart && f.slot == others {
 		s = forOthers(s)
 	}
-	l.count(s, rec, f.seat)
-	next := rec.with(f.seat, s)
-	l.robots.vacate(&next, t.flights, time.Now())
+	l.count(s, rec, f.slot)
+	next := rec.with(f.slot, s)
+	l.robots.vacate(&next, t.jobs, time.Now())
 	f.answer = s
 	if s.good() && !s.shared() {
-		f.answer = next.Copies[f.seat]
-		l.cache.put(copyKey(t.key, f.seat), &entry{Record: Record{Good: s, Last: s}, file: file})
+		f.answer = next.Copies[f.slot]
+		l.cache.put(copyKey(t.key, f.slot), &entry{Record: Record{Good: s, Last: s}, file: file})
 	}
 	for token := range rec.Copies {
 		if next.Copies[token] == nil {
@@ -264,7 +264,7 @@ func forOthers(s *Snapshot) *Snapshot {
 
 // count carries over from the answer before how long, and how often in a row,
 // the origin has been answering like this.
-func (l *library) count(s *Snapshot, rec *Record, key string) {
+func (l *resolver) count(s *Snapshot, rec *Record, key string) {
 	class := l.robots.class(s)
 	if class == Fresh {
 		return

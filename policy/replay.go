@@ -6,18 +6,18 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A Past is a request that has been decided about, with what the decision
+// A PastRequest is a request that has been decided about, with what the decision
 // followed from.
-type Past struct {
+type PastRequest struct {
 	Target  Target
 	Whole   bool     // about the whole host, as [Engine.DecideHost]
 	Crawler *Crawler // of the configuration at that time
 	Tokens  []string // its product tokens then
 
 	Asked  time.Time // as in Decision
-	Judged time.Time // [Standing.At]; zero if robots.txt was not looked at
-	Answer *Snapshot // as in Standing; nil if robots.txt was not looked at
-	Good   *Snapshot // as in Standing
+	Judged time.Time // [Resolution.At]; zero if robots.txt was not looked at
+	Answer *Snapshot // as in Resolution; nil if robots.txt was not looked at
+	Good   *Snapshot // as in Resolution
 	// Rules returns those of the file that a digest names, nil if that is gone.
 	Rules func(sha256 string) *robotstxt.File
 }
@@ -25,7 +25,7 @@ type Past struct {
 // Again decides about a past request as an Engine with this configuration has, from
 // the same evidence and as of the same time. It asks nobody. If that can't be told, as
 // where the rules would decide and are gone, ok is false.
-func (c *Config) Again(p Past) (d Decision, ok bool) {
+func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	crawler := *p.Crawler
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
 	r := Request{Target: p.Target, Crawler: &crawler}
@@ -40,7 +40,7 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	if p.Answer == nil {
 		return d, false
 	}
-	st := c.Robots.Stood(p.Answer, p.Good, p.Judged)
+	st := c.Robots.ResolveAt(p.Answer, p.Good, p.Judged)
 	if st.State == Fresh || st.State == Stale {
 		if st.File = p.Rules(st.Snapshot.SHA256); st.File == nil {
 			d.Robots = &st
@@ -55,26 +55,26 @@ func (c *Config) Again(p Past) (d Decision, ok bool) {
 	return d, true
 }
 
-// Stood judges an answer as of a time, beside the last good copy, nil if there is none.
+// ResolveAt judges an answer as of a time, beside the last good copy, nil if there is none.
 // The rules themselves are left out.
-func (r *Robots) Stood(answer, good *Snapshot, at time.Time) Standing {
+func (r *Robots) ResolveAt(answer, good *Snapshot, at time.Time) Resolution {
 	if !good.good() {
 		good = nil // as newEntry has it
 	}
 	return r.standing(answer, good, at)
 }
 
-// BoundTo names the crawler with these product tokens in [Record.Bound].
-func BoundTo(tokens []string) string { return boundTo(tokens) }
+// TokenKey names the crawler with these product tokens in [Record.Bound].
+func TokenKey(tokens []string) string { return tokenKey(tokens) }
 
-// ForOthers is what an answer is kept under in [Record.Bound] that many crawlers
+// SharedSlot is what an answer is kept under in [Record.Bound] that many crawlers
 // share.
-const ForOthers = others
+const SharedSlot = others
 
-// Invented reports whether a snapshot is not what an origin has answered, but what
+// Substitute reports whether a snapshot is not what an origin has answered, but what
 // the gate says in its place when it can't ask in time.
-func (s *Snapshot) Invented() bool { return s.Others && s.Status == 0 }
+func (s *Snapshot) Substitute() bool { return s.Others && s.Status == 0 }
 
-// Means says what an answer means by itself, whatever else is known of its origin:
+// Classify says what an answer means by itself, whatever else is known of its origin:
 // Fresh, Unavailable or Unreachable.
-func (r *Robots) Means(s *Snapshot) State { return r.class(s) }
+func (r *Robots) Classify(s *Snapshot) State { return r.class(s) }

@@ -11,22 +11,22 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-// Remembered keeps the robots tags last seen for URLs, since an answer without
+// TagCache keeps the robots tags last seen for URLs, since an answer without
 // a page of its own (304, HEAD, 206) does not lift them
 // (draft-illyes-repext-03, caching of values). What has not been asked for
 // longest makes room when it is full.
-type Remembered struct {
-	front *ristretto.Cache[string, *Seen]
+type TagCache struct {
+	front *ristretto.Cache[string, *CachedTags]
 	most  int64 // bytes of recent
 
 	settling sync.Mutex // held by the one that settles
 
 	mu     sync.RWMutex
-	recent map[string]*Seen // ristretto does not know of them yet
-	given  map[string]*Seen // ristretto may not have them yet
-	bytes  int64            // of recent, at most
-	later  *time.Timer      // settles what is recent
-	closed bool             // ristretto panics when used during its Close
+	recent map[string]*CachedTags // ristretto does not know of them yet
+	given  map[string]*CachedTags // ristretto may not have them yet
+	bytes  int64                  // of recent, at most
+	later  *time.Timer            // settles what is recent
+	closed bool                   // ristretto panics when used during its Close
 }
 
 const (
@@ -38,8 +38,8 @@ const (
 	mostRecent = 4 << 20
 )
 
-// Seen is what one complete answer said. It is immutable.
-type Seen struct {
+// CachedTags is what one complete answer said. It is immutable.
+type CachedTags struct {
 	Tags  robotstag.Tags // for every scope
 	At    time.Time
 	Until time.Time // while the answer is fresh (RFC 9111, 4.2)
@@ -48,10 +48,10 @@ type Seen struct {
 // unstatedLife is how long an answer counts as fresh that does not say.
 const unstatedLife = 24 * time.Hour
 
-// NewRemembered returns an empty memory of about so many bytes.
-func NewRemembered(bytes int64) (*Remembered, error) {
+// NewTagCache returns an empty memory of about so many bytes.
+func NewTagCache(bytes int64) (*TagCache, error) {
 	most := min(bytes/8, mostRecent)
-	front, err := ristretto.NewCache(&ristretto.Config[string, *Seen]{
+	front, err := ristretto.NewCache(&ristretto.Config[string, *CachedTags]{
 		NumCounters: min(max(bytes/30, 10_000), 20_000_000), // ten for each page of 300 bytes
 		MaxCost:     bytes - 2*most,                         // beside what is recent and what is given
 		BufferItems: 64,
@@ -59,13 +59,13 @@ func NewRemembered(bytes int64) (*Remembered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tags.cache_bytes: %w", err)
 	}
-	r := &Remembered{front: front, most: most, recent: map[string]*Seen{}}
+	r := &TagCache{front: front, most: most, recent: map[string]*CachedTags{}}
 	r.later = time.AfterFunc(settleEvery, func() { r.settle(1) })
 	return r, nil
 }
 
 // Get returns what was last seen at a URL.
-func (r *Remembered) Get(url string) (*Seen, bool) {
+func (r *TagCache) Get(url string) (*CachedTags, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if s := r.recent[url]; s != nil {
@@ -81,19 +81,19 @@ func (r *Remembered) Get(url string) (*Seen, bool) {
 }
 
 // Put remembers the tags of an answer with these headers.
-func (r *Remembered) Put(url string, tags robotstag.Tags, h http.Header) {
+func (r *TagCache) Put(url string, tags robotstag.Tags, h http.Header) {
 	now := time.Now()
 	life := lifetime(h, now)
 	if life < 0 {
 		life = unstatedLife
 	}
-	if r.put(url, &Seen{Tags: tags, At: now, Until: now.Add(life)}) {
+	if r.put(url, &CachedTags{Tags: tags, At: now, Until: now.Add(life)}) {
 		r.settle(r.most)
 	}
 }
 
 // put reports whether there is too much that is recent.
-func (r *Remembered) put(url string, s *Seen) bool {
+func (r *TagCache) put(url string, s *CachedTags) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -110,7 +110,7 @@ func (r *Remembered) put(url string, s *Seen) bool {
 // settle hands what is recent to ristretto if it is at least so many bytes, and lets go
 // of it once ristretto has it or has refused it with room in its queue, which is its way of
 // saying that others are asked for more. Who comes meanwhile waits.
-func (r *Remembered) settle(least int64) {
+func (r *TagCache) settle(least int64) {
 	r.settling.Lock()
 	defer r.settling.Unlock()
 	batch := r.give(least)
@@ -127,18 +127,18 @@ func (r *Remembered) settle(least int64) {
 }
 
 // give makes what is recent given, and returns it.
-func (r *Remembered) give(least int64) map[string]*Seen {
+func (r *TagCache) give(least int64) map[string]*CachedTags {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.bytes < least {
 		return nil
 	}
-	r.given, r.recent, r.bytes = r.recent, make(map[string]*Seen, len(r.recent)), 0
+	r.given, r.recent, r.bytes = r.recent, make(map[string]*CachedTags, len(r.recent)), 0
 	return r.given
 }
 
 // Close frees the memory. What is put after it is lost.
-func (r *Remembered) Close() {
+func (r *TagCache) Close() {
 	r.mu.Lock()
 	closed := r.closed
 	r.closed = true
@@ -152,7 +152,7 @@ func (r *Remembered) Close() {
 }
 
 // cost estimates the memory that s holds, in bytes.
-func (s *Seen) cost(url string) int64 {
+func (s *CachedTags) cost(url string) int64 {
 	n := 250 + len(url)
 	for _, r := range s.Tags.Rules {
 		n += 96 + len(r.Scope)

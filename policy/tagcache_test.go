@@ -13,9 +13,9 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-func TestRemembered(t *testing.T) {
+func TestTagCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRemembered(1 << 20)
+		r, err := NewTagCache(1 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,9 +50,9 @@ func TestRemembered(t *testing.T) {
 }
 
 // What is recent does not wait for long to be settled, and not at all where it is much.
-func TestRememberedSettles(t *testing.T) {
+func TestTagCacheSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRemembered(64 << 20)
+		r, err := NewTagCache(64 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +82,8 @@ func TestRememberedSettles(t *testing.T) {
 
 // What is found is what was put last, whether ristretto has it, is being given it or does
 // not know of it.
-func TestRememberedIsTheLast(t *testing.T) {
-	r, err := NewRemembered(64 << 20)
+func TestTagCacheIsTheLast(t *testing.T) {
+	r, err := NewTagCache(64 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestRememberedIsTheLast(t *testing.T) {
 
 // No page that fits is forgotten, however many come at once: ristretto alone
 // drops most of a burst.
-func TestRememberedBurst(t *testing.T) {
-	r, err := NewRemembered(64 << 20)
+func TestTagCacheBurst(t *testing.T) {
+	r, err := NewTagCache(64 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,9 +146,9 @@ func TestRememberedBurst(t *testing.T) {
 }
 
 // Memory follows the bound that is given, whatever comes.
-func TestRememberedIsBounded(t *testing.T) {
+func TestTagCacheIsBounded(t *testing.T) {
 	const bound = 1 << 20
-	r, err := NewRemembered(bound)
+	r, err := NewTagCache(bound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,12 @@ func TestRememberedIsBounded(t *testing.T) {
 	}
 }
 
-func TestRememberedCloseUnderUse(t *testing.T) {
+func TestTagCacheCloseUnderUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
 			for range 20 {
-				r, err := NewRemembered(1 << 20)
+				r, err := NewTagCache(1 << 20)
 				if err != nil {
 					t.Error(err)
 					return

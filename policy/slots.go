@@ -6,7 +6,7 @@ import (
 )
 
 // An origin may answer each crawler differently, and a client can invent
-// product tokens without end. So a bounded number of crawlers have a seat: the
+// product tokens without end. So a bounded number of crawlers have a slot: the
 // answers that bind them are kept, and each asks for itself; crawlers whose product
 // tokens are configured have one besides, which nobody can take. All others share
 // one further answer, for which one of them asks. It denies even if it is a
@@ -17,26 +17,26 @@ const (
 	// others is what the shared answer is kept under: no product token.
 	others = "(others)"
 
-	// A seat is kept for a while after its answer has ended, for as long again
+	// A slot is kept for a while after its answer has ended, for as long again
 	// within these bounds: whoever comes back in time does not lose it to
 	// somebody new.
 	leastKept = 5 * time.Minute
 	mostKept  = time.Hour
 )
 
-// seated reports whether a crawler has a seat, or there is a free one for it.
-// Who is flying holds one.
-func (r *Robots) seated(rec *Record, flights map[string]*flight, token string, now time.Time) bool {
+// hasSlot reports whether a crawler has a slot, or there is a free one for it.
+// Who is running holds one.
+func (r *Robots) hasSlot(rec *Record, jobs map[string]*fetchJob, token string, now time.Time) bool {
 	if r.reserved[token] {
 		return true
 	}
 	taken := 0
 	for t, s := range rec.allOwn() {
-		if t != token && r.counts(t) && flights[t] == nil && now.Before(r.leaves(s, now)) {
+		if t != token && r.counts(t) && jobs[t] == nil && now.Before(r.leaves(s, now)) {
 			taken++
 		}
 	}
-	for t := range flights {
+	for t := range jobs {
 		if t != token && r.counts(t) {
 			taken++
 		}
@@ -47,18 +47,18 @@ func (r *Robots) seated(rec *Record, flights map[string]*flight, token string, n
 // counts reports whether an answer under this key is one of those that are bounded.
 func (r *Robots) counts(key string) bool { return key != others && !r.reserved[key] }
 
-// reserve keeps seats for the crawlers that are configured.
+// reserve keeps slots for the crawlers that are configured.
 func (r *Robots) reserve(c Crawlers) {
 	r.reserved = map[string]bool{}
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
 		if k != nil && len(k.Tokens) > 0 {
-			r.reserved[boundTo(k.Tokens)] = true
+			r.reserved[tokenKey(k.Tokens)] = true
 		}
 	}
 }
 
-// leaves returns when the seat of the crawler with this answer is free. One from
-// the future was stored while the clock was wrong, and holds no seat.
+// leaves returns when the slot of the crawler with this answer is free. One from
+// the future was stored while the clock was wrong, and holds no slot.
 func (r *Robots) leaves(s *Snapshot, now time.Time) time.Time {
 	if s.Fetched.After(now.Add(clockSkew)) {
 		return time.Time{}
@@ -68,19 +68,19 @@ func (r *Robots) leaves(s *Snapshot, now time.Time) time.Time {
 }
 
 // vacate drops the answers that are too many from a record that has not been handed out yet,
-// those first whose seats have been free for longest. Seated has made sure that there are
+// those first whose slots have been free for longest. Seated has made sure that there are
 // enough of them.
-func (r *Robots) vacate(rec *Record, flights map[string]*flight, now time.Time) {
-	seats := 0
+func (r *Robots) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {
+	slots := 0
 	for t := range rec.allOwn() {
 		if r.counts(t) {
-			seats++
+			slots++
 		}
 	}
-	for ; seats > maxBound; seats-- {
+	for ; slots > maxBound; slots-- {
 		victim := ""
 		for t, s := range rec.allOwn() {
-			if !r.counts(t) || flights[t] != nil {
+			if !r.counts(t) || jobs[t] != nil {
 				continue
 			}
 			if victim == "" || r.leaves(s, now).Before(r.leaves(rec.own(victim), now)) {

@@ -13,34 +13,34 @@ import (
 var ErrCostly = errors.New("too many requests wait for a decision that takes long")
 
 const (
-	maxCostlyWaiting = 1024
-	maxCostlyWait    = 10 * time.Second
+	maxSlowWaiting = 1024
+	maxSlowWait    = 10 * time.Second
 )
 
-// costlyLimit lets decisions that take long run on half of the processors at most, so
+// slowLimit lets decisions that take long run on half of the processors at most, so
 // that all others find one. A decision that takes long takes some 20 milliseconds.
-type costlyLimit struct {
+type slowLimit struct {
 	running chan struct{}
 	waiting atomic.Int32
 }
 
-func newCostlyLimit() *costlyLimit {
-	return &costlyLimit{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+func newSlowLimit() *slowLimit {
+	return &slowLimit{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
 // acquire waits until the caller may decide. Unless there is an error, the caller must
 // release after that.
-func (l *costlyLimit) acquire(ctx context.Context) error {
+func (l *slowLimit) acquire(ctx context.Context) error {
 	select {
 	case l.running <- struct{}{}:
 		return nil
 	default:
 	}
 	defer l.waiting.Add(-1)
-	if l.waiting.Add(1) > maxCostlyWaiting {
+	if l.waiting.Add(1) > maxSlowWaiting {
 		return ErrCostly
 	}
-	late := time.NewTimer(maxCostlyWait)
+	late := time.NewTimer(maxSlowWait)
 	defer late.Stop()
 	select {
 	case l.running <- struct{}{}:
@@ -52,4 +52,4 @@ func (l *costlyLimit) acquire(ctx context.Context) error {
 	}
 }
 
-func (l *costlyLimit) release() { <-l.running }
+func (l *slowLimit) release() { <-l.running }

@@ -11,68 +11,68 @@ import (
 
 // A library knows the robots.txt of every origin: what is in memory, else in
 // the store, else what the origin answers. It goes by one set of settings.
-type library struct {
+type resolver struct {
 	robots  *Robots
 	fetcher fetcher
 	onFetch func(Fetch)
-	*stock
+	*sharedState
 }
 
-// A stock is what libraries have in common that differ in their settings: all that
+// A sharedState is what libraries have in common that differ in their settings: all that
 // is known, and who is on the way to know more.
-type stock struct {
+type sharedState struct {
 	cache *cache
 	large chan struct{} // see newLarge
 	log   *slog.Logger
 
-	costly *costlyLimit
+	slow *slowLimit
 
 	ctx    context.Context // of fetches: they serve everybody, not just who asked first
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	traffics map[string]*traffic // by the key of the scope
-	closed   bool                // nothing is begun any more
-	flying   sync.WaitGroup      // what has been
+	mu      sync.Mutex
+	scopes  map[string]*scopeFetches // by the key of the scope
+	closed  bool                     // nothing is begun any more
+	running sync.WaitGroup           // what has been
 }
 
-func newLibrary(c Config) (*library, error) {
+func newResolver(c Config) (*resolver, error) {
 	cached, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
 	if err != nil {
 		return nil, err
 	}
-	s := &stock{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, costly: newCostlyLimit(), traffics: map[string]*traffic{}}
+	s := &sharedState{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, slow: newSlowLimit(), scopes: map[string]*scopeFetches{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.library(c), nil
 }
 
 // library returns one with the settings in c. What is kept compiled was cut at one
 // length, which stays.
-func (s *stock) library(c Config) *library {
+func (s *sharedState) library(c Config) *resolver {
 	robots := c.Robots
 	robots.reserve(c.Crawlers)
 	robots.MaxBytes = s.cache.maxBytes
-	l := &library{robots: &robots, fetcher: fetcher{c.Transport, &robots, s.large}, onFetch: c.OnFetch, stock: s}
+	l := &resolver{robots: &robots, fetcher: fetcher{c.Transport, &robots, s.large}, onFetch: c.OnFetch, sharedState: s}
 	if l.onFetch == nil {
 		l.onFetch = func(Fetch) {}
 	}
 	return l
 }
 
-// close ends the flights, which is why it can wait for them: a RoundTripper
+// close ends the jobs, which is why it can wait for them: a RoundTripper
 // returns when its context ends.
-func (l *library) close() {
+func (l *resolver) close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
 	l.cancel()
-	l.flying.Wait()
+	l.running.Wait()
 	l.cache.close()
 }
 
 // ask returns what an origin's robots.txt means to the crawler with this token, by the
 // record with this key. It waits for a fetch only if nothing that is known still holds.
-func (l *library) ask(ctx context.Context, key, token, userAgent string) (Standing, error) {
+func (l *resolver) ask(ctx context.Context, key, token, userAgent string) (Resolution, error) {
 	now := time.Now()
 	if e := l.cache.quick(key); e != nil {
 		if s := l.robots.current(&e.Record, token, now, now); s != nil {
@@ -88,7 +88,7 @@ func (l *library) ask(ctx context.Context, key, token, userAgent string) (Standi
 
 // refresh fetches although what is known may still hold. The clients for which this fetch
 // does not decide fetch anew at their next request.
-func (l *library) refresh(ctx context.Context, key, token, userAgent string) (Standing, error) {
+func (l *resolver) refresh(ctx context.Context, key, token, userAgent string) (Resolution, error) {
 	asked := time.Now()
 	st, err := l.wait(ctx, key, token, userAgent, force)
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *library) refresh(ctx context.Context, key, token, userAgent string) (St
 }
 
 // outdate marks what is known under a key and was fetched before a time as no longer holding.
-func (l *library) outdate(key string, asked time.Time) error {
+func (l *resolver) outdate(key string, asked time.Time) error {
 	t := l.enter(key)
 	defer l.leave(t)
 	if err := l.load(t); err != nil {
@@ -124,12 +124,12 @@ func (l *library) outdate(key string, asked time.Time) error {
 }
 
 // renew fetches in the background if what holds is about to end.
-func (l *library) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
+func (l *resolver) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
 	if !l.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
 		return
 	}
 	go func() {
-		defer l.flying.Done()
+		defer l.running.Done()
 		t := l.enter(key)
 		defer l.leave(t)
 		if l.load(t) == nil {
@@ -142,24 +142,24 @@ func (l *library) renew(e *entry, s *Snapshot, key, token, userAgent string, now
 // of somebody else, which may serve all, and its own.
 const patience = time.Second
 
-// wait takes part in flights to an origin until one has brought an answer for
+// wait takes part in jobs to an origin until one has brought an answer for
 // this token. The first may bring one that binds another crawler only, or that
 // is from before a refresh was asked for: then there has to be another.
-func (l *library) wait(ctx context.Context, key, token, userAgent string, u urgency) (Standing, error) {
+func (l *resolver) wait(ctx context.Context, key, token, userAgent string, u urgency) (Resolution, error) {
 	asked := time.Now()
 	late := time.NewTimer(2*l.robots.Timeout + patience)
 	defer late.Stop()
 	t := l.enter(key)
 	defer l.leave(t)
 	if err := l.load(t); err != nil {
-		return Standing{}, err
+		return Resolution{}, err
 	}
 	for {
 		f, own := l.join(t, token, userAgent, u)
 		select {
 		case <-f.done:
 			if f.err != nil {
-				return Standing{}, f.err
+				return Resolution{}, f.err
 			}
 			now := time.Now()
 			s := l.answer(f, own, token, u, now, asked)
@@ -168,7 +168,7 @@ func (l *library) wait(ctx context.Context, key, token, userAgent string, u urge
 			}
 			st, ok, err := l.judge(key, token, f.entry, s, now)
 			if err != nil {
-				return Standing{}, err
+				return Resolution{}, err
 			}
 			if !ok {
 				l.forgetCopy(t, token, f.entry.Copies[token])
@@ -182,14 +182,14 @@ func (l *library) wait(ctx context.Context, key, token, userAgent string, u urge
 		case <-late.C:
 			return l.tooLate(t, token), nil
 		case <-ctx.Done():
-			return Standing{}, context.Cause(ctx)
+			return Resolution{}, context.Cause(ctx)
 		}
 	}
 }
 
 // answer returns what a flight has brought for a crawler, nil if nothing. Own
 // says that it was a flight for that crawler.
-func (l *library) answer(f *flight, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
+func (l *resolver) answer(f *fetchJob, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
 	if u != force {
 		s := l.robots.current(&f.entry.Record, token, now, asked)
 		if s == nil && own {
@@ -209,7 +209,7 @@ func (l *library) answer(f *flight, own bool, token string, u urgency, now, aske
 
 // tooLate is the standing for who can't wait any longer: nobody knows what the
 // origin answers to it, so it is unreachable.
-func (l *library) tooLate(t *traffic, token string) Standing {
+func (l *resolver) tooLate(t *scopeFetches, token string) Resolution {
 	now := time.Now()
 	l.mu.Lock()
 	e := t.entry
@@ -229,7 +229,7 @@ func (l *library) tooLate(t *traffic, token string) Standing {
 	return st
 }
 
-func (l *library) known(key string) (Record, bool) {
+func (l *resolver) known(key string) (Record, bool) {
 	e := l.cache.quick(key)
 	if e == nil {
 		e = l.cache.stored(key)
@@ -242,7 +242,7 @@ func (l *library) known(key string) (Record, bool) {
 
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
-func (l *library) judge(key, token string, e *entry, s *Snapshot, now time.Time) (st Standing, ok bool, err error) {
+func (l *resolver) judge(key, token string, e *entry, s *Snapshot, now time.Time) (st Resolution, ok bool, err error) {
 	st = l.robots.standing(s, e.copyFor(token), now)
 	if st.State != Fresh && st.State != Stale {
 		return st, true, nil
@@ -268,7 +268,7 @@ func (l *library) judge(key, token string, e *entry, s *Snapshot, now time.Time)
 
 // copyEntry returns a copy that binds one token only with its body and rules, nil if they are
 // gone: each is in a record of its own, which the store may have forgotten.
-func (l *library) copyEntry(key, token string, s *Snapshot) (*entry, error) {
+func (l *resolver) copyEntry(key, token string, s *Snapshot) (*entry, error) {
 	key = copyKey(key, token)
 	same := func(e *entry) bool { return e != nil && e.Good != nil && e.Good.Fetched.Equal(s.Fetched) }
 	if e := l.cache.quick(key); same(e) {
@@ -283,7 +283,7 @@ func (l *library) copyEntry(key, token string, s *Snapshot) (*entry, error) {
 }
 
 // forgetCopy drops a copy whose rules are gone, unless there is another one by now.
-func (l *library) forgetCopy(t *traffic, token string, gone *Snapshot) {
+func (l *resolver) forgetCopy(t *scopeFetches, token string, gone *Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if gone != nil && t.entry.record().Copies[token] == gone {
@@ -292,18 +292,18 @@ func (l *library) forgetCopy(t *traffic, token string, gone *Snapshot) {
 }
 
 // begin counts something that close waits for, unless close has begun.
-func (l *library) begin() bool {
+func (l *resolver) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
-	l.flying.Add(1)
+	l.running.Add(1)
 	return true
 }
 
 // recovered makes an error of a panic, which would end the process. It is for defer.
-func (l *library) recovered(origin string, err *error) {
+func (l *resolver) recovered(origin string, err *error) {
 	if p := recover(); p != nil {
 		l.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)

@@ -135,7 +135,7 @@ func TestManyCrawlersBack(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond) // four are under way
 		web.serve("https://b.example/robots.txt", slow(time.Second, rules("")))
 		wg.Wait()
-		if n := len(web.fetched()); n > 1+2*lanes {
+		if n := len(web.fetched()); n > 1+2*maxConcurrentFetches {
 			t.Errorf("%d fetches of an origin that is back", n)
 		}
 	})
@@ -167,7 +167,7 @@ func TestRotatingNames(t *testing.T) {
 			}
 			time.Sleep(4 * time.Millisecond) // all within the first backoff
 		}
-		if n := len(web.fetched()); n != 16 { // 15 have got seats, the others share one
+		if n := len(web.fetched()); n != 16 { // 15 have got slots, the others share one
 			t.Errorf("%d fetches, want 16", n)
 		}
 		// Seats that have been left go to other names, which ask: some at a time.
@@ -187,7 +187,7 @@ func TestRotatingNames(t *testing.T) {
 	})
 }
 
-// TestSeventeenNames: as many as have seats, and one more, by turns. Each has
+// TestSeventeenNames: as many as have slots, and one more, by turns. Each has
 // its backoff, which grows.
 func TestSeventeenNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestSeatIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		seated := func(token string) bool {
+		hasSlot := func(token string) bool {
 			rec, _ := e.Known("https://example.com")
 			return rec.Bound[token] != nil
 		}
@@ -240,18 +240,18 @@ func TestSeatIsKept(t *testing.T) {
 			ask(bot(i))
 		}
 		ask("HonestBot/1.0")
-		if seated("bot-ca") || !seated("honestbot") {
-			t.Error("somebody new has pushed out who had a seat")
+		if hasSlot("bot-ca") || !hasSlot("honestbot") {
+			t.Error("somebody new has pushed out who had a slot")
 		}
 		web.fetched()
 		time.Sleep(290 * time.Second) // the honest one's is over for less long than it is kept
 		e.Close()
-		e = engineFor(t, defaults(), web, s, io.Discard) // the store remembers who has a seat
+		e = engineFor(t, defaults(), web, s, io.Discard) // the store remembers who has a slot
 		for i := 40; i < 80; i++ {
 			ask(bot(i))
 		}
-		if !seated("honestbot") || seated("bot-a") || !seated("bot-ea") {
-			t.Error("the seats have not gone from who left to who came")
+		if !hasSlot("honestbot") || hasSlot("bot-a") || !hasSlot("bot-ea") {
+			t.Error("the slots have not gone from who left to who came")
 		}
 		if n := len(web.fetched()); n != 16 {
 			t.Errorf("%d fetches, want 16", n)
@@ -372,7 +372,7 @@ func TestManyRenew(t *testing.T) {
 }
 
 // TestRenewBesideMany: names that a client invents don't keep a copy from being renewed
-// for a crawler that has a seat.
+// for a crawler that has a slot.
 func TestRenewBesideMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const robots = "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /x\n"
@@ -423,7 +423,7 @@ func TestRefreshWithoutSeat(t *testing.T) {
 			}
 			st, err := e.Refresh(t.Context(), asks(t, "https://example.com/", token+"/1.0"))
 			if err != nil || st.State != Unavailable || !st.Allow {
-				t.Errorf("%s has a seat, got %+v, %v", token, st, err)
+				t.Errorf("%s has a slot, got %+v, %v", token, st, err)
 			}
 			break
 		}
@@ -456,7 +456,7 @@ func TestCloseManyCrawlers(t *testing.T) {
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("the end took %v", took)
 			}
-			if n := len(e.robots.traffics); n != 0 {
+			if n := len(e.robots.scopes); n != 0 {
 				t.Errorf("%d origins still have traffic", n)
 			}
 		})
@@ -475,14 +475,14 @@ func TestTrafficEnds(t *testing.T) {
 			defer cancel()
 			e.Decide(ctx, asks(t, "https://example.com/", agent))
 		}
-		if n := len(e.robots.traffics); n != 1 {
+		if n := len(e.robots.scopes); n != 1 {
 			t.Errorf("%d origins have traffic, want 1", n)
 		}
 		atOnce(t, e, 100)
 		time.Sleep(time.Minute)
 		web.serve("https://b.example/robots.txt", failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
-		if n := len(e.robots.traffics); n != 0 {
+		if n := len(e.robots.scopes); n != 0 {
 			t.Errorf("%d origins still have traffic", n)
 		}
 	})
@@ -510,7 +510,7 @@ func TestRecordBefore(t *testing.T) {
 			t.Errorf("%d fetches, want none", n)
 		}
 		atOnce(t, e, 40)
-		if n := len(web.fetched()); n != 15 { // 14 seats are free
+		if n := len(web.fetched()); n != 15 { // 14 slots are free
 			t.Errorf("%d fetches, want 15", n)
 		}
 	})

@@ -91,8 +91,8 @@ func TestManyTokens(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := web.fetched(); len(got) != 10 || c.most.Load() != lanes {
-			t.Errorf("got %d fetches, %d at once, want 10, %d", len(got), c.most.Load(), lanes)
+		if got := web.fetched(); len(got) != 10 || c.most.Load() != maxConcurrentFetches {
+			t.Errorf("got %d fetches, %d at once, want 10, %d", len(got), c.most.Load(), maxConcurrentFetches)
 		}
 		for i := range 100 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))

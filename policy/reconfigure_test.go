@@ -33,7 +33,7 @@ func TestWith(t *testing.T) {
 		robots.TooManyRequests = "allow"
 		robots.MaxBytes = 10 // of no effect, else the rules would be gone
 		other := newOrigins()
-		next := old.With(Config{
+		next := old.Reconfigured(Config{
 			Robots: robots, Transport: other,
 			Overrides: []Override{{Hosts: hosts(t, "example.com"), Paths: PathRules([]string{"/private/open"}), Allow: true, Reason: "agreed"}},
 		})
