@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -50,7 +51,13 @@ func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType s
 		doc.printable().text(&b)
 		return b.Bytes(), "text/plain; charset=utf-8"
 	}
-	return doc.appendJSON(make([]byte, 0, 1<<10)), "application/problem+json"
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ") // a person with curl reads it too
+	if err := enc.Encode(doc); err != nil {
+		return nil, "application/problem+json" // a string and a finite number can be encoded
+	}
+	return escape.JSON(b.Bytes()), "application/problem+json"
 }
 
 // printable returns the document for people to look at.
