@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -32,9 +33,9 @@ type clientConn struct {
 
 	failures atomic.Int32 // wrong logins that came by it
 	presence presence
-	memory   *clientMemory // of the client, for all its connections
-	streams  atomic.Int32  // HTTP/2 requests in progress
-	served   atomic.Uint32 // HTTP/2 requests
+	memory   *memory.Client // of the client, for all its connections
+	streams  atomic.Int32   // HTTP/2 requests in progress
+	served   atomic.Uint32  // HTTP/2 requests
 
 	// These are the crowd's.
 	address  netip.Addr // whom it is counted for

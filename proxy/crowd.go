@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A crowd counts clients' connections: all, by address, and by crawler. Who a
@@ -24,14 +25,14 @@ type crowd struct {
 	clients map[netip.Addr]*clientTotals
 	inUse   map[string]int // by crawler's name, since a reload makes new crawlers of the same names
 	turned  map[limit]*turned
-	memory  memoryBudget
+	memory  memory.Budget
 	refused turned // for want of memory
 }
 
 // clientTotals are what the connections of one address have together.
 type clientTotals struct {
 	conns  int
-	memory clientMemory
+	memory memory.Client
 }
 
 // Connections are how many a proxy's clients have.
@@ -82,7 +83,7 @@ func (c *crowd) count(conn *clientConn, s *Settings) (full limit) {
 		c.clients = map[netip.Addr]*clientTotals{}
 	}
 	if of == nil {
-		of = &clientTotals{memory: clientMemory{budget: &c.memory}}
+		of = &clientTotals{memory: memory.Client{Budget: &c.memory}}
 		c.clients[conn.address] = of
 	}
 	c.total++
@@ -170,7 +171,7 @@ func (c *crowd) turnedAway(at limit, who string, log *slog.Logger) {
 
 // noMemory says once a minute whose requests there was no memory for.
 func (c *crowd) noMemory(conn *clientConn, err error, log *slog.Logger) {
-	if !errors.Is(err, errNoMemory) {
+	if !errors.Is(err, memory.ErrLimit) {
 		return // the client has left
 	}
 	c.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/memory"
 )
 
 // An exchange is one request on its way through the proxy: its record, and what only the
@@ -48,8 +49,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		return
 	}
 	x.target, x.URL = target, target.String()
-	if x.out.http1 && !x.out.memory.takeHead(r.Header) { // that of HTTP/2 has been taken
-		failure(x, errNoMemory).write(r, x)
+	if x.out.http1 && !x.out.memory.TakeHeader(r.Header) { // that of HTTP/2 has been taken
+		failure(x, memory.ErrLimit).write(r, x)
 		return
 	}
 	r = r.WithContext(x.attend(r))
@@ -106,7 +107,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	}
 	client, tunnelled := comesBy(r)
 	if x.Tunnel = tunnelled; client != nil {
-		x.out.client, x.out.presence, x.out.memory.client = client.easy(), &client.presence, client.memory
+		x.out.client, x.out.presence, x.out.memory.Client = client.easy(), &client.presence, client.memory
 	}
 	return x
 }
@@ -143,7 +144,7 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	}
 	w.closeHijacked()
 	x.visit.end()
-	defer w.memory.end()
+	defer w.memory.Release()
 	if x.cancel != nil {
 		x.cancel(nil)
 	}

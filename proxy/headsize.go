@@ -1,6 +1,10 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+
+	"robotsgate/proxy/internal/memory"
+)
 
 // A headSize tells what a response's head takes while it is read. Its length alone does not: a field of five
 // bytes takes hundreds once it is parsed.
@@ -36,15 +40,15 @@ func (h *headSize) add(p []byte) {
 	}
 }
 
-// pay takes memory for what has been counted beyond headFree.
-func (h *headSize) pay(from *reservation) error {
+// pay takes memory for what has been counted beyond memory.FreeHeader.
+func (h *headSize) pay(from *memory.Reservation) error {
 	if h.lines > maxHeadLines {
 		h.err = errLongHead
 		return h.err
 	}
-	for h.bytes+h.lines*fieldCost > headFree+h.paid {
-		if !from.take(headStep, forProgress) {
-			h.err = errNoMemory
+	for h.bytes+h.lines*memory.FieldCost > memory.FreeHeader+h.paid {
+		if !from.Take(headStep, memory.ForProgress) {
+			h.err = memory.ErrLimit
 			return h.err
 		}
 		h.paid += headStep

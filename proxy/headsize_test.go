@@ -66,7 +66,7 @@ func TestHeadOfManyFields(t *testing.T) {
 	wantStatus(t, resp, http.StatusBadGateway)
 	w.gate.crowd.mu.Lock()
 	for _, c := range w.gate.crowd.clients {
-		takeAll(&c.memory, 1<<10, forStreams)
+		takeAll(&c.memory)
 	}
 	w.gate.crowd.mu.Unlock()
 	resp, _ = send(t, client, http.MethodGet, w.http+"/unfinished", nil)

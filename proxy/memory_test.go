@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,123 +8,19 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/net/http2"
+
+	"robotsgate/proxy/internal/memory"
 )
 
-func newClients(n int) (*memoryBudget, []*clientMemory) {
-	b, all := &memoryBudget{}, make([]*clientMemory, n)
-	for i := range all {
-		all[i] = &clientMemory{budget: b}
-	}
-	return b, all
-}
-
-// takeAll takes pieces of a share until there are no more, and returns their sum.
-func takeAll(m *clientMemory, piece int64, s share) (sum int64) {
-	for m.take(piece, s) {
+// takeAll takes memory for streams until there is no more, and returns the sum.
+func takeAll(m *memory.Client) (sum int64) {
+	const piece = 1 << 10
+	for m.Take(piece, memory.ForStreams) {
 		sum += piece
 	}
 	return sum
-}
-
-// One client leaves memory to others, and every further client gets some.
-func TestMemoryShares(t *testing.T) {
-	const piece = 64 << 10
-	for _, c := range []struct {
-		share share
-		part  int64
-	}{{forStreams, 2}, {forProgress, 3}, {forBuffers, 5}} {
-		_, clients := newClients(1)
-		if got := takeAll(clients[0], piece, c.share); got > maxInFlight/c.part || got < maxInFlight/c.part-piece {
-			t.Errorf("share %d: one client gets %d bytes, want 1/%d of %d", c.share, got, c.part, maxInFlight)
-		}
-	}
-	b, clients := newClients(10)
-	var sum int64
-	for i, m := range clients { // each gets half of what is left
-		got := takeAll(m, piece, forStreams)
-		if sum += got; got < maxInFlight>>(i+1)-piece {
-			t.Errorf("client %d gets %d bytes", i, got)
-		}
-	}
-	if sum != b.used.Load() || sum > maxInFlight {
-		t.Errorf("%d bytes are given out and %d counted, of %d", sum, b.used.Load(), maxInFlight)
-	}
-	for _, m := range clients {
-		m.give(m.used)
-	}
-	if n := b.used.Load(); n != 0 {
-		t.Errorf("%d bytes are counted after all were returned", n)
-	}
-}
-
-// Requests wait in order of arrival, for memory of their own client or of others, until they are canceled or
-// their patience ends.
-func TestMemoryWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, clients := newClients(2)
-		m := clients[0]
-		taken := takeAll(m, progressCost, forProgress)
-		var order []int
-		wait := func(ctx context.Context, n int) chan error {
-			done := make(chan error, 1)
-			go func() {
-				err := m.awaitProgress(ctx, time.Minute)
-				if err == nil {
-					order = append(order, n)
-				}
-				done <- err
-			}()
-			synctest.Wait()
-			return done
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		first, second, third := wait(t.Context(), 1), wait(ctx, 2), wait(t.Context(), 3)
-		cancel()
-		if err := <-second; !errors.Is(err, context.Canceled) {
-			t.Errorf("a canceled request: %v", err)
-		}
-		m.give(progressCost)
-		if err := <-first; err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
-		if len(order) != 1 || order[0] != 1 {
-			t.Errorf("requests %v went on, want only 1", order)
-		}
-		if err := <-third; !errors.Is(err, errNoMemory) {
-			t.Errorf("a request that waited too long: %v", err)
-		}
-		m.give(taken)
-
-		other := takeAll(clients[1], progressCost, forStreams)
-		took := takeAll(m, progressCost, forProgress)
-		fourth := wait(t.Context(), 4)
-		clients[1].give(other) // which does not tell m
-		if err := <-fourth; err != nil {
-			t.Errorf("a request that waited for other clients: %v", err)
-		}
-		m.give(took + progressCost)
-		if n := b.used.Load(); n != 0 || len(m.waiting) != 0 {
-			t.Errorf("%d bytes are counted and %d requests wait, want none", n, len(m.waiting))
-		}
-	})
-}
-
-// After a request has ended, a goroutine of it that still runs can't take memory any more.
-func TestReservationEnds(t *testing.T) {
-	b, clients := newClients(1)
-	r := reservation{client: clients[0]}
-	if !r.take(1000, forBuffers) {
-		t.Error("there is no memory")
-	}
-	r.end()
-	if r.take(1000, forBuffers) || b.used.Load() != 0 {
-		t.Errorf("%d bytes are counted after the end", b.used.Load())
-	}
 }
 
 // stalled sends requests on the streams of an HTTP/2 connection, takes nothing of any body, and counts heads.
@@ -185,12 +80,12 @@ func TestStalledStreams(t *testing.T) {
 			})
 		}
 	}
-	const most = maxInFlight/5 + conns*streams*(smallWindow+smallBuffer)
+	const most = memory.Limit/5 + conns*streams*(smallWindow+smallBuffer)
 	if n := sent.Load(); n > most {
 		t.Errorf("%d MiB are on their way to clients that take nothing, want at most %d", n>>20, most>>20)
 	}
-	if n := w.gate.crowd.memory.used.Load(); n > maxInFlight/2 {
-		t.Errorf("one client has %d MiB, want at most half of %d", n>>20, maxInFlight>>20)
+	if n := w.gate.crowd.memory.Used(); n > memory.Limit/2 {
+		t.Errorf("one client has %d MiB, want at most half of %d", n>>20, memory.Limit>>20)
 	}
 }
 
@@ -204,10 +99,10 @@ func TestStalledSmallResponses(t *testing.T) {
 		w.stalled(t, "/private/refused", streams, &heads)
 	}
 	eventually(t, "the heads come", func() bool { return heads.Load() == 2*streams })
-	used := &w.gate.crowd.memory.used
+	used := w.gate.crowd.memory.Used
 	// Of a connection, those before the first that is flushed do not count, nor does that.
-	const want = 2 * (streams - flushEvery) * (streamCost + progressCost)
-	eventually(t, "the requests count", func() bool { return used.Load() >= want })
+	const want = 2 * (streams - flushEvery) * (memory.StreamCost + memory.ProgressCost)
+	eventually(t, "the requests count", func() bool { return used() >= want })
 	w.gate.crowd.mu.Lock()
 	var conns int
 	for _, c := range w.gate.crowd.clients {
@@ -218,14 +113,14 @@ func TestStalledSmallResponses(t *testing.T) {
 		t.Errorf("%d connections are counted, want 2", conns)
 	}
 	w.gate.inner.Close()
-	eventually(t, "all memory is returned", func() bool { return used.Load() == 0 })
+	eventually(t, "all memory is returned", func() bool { return used() == 0 })
 }
 
-// withoutMemory returns a reservation for whose client there is no memory.
-func withoutMemory() *reservation {
-	_, clients := newClients(1)
-	takeAll(clients[0], 1<<10, forStreams)
-	return &reservation{client: clients[0]}
+// withoutMemory returns a memory.Reservation for whose client there is no memory.
+func withoutMemory() *memory.Reservation {
+	client := &memory.Client{Budget: &memory.Budget{}}
+	takeAll(client)
+	return &memory.Reservation{Client: client}
 }
 
 // A head for which there is no memory is read only as far as it is free.
@@ -245,7 +140,7 @@ func TestHeadWithoutMemory(t *testing.T) {
 
 // Long heads and uploads for which there is no memory are refused, ordinary ones are not.
 func TestRefusedWithoutMemory(t *testing.T) {
-	long := strings.Repeat("x", 2*headFree)
+	long := strings.Repeat("x", 2*memory.FreeHeader)
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			rw.Header().Set("Long", long)
@@ -255,8 +150,9 @@ func TestRefusedWithoutMemory(t *testing.T) {
 	w.ways(t, func(t *testing.T, v way) {
 		v.get(t, "/") // the client's connection is there
 		w.gate.crowd.mu.Lock()
+		taken := map[*memory.Client]int64{}
 		for _, c := range w.gate.crowd.clients {
-			takeAll(&c.memory, 1<<10, forStreams)
+			taken[&c.memory] = takeAll(&c.memory)
 		}
 		w.gate.crowd.mu.Unlock()
 		resp, _ := v.get(t, "/")
@@ -268,10 +164,8 @@ func TestRefusedWithoutMemory(t *testing.T) {
 			resp, _ = v.get(t, "/", "Long", long)
 			wantStatus(t, resp, http.StatusServiceUnavailable)
 		}
-		w.gate.crowd.mu.Lock()
-		defer w.gate.crowd.mu.Unlock()
-		for _, c := range w.gate.crowd.clients {
-			c.memory.give(c.memory.used)
+		for client, n := range taken {
+			client.Release(n)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -24,13 +25,13 @@ type originConn struct {
 	key      originKey
 	conn     net.Conn
 	socket   netconn.Socket
-	reader   *bufio.Reader // of the originConn
-	left     int64         // bytes that may still be read of a head
-	head     headSize      // of what has been read of it
-	memory   *reservation  // for it; nil: unlimited
-	heard    bool          // something of an answer has been read
-	timedOut bool          // the last read took too long
-	abort    func()        // closes it
+	reader   *bufio.Reader       // of the originConn
+	left     int64               // bytes that may still be read of a head
+	head     headSize            // of what has been read of it
+	memory   *memory.Reservation // for it; nil: unlimited
+	heard    bool                // something of an answer has been read
+	timedOut bool                // the last read took too long
+	abort    func()              // closes it
 
 	// These are keptConns'.
 	since     time.Time     // when it was kept

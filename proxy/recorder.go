@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -21,7 +22,7 @@ type recorder struct {
 	open     *openConns
 	client   *netconn.Conn // nil: nobody knows
 	presence *presence     // nil: nobody knows
-	memory   reservation
+	memory   memory.Reservation
 	hijacked net.Conn
 	http1    bool
 	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long

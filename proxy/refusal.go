@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A problem is an answer of the gate's own: a refusal, or why a request could
@@ -90,7 +91,7 @@ func failure(x *exchange, err error) *problem {
 	case errors.Is(err, policy.ErrCostly):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second
 		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
-	case errors.Is(err, errNoMemory):
+	case errors.Is(err, memory.ErrLimit):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
 	case errors.Is(err, policy.ErrParent):

@@ -18,6 +18,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -42,9 +43,9 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	}
-	if !x.out.memory.takeHead(resp.Header) {
+	if !x.out.memory.TakeHeader(resp.Header) {
 		resp.Body.Close()
-		return failure(x, errNoMemory).response(r, x)
+		return failure(x, memory.ErrLimit).response(r, x)
 	}
 	// Read what binds before anything is removed: Connection may name a tag, or
 	// what says how to read the page.
@@ -100,10 +101,10 @@ func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 func (x *exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
 	transport := x.settings.Upstream.transport
 	if r.URL.Scheme == "https" { // it may be HTTP/2
-		if !x.out.memory.take(uploadCost(r.ContentLength), forProgress) {
-			return nil, errNoMemory
+		if !x.out.memory.Take(uploadCost(r.ContentLength), memory.ForProgress) {
+			return nil, memory.ErrLimit
 		}
-		if !x.out.memory.take(largeWindow, forBuffers) {
+		if !x.out.memory.Take(largeWindow, memory.ForBuffers) {
 			transport = x.settings.Upstream.small
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"robotsgate/proxy/internal/memory"
 )
 
 // A stream is a response's body on its way to the client.
@@ -86,7 +88,7 @@ var (
 // WriteTo copies the body as it comes: whatever more may be waited for, what is
 // there is sent. It is what io.Copy calls.
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
-	if s.x.out.memory.take(bufferSize, forBuffers) {
+	if s.x.out.memory.Take(bufferSize, memory.ForBuffers) {
 		buf := buffers.Get().(*[bufferSize]byte)
 		defer buffers.Put(buf)
 		return s.writeTo(w, buf[:])

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A tee lets a scanner read the beginning of a body and keeps what it read, byte
@@ -17,7 +18,7 @@ type tee struct {
 	here func() bool // whether body can be read at once; nil: nobody knows
 	most int         // bytes that the scanner may take off the wire
 
-	memory *reservation // for what is kept beyond keptFree; nil: unlimited
+	memory *memory.Reservation // for what is kept beyond keptFree; nil: unlimited
 
 	mu      sync.Mutex
 	idle    sync.Cond // no scanner is inside body.Read
@@ -68,7 +69,7 @@ func (t scannerSide) Read(p []byte) (int, error) {
 	case t.total >= t.most:
 		return 0, errLimit
 	case t.total >= t.paid:
-		if !t.memory.take(keptStep, forProgress) {
+		if !t.memory.Take(keptStep, memory.ForProgress) {
 			return 0, errLimit
 		}
 		t.paid += keptStep

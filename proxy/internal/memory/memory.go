@@ -1,0 +1,191 @@
+// Package memory bounds what requests in progress take up for all clients together, and divides it among them.
+package memory
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limit bounds the memory, in bytes, that requests and responses in progress take for all
+// clients together, beyond what each connection has for one request without large buffers.
+const Limit = 256 << 20
+
+// A Budget counts what is taken of Limit.
+type Budget struct{ used atomic.Int64 }
+
+// Used returns how many bytes are taken.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// A Share says how much of the budget a client may take: what it has, times the share, must not
+// exceed what is free. So a single client leaves a part free, and every further client
+// gets less, but something.
+type Share int64
+
+const (
+	ForStreams  Share = 1 // accept another HTTP/2 request: up to 1/2 for a single client
+	ForProgress Share = 2 // and send it to the origin: up to 1/3
+	ForBuffers  Share = 4 // large windows and buffers, without which it is slower: up to 1/5
+)
+
+// Costs of an HTTP/2 request in bytes, without its head. The first on a connection is free: it
+// belongs to what a connection costs.
+const (
+	StreamCost   = 32 << 10 // goroutine, request and response buffer
+	ProgressCost = 48 << 10 // goroutine of Transport, smallBuffer, smallWindow
+)
+
+// A Client counts what one client has of the budget. A nil Client is unlimited.
+type Client struct {
+	Budget *Budget
+
+	mu      sync.Mutex
+	used    int64
+	waiting []chan struct{} // for ProgressCost, first come first served; closed when it is taken
+}
+
+// Take takes n bytes, or returns false if that is more than the share.
+func (m *Client) Take(n int64, s Share) bool {
+	if m == nil || n == 0 {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.takeLocked(n, s)
+}
+
+// takeLocked is Take for callers that hold mu.
+func (m *Client) takeLocked(n int64, s Share) bool {
+	others := m.Budget.used.Add(n) - n // first, so that clients at the same time can't exceed it together
+	if int64(s)*(m.used+n) > Limit-others {
+		m.Budget.used.Add(-n)
+		return false
+	}
+	m.used += n
+	return true
+}
+
+// Release returns n bytes to the budget.
+func (m *Client) Release(n int64) {
+	if m == nil || n == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used -= n
+	m.Budget.used.Add(-n)
+	m.wakeLocked()
+}
+
+// wakeLocked lets the requests that have waited longest go on, as far as there is room. The caller holds mu.
+func (m *Client) wakeLocked() {
+	for len(m.waiting) > 0 && m.takeLocked(ProgressCost, ForProgress) {
+		close(m.waiting[0])
+		m.waiting = m.waiting[1:]
+	}
+}
+
+// ErrLimit is the error of a request for which there is no memory. Clients read its text.
+var ErrLimit = errors.New("too many requests are in progress")
+
+// AwaitProgress takes ProgressCost as soon as there is room, or returns an error when ctx ends or the patience does.
+func (m *Client) AwaitProgress(ctx context.Context, patience time.Duration) error {
+	m.mu.Lock()
+	if len(m.waiting) == 0 && m.takeLocked(ProgressCost, ForProgress) {
+		m.mu.Unlock()
+		return nil
+	}
+	ready := make(chan struct{})
+	m.waiting = append(m.waiting, ready)
+	m.mu.Unlock()
+
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	again := time.NewTicker(time.Second) // other clients may have made room
+	defer again.Stop()
+	for {
+		select {
+		case <-ready:
+			return nil
+		case <-again.C:
+			m.mu.Lock()
+			m.wakeLocked()
+			m.mu.Unlock()
+		case <-ctx.Done():
+			return m.cancel(ready, ctx.Err())
+		case <-timeout.C:
+			return m.cancel(ready, ErrLimit)
+		}
+	}
+}
+
+// cancel ends waiting. If it has just ended with success, err is not returned.
+func (m *Client) cancel(ready chan struct{}, err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(m.waiting, ready)
+	if i < 0 {
+		return nil
+	}
+	m.waiting = slices.Delete(m.waiting, i, i+1)
+	return err
+}
+
+// A Reservation is what one request has of its client's memory.
+type Reservation struct {
+	Client *Client
+
+	mu    sync.Mutex
+	taken int64
+	over  bool
+}
+
+// Take takes n bytes until Release, or returns false if there is no memory for them. A nil Reservation is unlimited.
+func (r *Reservation) Take(n int64, s Share) bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || !r.Client.Take(n, s) {
+		return false
+	}
+	r.taken += n
+	return true
+}
+
+// Release returns everything to the budget. Nothing can be taken after that.
+func (r *Reservation) Release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Client.Release(r.taken)
+	r.taken, r.over = 0, true
+}
+
+// What a header takes in bytes: each field beside its own, and what is free for a message whose other costs
+// are not counted.
+const (
+	FieldCost  = 256
+	FreeHeader = 32 << 10
+)
+
+// HeaderCost returns about how many bytes of memory a header takes.
+func HeaderCost(h http.Header) (n int64) {
+	for name, values := range h {
+		n += int64(len(name))
+		for _, v := range values {
+			n += int64(len(v)) + FieldCost
+		}
+	}
+	return n
+}
+
+// TakeHeader takes what a header costs beyond FreeHeader.
+func (r *Reservation) TakeHeader(h http.Header) bool {
+	cost := HeaderCost(h)
+	return cost <= FreeHeader || r.Take(cost-FreeHeader, ForProgress)
+}
