@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"golang.org/x/net/netutil"
 
 	"robotsgate/internal/admin"
@@ -45,7 +46,8 @@ type gate struct {
 	metrics    *metrics.Metrics
 	overview   *overview.Overview
 	audit      *audit.Log
-	auditFails func() error // why it cannot be written; nil: that refuses nothing
+	observe    func(*proxy.Record) // also called for each request that is over; nil: nothing
+	auditFails func() error        // why it cannot be written; nil: that refuses nothing
 	// configurations are kept for who asks later what a decision was made by.
 	configurations *store.Configurations
 
@@ -56,10 +58,11 @@ type gate struct {
 	ready         atomic.Bool
 }
 
-// newGate builds a gate and opens its ports, so that all that can be wrong is
-// known before anything is served.
-func newGate(c *config.Config, out io.Writer, errs io.Writer) (*gate, error) {
-	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
+// newGate builds a gate and opens its ports, so that every mistake is reported before
+// the gate serves a request. Observe, if it is not nil, is called for each request that
+// is over.
+func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record)) (*gate, error) {
+	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
 	adopt(g.log)
@@ -182,8 +185,11 @@ func (g *gate) wire() (err error) {
 	return nil
 }
 
-// done takes down a request that is over.
+// done records a request that is over.
 func (g *gate) done(x *proxy.Record) {
+	if g.observe != nil {
+		g.observe(x)
+	}
 	g.metrics.Request(x)
 	g.overview.Request(x)
 	g.audit.Write(x)
@@ -232,7 +238,7 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
-	defer tuneMemory(g.log)()
+	limitMemory(g.log, memlimit.FromCgroup)
 	g.ready.Store(true) // the ports are open: nobody is to hear else who asks at once
 	failed := make(chan error, 2)
 	go func() { failed <- g.proxy.Serve(g.listener) }()

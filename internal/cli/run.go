@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
-	"robotsgate/proxy"
 )
 
 // Run runs one command behind a gate of its own.
@@ -49,14 +48,9 @@ func (r *Run) Run(ctx Context, s Streams) error {
 		s.warn("%s", w)
 	}
 	t := newTally(hostOf)
-	g, err := newGate(c, s.Err, s.Err)
+	g, err := newGate(c, s.Err, s.Err, t.count)
 	if err != nil {
 		return err
-	}
-	done := g.proxy.Done
-	g.proxy.Done = func(x *proxy.Record) {
-		t.count(x)
-		done(x)
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

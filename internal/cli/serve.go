@@ -39,7 +39,13 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	g, err := newGate(c, io.Out, io.Err)
+	var p *progress
+	var observe func(*proxy.Record)
+	if line != nil {
+		p = newProgress()
+		observe = p.count
+	}
+	g, err := newGate(c, io.Out, io.Err, observe)
 	if err != nil {
 		return err
 	}
@@ -65,11 +71,6 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 
 	if line != nil {
-		p, done := newProgress(), g.proxy.Done
-		g.proxy.Done = func(x *proxy.Record) {
-			p.count(x)
-			done(x)
-		}
 		defer line.follow(p.text, true)()
 	}
 	return g.run(ctx)
