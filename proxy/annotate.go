@@ -10,6 +10,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/sfv"
 )
 
 // The names that the gate adds to responses. All are RFC 9651 structured fields.
@@ -29,8 +30,8 @@ const (
 // annotate says in a response's headers what was decided about its request and
 // which robots rules bind the crawler.
 func annotate(h http.Header, x *exchange) {
-	f := newFields()
-	defer f.free()
+	f := sfv.New()
+	defer f.Free()
 	// Apart from the others: HTTP/2 keeps what is new in every answer, and would keep all of
 	// them for its sake.
 	h[headerID] = []string{x.idField}
@@ -46,32 +47,32 @@ func annotate(h http.Header, x *exchange) {
 	if len(x.Tags)+len(x.Remembered) > 0 {
 		tagMembers(f, x.Tags, false, true)
 		tagMembers(f, x.Remembered, true, len(x.Tags) == 0)
-		f.end(headerTags)
+		f.End(headerTags)
 	}
 	if x.Head.State != "" {
 		x.Head.field(f)
 	}
-	f.addTo(h)
+	f.AddTo(h)
 }
 
-func decisionField(f *fields, d *policy.Decision) {
-	f.token(verb(d.Allow))
-	f.param("reason")
-	f.token(string(d.Reason))
-	f.textParam("token", d.Token)
-	f.textParam("group", d.Group.Name())
+func decisionField(f *sfv.Fields, d *policy.Decision) {
+	f.Token(verb(d.Allow))
+	f.Param("reason")
+	f.Token(string(d.Reason))
+	f.TextParam("token", d.Token)
+	f.TextParam("group", d.Group.Name())
 	if d.Reason == policy.ByRule {
-		f.param("line")
-		f.integer(int64(d.Rule.Line))
-		f.textParam("rule", d.Rule.String())
+		f.Param("line")
+		f.Integer(int64(d.Rule.Line))
+		f.TextParam("rule", d.Rule.String())
 	}
-	f.textParam("note", d.Note)
-	f.textParam("read-as", d.ReadAs)
+	f.TextParam("note", d.Note)
+	f.TextParam("read-as", d.ReadAs)
 	if !d.Allow && !d.Enforced {
-		f.param("enforced")
-		f.buf = append(f.buf, "?0"...)
+		f.Param("enforced")
+		f.False()
 	}
-	f.end(headerDecision)
+	f.End(headerDecision)
 }
 
 func verb(allow bool) string {
@@ -81,69 +82,69 @@ func verb(allow bool) string {
 	return "deny"
 }
 
-func sourceField(f *fields, d *policy.Decision) {
+func sourceField(f *sfv.Fields, d *policy.Decision) {
 	st := d.Robots
-	f.plain(d.URL) // canonical
+	f.Plain(d.URL) // canonical
 	if st.Snapshot.Status != 0 {
-		f.param("status")
-		f.integer(int64(st.Snapshot.Status))
+		f.Param("status")
+		f.Integer(int64(st.Snapshot.Status))
 	}
-	f.param("state")
-	f.token(string(st.State))
-	f.param("age")
-	f.integer(int64(st.Age / time.Second))
+	f.Param("state")
+	f.Token(string(st.State))
+	f.Param("age")
+	f.Integer(int64(st.Age / time.Second))
 	if st.Snapshot.SHA256 != "" {
-		f.param("sha256")
-		f.plain(st.Snapshot.SHA256)
+		f.Param("sha256")
+		f.Plain(st.Snapshot.SHA256)
 	}
 	if st.Snapshot.Cut {
-		f.flag("truncated")
+		f.Flag("truncated")
 	}
-	f.end(headerSource)
+	f.End(headerSource)
 }
 
 // tagMembers appends one member for each rule and source.
-func tagMembers(f *fields, rules []robotstag.Rule, remembered, first bool) {
+func tagMembers(f *sfv.Fields, rules []robotstag.Rule, remembered, first bool) {
 	for i, r := range rules {
-		f.next(first && i == 0)
-		f.token(r.Name)
+		f.Next(first && i == 0)
+		f.Token(r.Name)
 		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
-			f.param("v")
-			f.integer(n)
+			f.Param("v")
+			f.Integer(n)
 		} else if r.Name == "unavailable_after" {
-			f.param("v")
-			f.date(time.Unix(r.Time, 0)) // 0 is a date too
+			f.Param("v")
+			f.Date(time.Unix(r.Time, 0)) // 0 is a date too
 		} else if r.Value != "" {
-			f.param("v")
-			f.token(r.Value)
+			f.Param("v")
+			f.Token(r.Value)
 		}
-		f.param("src")
-		f.token(string(r.Source))
-		f.textParam("scope", r.Scope)
+		f.Param("src")
+		f.Token(string(r.Source))
+		f.TextParam("scope", r.Scope)
 		if remembered {
-			f.flag("remembered")
+			f.Flag("remembered")
 		}
 	}
 }
 
-func (h Head) field(f *fields) {
-	f.token(h.State)
+func (h Head) field(f *sfv.Fields) {
+	f.Token(h.State)
 	if h.Why != "" {
-		f.param("why")
-		f.token(h.Why)
+		f.Param("why")
+		f.Token(h.Why)
 	}
 	switch h.State {
 	case "complete", "partial":
-		f.param("bytes")
-		f.integer(h.Bytes)
+		f.Param("bytes")
+		f.Integer(h.Bytes)
 	case "remembered":
-		f.param("age")
-		f.integer(int64(h.Age / time.Second))
+		f.Param("age")
+		f.Integer(int64(h.Age / time.Second))
 	}
 	if h.Cut {
-		f.flag("truncated")
+		f.Flag("truncated")
 	}
-	f.end(headerMeta)
+	f.End(headerMeta)
 }
 
 // item returns a structured item with parameters as pairs of name and value.
@@ -204,20 +205,20 @@ func othersStatus(lines []string) string {
 
 // status adds the gate's member, last as that of the hop nearest to the client.
 func status(h http.Header, fault, details string) {
-	f := newFields()
-	defer f.free()
+	f := sfv.New()
+	defer f.Free()
 	for _, line := range h[proxyStatus] {
-		f.buf = append(append(f.buf, line...), ", "...)
+		f.Line(line)
 	}
-	f.token(gateName)
-	f.param("error")
-	f.token(fault)
+	f.Token(gateName)
+	f.Param("error")
+	f.Token(fault)
 	if details != "" {
-		f.param("details")
-		f.str(ascii(details))
+		f.Param("details")
+		f.Str(ascii(details))
 	}
-	f.end(proxyStatus)
-	f.addTo(h)
+	f.End(proxyStatus)
+	f.AddTo(h)
 }
 
 // ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.
@@ -227,5 +228,5 @@ func ascii(s string) string {
 			return '?'
 		}
 		return r
-	}, s[:min(len(s), maxRuleText)])
+	}, s[:min(len(s), sfv.MaxText)])
 }

@@ -1,18 +1,17 @@
 package proxy
 
 import (
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
+	"time"
 
 	"github.com/dunglas/httpsfv"
 
 	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
 )
 
 // wantFields fails unless all that the gate has added can be read as structured
@@ -75,47 +74,6 @@ func TestRuleText(t *testing.T) {
 		}
 	}
 }
-
-// Whatever the bytes, text makes a value that can be sent and read again, and
-// says no more than the beginning of what it was given.
-func TestText(t *testing.T) {
-	alphabet := []string{"a", " ", `"`, `\`, "%", "\x00", "\n", "\x7f", "\x80", "\xff", "ü", "€", "𝄞", "\u2028", "\uFFFD"}
-	for seed := range uint64(500) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		var b strings.Builder
-		for range r.IntN(400) {
-			b.WriteString(alphabet[r.IntN(len(alphabet))])
-		}
-		s := b.String()
-		field, err := httpsfv.Marshal(item("x", "t", text(s)))
-		if err != nil {
-			t.Fatalf("%q: %v", s, err)
-		}
-		i, err := httpsfv.UnmarshalItem([]string{field})
-		if err != nil {
-			t.Fatalf("%q: %q: %v", s, field, err)
-		}
-		v, _ := i.Params.Get("t")
-		got := fmt.Sprint(v)
-		if _, display := v.(httpsfv.DisplayString); display == (strings.Trim(got, printableASCII) == "") {
-			t.Fatalf("%q: became a %T", s, v)
-		}
-		if valid := strings.ToValidUTF8(s, "\uFFFD"); !strings.HasPrefix(valid, got) && !strings.HasPrefix(valid, strings.TrimSuffix(got, "\uFFFD")) {
-			t.Fatalf("%q: became %q", s, got)
-		}
-		if utf8.ValidString(s) && (len(got) > maxRuleText || len(s) > maxRuleText && len(got) <= maxRuleText-utf8.UTFMax) {
-			t.Fatalf("%q: %d bytes of %d", s, len(got), len(s))
-		}
-	}
-}
-
-var printableASCII = func() string {
-	var b strings.Builder
-	for c := ' '; c <= '~'; c++ {
-		b.WriteRune(c)
-	}
-	return b.String()
-}()
 
 func TestTagValues(t *testing.T) {
 	var lines []string
@@ -243,4 +201,17 @@ func TestForgedHeaders(t *testing.T) {
 		wantHeader(t, resp, proxyStatus, "")
 		wantHeader(t, resp, headerDecision, "allow;reason=no-group")
 	})
+}
+
+func BenchmarkAnnotate(b *testing.B) {
+	x := &exchange{Record: Record{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Head: Head{State: "complete", Bytes: 3500},
+		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}},
+		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", URL: "https://www.example.com/robots.txt",
+			Robots: &policy.Resolution{State: policy.Fresh, Age: time.Minute, Snapshot: &policy.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
+	}}
+	h := http.Header{}
+	b.ReportAllocs()
+	for b.Loop() {
+		annotate(h, x)
+	}
 }

@@ -1,4 +1,5 @@
-package proxy
+// Package sfv writes structured fields (RFC 9651).
+package sfv
 
 import (
 	"net/http"
@@ -15,29 +16,29 @@ import (
 //
 // A value that RFC 9651 does not admit, which would be a mistake of ours, leaves out
 // its field.
-type fields struct {
+type Fields struct {
 	buf     []byte
 	made    []field
 	invalid bool // the field being made
 }
 
-var fieldBuffers = sync.Pool{New: func() any { return &fields{buf: make([]byte, 0, 1<<10), made: make([]field, 0, 8)} }}
+var fieldBuffers = sync.Pool{New: func() any { return &Fields{buf: make([]byte, 0, 1<<10), made: make([]field, 0, 8)} }}
 
 // maxPooledFields bounds the memory of a buffer that is kept for others, in bytes: tags
 // and what others say of themselves can be long.
 const maxPooledFields = 16 << 10
 
-func newFields() *fields { return fieldBuffers.Get().(*fields) }
+func New() *Fields { return fieldBuffers.Get().(*Fields) }
 
-// free gives the buffer back, for which f must have no field that is not ended.
-func (f *fields) free() {
+// Free gives the buffer back, for which f must have no field that is not ended.
+func (f *Fields) Free() {
 	if f.clear() {
 		fieldBuffers.Put(f)
 	}
 }
 
 // clear empties the buffer, and reports whether it is worth keeping.
-func (f *fields) clear() bool {
+func (f *Fields) clear() bool {
 	f.buf, f.made, f.invalid = f.buf[:0], f.made[:0], false
 	return cap(f.buf) <= maxPooledFields
 }
@@ -49,14 +50,14 @@ type field struct {
 	ok   bool
 }
 
-// end completes the field that has been appended since the last.
-func (f *fields) end(name string) {
+// End completes the field that has been appended since the last.
+func (f *Fields) End(name string) {
 	f.made = append(f.made, field{name, len(f.buf), !f.invalid})
 	f.invalid = false
 }
 
-// addTo puts the fields into a header, in place of those of their names.
-func (f *fields) addTo(h http.Header) {
+// AddTo puts the fields into a header, in place of those of their names.
+func (f *Fields) AddTo(h http.Header) {
 	text := string(f.buf)
 	values := make([]string, len(f.made))
 	start := 0
@@ -69,24 +70,30 @@ func (f *fields) addTo(h http.Header) {
 	}
 }
 
-// param begins a parameter, of which the value has to follow.
-func (f *fields) param(name string) {
+// Param begins a parameter, of which the value has to follow.
+func (f *Fields) Param(name string) {
 	f.buf = append(append(append(f.buf, ';'), name...), '=')
 }
 
-// flag appends a parameter that is true.
-func (f *fields) flag(name string) {
+// Flag appends a parameter that is true.
+func (f *Fields) Flag(name string) {
 	f.buf = append(append(f.buf, ';'), name...)
 }
 
-// next begins another member of a list, but for the first.
-func (f *fields) next(first bool) {
+// False appends false.
+func (f *Fields) False() { f.buf = append(f.buf, "?0"...) }
+
+// Line appends a list as it is, before another member.
+func (f *Fields) Line(list string) { f.buf = append(append(f.buf, list...), ", "...) }
+
+// Next begins another member of a list, but for the first.
+func (f *Fields) Next(first bool) {
 	if !first {
 		f.buf = append(f.buf, ", "...)
 	}
 }
 
-func (f *fields) token(s string) {
+func (f *Fields) Token(s string) {
 	if !isToken(s) {
 		f.invalid = true
 	}
@@ -116,21 +123,21 @@ func isTokenMark(c byte) bool {
 // maxInteger is the largest there is (RFC 9651, 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-func (f *fields) integer(n int64) {
+func (f *Fields) Integer(n int64) {
 	if n < -maxInteger || n > maxInteger {
 		f.invalid = true
 	}
 	f.buf = strconv.AppendInt(f.buf, n, 10)
 }
 
-// date is one to the second (RFC 9651, 3.3.7).
-func (f *fields) date(t time.Time) {
+// Date is one to the second (RFC 9651, 3.3.7).
+func (f *Fields) Date(t time.Time) {
 	f.buf = append(f.buf, '@')
-	f.integer(t.Unix())
+	f.Integer(t.Unix())
 }
 
-// str appends text that is printable ASCII (RFC 9651, 3.3.3).
-func (f *fields) str(s string) {
+// Str appends text that is printable ASCII (RFC 9651, 3.3.3).
+func (f *Fields) Str(s string) {
 	escapes := 0
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -149,21 +156,21 @@ func (f *fields) str(s string) {
 	f.buf = append(append(f.buf, s...), '"')
 }
 
-// plain appends text that is known to be printable ASCII without quotes.
-func (f *fields) plain(s string) {
+// Plain appends text that is known to be printable ASCII without quotes.
+func (f *Fields) Plain(s string) {
 	f.buf = append(append(append(f.buf, '"'), s...), '"')
 }
 
-// textParam appends a parameter of untrusted text unless it is empty: a String where
+// TextParam appends a parameter of untrusted text unless it is empty: a String where
 // it is printable ASCII, else a Display String (RFC 9651, 3.3.8).
-func (f *fields) textParam(name, s string) {
+func (f *Fields) TextParam(name, s string) {
 	if s == "" {
 		return
 	}
-	f.param(name)
-	s = cutText(s)
+	f.Param(name)
+	s = Cut(s)
 	if isPrintable(s) {
-		f.str(s)
+		f.Str(s)
 		return
 	}
 	const hex = "0123456789abcdef"
@@ -179,15 +186,15 @@ func (f *fields) textParam(name, s string) {
 	f.buf = append(f.buf, '"')
 }
 
-// maxRuleText bounds what of an untrusted line goes into a header, in bytes.
-const maxRuleText = 256
+// MaxText bounds what of an untrusted line goes into a header, in bytes.
+const MaxText = 256
 
-// cutText cuts text to what a header should hold.
-func cutText(s string) string {
-	if len(s) <= maxRuleText {
+// Cut cuts text to what a header should hold.
+func Cut(s string) string {
+	if len(s) <= MaxText {
 		return s
 	}
-	s = s[:maxRuleText]
+	s = s[:MaxText]
 	for i := 0; i < utf8.UTFMax && !utf8.ValidString(s); i++ { // cut inside a character
 		s = s[:len(s)-1]
 	}
