@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -25,7 +26,7 @@ type tunnel struct {
 	shown     bool        // the certificate has been sent
 	opened    time.Time   // the handshake was done
 	used      bool        // a request has come
-	login     *login      // that CONNECT came with; nil: none
+	login     *auth.Login // that CONNECT came with; nil: none
 }
 
 func (t *tunnel) wasShown() *bool { return &t.shown }

