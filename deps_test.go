@@ -17,9 +17,14 @@ const module = "robotsgate"
 var imports = map[string][]string{
 	".": {"internal/cli"},
 
+	// robots.txt.
+	"policy/robotstxt":                 {"policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
+	"policy/robotstxt/lint":            {"policy/robotstxt", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
+	"policy/robotstxt/internal/syntax": {},
+	"policy/robotstxt/internal/match":  {},
+
 	// Decisions, and what they are made from.
 	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "policy/glob"},
-	"policy/robotstxt":       {},
 	"policy/robotstag":       {},
 	"policy/glob":            {},
 	"htmlmeta":               {"internal/coding"},
@@ -44,7 +49,7 @@ var imports = map[string][]string{
 	"internal/e2e":           {}, // and it
 
 	// The only one that wires.
-	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
+	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
 		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "policy/glob"},
 }
 

@@ -10,7 +10,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
-	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/robotstxt/lint"
 )
 
 // Lint looks for lines of a robots.txt that do not do what they seem to.
@@ -41,7 +41,7 @@ func (l *Lint) Run(ctx Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	findings := robotstxt.Lint(data, 0)
+	findings := lint.Check(data, 0)
 	out := bufio.NewWriter(s.Out)
 	for _, f := range findings {
 		fmt.Fprintf(out, "%s:%d: %s\n", escape.Printable(name), f.Line, f.Text)

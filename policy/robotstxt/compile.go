@@ -3,25 +3,26 @@ package robotstxt
 import (
 	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"robotsgate/policy/robotstxt/internal/match"
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // compile reads the records of f's text into groups and rules.
 func compile(f *File) {
 	c := compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}}
 	// Room for a rule on every line, of which the shortest is "Allow:/".
-	c.pending = make([]pendingRule, 0, min(strings.Count(f.text, "\n"), len(f.text)/8)+1)
-	for s := f.scan(); s.next(); {
-		switch s.kind {
-		case userAgent:
-			c.userAgent(s.value)
-		case allow, disallow:
+	c.pending = make([]pendingRule, 0, min(strings.Count(f.src.Text, "\n"), len(f.src.Text)/8)+1)
+	for s := f.src.Scan(); s.Next(); {
+		switch s.Kind {
+		case syntax.UserAgent:
+			c.userAgent(s.Value)
+		case syntax.Allow, syntax.Disallow:
 			c.rule(&s)
-		case crawlDelay:
-			c.crawlDelay(s.value, s.line)
+		case syntax.CrawlDelay:
+			c.crawlDelay(s.Value, s.Line)
 		}
 	}
 	c.close() // the last group may be empty: it allows everything
@@ -71,11 +72,11 @@ func (c *compiler) userAgent(value string) {
 		c.names = c.names[:0]
 		c.delay = delay{}
 	}
-	if isEveryone(value) {
+	if syntax.IsEveryone(value) {
 		c.names = append(c.names, c.id("*"))
 		return
 	}
-	long, short := namesIn(value)
+	long, short := syntax.TokenNames(value)
 	if long != "" {
 		c.names = append(c.names, c.id(long))
 	}
@@ -121,56 +122,56 @@ func (c *compiler) close() {
 
 // rule adds an Allow or Disallow line to the current group. What stands before
 // the first User-agent line binds nobody.
-func (c *compiler) rule(s *scanner) {
+func (c *compiler) rule(s *syntax.Scanner) {
 	if !c.began {
 		return
 	}
 	c.close()
 	// An empty pattern is no rule, and a path never begins with anything but a slash.
-	if s.value == "" || s.value[0] != '/' && s.value[0] != '*' {
+	if s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 		return
 	}
-	r := rule{line: uint32(s.line)}
-	if s.kind == allow {
+	r := rule{line: uint32(s.Line)}
+	if s.Kind == syntax.Allow {
 		r.size |= allows
 		c.file.sections[c.here].hasAllow = true
 	} else {
 		c.file.sections[c.here].hasDisallow = true
 	}
-	pattern, octets := s.value, len(s.value)
-	if patternIsNormal(pattern) {
-		r.at = uint32(s.at)
+	pattern, octets := s.Value, len(s.Value)
+	if match.Normal(pattern) == pattern {
+		r.at = uint32(s.At)
 		r.size |= uint32(len(pattern)) << flagBits
 	} else {
-		pattern = string(appendPattern(nil, pattern))
+		pattern = match.Normal(pattern)
 		// A $ is encoded as it is in paths, but counts as the one octet that it is.
-		octets = len(pattern) - 2*strings.Count(strings.TrimSuffix(s.value, "$"), "$")
+		octets = len(pattern) - 2*strings.Count(strings.TrimSuffix(s.Value, "$"), "$")
 		r.at = c.odd(s, pattern, octets)
 		r.size |= odd
 	}
 	c.add(r, pattern, 2*c.here)
-	if comparesQuery(pattern) {
-		r.at = c.odd(s, encodeQuery(pattern), octets)
+	if match.ComparesQuery(pattern) {
+		r.at = c.odd(s, match.EncodeQuery(pattern), octets)
 		r.size = r.size&allows | odd
-		c.add(r, encodeQuery(pattern), 2*c.here+1)
+		c.add(r, match.EncodeQuery(pattern), 2*c.here+1)
 	}
 }
 
 func (c *compiler) add(r rule, pattern string, slot uint32) {
-	if literalLen(pattern) < len(pattern) {
+	if match.LiteralLen(pattern) < len(pattern) {
 		r.size |= wild
 	}
 	c.pending = append(c.pending, pendingRule{slot, r})
 }
 
-func (c *compiler) odd(s *scanner, pattern string, octets int) uint32 {
+func (c *compiler) odd(s *syntax.Scanner, pattern string, octets int) uint32 {
 	at := len(c.extra)
 	c.extra = append(c.extra, pattern...)
 	c.file.odd = append(c.file.odd, oddRule{
 		at:      uint32(at),
 		size:    uint32(len(pattern)),
-		rawAt:   uint32(s.at),
-		rawSize: uint32(len(s.value)),
+		rawAt:   uint32(s.At),
+		rawSize: uint32(len(s.Value)),
 		octets:  uint32(octets),
 	})
 	return uint32(len(c.file.odd) - 1)
@@ -178,7 +179,7 @@ func (c *compiler) odd(s *scanner, pattern string, octets int) uint32 {
 
 // crawlDelay adds a Crawl-delay to the current group, which it does not close.
 func (c *compiler) crawlDelay(value string, line int) {
-	seconds, ok := parseDelay(value)
+	seconds, ok := syntax.ParseDelay(value)
 	if !ok || !c.began {
 		return
 	}
@@ -195,15 +196,6 @@ func (c *compiler) addDelay(d delay) {
 	if s.delayLine == 0 || d.seconds > s.delay {
 		s.delay, s.delayLine = d.seconds, d.line
 	}
-}
-
-// parseDelay reads digits with at most one decimal point.
-func parseDelay(value string) (seconds float64, ok bool) {
-	if strings.Trim(value, "0123456789.") != "" {
-		return 0, false // no sign, no exponent, no Inf
-	}
-	seconds, err := strconv.ParseFloat(value, 64)
-	return seconds, err == nil && !math.IsInf(seconds, 0)
 }
 
 // finish lays everything out as a File keeps it.

@@ -1,5 +1,9 @@
 package robotstxt
 
+import (
+	"robotsgate/policy/robotstxt/internal/match"
+)
+
 // A Reason says why a Verdict is what it is.
 type Reason string
 
@@ -42,10 +46,10 @@ type Effort struct {
 }
 
 // Quick is an effort of about a millisecond, which is enough for nearly all files.
-func Quick() Effort { return Effort{steps: quickSteps} }
+func Quick() Effort { return Effort{steps: match.QuickSteps} }
 
 // Thorough is the most that a decision may take, some 20 milliseconds.
-func Thorough() Effort { return Effort{steps: maxSteps, indexed: true} }
+func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
 
 // readingSteps is what each octet of a path takes, as measured, if it has other readings.
 const readingSteps = 100
@@ -71,9 +75,9 @@ func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	if !group.OK() {
 		return Verdict{Allowed: true, Reason: NoGroup}
 	}
-	best := candidate{file: f, finder: finder{steps: e.steps}}
+	best := candidate{file: f, Finder: match.Finder{Steps: e.steps}}
 	done := group.search(&best, path, e.indexed)
-	e.steps = best.steps
+	e.steps = best.Steps
 	switch {
 	case !done:
 		return Verdict{Reason: TooComplex, Group: group}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/policy/robotstxt/internal/match"
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // The reference below is what the package does, done slowly and obviously: a list
@@ -17,8 +20,8 @@ func slowDecide(f *File, token, path string) (line int, allowed bool) {
 	var bestOctets int
 	allowed = true
 	for _, r := range slowRules(f, token) {
-		pattern := string(appendPattern(nil, r.Pattern))
-		if !slowMatches(pattern, path) && !(comparesQuery(pattern) && slowMatches(encodeQuery(pattern), encodeQuery(path))) {
+		pattern := match.Normal(r.Pattern)
+		if !slowMatches(pattern, path) && !(match.ComparesQuery(pattern) && slowMatches(match.EncodeQuery(pattern), match.EncodeQuery(path))) {
 			continue
 		}
 		octets := slowOctets(r.Pattern)
@@ -34,7 +37,7 @@ func slowDecide(f *File, token, path string) (line int, allowed bool) {
 // slowOctets counts those of a pattern in normal form, in which a $ is one wherever
 // it stands, as any character that need not be encoded.
 func slowOctets(pattern string) int {
-	return len(appendPattern(nil, strings.ReplaceAll(pattern, "$", "a")))
+	return len(match.Normal(strings.ReplaceAll(pattern, "$", "a")))
 }
 
 // slowRules returns the rules that a crawler must obey, in the order of the file.
@@ -42,23 +45,23 @@ func slowRules(f *File, token string) []Rule {
 	token = strings.ToLower(token)
 	var own, everyones []Rule
 	var forOwn, forEveryone, open, hasOwn bool
-	for s := f.scan(); s.next(); {
-		switch s.kind {
-		case userAgent:
+	for s := f.src.Scan(); s.Next(); {
+		switch s.Kind {
+		case syntax.UserAgent:
 			if !open {
 				open, forOwn, forEveryone = true, false, false
 			}
-			long, short := namesIn(s.value)
+			long, short := syntax.TokenNames(s.Value)
 			if token != "" && (strings.ToLower(long) == token || strings.ToLower(short) == token) {
 				forOwn, hasOwn = true, true
 			}
-			forEveryone = forEveryone || isEveryone(s.value)
-		case allow, disallow:
+			forEveryone = forEveryone || syntax.IsEveryone(s.Value)
+		case syntax.Allow, syntax.Disallow:
 			open = false
-			if s.value == "" || s.value[0] != '/' && s.value[0] != '*' {
+			if s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 				continue
 			}
-			r := Rule{Allow: s.kind == allow, Line: s.line, Pattern: s.value}
+			r := Rule{Allow: s.Kind == syntax.Allow, Line: s.Line, Pattern: s.Value}
 			if forOwn {
 				own = append(own, r)
 			}
@@ -170,31 +173,12 @@ func FuzzDecide(f *testing.F) {
 // indexedLine returns the line of the rule that governs path, as is found with an
 // automaton, which Decide uses for costly files only.
 func indexedLine(f *File, path, token string) int {
-	best := candidate{file: f, finder: finder{steps: maxSteps}}
+	best := candidate{file: f, Finder: match.Finder{Steps: match.MaxSteps}}
 	f.Group(token).search(&best, path, true)
 	if best.rule == nil {
 		return 0
 	}
 	return int(best.rule.line)
-}
-
-// FuzzAutomaton checks that an automaton finds a string where strings.Index does, and
-// has no more states and edges than there is room for.
-func FuzzAutomaton(f *testing.F) {
-	f.Add("abcbcabcbbcab", "bc", uint(3))
-	f.Add("/ababab", "abab", uint(2))
-	f.Fuzz(func(t *testing.T, text, s string, from uint) {
-		a := newAutomaton(text)
-		if len(a.states) > 2*len(text)+1 || len(a.edges) > 3*len(text)+1 {
-			t.Errorf("%q: %d states, %d edges", text, len(a.states), len(a.edges))
-		}
-		at := int(from % uint(len(text)+1))
-		for _, s := range []string{s, text[at:], text[at/2 : at]} {
-			if got, _ := a.index(at, s); got != strings.Index(text[at:], s) {
-				t.Errorf("%q after %d of %q: got %d, want %d", s, at, text, got, strings.Index(text[at:], s))
-			}
-		}
-	})
 }
 
 // FuzzLineEnds checks that it does not matter how lines end, but for NUL, which
@@ -229,7 +213,7 @@ func FuzzNormalize(f *testing.F) {
 			t.Errorf("%q: normal form %q has the normal form %q", path, normal, again)
 		}
 		for i := range len(normal) {
-			if pathBytes[normal[i]] == encode {
+			if match.Encodes(normal[i]) {
 				t.Errorf("%q: %q in normal form %q", path, normal[i], normal)
 			}
 		}

@@ -1,9 +1,6 @@
 package robotstxt
 
-import (
-	"iter"
-	"strings"
-)
+import "iter"
 
 // A section is the rules of all groups that are for the same crawlers.
 type section struct {
@@ -102,7 +99,7 @@ func (f *File) find(token string) (i int, ok bool) {
 // compareFold compares name, which is in lower case, with token in any case.
 func compareFold(name, token string) int {
 	for i := range min(len(name), len(token)) {
-		if c := int(name[i]) - int(lower(token[i])); c != 0 {
+		if c := int(name[i]) - int(lowerASCII(token[i])); c != 0 {
 			return c
 		}
 	}
@@ -157,29 +154,10 @@ func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
 	return seconds, line, ok
 }
 
-// namesIn returns the names that a User-agent line gives: the longest prefix of
-// its value that may stand in a product token, and the shorter one without digits
-// that Google's parser reads, if it differs. Sites write for both.
-func namesIn(value string) (long, short string) {
-	n, letters := 0, -1
-	for n < len(value) && isTokenByte(value[n]) {
-		if letters < 0 && '0' <= value[n] && value[n] <= '9' {
-			letters = n
-		}
-		n++
+// lowerASCII maps A-Z only. Unicode's folding would find a K in the Kelvin sign.
+func lowerASCII(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
 	}
-	if letters < 0 {
-		return value[:n], ""
-	}
-	return value[:n], value[:letters]
-}
-
-// isEveryone reports whether a User-agent line means all crawlers.
-func isEveryone(value string) bool {
-	return strings.HasPrefix(value, "*") && (len(value) == 1 || isSpace(value[1]))
-}
-
-func isTokenByte(c byte) bool {
-	l := lower(c)
-	return 'a' <= l && l <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+	return c
 }

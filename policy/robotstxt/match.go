@@ -1,6 +1,10 @@
 package robotstxt
 
-import "math"
+import (
+	"math"
+
+	"robotsgate/policy/robotstxt/internal/match"
+)
 
 // A Rule is one Allow or Disallow line.
 type Rule struct {
@@ -23,9 +27,9 @@ func (r Rule) String() string {
 // that are trusted.
 func (g Group) Match(path string) (r Rule, ok bool) {
 	path = Normalize(path)
-	best := candidate{file: g.file, finder: finder{steps: quickSteps}}
+	best := candidate{file: g.file, Finder: match.Finder{Steps: match.QuickSteps}}
 	if !g.search(&best, path, false) {
-		best = candidate{file: g.file, finder: finder{steps: math.MaxInt}}
+		best = candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}}
 		g.search(&best, path, true)
 	}
 	if best.rule == nil {
@@ -42,11 +46,11 @@ func (g Group) search(best *candidate, path string, indexed bool) bool {
 	if path == "" {
 		path = "/" // what a URL without a path asks for
 	}
-	if indexed && !best.buildIndex(path) {
+	if indexed && !best.BuildIndex(path) {
 		return false
 	}
 	for s := range g.sections() {
-		if best.search(s.rules(g.file), path); best.steps < 0 {
+		if best.search(s.rules(g.file), path); best.Steps < 0 {
 			return false
 		}
 	}
@@ -58,12 +62,12 @@ func (g Group) search(best *candidate, path string, indexed bool) bool {
 			continue
 		}
 		if encoded == "" {
-			encoded = encodeQuery(path)
-			if indexed && encoded != path && !best.buildIndex(encoded) {
+			encoded = match.EncodeQuery(path)
+			if indexed && encoded != path && !best.BuildIndex(encoded) {
 				return false
 			}
 		}
-		if best.search(rules, encoded); best.steps < 0 {
+		if best.search(rules, encoded); best.Steps < 0 {
 			return false
 		}
 	}

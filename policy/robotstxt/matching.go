@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // Matching returns the rules of the group that match path, a URL's path and query in
@@ -15,8 +17,8 @@ func (g Group) Matching(path string) []Rule {
 	path = cmp.Or(Normalize(path), "/")
 	var found []*rule
 	collect := func(path string, rulesOf func(*section, *File) []rule) {
-		f := finder{steps: maxSteps}
-		if !f.buildIndex(path) {
+		f := match.Finder{Steps: match.MaxSteps}
+		if !f.BuildIndex(path) {
 			return
 		}
 		for s := range g.sections() {
@@ -29,7 +31,7 @@ func (g Group) Matching(path string) []Rule {
 		}
 	}
 	collect(path, (*section).rules)
-	collect(encodeQuery(path), (*section).queryRules)
+	collect(match.EncodeQuery(path), (*section).queryRules)
 	slices.SortFunc(found, func(a, b *rule) int { return cmp.Compare(g.file.rank(b), g.file.rank(a)) })
 	// A rule with a second comparison may have matched in both.
 	found = slices.CompactFunc(found, func(a, b *rule) bool { return a.line == b.line })
@@ -41,11 +43,11 @@ func (g Group) Matching(path string) []Rule {
 }
 
 // matches reports whether a rule's pattern matches a path in normal form.
-func (f *File) matches(r *rule, path string, find *finder) bool {
+func (f *File) matches(r *rule, path string, find *match.Finder) bool {
 	pattern := f.pattern(r)
 	n := f.literalLen(r)
 	if !strings.HasPrefix(path, pattern[:n]) {
 		return false
 	}
-	return r.size&wild == 0 || find.matchWild(pattern[n:], path[n:]) && find.steps >= 0
+	return r.size&wild == 0 || find.MatchWild(pattern[n:], path[n:]) && find.Steps >= 0
 }

@@ -3,6 +3,8 @@ package robotstxt
 import (
 	"slices"
 	"strings"
+
+	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // RFC 9309, 2.2.2 compares octets: to it /private%2Fx, //private/x and
@@ -90,10 +92,10 @@ func decodePath(path string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
 		c := path[i]
-		if e, ok := unescape(path[i:]); c == '%' && ok {
+		if e, ok := match.Unescape(path[i:]); c == '%' && ok {
 			i += 2
 			if c = e; staysEncoded(c) {
-				b = appendEscaped(b, c)
+				b = match.AppendEscaped(b, c)
 				continue
 			}
 		}
@@ -107,7 +109,7 @@ func decodePath(path string) string {
 
 // staysEncoded reports characters whose escapes decodePath leaves.
 func staysEncoded(c byte) bool {
-	return c != '\\' && pathBytes[c] != keep || c == '?' || c == '#'
+	return c != '\\' && (match.Encodes(c) || c == '%') || c == '?' || c == '#'
 }
 
 // forward returns what the next server receives if a decoded path is sent to it as it is:
@@ -116,7 +118,7 @@ func staysEncoded(c byte) bool {
 func forward(path string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
-		c, ok := unescape(path[i:])
+		c, ok := match.Unescape(path[i:])
 		if path[i] != '%' || !ok {
 			b = append(b, path[i])
 			continue
@@ -133,7 +135,7 @@ func forward(path string) string {
 			b = append(b, '%') // Jetty decodes %u0070, too
 			i += 3
 		default:
-			b = appendEscaped(b, c)
+			b = match.AppendEscaped(b, c)
 		}
 	}
 	text := string(b)
@@ -144,7 +146,7 @@ func forward(path string) string {
 }
 
 // beginsEscape reports whether a percent sign before s would make an escape.
-func beginsEscape(s string) bool { return len(s) >= 2 && isHex(s[0]) && isHex(s[1]) }
+func beginsEscape(s string) bool { return len(s) >= 2 && match.IsHex(s[0]) && match.IsHex(s[1]) }
 
 // dropParameters drops what follows a semicolon in every segment (RFC 3986, 3.3).
 func dropParameters(path string) string {
@@ -186,7 +188,7 @@ func fromLatin1(path string) string {
 	}
 	b := make([]byte, 0, 2*len(path))
 	for i := 0; i < len(path); i++ {
-		if c, ok := unescape(path[i:]); path[i] == '%' && ok && c >= 0x80 {
+		if c, ok := match.Unescape(path[i:]); path[i] == '%' && ok && c >= 0x80 {
 			b = append(b, string(rune(c))...)
 			i += 2
 			continue

@@ -6,30 +6,28 @@
 //
 // A file takes this way through the package:
 //
-//	text.go     bytes to text: limit, byte order marks, UTF-16
-//	line.go     text to records: a line number, a key, a value
-//	compile.go  records to groups and rules
-//	index.go    the rules of a group in such an order that few need be looked at
+//	internal/syntax  bytes to text, text to records: a line number, a key, a value
+//	compile.go       records to groups and rules
+//	index.go         the rules of a group in such an order that few need be looked at
 //
 // and a question this:
 //
-//	decide.go   the verdict
-//	group.go    which group the crawler obeys
-//	search.go   which rules of that group may match the path
-//	sieve.go    the same, where many begin alike
-//	match.go    which of them do, section by section
-//	wild.go     the same of one pattern, and how many steps a decision may take
-//	automaton.go  where a path has what a pattern wants, for decisions that take many steps
+//	decide.go        the verdict
+//	group.go         which group the crawler obeys
+//	search.go        which rules of that group may match the path
+//	sieve.go         the same, where many begin alike
+//	match.go         which of them do, section by section
+//	internal/match   how one pattern matches, in the normal form of patterns and paths
 //
-// What a file's author may not have meant is found in lint.go, which reads the file
-// in its own way, and leaves nothing in memory.
-//
-// Rules and paths are compared in one normal form (normal.go), where need be with
-// parts of the query encoded (query.go). url.go takes the path out of whatever
-// somebody calls a URL.
+// url.go takes the path out of whatever somebody calls a URL. Package lint finds what a
+// file's author may not have meant.
 package robotstxt
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
 // several goroutines at once.
@@ -37,8 +35,7 @@ import "unsafe"
 // A proxy keeps one for every origin it has met, which is why it is a handful
 // of flat slices: rules hold offsets into the text instead of strings.
 type File struct {
-	body     string     // the bytes that were parsed
-	text     string     // body as UTF-8: the same string, unless body is UTF-16
+	src      syntax.Text
 	extra    string     // lower-case names, and the patterns that differ from what was written
 	rules    []rule     // section by section, each in the order that index.go wants
 	odd      []oddRule  // what a rule cannot hold itself, where it is not in normal form as written
@@ -50,8 +47,6 @@ type File struct {
 	lists    []uint32   // the sections of a name that has several, see ref
 	star     ref        // the sections of "*"; none if there is no such group
 
-	start     uint32 // where in text the first line begins: after a byte order mark
-	truncated bool
 }
 
 // Parse reads a robots.txt. It never fails: a line that means nothing is passed
@@ -61,21 +56,21 @@ type File struct {
 // that the limit cuts in two. A caller that wants Truncated to be right must not
 // cut data at the limit itself: one byte more is enough.
 func Parse(data []byte, limit int) *File {
-	f := decode(data, limit)
+	f := &File{src: syntax.Decode(data, limit), star: none}
 	compile(f)
 	return f
 }
 
 // Body returns exactly the bytes that were parsed.
-func (f *File) Body() string { return f.body }
+func (f *File) Body() string { return f.src.Body }
 
 // Truncated reports whether the limit has cut something off.
-func (f *File) Truncated() bool { return f.truncated }
+func (f *File) Truncated() bool { return f.src.Truncated }
 
 // Size returns about how many bytes of memory the File keeps.
 func (f *File) Size() int {
 	size := allocated(unsafe.Sizeof(*f)) +
-		allocated(uintptr(len(f.body))) +
+		allocated(uintptr(len(f.src.Body))) +
 		allocated(uintptr(len(f.extra))) +
 		allocated(uintptr(cap(f.rules))*unsafe.Sizeof(rule{})) +
 		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
@@ -86,8 +81,8 @@ func (f *File) Size() int {
 	if len(f.sections) > len(f.only) {
 		size += allocated(uintptr(cap(f.sections)) * unsafe.Sizeof(section{}))
 	}
-	if len(f.text) != len(f.body) || unsafe.StringData(f.text) != unsafe.StringData(f.body) {
-		size += allocated(uintptr(len(f.text)))
+	if len(f.src.Text) != len(f.src.Body) || unsafe.StringData(f.src.Text) != unsafe.StringData(f.src.Body) {
+		size += allocated(uintptr(len(f.src.Text)))
 	}
 	return size
 }
@@ -110,9 +105,9 @@ func allocated(n uintptr) int {
 // (RFC 9309, 2.2.4).
 func (f *File) Sitemaps() []string {
 	var urls []string
-	for s := f.scan(); s.next(); {
-		if s.kind == sitemap && s.value != "" {
-			urls = append(urls, s.value)
+	for s := f.src.Scan(); s.Next(); {
+		if s.Kind == syntax.Sitemap && s.Value != "" {
+			urls = append(urls, s.Value)
 		}
 	}
 	return urls
@@ -129,9 +124,9 @@ type Record struct {
 // they stand takes no memory: the text is read again.
 func (f *File) Records() []Record {
 	var records []Record
-	for s := f.scan(); s.next(); {
-		if s.kind == unknown {
-			records = append(records, Record{Line: s.line, Key: s.key, Value: s.value})
+	for s := f.src.Scan(); s.Next(); {
+		if s.Kind == syntax.Unknown {
+			records = append(records, Record{Line: s.Line, Key: s.Key, Value: s.Value})
 		}
 	}
 	return records

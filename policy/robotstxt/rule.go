@@ -1,6 +1,6 @@
 package robotstxt
 
-import "strings"
+import "robotsgate/policy/robotstxt/internal/match"
 
 // A rule is a Rule as a File keeps it: 16 bytes, about as much again as the line
 // takes. Its pattern is in normal form.
@@ -33,7 +33,7 @@ func (f *File) pattern(r *rule) string {
 		o := &f.odd[r.at]
 		return f.extra[o.at:][:o.size]
 	}
-	return f.text[r.at:][:r.size>>flagBits]
+	return f.src.Text[r.at:][:r.size>>flagBits]
 }
 
 // literal returns the beginning of the pattern that has no wildcards.
@@ -46,17 +46,7 @@ func (f *File) literalLen(r *rule) int {
 	if r.size&wild == 0 {
 		return len(p)
 	}
-	return literalLen(p)
-}
-
-func literalLen(pattern string) int {
-	if i := strings.IndexByte(pattern, '*'); i >= 0 {
-		return i
-	}
-	if n := len(pattern); n > 0 && pattern[n-1] == '$' {
-		return n - 1
-	}
-	return len(pattern)
+	return match.LiteralLen(p)
 }
 
 // rank orders rules that match the same path: the one with the most octets
@@ -73,7 +63,7 @@ func (f *File) ruleAsWritten(r *rule) Rule {
 	pattern := ""
 	if r.size&odd != 0 {
 		o := &f.odd[r.at]
-		pattern = f.text[o.rawAt:][:o.rawSize]
+		pattern = f.src.Text[o.rawAt:][:o.rawSize]
 	} else {
 		pattern = f.pattern(r)
 	}

@@ -1,8 +1,12 @@
 package robotstxt
 
+import (
+	"robotsgate/policy/robotstxt/internal/match"
+)
+
 // A candidate is the best rule found so far.
 type candidate struct {
-	finder
+	match.Finder
 	file *File
 	rule *rule
 	rank uint64
@@ -32,15 +36,15 @@ func (c *candidate) search(rules []rule, path string) {
 		}
 	}
 	common := before
-	c.steps -= 16 + common
-	for end := lo; end > 0 && c.steps >= 0; {
+	c.Steps -= 16 + common
+	for end := lo; end > 0 && c.Steps >= 0; {
 		last := &rules[end-1]
 		literal := f.literalLen(last)
-		c.steps -= 1 + literal
+		c.Steps -= 1 + literal
 		matches := literal <= common
 		if last.size&sifted != 0 {
 			v := &f.sieves[last.up]
-			if matches && c.index != nil {
+			if matches && c.Indexed() {
 				c.try(rules[:end], literal, path)
 			} else if matches {
 				c.consider(last, literal, path)
@@ -59,7 +63,7 @@ func (c *candidate) search(rules []rule, path string) {
 // try looks at the rules with the same literal beginning that end the slice, the
 // best first.
 func (c *candidate) try(rules []rule, literal int, path string) {
-	for i := len(rules) - 1; i >= 0 && c.steps >= 0; i-- {
+	for i := len(rules) - 1; i >= 0 && c.Steps >= 0; i-- {
 		r := &rules[i]
 		if c.file.rank(r) <= c.rank || c.consider(r, literal, path) || r.size&first != 0 {
 			return
@@ -71,7 +75,7 @@ func (c *candidate) try(rules []rule, literal int, path string) {
 // it is so. The literal beginning is known to match.
 func (c *candidate) consider(r *rule, literal int, path string) bool {
 	rank := c.file.rank(r)
-	if rank <= c.rank || r.size&wild != 0 && !c.matchWild(c.file.pattern(r)[literal:], path[literal:]) {
+	if rank <= c.rank || r.size&wild != 0 && !c.MatchWild(c.file.pattern(r)[literal:], path[literal:]) {
 		return false
 	}
 	c.rule, c.rank = r, rank

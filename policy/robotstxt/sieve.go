@@ -137,7 +137,7 @@ func (v *sieve) lightest(rest string, loads []uint8) (hash uint32, size int, ok 
 func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 	for link := v.rest; link != 0; {
 		r := &rules[link&linkMask-1]
-		if c.file.rank(r) <= c.rank || c.steps < 0 || c.consider(r, literal, path) {
+		if c.file.rank(r) <= c.rank || c.Steps < 0 || c.consider(r, literal, path) {
 			break
 		}
 		link = r.up
@@ -168,12 +168,12 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 					break
 				}
 			}
-			if c.steps < links {
-				c.steps = -1
+			if c.Steps < links {
+				c.Steps = -1
 				return
 			}
 		}
-		c.steps -= len(tail) + links
+		c.Steps -= len(tail) + links
 	}
 }
 
@@ -182,15 +182,15 @@ func (c *candidate) sift(v *sieve, rules []rule, literal int, path string) {
 // looked at again.
 func (c *candidate) follow(link, tag uint32, at, size int, rules []rule, literal int, path string) {
 	tail := path[literal:]
-	c.steps -= at
-	if c.steps >= 0 && strings.Index(tail, tail[at:][:size]) == at {
+	c.Steps -= at
+	if c.Steps >= 0 && strings.Index(tail, tail[at:][:size]) == at {
 		c.chain(link, tag, rules, literal, path)
 	}
 }
 
 // chain looks at those rules of a chain that have this tag.
 func (c *candidate) chain(link, tag uint32, rules []rule, literal int, path string) {
-	for link != 0 && c.steps >= 0 {
+	for link != 0 && c.Steps >= 0 {
 		r := &rules[link&linkMask-1]
 		if link>>linkBits == tag {
 			c.consider(r, literal, path)

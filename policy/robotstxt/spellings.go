@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // Spellings counts the places of a path that servers read differently, by kind.
@@ -41,7 +43,7 @@ func spellingsIn(path string) (found spellings) {
 				found[emptySegment]++
 			}
 		case '%':
-			switch c, ok := unescape(path[i:]); {
+			switch c, ok := match.Unescape(path[i:]); {
 			case !ok:
 			case c == '/':
 				found[encodedSlash]++
@@ -55,7 +57,7 @@ func spellingsIn(path string) (found spellings) {
 				}
 			case c == '%', c == '?', c == '#', c < ' ', c == 0x7f, c == ' ' && endsPath(path[i+3:]):
 				found[opaque]++
-			case !staysEncoded(c) && !unreserved(c):
+			case !staysEncoded(c) && !match.Unreserved(c):
 				found[encodedReserved]++
 			}
 		}
@@ -71,7 +73,7 @@ func endsPath(rest string) bool { return rest == "" || rest[0] == '?' }
 func encodedRune(path string) int {
 	var char [utf8.UTFMax]byte
 	for n := range char {
-		c, ok := unescape(path[3*n:])
+		c, ok := match.Unescape(path[3*n:])
 		if !ok || path[3*n] != '%' {
 			return 0
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // fileOf returns a robots.txt of 511 KiB that begins with a line for everyone.
@@ -28,9 +30,9 @@ func numbers(n int) string {
 
 // stepsOf returns how many steps a search takes, and whether it comes to its end.
 func stepsOf(f *File, path string, limit int, indexed bool) (steps int, done bool) {
-	best := candidate{file: f, finder: finder{steps: limit}}
+	best := candidate{file: f, Finder: match.Finder{Steps: limit}}
 	done = f.Group("a").search(&best, Normalize(path), indexed)
-	return limit - best.steps, done
+	return limit - best.Steps, done
 }
 
 // TestHonestSteps checks that large files as people and programs write them need a
@@ -54,13 +56,13 @@ func TestHonestSteps(t *testing.T) {
 		{"no wildcards", func(i int) string { return fmt.Sprintf("Disallow: /%s/%s/%d\n", words[i%16], words[i/16%16], i) }, "/sort/color/" + strings.Repeat("1234/", 3200)},
 	} {
 		f := Parse(fileOf(test.lines), 0)
-		if steps, done := stepsOf(f, test.path, maxSteps, true); !done || steps > maxSteps/20 {
-			t.Errorf("%s: %d steps of %d, done %v; want at most a twentieth", test.name, steps, maxSteps, done)
+		if steps, done := stepsOf(f, test.path, match.MaxSteps, true); !done || steps > match.MaxSteps/20 {
+			t.Errorf("%s: %d steps of %d, done %v; want at most a twentieth", test.name, steps, match.MaxSteps, done)
 		} else {
-			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, len(f.rules), steps, maxSteps/steps)
+			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, len(f.rules), steps, match.MaxSteps/steps)
 		}
 		// Those URLs are long; for an ordinary one there must be no need of an index.
-		if steps, done := stepsOf(f, test.path[:100], quickSteps, false); !done {
+		if steps, done := stepsOf(f, test.path[:100], match.QuickSteps, false); !done {
 			t.Errorf("%s: a path of 100 octets takes more than %d steps", test.name, steps)
 		}
 	}
@@ -108,12 +110,12 @@ func TestHostileSteps(t *testing.T) {
 	const over = 3*16<<10 + 512<<10
 	for _, test := range hostileFiles {
 		f := Parse(fileOf(test.lines), 0)
-		if steps, _ := stepsOf(f, test.path, quickSteps, false); steps > quickSteps+over {
-			t.Errorf("%s: %d steps, want at most %d", test.name, steps, quickSteps)
+		if steps, _ := stepsOf(f, test.path, match.QuickSteps, false); steps > match.QuickSteps+over {
+			t.Errorf("%s: %d steps, want at most %d", test.name, steps, match.QuickSteps)
 		}
-		steps, done := stepsOf(f, test.path, maxSteps, true)
-		if steps > maxSteps+over || done == test.complex {
-			t.Errorf("%s: %d steps, done %v; want at most %d, %v", test.name, steps, done, maxSteps, !test.complex)
+		steps, done := stepsOf(f, test.path, match.MaxSteps, true)
+		if steps > match.MaxSteps+over || done == test.complex {
+			t.Errorf("%s: %d steps, done %v; want at most %d, %v", test.name, steps, done, match.MaxSteps, !test.complex)
 		}
 		start := cpuTime(t)
 		v := f.Decide(test.path, "a")

@@ -3,6 +3,8 @@ package robotstxt
 import (
 	"bytes"
 	"strings"
+
+	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // PathOf returns the path and query of a URL, or of what somebody takes for one:
@@ -32,6 +34,10 @@ func PathOf(rawURL string) string {
 	}
 	return clean + "?" + query
 }
+
+// Normalize returns the normal form of the path and query of a URL, in which it is
+// compared with rules (RFC 9309, section 2.2.2).
+func Normalize(path string) string { return match.NormalPath(path) }
 
 // afterUserinfo returns what follows "scheme://" or "//", and the user's name and
 // password if there are any. In "example.com/?u=http://a" the colon comes too late
@@ -108,7 +114,7 @@ func dots(segment string) int {
 		switch {
 		case segment[0] == '.':
 			segment = segment[1:]
-		case len(segment) >= 3 && segment[:2] == "%2" && lower(segment[2]) == 'e':
+		case len(segment) >= 3 && segment[:2] == "%2" && segment[2]|0x20 == 'e':
 			segment = segment[3:]
 		default:
 			return 0

@@ -1,86 +1,84 @@
-package robotstxt
+package lint
 
 import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // spelt is how a key is written.
 var spelt = [...]string{
-	userAgent:  "User-agent",
-	allow:      "Allow",
-	disallow:   "Disallow",
-	sitemap:    "Sitemap",
-	crawlDelay: "Crawl-delay",
+	syntax.UserAgent:  "User-agent",
+	syntax.Allow:      "Allow",
+	syntax.Disallow:   "Disallow",
+	syntax.Sitemap:    "Sitemap",
+	syntax.CrawlDelay: "Crawl-delay",
 }
 
-// line looks at the line text[start:end] of s.
-func (l *linter) line(s *scanner, start, end int) {
-	line := s.text[start:end]
-	if end < len(s.text) && s.text[end] == 0 && l.nulLine != s.line {
-		l.nulLine = s.line
-		l.report(s.line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; remove it")
+// line looks at a line.
+func (l *linter) line(s *syntax.Scanner) {
+	if s.NUL && l.nulLine != s.Line {
+		l.nulLine = s.Line
+		l.report(s.Line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; remove it")
 	}
-	content, comment, commented := strings.Cut(line, "#")
-	if trim(content) == "" {
+	content, comment, commented := strings.Cut(s.Content, "#")
+	if syntax.Trim(content) == "" {
 		// A comment between User-agent lines is common; who leaves a line blank
 		// thinks that a group ends there.
 		l.apart = l.apart || !commented
 		return
 	}
-	isRecord := s.split(start, end)
-	if isRecord {
-		s.kind = kindOf(s.key)
-	}
-	if !isRecord || s.kind == unknown {
+	isRecord := s.Split()
+	if !isRecord || s.Kind == syntax.Unknown {
 		l.apart = true
 		if !l.html {
-			l.ignored(s, trim(content), isRecord)
+			l.ignored(s, syntax.Trim(content), isRecord)
 		}
 		return
 	}
 	l.spelling(s, strings.Contains(content, ":"))
-	if commented && s.value != "" && !isSpace(content[len(content)-1]) {
-		l.report(s.line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
-			quote(comment), quote(spelt[s.kind]+": "+s.value))
+	if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
+		l.report(s.Line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
+			quote(comment), quote(spelt[s.Kind]+": "+s.Value))
 	}
 	l.record(s)
 }
 
 // record looks at the value of a record whose key is known.
-func (l *linter) record(s *scanner) {
-	l.apart = l.apart || s.kind != userAgent
+func (l *linter) record(s *syntax.Scanner) {
+	l.apart = l.apart || s.Kind != syntax.UserAgent
 	plain := !l.second(s) && !l.strange(s)
-	switch s.kind {
-	case userAgent:
+	switch s.Kind {
+	case syntax.UserAgent:
 		l.userAgent(s, plain)
-	case allow, disallow:
+	case syntax.Allow, syntax.Disallow:
 		l.rule(s, plain)
-	case sitemap:
+	case syntax.Sitemap:
 		if plain {
 			l.sitemap(s)
 		}
-	case crawlDelay:
+	case syntax.CrawlDelay:
 		l.crawlDelay(s, plain)
 	}
 }
 
 // spelling looks at how a known key is written.
-func (l *linter) spelling(s *scanner, colon bool) {
-	right := spelt[s.kind]
+func (l *linter) spelling(s *syntax.Scanner, colon bool) {
+	right := spelt[s.Kind]
 	if !colon {
-		l.report(s.line, "the line has no colon, which not every crawler forgives; write %s", quote(right+": "+s.value))
+		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(right+": "+s.Value))
 		return
 	}
-	if !strings.EqualFold(s.key, right) {
-		l.report(s.line, "%s is read as %s, but not by every crawler; write %s", quote(s.key), right, right)
+	if !strings.EqualFold(s.Key, right) {
+		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), right, right)
 	}
 }
 
 // second reports a record that stands behind another on its line.
-func (l *linter) second(s *scanner) bool {
-	for rest := s.value; ; {
+func (l *linter) second(s *syntax.Scanner) bool {
+	for rest := s.Value; ; {
 		i := strings.IndexByte(rest, ':')
 		if i < 0 {
 			return false
@@ -88,11 +86,11 @@ func (l *linter) second(s *scanner) bool {
 		word := rest[:i]
 		if j := strings.LastIndexAny(word, " \t\v\f"); j >= 0 {
 			word = word[j+1:]
-		} else if len(rest) < len(s.value) {
+		} else if len(rest) < len(s.Value) {
 			word = "" // a colon within a word
 		}
-		if k := kindOf(word); k != unknown {
-			l.report(s.line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
+		if k := syntax.KindOf(word); k != syntax.Unknown {
+			l.report(s.Line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
 			return true
 		}
 		rest = rest[i+1:]
@@ -100,12 +98,12 @@ func (l *linter) second(s *scanner) bool {
 }
 
 // strange reports what an editor does not show, but crawlers read.
-func (l *linter) strange(s *scanner) bool {
-	r, ok := invisible(s.value)
+func (l *linter) strange(s *syntax.Scanner) bool {
+	r, ok := invisible(s.Value)
 	if !ok {
 		return false
 	}
-	l.report(s.line, "the line holds %U, which can't be seen but is taken for a part of the value; remove it", r)
+	l.report(s.Line, "the line holds %U, which can't be seen but is taken for a part of the value; remove it", r)
 	return true
 }
 
@@ -115,7 +113,7 @@ func invisible(s string) (rune, bool) {
 	for _, r := range s {
 		switch {
 		case r < utf8.RuneSelf:
-			if (r < ' ' || r == 0x7F) && !isSpace(byte(r)) {
+			if (r < ' ' || r == 0x7F) && !syntax.IsSpace(byte(r)) {
 				return r, true
 			}
 		case unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf):
@@ -145,44 +143,44 @@ var foreign = map[string]string{
 const noTag = "is no rule of robots.txt and is ignored; send it in an X-Robots-Tag header, or put it in the page's robots meta element"
 
 // intended says which key somebody means who writes another word for it.
-var intended = map[string]kind{
-	"agent": userAgent, "user": userAgent, "bot": userAgent, "robot": userAgent, "crawler": userAgent,
-	"deny": disallow, "block": disallow, "permit": allow, "delay": crawlDelay,
+var intended = map[string]syntax.Kind{
+	"agent": syntax.UserAgent, "user": syntax.UserAgent, "bot": syntax.UserAgent, "robot": syntax.UserAgent, "crawler": syntax.UserAgent,
+	"deny": syntax.Disallow, "block": syntax.Disallow, "permit": syntax.Allow, "delay": syntax.CrawlDelay,
 }
 
 // ignored looks at a line that is no record, or one with an unknown key.
-func (l *linter) ignored(s *scanner, content string, isRecord bool) {
+func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	if !strings.Contains(content, ":") {
 		if right := repaired(content); right != "" {
-			l.report(s.line, "the line has no colon and is ignored; write %s", quote(right))
+			l.report(s.Line, "the line has no colon and is ignored; write %s", quote(right))
 		} else {
-			l.report(s.line, "the line has no colon and is ignored; begin it with # if it is a comment")
+			l.report(s.Line, "the line has no colon and is ignored; begin it with # if it is a comment")
 		}
 		return
 	}
 	if !isRecord {
-		l.report(s.line, "the line has no key before its colon and is ignored; write one such as Disallow, or begin the line with #")
+		l.report(s.Line, "the line has no key before its colon and is ignored; write one such as Disallow, or begin the line with #")
 		return
 	}
-	key := strings.ToLower(s.key)
+	key := strings.ToLower(s.Key)
 	if says, ok := foreign[key]; ok {
 		if !l.keys[key] {
 			l.keys[key] = true
-			l.report(s.line, "%s %s", s.key, says)
+			l.report(s.Line, "%s %s", s.Key, says)
 		}
 		return
 	}
-	if clean := visible(key); clean != key && kindOf(clean) != unknown {
-		l.report(s.line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", spelt[kindOf(clean)])
+	if clean := visible(key); clean != key && syntax.KindOf(clean) != syntax.Unknown {
+		l.report(s.Line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", spelt[syntax.KindOf(clean)])
 		return
 	}
 	switch meant := nearest(key); meant {
-	case unknown:
-		l.report(s.line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.key))
-	case userAgent:
-		l.report(s.line, "%s is ignored, so the rules below belong to the group above, if any; write User-agent", quote(s.key))
+	case syntax.Unknown:
+		l.report(s.Line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.Key))
+	case syntax.UserAgent:
+		l.report(s.Line, "%s is ignored, so the rules below belong to the group above, if any; write User-agent", quote(s.Key))
 	default:
-		l.report(s.line, "%s is ignored; write %s", quote(s.key), spelt[meant])
+		l.report(s.Line, "%s is ignored; write %s", quote(s.Key), spelt[meant])
 	}
 }
 
@@ -201,34 +199,34 @@ func repaired(content string) string {
 	low := strings.ToLower(content[:min(len(content), 16)])
 	for _, key := range []string{"user-agent", "useragent", "user agent", "allow", "disallow", "sitemap", "crawl-delay"} {
 		rest, ok := strings.CutPrefix(low, key)
-		if !ok || rest != "" && isTokenByte(rest[0]) {
+		if !ok || rest != "" && syntax.IsTokenByte(rest[0]) {
 			continue
 		}
-		k := kindOf(key)
+		k := syntax.KindOf(key)
 		value := strings.TrimLeft(content[len(key):], " \t\v\f=;-：")
 		words := strings.Fields(value)
-		if len(words) > 1 && k != userAgent {
+		if len(words) > 1 && k != syntax.UserAgent {
 			if strings.IndexByte("/*", value[0]) < 0 {
 				return "" // a sentence
 			}
 			value = words[0]
 		}
-		return trimRight(spelt[k] + ": " + value)
+		return syntax.TrimRight(spelt[k] + ": " + value)
 	}
 	return ""
 }
 
-// nearest returns the kind of record that an unknown key is probably meant for.
-func nearest(key string) kind {
+// nearest returns the syntax.Kind of record that an unknown key is probably meant for.
+func nearest(key string) syntax.Kind {
 	if k, ok := intended[key]; ok {
 		return k
 	}
 	bare := letters(key)
 	if len(bare) > maxKey {
-		return unknown
+		return syntax.Unknown
 	}
-	best, least := unknown, 3
-	for k := userAgent; int(k) < len(spelt); k++ {
+	best, least := syntax.Unknown, 3
+	for k := syntax.UserAgent; int(k) < len(spelt); k++ {
 		// A third of the letters at most: else short keys resemble anything.
 		if d := distance(bare, letters(spelt[k])); d < least && 3*d <= len(bare) {
 			best, least = k, d

@@ -1,24 +1,25 @@
-package robotstxt
+package lint
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // whole looks at the file as a whole, and reports whether its lines are worth
 // looking at.
 func (l *linter) whole(data []byte, limit int) bool {
 	f := l.file
-	text := f.text[f.start:]
-	order, wide := utf16Order(data[:min(len(data), limit)])
+	text := f.Text[f.Start:]
+	wide := f.Order != nil
 	switch {
 	case wide:
-		l.wide = order
 		l.report(1, "the file is in UTF-16, in which many crawlers find no rules at all; save it as UTF-8")
-	case f.start == 3:
+	case f.Start == 3:
 		l.report(1, "the file begins with a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
-	case f.start > 0:
+	case f.Start > 0:
 		l.report(1, "the file begins with a part of a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
 	case strings.HasPrefix(text, "\xFF\xFE"), strings.HasPrefix(text, "\xFE\xFF"):
 		l.report(1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is not understood; save it as UTF-8 without one")
@@ -47,13 +48,13 @@ func looksLikeMarkup(text string) bool {
 	if len(text) < 2 || text[0] != '<' {
 		return false
 	}
-	c := lower(text[1])
+	c := text[1] | 0x20
 	return 'a' <= c && c <= 'z' || c == '!' || c == '?'
 }
 
 func (l *linter) hasGroup() bool {
-	for s := l.file.scan(); s.next(); {
-		if s.kind == userAgent {
+	for s := l.file.Scan(); s.Next(); {
+		if s.Kind == syntax.UserAgent {
 			return true
 		}
 	}
@@ -62,13 +63,13 @@ func (l *linter) hasGroup() bool {
 
 // cut reports where the limit has cut the file, unless only white space is lost.
 // The scanner has come to the end of what is read.
-func (l *linter) cut(s *scanner, data []byte, limit int) {
-	unread := data[len(l.file.body):]
-	if !l.file.truncated || len(bytes.Trim(unread, " \t\v\f\r\n\x00")) == 0 {
+func (l *linter) cut(s *syntax.Scanner, data []byte, limit int) {
+	unread := data[len(l.file.Body):]
+	if !l.file.Truncated || len(bytes.Trim(unread, " \t\v\f\r\n\x00")) == 0 {
 		return
 	}
-	line := s.row
-	if n := len(s.text); n > 0 && !endsLine(s.text[n-1]) && l.endsRow(unread) {
+	line := s.Row()
+	if text := l.file.Text; text != "" && !strings.ContainsRune("\r\n\x00", rune(text[len(text)-1])) && l.endsRow(unread) {
 		line++
 	}
 	size := fmt.Sprintf("%d bytes", limit)
@@ -81,8 +82,8 @@ func (l *linter) cut(s *scanner, data []byte, limit int) {
 // endsRow reports whether what is unread begins with the end of a line that counts.
 func (l *linter) endsRow(unread []byte) bool {
 	c := uint16(unread[0])
-	if l.wide != nil && len(unread) >= 2 {
-		c = l.wide.Uint16(unread)
+	if l.file.Order != nil && len(unread) >= 2 {
+		c = l.file.Order.Uint16(unread)
 	}
 	return c == '\r' || c == '\n'
 }

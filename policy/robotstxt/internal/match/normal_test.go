@@ -1,8 +1,8 @@
-package robotstxt
+package match
 
 import "testing"
 
-func TestNormalize(t *testing.T) {
+func TestNormalPath(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
 		{"", ""},
 		{"/", "/"},
@@ -51,10 +51,10 @@ func TestNormalize(t *testing.T) {
 		{"/%é", "/%%C3%A9"},
 		{"/%e%e9", "/%e%E9"},
 	} {
-		if got := Normalize(test.path); got != test.want {
+		if got := NormalPath(test.path); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.path, got, test.want)
 		}
-		if got := Normalize(test.want); got != test.want {
+		if got := NormalPath(test.want); got != test.want {
 			t.Errorf("%q: got %q, want it unchanged", test.want, got)
 		}
 	}
@@ -75,11 +75,8 @@ func TestNormalPattern(t *testing.T) {
 		{"/%7e$", "/~$"},
 		{"/ä b", "/%C3%A4%20b"},
 	} {
-		if got := string(appendPattern(nil, test.pattern)); got != test.want {
+		if got := Normal(test.pattern); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.pattern, got, test.want)
-		}
-		if got := patternIsNormal(test.pattern); got != (test.pattern == test.want) {
-			t.Errorf("%q is normal: got %v", test.pattern, got)
 		}
 	}
 }
@@ -101,10 +98,10 @@ func TestEncodeQuery(t *testing.T) {
 		{"/*/?/", "/*/?%2F", true},
 		{"/a?b%2", "/a?b%2", false},
 	} {
-		if got := encodeQuery(test.path); got != test.want {
+		if got := EncodeQuery(test.path); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.path, got, test.want)
 		}
-		if got := comparesQuery(test.path); got != test.compares {
+		if got := ComparesQuery(test.path); got != test.compares {
 			t.Errorf("%q compares a second time: got %v", test.path, got)
 		}
 	}

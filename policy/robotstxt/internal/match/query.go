@@ -1,4 +1,4 @@
-package robotstxt
+package match
 
 import "strings"
 
@@ -9,8 +9,8 @@ import "strings"
 // sides from the first question mark on.
 const queryDelims = ":/?@[]"
 
-// encodeQuery encodes queryDelims after the first question mark of s.
-func encodeQuery(s string) string {
+// EncodeQuery encodes queryDelims after the first question mark of s.
+func EncodeQuery(s string) string {
 	i := strings.IndexByte(s, '?')
 	if i < 0 || !strings.ContainsAny(s[i+1:], queryDelims) {
 		return s
@@ -19,7 +19,7 @@ func encodeQuery(s string) string {
 	encoded := append(buf[:0], s[:i+1]...)
 	for _, c := range []byte(s[i+1:]) {
 		if strings.IndexByte(queryDelims, c) >= 0 {
-			encoded = appendEscaped(encoded, c)
+			encoded = AppendEscaped(encoded, c)
 		} else {
 			encoded = append(encoded, c)
 		}
@@ -27,10 +27,10 @@ func encodeQuery(s string) string {
 	return string(encoded)
 }
 
-// comparesQuery reports whether a second comparison can tell anything about a
+// ComparesQuery reports whether a second comparison can tell anything about a
 // pattern: only if the part of it that may lie in a query mentions one of
 // queryDelims. In any other it could but match the inside of an encoded byte.
-func comparesQuery(pattern string) bool {
+func ComparesQuery(pattern string) bool {
 	i := strings.IndexByte(pattern, '*')
 	if j := strings.IndexByte(pattern, '?'); i < 0 || j >= 0 && j < i {
 		i = j
@@ -38,14 +38,14 @@ func comparesQuery(pattern string) bool {
 	if i < 0 {
 		return false
 	}
-	encoded := encodeQuery(pattern[i:])
+	encoded := EncodeQuery(pattern[i:])
 	for {
 		j := strings.IndexByte(encoded, '%')
 		if j < 0 {
 			return false
 		}
 		encoded = encoded[j:]
-		if c, ok := unescape(encoded); ok && strings.IndexByte(queryDelims, c) >= 0 {
+		if c, ok := Unescape(encoded); ok && strings.IndexByte(queryDelims, c) >= 0 {
 			return true
 		}
 		encoded = encoded[1:]

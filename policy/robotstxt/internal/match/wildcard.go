@@ -1,4 +1,4 @@
-package robotstxt
+package match
 
 import "strings"
 
@@ -6,51 +6,54 @@ import "strings"
 // pattern that is looked at, so the number depends on the file, the path and the
 // product tokens only, and a decision is the same wherever it is made again.
 const (
-	// quickSteps take up to a millisecond. Decisions about files that a person has
+	// QuickSteps take up to a millisecond. Decisions about files that a person has
 	// written take some hundred.
-	quickSteps = 1 << 20
+	QuickSteps = 1 << 20
 
-	// maxSteps take up to some 20 milliseconds. TestHonestSteps tells how far from it
+	// MaxSteps take up to some 20 milliseconds. TestHonestSteps tells how far from it
 	// files are that are not made to reach it.
-	maxSteps = 24 << 20
+	MaxSteps = 24 << 20
 )
 
-// Beyond quickSteps a decision begins again with an automaton of the path, which makes
+// Beyond QuickSteps a decision begins again with an automaton of the path, which makes
 // the number of steps depend on the path and on the file, no longer on their product.
 
-// A finder finds what patterns have between their wildcards, and counts its steps.
-type finder struct {
-	steps int        // that are left; negative: the search was given up, and results mean nothing
+// A Finder finds what patterns have between their wildcards, and counts its steps.
+type Finder struct {
+	Steps int        // that are left; negative: the search was given up, and results mean nothing
 	index *automaton // of the path; nil: the path itself is searched
 }
 
-// buildIndex makes an automaton of a path if there are steps for it.
-func (f *finder) buildIndex(path string) bool {
-	if f.steps -= buildSteps * len(path); f.steps < 0 {
+// BuildIndex makes an automaton of a path if there are steps for it.
+func (f *Finder) BuildIndex(path string) bool {
+	if f.Steps -= buildSteps * len(path); f.Steps < 0 {
 		return false
 	}
 	f.index = newAutomaton(path)
 	return true
 }
 
-// matchWild reports whether s begins as rest says, where rest is what follows the
+// Indexed reports whether there is an automaton of the path.
+func (f *Finder) Indexed() bool { return f.index != nil }
+
+// MatchWild reports whether s begins as rest says, where rest is what follows the
 // literal beginning of a pattern: nothing, or a text that begins with a wildcard. If
 // there is an index, s is the end of its text.
 //
 // A star takes as little as the text behind it allows. To take more can't help:
 // whatever matches further on, also matches from the earlier place on. So every
 // octet of s is looked at once, and the time is linear for any number of stars.
-func (f *finder) matchWild(rest, s string) bool {
+func (f *Finder) MatchWild(rest, s string) bool {
 	if f.index == nil {
-		f.steps -= len(rest) + len(s) // at most
+		f.Steps -= len(rest) + len(s) // at most
 	} else {
-		f.steps -= 4
+		f.Steps -= 4
 	}
 	rest, anchored := strings.CutSuffix(rest, "$")
 	if rest == "" {
 		return !anchored || s == ""
 	}
-	for f.steps >= 0 {
+	for f.Steps >= 0 {
 		segment, more, found := strings.Cut(rest[1:], "*")
 		if !found && anchored {
 			return strings.HasSuffix(s, segment)
@@ -66,11 +69,22 @@ func (f *finder) matchWild(rest, s string) bool {
 }
 
 // find is strings.Index.
-func (f *finder) find(s, segment string) int {
+func (f *Finder) find(s, segment string) int {
 	if f.index == nil {
 		return strings.Index(s, segment)
 	}
 	i, steps := f.index.index(len(f.index.text)-len(s), segment)
-	f.steps -= steps
+	f.Steps -= steps
 	return i
+}
+
+// LiteralLen returns the length of the beginning of a pattern that has no wildcards.
+func LiteralLen(pattern string) int {
+	if i := strings.IndexByte(pattern, '*'); i >= 0 {
+		return i
+	}
+	if n := len(pattern); n > 0 && pattern[n-1] == '$' {
+		return n - 1
+	}
+	return len(pattern)
 }

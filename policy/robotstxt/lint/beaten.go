@@ -1,10 +1,14 @@
-package robotstxt
+package lint
 
 import (
 	"cmp"
 	"math"
 	"slices"
 	"strings"
+
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/robotstxt/internal/match"
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // maxLintWork bounds the search for broader rules: about that many octets are
@@ -21,12 +25,9 @@ type lintRule struct {
 	core   string // its normal form without what does nothing; "" matches everything
 }
 
-func newLintRule(s *scanner) lintRule {
-	normal := s.value
-	if !patternIsNormal(normal) {
-		normal = string(appendPattern(nil, normal))
-	}
-	r := lintRule{allow: s.kind == allow, line: s.line, octets: len(normal), text: s.value}
+func newLintRule(s *syntax.Scanner) lintRule {
+	normal := match.Normal(s.Value)
+	r := lintRule{allow: s.Kind == syntax.Allow, line: s.Line, octets: len(normal), text: s.Value}
 	if r.core = singleStars(withoutTail(normal)); r.core == "/" {
 		r.core = "" // so does "*"
 	}
@@ -34,7 +35,7 @@ func newLintRule(s *scanner) lintRule {
 }
 
 func (r *lintRule) String() string {
-	return Rule{Allow: r.allow, Pattern: r.text}.String()
+	return robotstxt.Rule{Allow: r.allow, Pattern: r.text}.String()
 }
 
 // beats reports whether r goes before o where both match.
@@ -114,7 +115,7 @@ func broadest(rules []lintRule) (broad []*lintRule) {
 // that matches anything in its place. The end of r, unless it is fixed, stands for
 // anything too.
 func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
-	if len(broad) == 0 || !broad[0].beats(r) || comparesQuery(r.core) {
+	if len(broad) == 0 || !broad[0].beats(r) || match.ComparesQuery(r.core) {
 		return nil // which of them the second comparison would match is not looked into
 	}
 	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
@@ -124,18 +125,18 @@ func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 	if path[0] == 0 && !strings.HasPrefix(path, "\x00/") {
 		path = "/" + path // every path begins with a slash, which then is the star's
 	}
-	unbounded := finder{steps: math.MaxInt} // maxLintWork is the bound
+	unbounded := match.Finder{Steps: math.MaxInt} // maxLintWork is the bound
 	for _, b := range broad {
 		if !b.beats(r) || l.work > maxLintWork {
 			return nil
 		}
-		n := literalLen(b.core)
+		n := match.LiteralLen(b.core)
 		l.work += 4 + n
 		if !strings.HasPrefix(path, b.core[:n]) {
 			continue
 		}
 		l.work += len(path) + len(b.core)
-		if b.core != r.core && unbounded.matchWild(b.core[n:], path[n:]) {
+		if b.core != r.core && unbounded.MatchWild(b.core[n:], path[n:]) {
 			return b
 		}
 	}

@@ -1,4 +1,4 @@
-package robotstxt
+package lint
 
 import (
 	"cmp"
@@ -102,7 +102,7 @@ func (l *linter) units() (units [][]*token) {
 		}
 		var key []byte
 		for _, n := range t.sections {
-			key = binary.BigEndian.AppendUint32(key, n)
+			key = binary.BigEndian.AppendUint32(key, uint32(n))
 		}
 		i, ok := index[string(key)]
 		if !ok {

@@ -1,11 +1,23 @@
-package robotstxt
+// Package lint finds the lines of a robots.txt that do not do what their author probably
+// meant: [Check] returns them.
+//
+//	lint.go     the findings, and how many are reported
+//	file.go     the file as a whole
+//	line.go     a line: its key, its colon, its comment
+//	agent.go    User-agent lines, and the groups they begin
+//	value.go    Sitemap and Crawl-delay
+//	pattern.go  a rule by itself
+//	beaten.go   a rule among the others of its group
+//	group.go    a group among the others
+package lint
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // A Finding is a line of a robots.txt that does not do what its author probably meant.
@@ -22,29 +34,28 @@ const (
 	maxQuoted = 80 // bytes of what the file says, repeated in a finding
 )
 
-// Lint reports every line of a robots.txt that does not do what its author probably
+// Check reports every line of a robots.txt that does not do what its author probably
 // meant, in the order of lines. What is correct but useless counts too: a rule that
 // never decides, a wildcard that matches nothing more.
 //
 // It reads limit bytes at most; zero stands for the 500 KiB that every crawler must
 // read. There are never more than a thousand findings, however long the file is.
-func Lint(data []byte, limit int) []Finding {
+func Check(data []byte, limit int) []Finding {
 	if limit <= 0 {
 		limit = leastLimit
 	}
-	f := decode(data, limit)
+	f := syntax.Decode(data, limit)
 	l := linter{
-		file:   f,
-		alike:  map[string]*alike{},
-		groups: compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}},
-		tokens: map[string]*token{},
-		keys:   map[string]bool{},
+		file:    f,
+		alike:   map[string]*alike{},
+		byNames: map[string]int{},
+		tokens:  map[string]*token{},
+		keys:    map[string]bool{},
 	}
 	if l.whole(data, limit) {
-		s := f.scan()
-		for s.pos < len(s.text) {
-			start, end := s.nextLine()
-			l.line(&s, start, end)
+		s := f.Scan()
+		for s.NextLine() {
+			l.line(&s)
 		}
 		l.cut(&s, data, limit)
 		l.finish()
@@ -59,32 +70,26 @@ func Lint(data []byte, limit int) []Finding {
 }
 
 // A linter reads a file as the compiler does, and says what it wonders at.
-//
-//	lint.go          what it says, and how often
-//	lint_file.go     the file as a whole
-//	lint_line.go     a line: its key, its colon, its comment
-//	lint_agent.go    User-agent lines, and the groups they begin
-//	lint_value.go    Sitemap and Crawl-delay
-//	lint_pattern.go  a rule by itself
-//	lint_beaten.go   a rule among the others of its group
-//	lint_group.go    a group among the others
 type linter struct {
-	file     *File
+	file     syntax.Text
 	findings []Finding
 	alike    map[string]*alike // by format
 
-	wide    binary.ByteOrder // of UTF-16; nil if it is not
-	html    bool             // what is no record is the page's
-	nulLine int              // the last line with a NUL
-	keys    map[string]bool  // other parsers' keys that have been reported, in lower case
+	html    bool            // what is no record is the page's
+	nulLine int             // the last line with a NUL
+	keys    map[string]bool // other parsers' keys that have been reported, in lower case
 
-	groups   compiler // who is meant by the rules to come; it is given no rules
-	run      []*token // named by the User-agent lines that are open
-	runs     int      // how many such runs of lines there have been
-	runLine  int      // the first of these lines
-	lastLine int      // and the last
-	apart    bool     // something stands below the last that looks like the group's end
-	delays   []delay  // of the group while it is open
+	began    bool           // there has been a User-agent line
+	open     bool           // more User-agent lines would belong to the group
+	names    []string       // that the group is for, in lower case
+	byNames  map[string]int // a set of these to the section that is for them
+	here     int            // the section of the group, once it is not open
+	run      []*token       // named by the User-agent lines that are open
+	runs     int            // how many such runs of lines there have been
+	runLine  int            // the first of these lines
+	lastLine int            // and the last
+	apart    bool           // something stands below the last that looks like the group's end
+	delays   []delay        // of the group while it is open
 	sections []lintSection
 	tokens   map[string]*token // in lower case
 	ordered  []*token          // in the order of the file
@@ -97,7 +102,7 @@ type token struct {
 	line     int    // where it was first named
 	last     int    // the number of the last run of lines that names it
 	runLine  int    // where that begins
-	sections []uint32
+	sections []int
 	ruleless bool // it has been reported to have no rules
 }
 

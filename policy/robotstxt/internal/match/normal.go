@@ -1,4 +1,7 @@
-package robotstxt
+// Package match compares the patterns of Allow and Disallow lines with paths (RFC 9309,
+// section 2.2.2): both are brought into one normal form, see [Normal] and [NormalPath], and
+// a [Finder] matches what follows the first wildcard.
+package match
 
 import "strings"
 
@@ -9,7 +12,7 @@ import "strings"
 //   - bytes that may not stand in a URL are percent-encoded: those outside ASCII,
 //     controls, space and "<>\^`{|}
 //   - the hex digits of a percent-encoded byte are upper case
-//   - unreserved characters are never encoded: %7E is ~
+//   - Unreserved characters are never encoded: %7E is ~
 //   - reserved ones stay as they are: %2F is not a slash
 //   - in a path * and $ are encoded, so that in a rule %2A and %24 mean the
 //     characters themselves, and * and $ the wildcards
@@ -39,8 +42,8 @@ func byteTable(also string) (table [256]uint8) {
 	return table
 }
 
-// Normalize returns the normal form of the path and query of a URL.
-func Normalize(path string) string {
+// NormalPath returns the normal form of the path and query of a URL.
+func NormalPath(path string) string {
 	if firstChange(path, &pathBytes) < 0 {
 		return path
 	}
@@ -48,20 +51,21 @@ func Normalize(path string) string {
 	return string(appendNormal(buf[:0], path, &pathBytes))
 }
 
-// appendPattern appends the normal form of a rule's pattern to dst.
-func appendPattern(dst []byte, pattern string) []byte {
+// Normal returns the normal form of a rule's pattern.
+func Normal(pattern string) string {
 	body, anchored := strings.CutSuffix(pattern, "$")
-	dst = appendNormal(dst, body, &ruleBytes)
-	if anchored {
-		dst = append(dst, '$')
+	if firstChange(body, &ruleBytes) < 0 {
+		return pattern
 	}
-	return dst
+	normal := appendNormal(nil, body, &ruleBytes)
+	if anchored {
+		normal = append(normal, '$')
+	}
+	return string(normal)
 }
 
-// patternIsNormal reports whether appendPattern would append pattern as it is.
-func patternIsNormal(pattern string) bool {
-	return firstChange(strings.TrimSuffix(pattern, "$"), &ruleBytes) < 0
-}
+// Encodes reports whether the normal form of a path has c percent-encoded.
+func Encodes(c byte) bool { return pathBytes[c] == encode }
 
 // firstChange returns where s ceases to be in normal form, or -1.
 func firstChange(s string, table *[256]uint8) int {
@@ -70,8 +74,8 @@ func firstChange(s string, table *[256]uint8) int {
 		case encode:
 			return i
 		case percent:
-			c, ok := unescape(s[i:])
-			if ok && (unreserved(c) || isLowerHex(s[i+1]) || isLowerHex(s[i+2])) {
+			c, ok := Unescape(s[i:])
+			if ok && (Unreserved(c) || isLowerHex(s[i+1]) || isLowerHex(s[i+2])) {
 				return i
 			}
 		}
@@ -87,24 +91,24 @@ func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
 		switch table[c] {
 		case keep:
 			if completes(dst[stray:], c) {
-				dst = appendEscaped(dst, c)
+				dst = AppendEscaped(dst, c)
 				continue
 			}
 			dst = append(dst, c)
 		case encode:
-			dst = appendEscaped(dst, c)
+			dst = AppendEscaped(dst, c)
 		case percent:
-			c, ok := unescape(s[i:])
+			c, ok := Unescape(s[i:])
 			if !ok {
 				stray = len(dst)
 				dst = append(dst, '%')
 				continue
 			}
 			i += 2
-			if unreserved(c) && !completes(dst[stray:], c) {
+			if Unreserved(c) && !completes(dst[stray:], c) {
 				dst = append(dst, c)
 			} else {
-				dst = appendEscaped(dst, c)
+				dst = AppendEscaped(dst, c)
 			}
 		}
 	}
@@ -115,22 +119,24 @@ func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
 // sign that tail begins with, and so the three what they are not: %%37E is such a
 // sign, a 7 and an E, but no ~. The last of them is written as %45 then.
 func completes(tail []byte, c byte) bool {
-	return len(tail) == 2 && tail[0] == '%' && isHex(tail[1]) && isHex(c)
+	return len(tail) == 2 && tail[0] == '%' && IsHex(tail[1]) && IsHex(c)
 }
 
-func appendEscaped(dst []byte, c byte) []byte {
+// AppendEscaped appends c, percent-encoded, to dst.
+func AppendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '%', upperHex[c>>4], upperHex[c&15])
 }
 
-// unescape returns the byte that s, which begins with a percent sign, stands for.
-func unescape(s string) (c byte, ok bool) {
-	if len(s) < 3 || !isHex(s[1]) || !isHex(s[2]) {
+// Unescape returns the byte that s, which begins with a percent sign, stands for.
+func Unescape(s string) (c byte, ok bool) {
+	if len(s) < 3 || !IsHex(s[1]) || !IsHex(s[2]) {
 		return 0, false
 	}
 	return hexValue(s[1])<<4 | hexValue(s[2]), true
 }
 
-func isHex(c byte) bool {
+// IsHex reports whether c is a hexadecimal digit.
+func IsHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || isLowerHex(c)
 }
 
@@ -146,9 +152,9 @@ func hexValue(c byte) byte {
 	return c - 'a' + 10
 }
 
-// unreserved is the set of RFC 3986, 2.3.
-func unreserved(c byte) bool {
-	c2 := lower(c)
-	return 'a' <= c2 && c2 <= 'z' || '0' <= c && c <= '9' ||
+// Unreserved is the set of RFC 3986, 2.3.
+func Unreserved(c byte) bool {
+	letter := c | 0x20
+	return 'a' <= letter && letter <= 'z' || '0' <= c && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'
 }

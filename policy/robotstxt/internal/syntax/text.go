@@ -1,4 +1,7 @@
-package robotstxt
+// Package syntax reads a robots.txt as far as its records (RFC 9309, section 2.2): [Decode]
+// turns bytes into text, and a [Scanner] turns the text into lines with a key and a value.
+// What the records mean is not decided here.
+package syntax
 
 import (
 	"bytes"
@@ -7,32 +10,41 @@ import (
 	"unicode/utf16"
 )
 
-// maxText bounds what is read when the caller sets no limit: a rule keeps the
-// length of its pattern in 27 bits.
+// maxText bounds what is read when the caller sets no limit: rules keep positions in
+// the text, and the length of a pattern in 27 bits.
 const maxText = 1<<27 - 1
 
-// decode returns a File that has its body and text, and no rules yet.
-func decode(data []byte, limit int) *File {
+// A Text is what is read of a robots.txt.
+type Text struct {
+	Body      string           // the bytes that were read
+	Text      string           // Body in UTF-8: the same string, unless Body is UTF-16
+	Start     int              // where in Text the first line begins: after a byte order mark
+	Order     binary.ByteOrder // of UTF-16; nil if Body is not UTF-16
+	Truncated bool             // data was longer than the limit
+}
+
+// Decode reads the whole lines among the first limit bytes of data; of all data if limit
+// is 0.
+func Decode(data []byte, limit int) Text {
 	if limit <= 0 || limit > maxText {
 		limit = maxText
 	}
-	order, wide := utf16Order(data[:min(len(data), limit)])
-	f := &File{truncated: len(data) > limit, star: none}
-	if f.truncated {
-		if wide {
-			data = cutWide(data, limit, order)
+	t := Text{Order: utf16Order(data[:min(len(data), limit)]), Truncated: len(data) > limit}
+	if t.Truncated {
+		if t.Order != nil {
+			data = cutWide(data, limit, t.Order)
 		} else {
 			data = cut(data, limit)
 		}
 	}
-	f.body = string(data)
-	if wide {
-		f.text = decodeWide(data[min(2, len(data)):], order)
-		return f
+	t.Body = string(data)
+	if t.Order != nil {
+		t.Text = decodeWide(data[min(2, len(data)):], t.Order)
+		return t
 	}
-	f.text = f.body
-	f.start = uint32(bomLen(f.body))
-	return f
+	t.Text = t.Body
+	t.Start = bomLen(t.Body)
+	return t
 }
 
 // cut returns the whole lines among the first limit bytes of data.
@@ -61,17 +73,16 @@ func bomLen(text string) int {
 // utf16Order returns the byte order of data if it is UTF-16. RFC 9309, 2.2, wants
 // UTF-8, but an editor may have thought otherwise. The mark alone is not trusted:
 // in a text without a single NUL there is no ASCII, hence no rule.
-func utf16Order(data []byte) (binary.ByteOrder, bool) {
-	if len(data) < 2 || bytes.IndexByte(data, 0) < 0 {
-		return nil, false
-	}
+func utf16Order(data []byte) binary.ByteOrder {
 	switch {
-	case data[0] == 0xFF && data[1] == 0xFE:
-		return binary.LittleEndian, true
-	case data[0] == 0xFE && data[1] == 0xFF:
-		return binary.BigEndian, true
+	case bytes.IndexByte(data, 0) < 0:
+		return nil
+	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
+		return binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xFE\xFF")):
+		return binary.BigEndian
 	}
-	return nil, false
+	return nil
 }
 
 // cutWide is cut for UTF-16.

@@ -1,0 +1,136 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
+
+// browsers are the products that a browser's User-Agent names, and many a crawler's
+// after its example.
+var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "safari", "opera", "msie"}
+
+// userAgent looks at a User-agent line. If it is not plain, what is wrong with its
+// value has been said.
+func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
+	if !l.open {
+		l.began, l.open, l.names = true, true, l.names[:0]
+		l.runs++ // not its line: NUL lets one line have several
+		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
+	} else if l.apart {
+		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
+	}
+	l.lastLine, l.apart = s.Line, false
+
+	name, short := syntax.TokenNames(s.Value)
+	if syntax.IsEveryone(s.Value) {
+		name = "*"
+	}
+	for _, n := range []string{name, short} {
+		if n != "" {
+			l.names = append(l.names, strings.ToLower(n))
+		}
+	}
+	if plain {
+		l.agentValue(s, name)
+	}
+	if name != "" {
+		l.named(name, s.Line)
+	}
+}
+
+// agentValue looks at what a User-agent line says beside the name that is read.
+func (l *linter) agentValue(s *syntax.Scanner, name string) {
+	rest := s.Value[len(name):]
+	switch {
+	case s.Value == "":
+		l.report(s.Line, "the line names no crawler, so the rules below bind nobody; write \"User-agent: *\" if all are meant")
+		return
+	case name == "" && s.Value[0] == '*':
+		l.report(s.Line, "%s names no crawler: * has to stand alone; write a whole product token, or * for all crawlers", quote(s.Value))
+		return
+	case name == "":
+		l.report(s.Line, "%s can't be a product token, so the line names no crawler; write letters, - and _ only", quote(s.Value))
+		return
+	case rest == "":
+	case strings.Trim(rest, "*") == "":
+		l.report(s.Line, "the * behind %s does nothing, since a product token is compared whole; write %s", quote(name), quote("User-agent: "+name))
+		return
+	case slices.Contains(browsers, strings.ToLower(name)):
+		l.report(s.Line, "%s is read as %s, the name of browsers, which no crawler obeys; write the crawler's product token alone", quote(s.Value), quote(name))
+		return
+	case syntax.IsSpace(rest[0]) || rest[0] == ',' || rest[0] == ';' || rest[0] == '|':
+		l.report(s.Line, "the line names %s only, and the rest is ignored; write a User-agent line for each crawler", quote(name))
+		return
+	default:
+		l.report(s.Line, "%s is read as %s, since a product token has letters, - and _ only; write %s", quote(s.Value), quote(name), quote("User-agent: "+name))
+		return
+	}
+	if i := strings.IndexAny(name, "0123456789"); i > 0 {
+		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read %s as %s; make sure that the crawler documents this name", quote(name), quote(name[:i]))
+	} else if i == 0 {
+		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read no name in %s; make sure that the crawler documents this name", quote(name))
+	}
+}
+
+// named notes a name that the open group is for.
+func (l *linter) named(name string, line int) {
+	key := strings.ToLower(name)
+	t := l.tokens[key]
+	switch {
+	case t == nil:
+		t = &token{name: name, line: line}
+		l.tokens[key] = t
+		l.ordered = append(l.ordered, t)
+	case t.last == l.runs:
+		l.report(line, "%s is named for this group already; remove one of the lines", quote(name))
+		return
+	default:
+		l.report(line, "%s has a group on line %d already, and crawlers read the two as one; put all of its rules there", quote(name), t.runLine)
+	}
+	t.last, t.runLine = l.runs, l.runLine
+	l.run = append(l.run, t)
+}
+
+// begin ends the run of User-agent lines, and returns the section of the group.
+func (l *linter) begin() *lintSection {
+	if l.open {
+		l.open = false
+		slices.Sort(l.names)
+		key := strings.Join(slices.Compact(l.names), "\n")
+		here, ok := l.byNames[key]
+		if !ok {
+			here = len(l.sections)
+			l.byNames[key] = here
+			l.sections = append(l.sections, lintSection{})
+		}
+		l.here = here
+		l.sections[here].nobodys = len(l.run) == 0
+		for _, t := range l.run {
+			t.sections = append(t.sections, here)
+		}
+		for _, d := range l.delays {
+			l.sections[here].addDelay(l, d)
+		}
+	}
+	return &l.sections[l.here]
+}
+
+// last looks at the group that the end of the file ends.
+func (l *linter) last() {
+	if !l.open {
+		return
+	}
+	l.begin()
+	if len(l.delays) > 0 || len(l.run) == 0 {
+		return // it is there for the Crawl-delay; or for nobody, which has been said
+	}
+	for _, t := range l.run {
+		if t.line < l.runLine {
+			return // it adds nothing to a group above, which has been said
+		}
+		t.ruleless = true
+	}
+	l.report(l.runLine, "no rule follows, so this group may fetch everything; write \"Disallow:\" below if that is meant")
+}

@@ -1,0 +1,191 @@
+package lint
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/robotstxt/internal/match"
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
+
+// rule looks at an Allow or Disallow line. If its value is not plain, what is wrong
+// with it has been said.
+func (l *linter) rule(s *syntax.Scanner, plain bool) {
+	if !l.began {
+		l.report(s.Line, "the rule stands before the first User-agent line, so it binds nobody; write \"User-agent: *\" above it")
+	}
+	if plain && s.Value != "" {
+		l.pattern(s)
+	}
+	if s.Value == "" && s.Kind == syntax.Allow {
+		l.report(s.Line, "an Allow without a pattern does nothing; write \"Allow: /\" if all is meant, or remove it")
+	}
+	if !l.began {
+		return
+	}
+	section := l.begin()
+	switch {
+	case s.Value == "":
+		section.open = section.open || s.Kind == syntax.Disallow
+	case s.Value[0] == '/' || s.Value[0] == '*':
+		section.rules = append(section.rules, newLintRule(s))
+	}
+}
+
+// pattern looks at a pattern by itself.
+func (l *linter) pattern(s *syntax.Scanner) {
+	p := s.Value
+	key := spelt[s.Kind] + ": "
+	if p[0] != '/' && p[0] != '*' {
+		l.neverMatches(s)
+		return
+	}
+	l.rewritten(s)
+	l.wildcards(s)
+	if strings.Contains(p, "&amp;") {
+		l.report(s.Line, "&amp; stands for itself in a robots.txt; write &")
+	}
+	path := p
+	if i := strings.IndexAny(p, "?*"); i >= 0 {
+		path = p[:i] // what a star stands for may reach into the query
+	}
+	if path = path[:strings.LastIndexByte(path, '/')+1]; path != "" && robotstxt.RemoveDotSegments(path) != path {
+		l.report(s.Line, "no URL is requested with a . or .. segment, so the rule never matches; write %s", quote(key+robotstxt.RemoveDotSegments(path)+p[len(path):]))
+	}
+	if s.Kind == syntax.Disallow && strings.TrimSuffix(robotstxt.Normalize(p), "%24") == "/robots.txt" {
+		l.report(s.Line, "/robots.txt is always allowed, so the rule does nothing; remove it")
+	}
+}
+
+// neverMatches looks at a pattern that begins with neither a slash nor a star.
+func (l *linter) neverMatches(s *syntax.Scanner) {
+	p := s.Value
+	key := spelt[s.Kind] + ": "
+	if strings.Contains(p, "://") || strings.HasPrefix(strings.ToLower(p[:min(4, len(p))]), "www.") {
+		l.report(s.Line, "a rule has a path, not a whole URL, so this one never matches; write %s", quote(key+robotstxt.PathOf(p)))
+		return
+	}
+	bare := strings.Trim(p, "\"'")
+	switch {
+	case strings.HasPrefix(bare, "/"):
+	case strings.HasPrefix(p, "./"):
+		bare = p[1:]
+	case p[0] == '.' || p[0] == '?' || p[0] == '&':
+		bare = "/*" + p
+	default:
+		bare = "/" + strings.TrimLeft(bare, "^\\/")
+	}
+	l.report(s.Line, "%s begins with neither / nor *, so the rule never matches; write %s", quote(p), quote(key+bare))
+}
+
+// rewritten looks at what the normal form changes.
+func (l *linter) rewritten(s *syntax.Scanner) {
+	p := s.Value
+	key := spelt[s.Kind] + ": "
+	normal := match.Normal(p)
+	inner := strings.TrimSuffix(p, "$")
+	if malformed(inner) {
+		l.report(s.Line, "a %% without two hex digits behind it matches no valid URL; write %%25 for the character itself")
+	}
+	if strings.Contains(inner, "$") {
+		l.report(s.Line, "$ is the end of the URL only where it ends the pattern, and the character itself here; write %s if that is meant", quote(key+normal))
+	}
+	if i := strings.IndexAny(p, " \t\v\f"); i >= 0 {
+		if next := syntax.TrimLeft(p[i:]); next[0] == '/' || next[0] == '*' {
+			l.report(s.Line, "a rule has one pattern, so this is read as %s; write a line for each", quote(key+normal))
+		} else {
+			l.report(s.Line, "the white space is a part of the pattern, read as %s; write that if it is meant", quote(key+normal))
+		}
+		return
+	}
+	escaped := false // something other than a dollar
+	raw := false
+	for i := range len(inner) {
+		switch c := inner[i]; {
+		case c >= utf8.RuneSelf:
+			raw = true
+		case match.Encodes(c) && c != '$' && c != '*':
+			escaped = true
+		}
+	}
+	switch {
+	case normal == p:
+	case raw && !utf8.ValidString(p):
+		l.report(s.Line, "the pattern is not in UTF-8, so it is read as %s, which URLs hardly match; save the file as UTF-8", quote(normal))
+	case raw:
+		l.report(s.Line, "URLs have characters beyond ASCII percent-encoded, and not every crawler does so here; write %s", quote(key+normal))
+	case escaped:
+		l.report(s.Line, "the pattern has characters that URLs have percent-encoded, and not every crawler does so here; write %s", quote(key+normal))
+	case encodesUnreserved(inner):
+		l.report(s.Line, "the pattern encodes characters that need it not, and not every crawler decodes them; write %s", quote(key+normal))
+	case strings.ReplaceAll(inner, "$", "%24") != strings.TrimSuffix(normal, "$"):
+		l.report(s.Line, "the hex digits of a percent-encoded character are compared in upper case, but not every crawler does so; write %s", quote(key+normal))
+	}
+}
+
+// malformed reports whether s has a percent sign without two hex digits.
+func malformed(s string) bool {
+	for i := strings.IndexByte(s, '%'); i >= 0; i = strings.IndexByte(s, '%') {
+		s = s[i:]
+		if _, ok := match.Unescape(s); !ok {
+			return true
+		}
+		s = s[3:]
+	}
+	return false
+}
+
+// encodesUnreserved reports whether s has a percent-encoded byte that the normal
+// form decodes.
+func encodesUnreserved(s string) bool {
+	for i := strings.IndexByte(s, '%'); i >= 0; i = strings.IndexByte(s, '%') {
+		s = s[i:]
+		if c, ok := match.Unescape(s); ok && match.Unreserved(c) {
+			return true
+		}
+		s = s[1:]
+	}
+	return false
+}
+
+// wildcards looks for such as match nothing more.
+func (l *linter) wildcards(s *syntax.Scanner) {
+	p := s.Value
+	key := spelt[s.Kind] + ": "
+	bare := withoutTail(p)
+	if bare == "" {
+		bare = "/"
+	}
+	switch {
+	case p == "*":
+	case strings.HasSuffix(p, "*$"):
+		l.report(s.Line, "*$ at the end of a pattern matches nothing more, since a rule matches whatever follows; write %s", quote(key+bare))
+	case strings.HasSuffix(p, "*"):
+		l.report(s.Line, "* at the end of a pattern matches nothing more, since a rule matches whatever follows; write %s", quote(key+bare))
+	case strings.Contains(p, "**"):
+		l.report(s.Line, "** matches no more than * does; write %s", quote(key+singleStars(p)))
+	}
+}
+
+// withoutTail returns the pattern without wildcards at its end that do nothing.
+func withoutTail(p string) string {
+	if tail := strings.TrimRight(strings.TrimSuffix(p, "$"), "*"); strings.HasSuffix(p, "*") || strings.HasSuffix(p, "*$") {
+		return tail
+	}
+	return p
+}
+
+// singleStars returns the pattern with one star for every run of them.
+func singleStars(p string) string {
+	if !strings.Contains(p, "**") {
+		return p
+	}
+	b := make([]byte, 0, len(p))
+	for i := range len(p) {
+		if p[i] != '*' || i == 0 || p[i-1] != '*' {
+			b = append(b, p[i])
+		}
+	}
+	return string(b)
+}
