@@ -31,31 +31,33 @@ const (
 // which robots rules bind the crawler.
 func annotate(h http.Header, x *exchange) {
 	f := sfv.New()
-	defer f.Free()
-	// Apart from the others: HTTP/2 keeps what is new in every answer, and would keep all of
-	// them for its sake.
 	h[headerID] = []string{x.idField}
 	if d := x.Decision; d != nil {
 		decisionField(f, d)
+		f.Set(h, headerDecision)
 		if d.Robots != nil {
 			sourceField(f, d)
+			f.Set(h, headerSource)
 		}
 		if delay, line, ok := d.Group.CrawlDelay(); ok {
-			set(h, headerDelay, item(delay, "line", int64(line)))
+			f.Decimal(delay)
+			f.Param("line")
+			f.Integer(int64(line))
+			f.Set(h, headerDelay)
 		}
 	}
 	if len(x.Tags)+len(x.Remembered) > 0 {
-		tagMembers(f, x.Tags, false, true)
-		tagMembers(f, x.Remembered, true, len(x.Tags) == 0)
-		f.End(headerTags)
+		tagMembers(f, x.Tags, false)
+		tagMembers(f, x.Remembered, true)
+		f.Set(h, headerTags)
 	}
 	if x.Head.State != "" {
 		x.Head.field(f)
+		f.Set(h, headerMeta)
 	}
-	f.AddTo(h)
 }
 
-func decisionField(f *sfv.Fields, d *policy.Decision) {
+func decisionField(f *sfv.Field, d *policy.Decision) {
 	f.Token(verb(d.Allow))
 	f.Param("reason")
 	f.Token(string(d.Reason))
@@ -72,7 +74,6 @@ func decisionField(f *sfv.Fields, d *policy.Decision) {
 		f.Param("enforced")
 		f.False()
 	}
-	f.End(headerDecision)
 }
 
 func verb(allow bool) string {
@@ -82,9 +83,9 @@ func verb(allow bool) string {
 	return "deny"
 }
 
-func sourceField(f *sfv.Fields, d *policy.Decision) {
+func sourceField(f *sfv.Field, d *policy.Decision) {
 	st := d.Robots
-	f.Plain(d.URL) // canonical
+	f.Quoted(d.URL) // canonical
 	if st.Snapshot.Status != 0 {
 		f.Param("status")
 		f.Integer(int64(st.Snapshot.Status))
@@ -95,18 +96,17 @@ func sourceField(f *sfv.Fields, d *policy.Decision) {
 	f.Integer(int64(st.Age / time.Second))
 	if st.Snapshot.SHA256 != "" {
 		f.Param("sha256")
-		f.Plain(st.Snapshot.SHA256)
+		f.Quoted(st.Snapshot.SHA256)
 	}
 	if st.Snapshot.Cut {
 		f.Flag("truncated")
 	}
-	f.End(headerSource)
 }
 
 // tagMembers appends one member for each rule and source.
-func tagMembers(f *sfv.Fields, rules []robotstag.Rule, remembered, first bool) {
-	for i, r := range rules {
-		f.Next(first && i == 0)
+func tagMembers(f *sfv.Field, rules []robotstag.Rule, remembered bool) {
+	for _, r := range rules {
+		f.Member()
 		f.Token(r.Name)
 		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
 			f.Param("v")
@@ -127,7 +127,7 @@ func tagMembers(f *sfv.Fields, rules []robotstag.Rule, remembered, first bool) {
 	}
 }
 
-func (h Head) field(f *sfv.Fields) {
+func (h Head) field(f *sfv.Field) {
 	f.Token(h.State)
 	if h.Why != "" {
 		f.Param("why")
@@ -143,24 +143,6 @@ func (h Head) field(f *sfv.Fields) {
 	}
 	if h.Cut {
 		f.Flag("truncated")
-	}
-	f.End(headerMeta)
-}
-
-// item returns a structured item with parameters as pairs of name and value.
-func item(value any, params ...any) httpsfv.Item {
-	i := httpsfv.NewItem(value)
-	for p := 0; p+1 < len(params); p += 2 {
-		i.Params.Add(params[p].(string), params[p+1])
-	}
-	return i
-}
-
-// set writes a field that is known to be valid; one that is not, which would be
-// a mistake of ours, is left out.
-func set(h http.Header, name string, value httpsfv.StructuredFieldValue) {
-	if s, err := httpsfv.Marshal(value); err == nil {
-		h[name] = []string{s}
 	}
 }
 
@@ -206,19 +188,18 @@ func othersStatus(lines []string) string {
 // status adds the gate's member, last as that of the hop nearest to the client.
 func status(h http.Header, fault, details string) {
 	f := sfv.New()
-	defer f.Free()
 	for _, line := range h[proxyStatus] {
-		f.Line(line)
+		f.List(line)
 	}
+	f.Member()
 	f.Token(gateName)
 	f.Param("error")
 	f.Token(fault)
 	if details != "" {
 		f.Param("details")
-		f.Str(ascii(details))
+		f.Quoted(ascii(details))
 	}
-	f.End(proxyStatus)
-	f.AddTo(h)
+	f.Set(h, proxyStatus)
 }
 
 // ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.

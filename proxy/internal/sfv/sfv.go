@@ -1,106 +1,79 @@
 // Package sfv writes structured fields (RFC 9651).
+//
+// Start with [New], append to the field, and call [Field.Set] to put it into a header:
+//
+//	f := sfv.New()
+//	f.Token("allow")
+//	f.Param("line")
+//	f.Integer(4)
+//	f.Set(header, "Robots-Gate-Decision") // allow;line=4
+//
+// Every response has four such fields or more. To write them, package httpsfv builds a tree
+// of values for each: that takes some 4 µs more, a tenth of what a small response takes.
 package sfv
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 )
 
-// Fields are header fields in the making, as RFC 9651 writes them. Every response has
-// four of them and more, so they are appended to one buffer instead of built as values
-// of package httpsfv: that would be a quarter of all that a request allocates.
-//
-// A value that RFC 9651 does not admit, which would be a mistake of ours, leaves out
-// its field.
-type Fields struct {
+// A Field is a header field that is being written. The zero Field is empty, too.
+type Field struct {
 	buf     []byte
-	made    []field
-	invalid bool // the field being made
+	invalid bool
 }
 
-var fieldBuffers = sync.Pool{New: func() any { return &Fields{buf: make([]byte, 0, 1<<10), made: make([]field, 0, 8)} }}
+// New returns an empty Field with room for most fields.
+func New() *Field { return &Field{buf: make([]byte, 0, 512)} }
 
-// maxPooledFields bounds the memory of a buffer that is kept for others, in bytes: tags
-// and what others say of themselves can be long.
-const maxPooledFields = 16 << 10
-
-func New() *Fields { return fieldBuffers.Get().(*Fields) }
-
-// Free gives the buffer back, for which f must have no field that is not ended.
-func (f *Fields) Free() {
-	if f.clear() {
-		fieldBuffers.Put(f)
+// Set puts the field into a header in place of another of that name, and empties f. A field
+// that RFC 9651 does not admit, which is a mistake of the caller, is left out.
+func (f *Field) Set(h http.Header, name string) {
+	if !f.invalid {
+		h[name] = []string{string(f.buf)}
 	}
+	f.buf, f.invalid = f.buf[:0], false
 }
 
-// clear empties the buffer, and reports whether it is worth keeping.
-func (f *Fields) clear() bool {
-	f.buf, f.made, f.invalid = f.buf[:0], f.made[:0], false
-	return cap(f.buf) <= maxPooledFields
-}
-
-// A field ends where it says in the buffer, and begins where the one before it ends.
-type field struct {
-	name string
-	end  int
-	ok   bool
-}
-
-// End completes the field that has been appended since the last.
-func (f *Fields) End(name string) {
-	f.made = append(f.made, field{name, len(f.buf), !f.invalid})
-	f.invalid = false
-}
-
-// AddTo puts the fields into a header, in place of those of their names.
-func (f *Fields) AddTo(h http.Header) {
-	text := string(f.buf)
-	values := make([]string, len(f.made))
-	start := 0
-	for i, m := range f.made {
-		values[i] = text[start:m.end]
-		start = m.end
-		if m.ok {
-			h[m.name] = values[i : i+1 : i+1]
-		}
-	}
-}
-
-// Param begins a parameter, of which the value has to follow.
-func (f *Fields) Param(name string) {
-	f.buf = append(append(append(f.buf, ';'), name...), '=')
-}
-
-// Flag appends a parameter that is true.
-func (f *Fields) Flag(name string) {
-	f.buf = append(append(f.buf, ';'), name...)
-}
-
-// False appends false.
-func (f *Fields) False() { f.buf = append(f.buf, "?0"...) }
-
-// Line appends a list as it is, before another member.
-func (f *Fields) Line(list string) { f.buf = append(append(f.buf, list...), ", "...) }
-
-// Next begins another member of a list, but for the first.
-func (f *Fields) Next(first bool) {
-	if !first {
+// Member begins another member of a list.
+func (f *Field) Member() {
+	if len(f.buf) > 0 {
 		f.buf = append(f.buf, ", "...)
 	}
 }
 
-func (f *Fields) Token(s string) {
+// List appends the members of a list that has been written already.
+func (f *Field) List(members string) {
+	f.Member()
+	f.buf = append(f.buf, members...)
+}
+
+// Param begins a parameter. Its value must follow.
+func (f *Field) Param(name string) {
+	f.Flag(name)
+	f.buf = append(f.buf, '=')
+}
+
+// Flag appends a parameter that is true.
+func (f *Field) Flag(name string) {
+	f.buf = append(append(f.buf, ';'), name...)
+}
+
+// False appends the Boolean false.
+func (f *Field) False() { f.buf = append(f.buf, "?0"...) }
+
+// Token appends a Token (RFC 9651, section 3.3.4).
+func (f *Field) Token(s string) {
 	if !isToken(s) {
 		f.invalid = true
 	}
 	f.buf = append(f.buf, s...)
 }
 
-// isToken follows RFC 9651, 3.3.4.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -120,92 +93,90 @@ func isTokenMark(c byte) bool {
 	return false
 }
 
-// maxInteger is the largest there is (RFC 9651, 3.3.1).
-const maxInteger = 999_999_999_999_999
-
-func (f *Fields) Integer(n int64) {
-	if n < -maxInteger || n > maxInteger {
+// Integer appends an Integer of at most 15 digits (RFC 9651, section 3.3.1).
+func (f *Field) Integer(n int64) {
+	const largest = 999_999_999_999_999
+	if n < -largest || n > largest {
 		f.invalid = true
 	}
 	f.buf = strconv.AppendInt(f.buf, n, 10)
 }
 
-// Date is one to the second (RFC 9651, 3.3.7).
-func (f *Fields) Date(t time.Time) {
+// Decimal appends a Decimal with at most 12 digits before the point, rounded to three
+// behind it (RFC 9651, section 4.1.5).
+func (f *Field) Decimal(d float64) {
+	d = math.RoundToEven(d*1000) / 1000
+	if !(math.Abs(d) < 1e12) { // or d is not a number
+		f.invalid = true
+	}
+	s := strconv.FormatFloat(d, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	f.buf = append(f.buf, s...)
+}
+
+// Date appends a Date (RFC 9651, section 3.3.7).
+func (f *Field) Date(t time.Time) {
 	f.buf = append(f.buf, '@')
 	f.Integer(t.Unix())
 }
 
-// Str appends text that is printable ASCII (RFC 9651, 3.3.3).
-func (f *Fields) Str(s string) {
-	escapes := 0
+// Quoted appends a String, which is printable ASCII (RFC 9651, section 3.3.3).
+func (f *Field) Quoted(s string) {
+	f.buf = append(f.buf, '"')
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c < ' ' || c > '~':
 			f.invalid = true
 		case c == '"' || c == '\\':
-			escapes++
+			f.buf = append(f.buf, '\\', c)
+		default:
+			f.buf = append(f.buf, c)
 		}
 	}
 	f.buf = append(f.buf, '"')
-	for ; escapes > 0; escapes-- {
-		i := strings.IndexAny(s, `"\`)
-		f.buf = append(append(f.buf, s[:i]...), '\\', s[i])
-		s = s[i+1:]
-	}
-	f.buf = append(append(f.buf, s...), '"')
 }
 
-// Plain appends text that is known to be printable ASCII without quotes.
-func (f *Fields) Plain(s string) {
-	f.buf = append(append(append(f.buf, '"'), s...), '"')
-}
+// MaxText is how much of an untrusted text goes into a header, in bytes.
+const MaxText = 256
 
-// TextParam appends a parameter of untrusted text unless it is empty: a String where
-// it is printable ASCII, else a Display String (RFC 9651, 3.3.8).
-func (f *Fields) TextParam(name, s string) {
+// TextParam appends a parameter of untrusted text unless it is empty: a String if
+// it is printable ASCII, otherwise a Display String (RFC 9651, section 3.3.8).
+func (f *Field) TextParam(name, s string) {
 	if s == "" {
 		return
 	}
 	f.Param(name)
-	s = Cut(s)
+	s = cut(s)
 	if isPrintable(s) {
-		f.Str(s)
+		f.Quoted(s)
 		return
 	}
 	const hex = "0123456789abcdef"
 	f.buf = append(f.buf, `%"`...)
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '%' || c == '"' {
+	for _, c := range []byte(strings.ToValidUTF8(s, "\uFFFD")) {
+		if c < ' ' || c > '~' || c == '%' || c == '"' {
 			f.buf = append(f.buf, '%', hex[c>>4], hex[c&15])
-			continue
+		} else {
+			f.buf = append(f.buf, c)
 		}
-		f.buf = append(f.buf, s[i])
 	}
 	f.buf = append(f.buf, '"')
 }
 
-// MaxText bounds what of an untrusted line goes into a header, in bytes.
-const MaxText = 256
-
-// Cut cuts text to what a header should hold.
-func Cut(s string) string {
+// cut returns the first MaxText bytes of a text, without part of a character at the end.
+func cut(s string) string {
 	if len(s) <= MaxText {
 		return s
 	}
 	s = s[:MaxText]
-	for i := 0; i < utf8.UTFMax && !utf8.ValidString(s); i++ { // cut inside a character
+	for i := 0; i < utf8.UTFMax && !utf8.ValidString(s); i++ {
 		s = s[:len(s)-1]
 	}
 	return s
 }
 
 func isPrintable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
