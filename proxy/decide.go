@@ -53,7 +53,7 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 	}
 	d := x.Decision
 	if d.Denied() {
-		return refusal(x, x.settings.UnreachableStatus)
+		return refusal(x)
 	}
 	if x.isRobots = d.Reason != policy.ByOverride && isRobots(r, x.target); x.isRobots {
 		return nil // the gate answers it
@@ -103,7 +103,7 @@ func (p *Proxy) notReady(x *exchange) *problem {
 	return &problem{
 		status: http.StatusServiceUnavailable, kind: "audit", title: "The gate can't write down what it does", fault: "proxy_internal_error",
 		cause: "audit log", retry: 10 * time.Second,
-		detail: "The gate serves nothing while its audit log can't be written (log.audit_required). Its operator finds out more in its log: " +
-			"check the space and permissions of log.audit. It goes on by itself as soon as a record can be written.",
+		detail: "The gate serves nothing while its audit log can't be written (" + x.names.AuditRequired + "). Its operator finds out more in its log: " +
+			"check the space and permissions of " + x.names.Audit + ". It goes on by itself as soon as a record can be written.",
 	}
 }

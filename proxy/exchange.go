@@ -22,7 +22,8 @@ type exchange struct {
 	Record
 
 	settings *Settings // in force when the request arrived
-	idField  string    // the id as a header field value
+	names    *SettingNames
+	idField  string // the id as a header field value
 	target   policy.Target
 	out      *recorder
 	visit    *visit                  // its context, if a presence looks after it
@@ -99,6 +100,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	}{}
 	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
+	x.names = &p.Names
 	x.setID()
 	x.out, x.visit = &both.recorder, &both.visit
 	x.out.begin(w, r, p)

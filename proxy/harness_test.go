@@ -224,6 +224,7 @@ func newWorld(t *testing.T, o options) *world {
 		},
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
+		Names:  SettingNames{Parent: "egress.proxy", Roots: "egress.ca_file"},
 		Log:    logger,
 		Done: func(x *Record) {
 			w.mu.Lock()
@@ -235,7 +236,9 @@ func newWorld(t *testing.T, o options) *world {
 	if o.gate != nil {
 		o.gate(&opts)
 	}
-	w.gate = New(opts)
+	if w.gate, err = New(opts); err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("tcp", cmp.Or(o.listen, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)

@@ -70,6 +70,10 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "robotsgate: this is a proxy; send it absolute URLs, or set http_proxy=http://"+address, http.StatusNotFound)
 		return
 	}
+	if page.Len() == 0 { // see Options.CA and Options.Bundle
+		http.Error(w, "robotsgate: this gate does not offer this file", http.StatusNotFound)
+		return
+	}
 	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
 	w.Write(page.Bytes())
 }

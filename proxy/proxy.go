@@ -1,12 +1,13 @@
-// Package proxy is the gate as HTTP sees it: a forward proxy that asks package
-// policy about every request, also inside TLS, refuses what is denied, and
-// annotates what it lets through.
+// Package proxy is a forward HTTP proxy that enforces robots rules. It asks a
+// [policy.Engine] about every request, also inside TLS, refuses what the engine denies,
+// and annotates the responses to what it allows.
 //
-// It is the only package that knows goproxy.
+// Start with [New]: it takes [Options] with an engine, an [Upstream] to reach origins
+// through, and the certificates to present to clients. Then call [Proxy.Serve] with a
+// listener. [Options].Done receives a [Record] of every request.
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,46 +17,11 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/elazarl/goproxy"
 
-	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
 )
-
-// Options are the parts and settings of a Proxy.
-type Options struct {
-	Settings Settings // in force until others are, see [Proxy.Use]
-	// Leaf returns the certificate to show for a host name or address.
-	Leaf func(host string) (*tls.Certificate, error)
-	// CA returns the certificates that clients must trust, as PEM.
-	CA func() []byte
-	// Bundle returns the system's roots and those certificates together.
-	Bundle func() []byte
-
-	Remembered *policy.TagCache // tags of pages seen before
-	Limits     Limits
-	// Silence is how long an origin may send nothing in the middle of a response,
-	// or a client take nothing of it; 0 is 15 minutes, after which Squid gives up
-	// too. Less would cut off clients that read slowly: the kernel lets a writer go
-	// on only when a third of its buffer is free, which may be megabytes.
-	Silence time.Duration
-	Log     *slog.Logger
-	Done    func(*Record) // told of every request when it is over; may be nil
-	// Descriptors bounds the clients that are being turned away, and what Accept does when
-	// there is none left; nil: no bound is known.
-	Descriptors *Descriptors
-	// Ready is asked before every decision: an error refuses the request. May be nil.
-	Ready func() error
-}
-
-// Limits bound what clients can take up.
-type Limits struct {
-	MaxHeaderBytes int
-	HeaderTimeout  time.Duration
-	IdleTimeout    time.Duration
-}
 
 // A Proxy serves clients until Shutdown.
 type Proxy struct {
@@ -78,14 +44,15 @@ type Proxy struct {
 // plain or from inside a tunnel, HTTP/1.1 or HTTP/2, comes to serve, which hands
 // it to goproxy with an exchange; goproxy asks onRequest, and what is let
 // through goes to roundTrip.
-func New(o Options) *Proxy {
-	if o.Done == nil {
-		o.Done = func(*Record) {}
+func New(o Options) (*Proxy, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
-	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: auth.NewVerifier()}
-	p.Use(o.Settings)
+	if err := p.Use(o.Settings); err != nil {
+		return nil, err
+	}
 	p.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
@@ -139,7 +106,7 @@ func New(o Options) *Proxy {
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))
 	}
-	return p
+	return p, nil
 }
 
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {

@@ -33,7 +33,7 @@ type problem struct {
 }
 
 // refusal answers a denied request.
-func refusal(x *exchange, unreachableStatus int) *problem {
+func refusal(x *exchange) *problem {
 	d := x.Decision
 	p := &problem{status: d.Crawler.DenyStatus, kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
 	switch d.Reason {
@@ -42,7 +42,7 @@ func refusal(x *exchange, unreachableStatus int) *problem {
 		p.cause = "robots.txt line " + line + ": " + rule
 		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Name() + "."
 	case policy.IsUnreachable:
-		p.status, p.title, p.retry = unreachableStatus, "robots.txt is unreachable", d.Robots.Retry
+		p.status, p.title, p.retry = x.settings.UnreachableStatus, "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
 		p.cause = "robots.txt unreachable: " + why
 		p.detail = fmt.Sprintf("%s can't be had (%s). Until it can, nothing of this origin may be fetched (RFC 9309, 2.3.1.4).", d.URL, why)
@@ -72,7 +72,7 @@ func failure(x *exchange, err error) *problem {
 	switch {
 	case x.out.upload != nil && x.out.upload.limit.brokeOff():
 		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
-		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
+		p.detail = "The client was silent for longer than " + x.names.IdleTimeout + " in the middle of its request."
 	case broke != nil:
 		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The request's body was not understood: " + innermost(broke) + "."
@@ -96,7 +96,7 @@ func failure(x *exchange, err error) *problem {
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
 	case errors.Is(err, policy.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
-		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
+		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + x.names.Parent + "."
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errStrange):
@@ -104,14 +104,14 @@ func failure(x *exchange, err error) *problem {
 	case errors.Is(err, context.Canceled):
 		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
 	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within egress.dial_timeout."
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within "+x.names.DialTimeout+"."
 	case errors.As(err, &timeout) && timeout.Timeout():
 		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer in time."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		p.fault, p.detail = "connection_refused", "The origin refuses connections."
 	case isCertificate(err):
 		p.fault, p.cause = "tls_certificate_error", innermost(err)
-		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with egress.ca_file."
+		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with " + x.names.Roots + "."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
 	default:

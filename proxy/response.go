@@ -134,6 +134,7 @@ func (x *exchange) askTransport(r *http.Request, informer *informer) (*http.Resp
 // to read, and adds to such an answer what was kept.
 func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
 	switch {
+	case p.Remembered == nil:
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
 		if x.Head.State != "partial" { // a rule might have been missed
 			p.Remembered.Put(x.URL, tags, resp.Header)

@@ -1,36 +1,141 @@
 package proxy
 
 import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
 	"time"
 
 	"robotsgate/policy"
 )
 
-// Settings are what may change while clients are connected. Every request is served
-// by those that were in force when it came, from the first look at it to the last.
+// Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
+// and Leaf are required; the zero value of every other field is a documented default.
+type Options struct {
+	Settings Settings // in force until [Proxy.Use] sets others
+	// Leaf returns the certificate to present for a host name or address.
+	Leaf func(host string) (*tls.Certificate, error)
+	// CA returns the certificates that clients must trust, as PEM; nil: there is no page
+	// to download them from.
+	CA func() []byte
+	// Bundle returns the system's roots and those certificates together, as PEM; nil:
+	// there is no page to download it from.
+	Bundle func() []byte
+
+	Remembered *policy.TagCache // tags of pages seen before; nil: none are kept
+	Limits     Limits
+	// Silence is how long an origin may send nothing in the middle of a response, or a
+	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut
+	// off clients that read slowly: the kernel lets a writer go on only when a third of
+	// its buffer is free, which may be megabytes.
+	Silence time.Duration
+	Log     *slog.Logger  // nil: nothing is logged
+	Done    func(*Record) // called when a request has been served; may be nil
+	// Descriptors bounds the connections that are rejected at a time, and what Accept does
+	// when descriptors have run out; nil: no bound is known.
+	Descriptors *Descriptors
+	// Ready is called before every decision: an error refuses the request. May be nil.
+	Ready func() error
+	// Names are the names of the caller's settings, for the texts of refusals.
+	Names SettingNames
+}
+
+// Limits bound what each client can use. Zero values are the defaults in parentheses.
+type Limits struct {
+	MaxHeaderBytes int           // of a request's head (64 KiB)
+	HeaderTimeout  time.Duration // to receive a request's head (10 s)
+	IdleTimeout    time.Duration // of a connection without a request, of a tunnel, and of an upload (2 minutes)
+}
+
+// SettingNames are the names that the caller gives to some settings, so that a refusal can
+// say which of them to change. A setting without a name is described in words.
+type SettingNames struct {
+	IdleTimeout   string // Limits.IdleTimeout
+	DialTimeout   string // Egress.DialTimeout
+	Parent        string // Egress.Parent
+	Roots         string // Egress.Roots
+	AuditRequired string // what makes Options.Ready fail
+	Audit         string // the audit log's file
+}
+
+// Settings are what may change while clients are connected. Every request is served by the
+// settings that were in force when it arrived.
 type Settings struct {
-	Engine   *policy.Engine
-	Upstream *Upstream
-	// Passthrough reports hosts whose TLS is not to be opened.
+	Engine   *policy.Engine // required
+	Upstream *Upstream      // required
+	// Passthrough reports hosts whose TLS is not intercepted; nil: all TLS is.
 	Passthrough func(host string) bool
 
-	UnreachableStatus int // of a refusal because robots.txt can't be had
+	UnreachableStatus int // of a refusal because robots.txt is unreachable; 0: 403
 
 	Tags Tags
 
-	MaxConnections          int
+	MaxConnections          int // of all clients; 0: 10,000
 	MaxConnectionsPerClient int // by address; 0: no limit
 
-	Config string // SHA-256 of the configuration that all this comes from, for the record
+	Config string // SHA-256 of the configuration that these settings come from, for the record
 }
 
-// Tags says how far pages are read for their robots rules.
+// Tags says how far pages are read for their robots rules. The zero value reads none.
 type Tags struct {
-	HTML         bool
-	MaxHeadBytes int
-	HeadTimeout  time.Duration
+	HTML         bool          // read the heads of HTML pages
+	MaxHeadBytes int           // of a head, after decoding; 0: 512 KiB
+	HeadTimeout  time.Duration // for a head to arrive; 0: 5 s
 }
 
-// Use puts other settings in force. Requests in flight finish under theirs, and no
-// connection is closed.
-func (p *Proxy) Use(s Settings) { p.settings.Store(&s) }
+// Use puts other settings in force. Requests in flight finish under their own, and no
+// connection is closed. It returns an error, and changes nothing, if a required field is missing.
+func (p *Proxy) Use(s Settings) error {
+	switch {
+	case s.Engine == nil:
+		return errors.New("proxy: Settings.Engine is nil: there is nothing to decide with")
+	case s.Upstream == nil:
+		return errors.New("proxy: Settings.Upstream is nil: there is nothing to reach origins with")
+	}
+	if s.Passthrough == nil {
+		s.Passthrough = func(string) bool { return false }
+	}
+	s.UnreachableStatus = cmp.Or(s.UnreachableStatus, http.StatusForbidden)
+	s.MaxConnections = cmp.Or(s.MaxConnections, 10_000)
+	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, 512<<10)
+	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, 5*time.Second)
+	p.settings.Store(&s)
+	return nil
+}
+
+// withDefaults returns the options with a value for everything that may be left out.
+func (o Options) withDefaults() (Options, error) {
+	if o.Leaf == nil {
+		return o, errors.New("proxy: Options.Leaf is nil: HTTPS requests cannot be decided without certificates")
+	}
+	if o.Done == nil {
+		o.Done = func(*Record) {}
+	}
+	if o.CA == nil {
+		o.CA = func() []byte { return nil }
+	}
+	if o.Bundle == nil {
+		o.Bundle = func() []byte { return nil }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Descriptors == nil {
+		o.Descriptors = &Descriptors{}
+	}
+	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
+	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, 64<<10)
+	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, 10*time.Second)
+	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, 2*time.Minute)
+	o.Names = SettingNames{
+		IdleTimeout:   cmp.Or(o.Names.IdleTimeout, "the idle timeout"),
+		DialTimeout:   cmp.Or(o.Names.DialTimeout, "the dial timeout"),
+		Parent:        cmp.Or(o.Names.Parent, "its address and login"),
+		Roots:         cmp.Or(o.Names.Roots, "the gate's settings"),
+		AuditRequired: cmp.Or(o.Names.AuditRequired, "as configured"),
+		Audit:         cmp.Or(o.Names.Audit, "the audit log"),
+	}
+	return o, nil
+}

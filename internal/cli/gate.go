@@ -176,7 +176,9 @@ func (g *gate) wire() (err error) {
 		g.auditFails = g.audit.Err
 		o.Ready = g.auditFails
 	}
-	g.proxy = proxy.New(o)
+	if g.proxy, err = proxy.New(o); err != nil {
+		return err
+	}
 	g.measure()
 	if g.adminListener != nil {
 		g.administer()

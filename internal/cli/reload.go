@@ -149,7 +149,9 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
 	g.engine = g.engine.Reconfigured(g.engineConfig())
-	g.proxy.Use(g.settings(text))
+	if err := g.proxy.Use(g.settings(text)); err != nil {
+		return nil, err
+	}
 	g.administer()
 	if upstream != before {
 		before.Close() // what is in flight there goes on

@@ -38,6 +38,10 @@ func serving(c *config.Config) proxy.Options {
 			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
 		},
 		Limits: limits(c.Limits),
+		Names: proxy.SettingNames{
+			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
+			AuditRequired: "log.audit_required", Audit: "log.audit",
+		},
 	}
 }
 
