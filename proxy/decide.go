@@ -56,9 +56,9 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 		return refusal(x)
 	}
 	if x.isRobots = d.Reason != policy.ByOverride && isRobots(r, x.target); x.isRobots {
-		return nil // the gate answers it
+		return nil // the gate answers it, nothing is sent
 	}
-	return nil
+	return p.awaitTurn(ctx, x, ask)
 }
 
 // ask checks the destination and asks the policy engine for the decision.

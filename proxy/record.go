@@ -31,6 +31,7 @@ type Record struct {
 	Tunnel     bool   // the request came through a CONNECT tunnel, or is one
 	Config     string // SHA-256 of the configuration that was in force
 	Duration   time.Duration
+	Waited     time.Duration // for the [Pacer], between the decision and the sending
 	// These are times since Start, and 0 if the request did not get so far.
 	Decided  time.Duration // the decision was made
 	Sent     time.Duration // the request was sent to the origin

@@ -72,6 +72,8 @@ type Settings struct {
 
 	Tags Tags
 
+	Pacer Pacer // nil: every allowed request is sent at once
+
 	MaxConnections          int // of all clients; 0: 10,000
 	MaxConnectionsPerClient int // by address; 0: no limit
 

@@ -128,7 +128,7 @@ func (m *Metrics) Request(x *proxy.Record) {
 	if x.Upstream > 0 {
 		m.upstream.Observe((x.Upstream - x.Sent).Seconds())
 		if x.Answered > 0 { // the client waited for it
-			m.added.Observe((x.Answered - x.Upstream + x.Sent).Seconds())
+			m.added.Observe((x.Answered - x.Upstream + x.Sent - x.Waited).Seconds())
 		}
 	}
 	m.bytes.Add(float64(x.Bytes))

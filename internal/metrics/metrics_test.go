@@ -243,3 +243,11 @@ func BenchmarkRequest(b *testing.B) {
 		m.Request(x)
 	}
 }
+
+// The wait for a pacer is not time that the gate adds.
+func TestAddedWithoutWait(t *testing.T) {
+	const ms = time.Millisecond
+	m := New()
+	m.Request(&proxy.Record{Decided: ms, Waited: 3000 * ms, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms})
+	wantLines(t, scrape(m), `robotsgate_added_seconds_sum 0.003`, `robotsgate_added_seconds_count 1`)
+}
