@@ -202,7 +202,11 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	}
 	a.CrawlDelay = d.CrawlDelay()
 	if d.Robots.File != nil {
-		a.Sitemaps = d.Robots.File.Sitemaps()
+		for r := range d.Robots.File.Records("Sitemap") {
+			if r.Value != "" {
+				a.Sitemaps = append(a.Sitemaps, r.Value)
+			}
+		}
 		if strict {
 			a.ReadAs = d.OtherReading(t)
 		}

@@ -10,19 +10,19 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// compile reads the records of f's text into groups and rules.
-func compile(f *File) {
+// compile reads the records of s into groups and rules.
+func compile(f *File, s syntax.Scanner) {
 	c := compiler{file: f, ids: map[string]uint32{}, bySet: map[string]uint32{}}
 	// Room for a rule on every line, of which the shortest is "Allow:/".
-	c.pending = make([]pendingRule, 0, min(strings.Count(f.src.Text, "\n"), len(f.src.Text)/8)+1)
-	for s := f.src.Scan(); s.Next(); {
-		switch s.Kind {
+	c.pending = make([]pendingRule, 0, min(strings.Count(f.text, "\n"), len(f.text)/8)+1)
+	for s.Next() {
+		switch s.Name {
 		case syntax.UserAgent:
 			c.userAgent(s.Value)
 		case syntax.Allow, syntax.Disallow:
 			c.rule(&s)
-		case syntax.CrawlDelay:
-			c.crawlDelay(s.Value, s.Line)
+		default:
+			c.record(&s)
 		}
 	}
 	c.close() // the last group may be empty: it allows everything
@@ -47,15 +47,11 @@ type compiler struct {
 	open  bool     // more User-agent lines would belong to it
 	names []uint32 // whom it is for
 	here  uint32   // its section, once it is not open
-	delay delay    // seen while it was open
+	first int      // the first of records that stands in it
 
+	records []record
 	pending []pendingRule
 	extra   []byte
-}
-
-type delay struct {
-	seconds float64
-	line    uint32
 }
 
 // A pendingRule is a rule that has not been put next to the others of its section.
@@ -70,7 +66,7 @@ func (c *compiler) userAgent(value string) {
 	if !c.open {
 		c.began, c.open = true, true
 		c.names = c.names[:0]
-		c.delay = delay{}
+		c.first = len(c.records)
 	}
 	if syntax.IsEveryone(value) {
 		c.names = append(c.names, c.id("*"))
@@ -115,8 +111,8 @@ func (c *compiler) close() {
 		c.file.sections = append(c.file.sections, section{})
 	}
 	c.here = here
-	if c.delay.line != 0 {
-		c.addDelay(c.delay)
+	for i := range c.records[c.first:] {
+		c.records[c.first+i].section = int32(here)
 	}
 }
 
@@ -132,7 +128,7 @@ func (c *compiler) rule(s *syntax.Scanner) {
 		return
 	}
 	r := rule{line: uint32(s.Line)}
-	if s.Kind == syntax.Allow {
+	if s.Name == syntax.Allow {
 		r.size |= allows
 		c.file.sections[c.here].hasAllow = true
 	} else {
@@ -177,31 +173,25 @@ func (c *compiler) odd(s *syntax.Scanner, pattern string, octets int) uint32 {
 	return uint32(len(c.file.odd) - 1)
 }
 
-// crawlDelay adds a Crawl-delay to the current group, which it does not close.
-func (c *compiler) crawlDelay(value string, line int) {
-	seconds, ok := syntax.ParseDelay(value)
-	if !ok || !c.began {
+// record keeps a line that is neither User-agent, Allow nor Disallow. It does not close
+// the current group.
+func (c *compiler) record(s *syntax.Scanner) {
+	if len(c.records) == maxRecords {
 		return
 	}
-	d := delay{seconds, uint32(line)}
-	if !c.open {
-		c.addDelay(d)
-	} else if c.delay.line == 0 || seconds > c.delay.seconds {
-		c.delay = d
+	section := int32(notInGroup)
+	if c.began {
+		section = int32(c.here) // if the group is open, close corrects this
 	}
-}
-
-func (c *compiler) addDelay(d delay) {
-	s := &c.file.sections[c.here]
-	if s.delayLine == 0 || d.seconds > s.delay {
-		s.delay, s.delayLine = d.seconds, d.line
-	}
+	c.records = append(c.records, record{s.Name, s.Value, int32(s.Line), section})
 }
 
 // finish lays everything out as a File keeps it.
 func (c *compiler) finish() {
 	c.finishNames()
 	c.finishRules()
+	sortRecords(c.records)
+	c.file.records = slices.Clone(c.records)
 }
 
 // finishRules puts the rules of each section together and indexes them. A section

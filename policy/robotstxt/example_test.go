@@ -49,17 +49,35 @@ Crawl-delay: 10
 	// "*" by "": delay 10 6 true
 }
 
-func ExampleFile_Records() {
+// A record that this package knows nothing about is read by its name.
+func ExampleGroup_Records() {
 	f := robotstxt.Parse([]byte(`
 User-agent: *
 Content-Signal: ai-train=no
 `), 0)
 
-	for _, r := range f.Records() {
-		fmt.Printf("line %d: %s is %q\n", r.Line, r.Key, r.Value)
+	for r := range f.Group("ExampleBot").Records("content-signal") {
+		fmt.Printf("line %d: %s is %q\n", r.Line, r.Name, r.Value)
 	}
 	// Output:
 	// line 3: Content-Signal is "ai-train=no"
+}
+
+// Sitemap records belong to no group (RFC 9309, section 2.2.4).
+func ExampleFile_Records() {
+	f := robotstxt.Parse([]byte(`
+Sitemap: https://example.com/sitemap.xml
+User-agent: *
+Disallow: /private/
+Sitemap: https://example.com/news.xml
+`), 0)
+
+	for r := range f.Records("Sitemap") {
+		fmt.Println(r.Line, r.Value, r.InGroup)
+	}
+	// Output:
+	// 2 https://example.com/sitemap.xml false
+	// 5 https://example.com/news.xml true
 }
 
 func ExampleNormalize() {

@@ -45,8 +45,8 @@ func slowRules(f *File, token string) []Rule {
 	token = strings.ToLower(token)
 	var own, everyones []Rule
 	var forOwn, forEveryone, open, hasOwn bool
-	for s := f.src.Scan(); s.Next(); {
-		switch s.Kind {
+	for s := syntax.Decode([]byte(f.body), 0).Scan(); s.Next(); {
+		switch s.Name {
 		case syntax.UserAgent:
 			if !open {
 				open, forOwn, forEveryone = true, false, false
@@ -61,7 +61,7 @@ func slowRules(f *File, token string) []Rule {
 			if s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 				continue
 			}
-			r := Rule{Allow: s.Kind == syntax.Allow, Line: s.Line, Pattern: s.Value}
+			r := Rule{Allow: s.Name == syntax.Allow, Line: s.Line, Pattern: s.Value}
 			if forOwn {
 				own = append(own, r)
 			}
@@ -252,12 +252,20 @@ func FuzzParse(f *testing.F) {
 		if !v.Allowed && v.Reason != ByRule {
 			t.Errorf("denied by %s", v.Reason)
 		}
-		for _, r := range file.Records() {
-			if r.Line < 1 || r.Line > lines || r.Key == "" {
+		for i := range file.records {
+			r := file.records[i].public()
+			if r.Line < 1 || r.Line > lines || r.Name == "" || !strings.Contains(file.text, r.Value) {
 				t.Errorf("record %+v in %d lines", r, lines)
 			}
+			if !slices.Contains(slices.Collect(file.Records(r.Name)), r) {
+				t.Errorf("record %+v is not found by its name", r)
+			}
 		}
-		file.Sitemaps()
+		for r := range file.Group(token).Records("Crawl-delay") {
+			if !r.InGroup || !slices.Contains(slices.Collect(file.Records("crawl-DELAY")), r) {
+				t.Errorf("record %+v of a group is none of the file", r)
+			}
+		}
 		file.Group(token).CrawlDelay()
 	})
 }

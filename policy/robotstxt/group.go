@@ -1,12 +1,13 @@
 package robotstxt
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // A section is the rules of all groups that are for the same crawlers.
 type section struct {
 	lo, query, hi uint32 // File.rules[lo:query], and those for the second comparison
-	delayLine     uint32 // of Crawl-delay; 0: there is none
-	delay         float64
 	hasAllow      bool
 	hasDisallow   bool
 }
@@ -64,6 +65,16 @@ func (g Group) sections() iter.Seq[*section] {
 	}
 }
 
+// hasSection reports whether the group has section i.
+func (g Group) hasSection(i int32) bool {
+	if g.ref&several == 0 {
+		return i == int32(g.ref)
+	}
+	list := g.file.lists[g.ref&^several:]
+	_, ok := slices.BinarySearch(list[1:][:list[0]], uint32(i))
+	return ok && i != notInGroup
+}
+
 // Group returns the group of the first of the product tokens that has one, else
 // the group of "*", else the zero Group. Tokens are compared whole and ignoring
 // case (RFC 9309, 2.2.1); what is no valid token has no group.
@@ -94,16 +105,6 @@ func (f *File) find(token string) (i int, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// compareFold compares name, which is in lower case, with token in any case.
-func compareFold(name, token string) int {
-	for i := range min(len(name), len(token)) {
-		if c := int(name[i]) - int(lowerASCII(token[i])); c != 0 {
-			return c
-		}
-	}
-	return len(name) - len(token)
 }
 
 // OK reports whether there is a group at all.
@@ -142,22 +143,4 @@ func (g Group) HasDisallow() bool {
 		}
 	}
 	return false
-}
-
-// CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
-func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
-	for s := range g.sections() {
-		if s.delayLine != 0 && (!ok || s.delay > seconds) {
-			seconds, line, ok = s.delay, int(s.delayLine), true
-		}
-	}
-	return seconds, line, ok
-}
-
-// lowerASCII maps A-Z only. Unicode's folding would find a K in the Kelvin sign.
-func lowerASCII(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }

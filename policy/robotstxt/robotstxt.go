@@ -35,7 +35,8 @@ import (
 // A proxy keeps one for every origin it has met, which is why it is a handful
 // of flat slices: rules hold offsets into the text instead of strings.
 type File struct {
-	src      syntax.Text
+	body     string     // the bytes that were parsed
+	text     string     // body in UTF-8: the same string, unless body is UTF-16
 	extra    string     // lower-case names, and the patterns that differ from what was written
 	rules    []rule     // section by section, each in the order that index.go wants
 	odd      []oddRule  // what a rule cannot hold itself, where it is not in normal form as written
@@ -45,44 +46,49 @@ type File struct {
 	only     [1]section // the memory of sections where there is but one, as in most files
 	names    []name     // ascending
 	lists    []uint32   // the sections of a name that has several, see ref
+	records  []record   // sorted by name, then by line
 	star     ref        // the sections of "*"; none if there is no such group
 
+	truncated bool
 }
 
 // Parse reads a robots.txt. It never fails: a line that means nothing is passed
-// over, and an HTML page is a file without rules.
+// over, and an HTML page is a file without rules. Lines that are neither User-agent,
+// Allow nor Disallow are kept for whoever reads them, see [Record].
 //
 // If limit is positive and data is longer, the rest is not read, nor is the line
 // that the limit cuts in two. A caller that wants Truncated to be right must not
 // cut data at the limit itself: one byte more is enough.
 func Parse(data []byte, limit int) *File {
-	f := &File{src: syntax.Decode(data, limit), star: none}
-	compile(f)
+	t := syntax.Decode(data, limit)
+	f := &File{body: t.Body, text: t.Text, truncated: t.Truncated, star: none}
+	compile(f, t.Scan())
 	return f
 }
 
 // Body returns exactly the bytes that were parsed.
-func (f *File) Body() string { return f.src.Body }
+func (f *File) Body() string { return f.body }
 
 // Truncated reports whether the limit has cut something off.
-func (f *File) Truncated() bool { return f.src.Truncated }
+func (f *File) Truncated() bool { return f.truncated }
 
 // Size returns about how many bytes of memory the File keeps.
 func (f *File) Size() int {
 	size := allocated(unsafe.Sizeof(*f)) +
-		allocated(uintptr(len(f.src.Body))) +
+		allocated(uintptr(len(f.body))) +
 		allocated(uintptr(len(f.extra))) +
 		allocated(uintptr(cap(f.rules))*unsafe.Sizeof(rule{})) +
 		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
 		allocated(uintptr(cap(f.sieves))*unsafe.Sizeof(sieve{})) +
 		allocated(uintptr(cap(f.sifted))*unsafe.Sizeof(uint32(0))) +
 		allocated(uintptr(cap(f.names))*unsafe.Sizeof(name{})) +
-		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0)))
+		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0))) +
+		allocated(uintptr(cap(f.records))*unsafe.Sizeof(record{}))
 	if len(f.sections) > len(f.only) {
 		size += allocated(uintptr(cap(f.sections)) * unsafe.Sizeof(section{}))
 	}
-	if len(f.src.Text) != len(f.src.Body) || unsafe.StringData(f.src.Text) != unsafe.StringData(f.src.Body) {
-		size += allocated(uintptr(len(f.src.Text)))
+	if len(f.text) != len(f.body) || unsafe.StringData(f.text) != unsafe.StringData(f.body) {
+		size += allocated(uintptr(len(f.text)))
 	}
 	return size
 }
@@ -99,35 +105,4 @@ func allocated(n uintptr) int {
 		return int(n+15) &^ 15
 	}
 	return int(n + n/16)
-}
-
-// Sitemaps returns the values of all Sitemap records, which belong to no group
-// (RFC 9309, 2.2.4).
-func (f *File) Sitemaps() []string {
-	var urls []string
-	for s := f.src.Scan(); s.Next(); {
-		if s.Kind == syntax.Sitemap && s.Value != "" {
-			urls = append(urls, s.Value)
-		}
-	}
-	return urls
-}
-
-// A Record is a line with a key that this package knows nothing about.
-type Record struct {
-	Line  int // 1-based
-	Key   string
-	Value string
-}
-
-// Records returns every unknown record, for those who know more of them. Where
-// they stand takes no memory: the text is read again.
-func (f *File) Records() []Record {
-	var records []Record
-	for s := f.src.Scan(); s.Next(); {
-		if s.Kind == syntax.Unknown {
-			records = append(records, Record{Line: s.Line, Key: s.Key, Value: s.Value})
-		}
-	}
-	return records
 }

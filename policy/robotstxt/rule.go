@@ -33,7 +33,7 @@ func (f *File) pattern(r *rule) string {
 		o := &f.odd[r.at]
 		return f.extra[o.at:][:o.size]
 	}
-	return f.src.Text[r.at:][:r.size>>flagBits]
+	return f.text[r.at:][:r.size>>flagBits]
 }
 
 // literal returns the beginning of the pattern that has no wildcards.
@@ -63,7 +63,7 @@ func (f *File) ruleAsWritten(r *rule) Rule {
 	pattern := ""
 	if r.size&odd != 0 {
 		o := &f.odd[r.at]
-		pattern = f.src.Text[o.rawAt:][:o.rawSize]
+		pattern = f.text[o.rawAt:][:o.rawSize]
 	} else {
 		pattern = f.pattern(r)
 	}

@@ -27,7 +27,7 @@ type lintRule struct {
 
 func newLintRule(s *syntax.Scanner) lintRule {
 	normal := match.Normal(s.Value)
-	r := lintRule{allow: s.Kind == syntax.Allow, line: s.Line, octets: len(normal), text: s.Value}
+	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, octets: len(normal), text: s.Value}
 	if r.core = singleStars(withoutTail(normal)); r.core == "/" {
 		r.core = "" // so does "*"
 	}

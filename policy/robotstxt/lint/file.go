@@ -54,7 +54,7 @@ func looksLikeMarkup(text string) bool {
 
 func (l *linter) hasGroup() bool {
 	for s := l.file.Scan(); s.Next(); {
-		if s.Kind == syntax.UserAgent {
+		if s.Name == syntax.UserAgent {
 			return true
 		}
 	}

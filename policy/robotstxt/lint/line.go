@@ -8,14 +8,8 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// spelt is how a key is written.
-var spelt = [...]string{
-	syntax.UserAgent:  "User-agent",
-	syntax.Allow:      "Allow",
-	syntax.Disallow:   "Disallow",
-	syntax.Sitemap:    "Sitemap",
-	syntax.CrawlDelay: "Crawl-delay",
-}
+// names are the names of the records that crawlers obey.
+var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap, syntax.CrawlDelay}
 
 // line looks at a line.
 func (l *linter) line(s *syntax.Scanner) {
@@ -24,33 +18,33 @@ func (l *linter) line(s *syntax.Scanner) {
 		l.report(s.Line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; remove it")
 	}
 	content, comment, commented := strings.Cut(s.Content, "#")
-	if syntax.Trim(content) == "" {
+	if strings.Trim(content, syntax.Space) == "" {
 		// A comment between User-agent lines is common; who leaves a line blank
 		// thinks that a group ends there.
 		l.apart = l.apart || !commented
 		return
 	}
 	isRecord := s.Split()
-	if !isRecord || s.Kind == syntax.Unknown {
+	if !isRecord || !s.Known {
 		l.apart = true
 		if !l.html {
-			l.ignored(s, syntax.Trim(content), isRecord)
+			l.ignored(s, strings.Trim(content, syntax.Space), isRecord)
 		}
 		return
 	}
 	l.spelling(s, strings.Contains(content, ":"))
 	if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
 		l.report(s.Line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
-			quote(comment), quote(spelt[s.Kind]+": "+s.Value))
+			quote(comment), quote(s.Name+": "+s.Value))
 	}
 	l.record(s)
 }
 
 // record looks at the value of a record whose key is known.
 func (l *linter) record(s *syntax.Scanner) {
-	l.apart = l.apart || s.Kind != syntax.UserAgent
+	l.apart = l.apart || s.Name != syntax.UserAgent
 	plain := !l.second(s) && !l.strange(s)
-	switch s.Kind {
+	switch s.Name {
 	case syntax.UserAgent:
 		l.userAgent(s, plain)
 	case syntax.Allow, syntax.Disallow:
@@ -66,7 +60,7 @@ func (l *linter) record(s *syntax.Scanner) {
 
 // spelling looks at how a known key is written.
 func (l *linter) spelling(s *syntax.Scanner, colon bool) {
-	right := spelt[s.Kind]
+	right := s.Name
 	if !colon {
 		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(right+": "+s.Value))
 		return
@@ -84,12 +78,12 @@ func (l *linter) second(s *syntax.Scanner) bool {
 			return false
 		}
 		word := rest[:i]
-		if j := strings.LastIndexAny(word, " \t\v\f"); j >= 0 {
+		if j := strings.LastIndexAny(word, syntax.Space); j >= 0 {
 			word = word[j+1:]
 		} else if len(rest) < len(s.Value) {
 			word = "" // a colon within a word
 		}
-		if k := syntax.KindOf(word); k != syntax.Unknown {
+		if _, known := syntax.Name(word); known {
 			l.report(s.Line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
 			return true
 		}
@@ -143,7 +137,7 @@ var foreign = map[string]string{
 const noTag = "is no rule of robots.txt and is ignored; send it in an X-Robots-Tag header, or put it in the page's robots meta element"
 
 // intended says which key somebody means who writes another word for it.
-var intended = map[string]syntax.Kind{
+var intended = map[string]string{
 	"agent": syntax.UserAgent, "user": syntax.UserAgent, "bot": syntax.UserAgent, "robot": syntax.UserAgent, "crawler": syntax.UserAgent,
 	"deny": syntax.Disallow, "block": syntax.Disallow, "permit": syntax.Allow, "delay": syntax.CrawlDelay,
 }
@@ -170,17 +164,17 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 		}
 		return
 	}
-	if clean := visible(key); clean != key && syntax.KindOf(clean) != syntax.Unknown {
-		l.report(s.Line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", spelt[syntax.KindOf(clean)])
+	if right, known := syntax.Name(visible(key)); known {
+		l.report(s.Line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", right)
 		return
 	}
 	switch meant := nearest(key); meant {
-	case syntax.Unknown:
+	case "":
 		l.report(s.Line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.Key))
 	case syntax.UserAgent:
 		l.report(s.Line, "%s is ignored, so the rules below belong to the group above, if any; write User-agent", quote(s.Key))
 	default:
-		l.report(s.Line, "%s is ignored; write %s", quote(s.Key), spelt[meant])
+		l.report(s.Line, "%s is ignored; write %s", quote(s.Key), meant)
 	}
 }
 
@@ -202,34 +196,34 @@ func repaired(content string) string {
 		if !ok || rest != "" && syntax.IsTokenByte(rest[0]) {
 			continue
 		}
-		k := syntax.KindOf(key)
+		name, _ := syntax.Name(key)
 		value := strings.TrimLeft(content[len(key):], " \t\v\f=;-：")
 		words := strings.Fields(value)
-		if len(words) > 1 && k != syntax.UserAgent {
+		if len(words) > 1 && name != syntax.UserAgent {
 			if strings.IndexByte("/*", value[0]) < 0 {
 				return "" // a sentence
 			}
 			value = words[0]
 		}
-		return syntax.TrimRight(spelt[k] + ": " + value)
+		return strings.TrimRight(name+": "+value, syntax.Space)
 	}
 	return ""
 }
 
 // nearest returns the syntax.Kind of record that an unknown key is probably meant for.
-func nearest(key string) syntax.Kind {
-	if k, ok := intended[key]; ok {
-		return k
+func nearest(key string) string {
+	if name, ok := intended[key]; ok {
+		return name
 	}
 	bare := letters(key)
 	if len(bare) > maxKey {
-		return syntax.Unknown
+		return ""
 	}
-	best, least := syntax.Unknown, 3
-	for k := syntax.UserAgent; int(k) < len(spelt); k++ {
+	best, least := "", 3
+	for _, name := range names {
 		// A third of the letters at most: else short keys resemble anything.
-		if d := distance(bare, letters(spelt[k])); d < least && 3*d <= len(bare) {
-			best, least = k, d
+		if d := distance(bare, letters(name)); d < least && 3*d <= len(bare) {
+			best, least = name, d
 		}
 	}
 	return best

@@ -18,7 +18,7 @@ func (l *linter) rule(s *syntax.Scanner, plain bool) {
 	if plain && s.Value != "" {
 		l.pattern(s)
 	}
-	if s.Value == "" && s.Kind == syntax.Allow {
+	if s.Value == "" && s.Name == syntax.Allow {
 		l.report(s.Line, "an Allow without a pattern does nothing; write \"Allow: /\" if all is meant, or remove it")
 	}
 	if !l.began {
@@ -27,7 +27,7 @@ func (l *linter) rule(s *syntax.Scanner, plain bool) {
 	section := l.begin()
 	switch {
 	case s.Value == "":
-		section.open = section.open || s.Kind == syntax.Disallow
+		section.open = section.open || s.Name == syntax.Disallow
 	case s.Value[0] == '/' || s.Value[0] == '*':
 		section.rules = append(section.rules, newLintRule(s))
 	}
@@ -36,7 +36,7 @@ func (l *linter) rule(s *syntax.Scanner, plain bool) {
 // pattern looks at a pattern by itself.
 func (l *linter) pattern(s *syntax.Scanner) {
 	p := s.Value
-	key := spelt[s.Kind] + ": "
+	key := s.Name + ": "
 	if p[0] != '/' && p[0] != '*' {
 		l.neverMatches(s)
 		return
@@ -53,7 +53,7 @@ func (l *linter) pattern(s *syntax.Scanner) {
 	if path = path[:strings.LastIndexByte(path, '/')+1]; path != "" && robotstxt.RemoveDotSegments(path) != path {
 		l.report(s.Line, "no URL is requested with a . or .. segment, so the rule never matches; write %s", quote(key+robotstxt.RemoveDotSegments(path)+p[len(path):]))
 	}
-	if s.Kind == syntax.Disallow && strings.TrimSuffix(robotstxt.Normalize(p), "%24") == "/robots.txt" {
+	if s.Name == syntax.Disallow && strings.TrimSuffix(robotstxt.Normalize(p), "%24") == "/robots.txt" {
 		l.report(s.Line, "/robots.txt is always allowed, so the rule does nothing; remove it")
 	}
 }
@@ -61,7 +61,7 @@ func (l *linter) pattern(s *syntax.Scanner) {
 // neverMatches looks at a pattern that begins with neither a slash nor a star.
 func (l *linter) neverMatches(s *syntax.Scanner) {
 	p := s.Value
-	key := spelt[s.Kind] + ": "
+	key := s.Name + ": "
 	if strings.Contains(p, "://") || strings.HasPrefix(strings.ToLower(p[:min(4, len(p))]), "www.") {
 		l.report(s.Line, "a rule has a path, not a whole URL, so this one never matches; write %s", quote(key+robotstxt.PathOf(p)))
 		return
@@ -82,7 +82,7 @@ func (l *linter) neverMatches(s *syntax.Scanner) {
 // rewritten looks at what the normal form changes.
 func (l *linter) rewritten(s *syntax.Scanner) {
 	p := s.Value
-	key := spelt[s.Kind] + ": "
+	key := s.Name + ": "
 	normal := match.Normal(p)
 	inner := strings.TrimSuffix(p, "$")
 	if malformed(inner) {
@@ -91,8 +91,8 @@ func (l *linter) rewritten(s *syntax.Scanner) {
 	if strings.Contains(inner, "$") {
 		l.report(s.Line, "$ is the end of the URL only where it ends the pattern, and the character itself here; write %s if that is meant", quote(key+normal))
 	}
-	if i := strings.IndexAny(p, " \t\v\f"); i >= 0 {
-		if next := syntax.TrimLeft(p[i:]); next[0] == '/' || next[0] == '*' {
+	if i := strings.IndexAny(p, syntax.Space); i >= 0 {
+		if next := strings.TrimLeft(p[i:], syntax.Space); next[0] == '/' || next[0] == '*' {
 			l.report(s.Line, "a rule has one pattern, so this is read as %s; write a line for each", quote(key+normal))
 		} else {
 			l.report(s.Line, "the white space is a part of the pattern, read as %s; write that if it is meant", quote(key+normal))
@@ -152,7 +152,7 @@ func encodesUnreserved(s string) bool {
 // wildcards looks for such as match nothing more.
 func (l *linter) wildcards(s *syntax.Scanner) {
 	p := s.Value
-	key := spelt[s.Kind] + ": "
+	key := s.Name + ": "
 	bare := withoutTail(p)
 	if bare == "" {
 		bare = "/"

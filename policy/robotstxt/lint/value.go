@@ -12,7 +12,7 @@ func (l *linter) sitemap(s *syntax.Scanner) {
 	switch {
 	case s.Value == "":
 		l.report(s.Line, "the line names no sitemap; write its URL, such as https://example.com/sitemap.xml")
-	case strings.ContainsAny(s.Value, " \t\v\f"):
+	case strings.ContainsAny(s.Value, syntax.Space):
 		l.report(s.Line, "a Sitemap line has one URL and nothing else; write a line for each")
 	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") || rest == "":
 		l.report(s.Line, "%s is no absolute URL, so crawlers ignore it; write one such as https://example.com/sitemap.xml", quote(s.Value))

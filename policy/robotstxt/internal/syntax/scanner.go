@@ -2,18 +2,6 @@ package syntax
 
 import "strings"
 
-// A Kind is what a record's key says it is.
-type Kind uint8
-
-const (
-	Unknown Kind = iota
-	UserAgent
-	Allow
-	Disallow
-	Sitemap
-	CrawlDelay
-)
-
 // A Scanner takes a text apart into its lines, and these into records.
 type Scanner struct {
 	text string
@@ -27,8 +15,9 @@ type Scanner struct {
 	start   int    // where it begins in text
 
 	// The record that Next or Split has found on it.
-	Kind  Kind
-	Key   string
+	Key   string // as written
+	Name  string // of the record: a constant such as UserAgent if Known, else Key
+	Known bool
 	Value string
 	At    int // where Value stands in the text
 }
@@ -67,8 +56,8 @@ func (s *Scanner) NextLine() bool {
 // Row returns the number of the line that NextLine would find next.
 func (s *Scanner) Row() int { return s.row }
 
-// endLine steps over the end of a line: CR, LF or both (RFC 9309, 2.2). NUL is
-// one too, but no editor counts it, and line numbers are for people.
+// endLine steps over the end of a line: CR, LF or both (RFC 9309, section 2.2). NUL ends
+// a line too, but editors do not count it, and line numbers are for people.
 func (s *Scanner) endLine() {
 	if s.pos == len(s.text) {
 		return
@@ -86,100 +75,69 @@ func (s *Scanner) endLine() {
 
 // Split takes the line apart, and reports whether it is a record.
 func (s *Scanner) Split() bool {
-	line := s.Content
-	if i := strings.IndexByte(line, '#'); i >= 0 {
-		line = line[:i]
+	content, _, _ := strings.Cut(s.Content, "#")
+	key, value, colon := strings.Cut(content, ":")
+	if !colon {
+		// Such a line counts only if it has exactly two words: other lines are more
+		// likely prose.
+		words := strings.TrimLeft(content, Space)
+		i := max(0, strings.IndexAny(words, Space))
+		key, value = words[:i], words[i:]
 	}
-	before, after, ok := strings.Cut(line, ":")
-	if !ok {
-		return s.splitWords(line)
-	}
-	s.setKey(Trim(before))
-	rest := TrimLeft(after)
-	s.At = s.start + len(line) - len(rest)
-	s.Value = TrimRight(rest)
-	return s.Key != ""
+	value = strings.TrimLeft(value, Space)
+	s.At = s.start + len(content) - len(value)
+	s.Value = strings.TrimRight(value, Space)
+	s.Key = strings.Trim(key, Space)
+	s.Name, s.Known = Name(s.Key)
+	return s.Key != "" && (colon || s.Value != "" && !strings.ContainsAny(s.Value, Space))
 }
 
-// splitWords takes a line apart that lacks its colon. It counts only if it has
-// exactly two words: anything else is more likely prose.
-func (s *Scanner) splitWords(line string) bool {
-	rest := TrimLeft(line)
-	i := 0
-	for i < len(rest) && !IsSpace(rest[i]) {
-		i++
-	}
-	s.setKey(rest[:i])
-	rest = TrimLeft(rest[i:])
-	s.At = s.start + len(line) - len(rest)
-	s.Value = TrimRight(rest)
-	if s.Value == "" {
-		return false
-	}
-	for i := range len(s.Value) {
-		if IsSpace(s.Value[i]) {
-			return false
-		}
-	}
-	return true
-}
+// Space is the white space within a line. RFC 9309 has space and tab; vertical tab and
+// form feed at the edge of a value mean nothing else.
+const Space = " \t\v\f"
 
-func (s *Scanner) setKey(key string) { s.Key, s.Kind = key, KindOf(key) }
+// IsSpace reports whether c is one of Space.
+func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
 
-// KindOf reads a key in any case, spelt right or in one of the ways that the
-// web's authors misspell it (RFC 9309, 2.2.4, asks parsers to be lenient).
-func KindOf(key string) Kind {
-	var buf [len("crawl-delay")]byte
+// The names of the records that crawlers obey.
+const (
+	UserAgent  = "User-agent"
+	Allow      = "Allow"
+	Disallow   = "Disallow"
+	Sitemap    = "Sitemap"
+	CrawlDelay = "Crawl-delay"
+)
+
+// Name returns the name that a key stands for, in any case, spelt right or in one of the
+// ways in which authors misspell it (RFC 9309, section 2.2.4, asks parsers to be lenient).
+// A key that is not known is its own name.
+func Name(key string) (name string, known bool) {
+	var buf [len(CrawlDelay)]byte // "disallow" misspelt is no longer
 	if len(key) > len(buf) {
-		return Unknown
+		return key, false
 	}
 	for i := range len(key) {
-		buf[i] = lower(key[i])
+		buf[i] = Lower(key[i])
 	}
 	switch string(buf[:len(key)]) {
 	case "user-agent", "useragent", "user agent":
-		return UserAgent
+		return UserAgent, true
 	case "allow":
-		return Allow
+		return Allow, true
 	case "disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw":
-		return Disallow
+		return Disallow, true
 	case "sitemap", "site-map":
-		return Sitemap
+		return Sitemap, true
 	case "crawl-delay", "crawldelay":
-		return CrawlDelay
+		return CrawlDelay, true
 	}
-	return Unknown
+	return key, false
 }
 
-// Lower maps A-Z only. Unicode's folding would find a K in the Kelvin sign.
-func lower(c byte) byte {
+// Lower maps A to Z only. Unicode's folding would find a k in the Kelvin sign.
+func Lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
 }
-
-// IsSpace reports whether c is white space within a line. The RFC knows space and
-// tab; vertical tab and form feed at the edge of a value mean nothing else.
-func IsSpace(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\v' || c == '\f'
-}
-
-// TrimLeft returns s without white space at its beginning.
-func TrimLeft(s string) string {
-	for s != "" && IsSpace(s[0]) {
-		s = s[1:]
-	}
-	return s
-}
-
-// TrimRight returns s without white space at its end.
-func TrimRight(s string) string {
-	for s != "" && IsSpace(s[len(s)-1]) {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-// Trim returns s without white space at both ends.
-func Trim(s string) string { return TrimLeft(TrimRight(s)) }

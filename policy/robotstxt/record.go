@@ -1,0 +1,101 @@
+package robotstxt
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
+
+// A Record is a line that is neither User-agent, Allow nor Disallow, such as Crawl-delay,
+// Sitemap, or a line of a specification that this package has not heard of.
+//
+// A File keeps all of them by name, so to make use of a further one takes no change here:
+// call [Group.Records] if it binds the crawlers of the group in which it stands, and
+// [File.Records] if its place does not matter, and read the Value.
+type Record struct {
+	Name    string // as written, but for accepted misspellings of Crawl-delay and Sitemap
+	Value   string // without comment, and without white space at its ends
+	Line    int    // 1-based
+	InGroup bool   // it stands below a User-agent line
+}
+
+// maxRecords bounds how many records a File keeps, the first ones, and so the memory that
+// they take: some 700 KB.
+const maxRecords = 1 << 14
+
+// A record is a Record as a File keeps it.
+type record struct {
+	name, value string
+	line        int32
+	section     int32 // of the group in which it stands; notInGroup if it stands in none
+}
+
+const notInGroup = -1
+
+// Records returns the records with a name, ignoring case, in the order of the file,
+// whichever group they stand in.
+func (f *File) Records(name string) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for _, r := range f.recordsNamed(name) {
+			if !yield(r.public()) {
+				return
+			}
+		}
+	}
+}
+
+// Records returns the records of the group with a name, ignoring case, in the order of
+// the file. Records do not end the run of User-agent lines between which they stand.
+func (g Group) Records(name string) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		if !g.OK() {
+			return
+		}
+		for _, r := range g.file.recordsNamed(name) {
+			if g.hasSection(r.section) && !yield(r.public()) {
+				return
+			}
+		}
+	}
+}
+
+// CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
+func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
+	for r := range g.Records(syntax.CrawlDelay) {
+		if s, valid := syntax.ParseDelay(r.Value); valid && (!ok || s > seconds) {
+			seconds, line, ok = s, r.Line, true
+		}
+	}
+	return seconds, line, ok
+}
+
+func (r *record) public() Record {
+	return Record{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
+}
+
+// recordsNamed returns the records with a name. File.records is sorted by name, so that
+// a request does not look at thousands of Sitemap records to find a Crawl-delay.
+func (f *File) recordsNamed(name string) []record {
+	start, _ := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return compareFold(r.name, name) })
+	end := start
+	for end < len(f.records) && compareFold(f.records[end].name, name) == 0 {
+		end++
+	}
+	return f.records[start:end]
+}
+
+func sortRecords(records []record) {
+	slices.SortStableFunc(records, func(a, b record) int { return compareFold(a.name, b.name) })
+}
+
+// compareFold compares strings, ignoring the case of A to Z.
+func compareFold(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Compare(syntax.Lower(a[i]), syntax.Lower(b[i])); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
