@@ -211,8 +211,7 @@ func (d *Descriptors) startSweep(pools []*Upstream) (done chan struct{}) {
 	d.sweeps, d.swept = done, time.Now()
 	go func() {
 		for _, u := range pools {
-			u.transport.CloseIdleConnections()
-			u.small.CloseIdleConnections()
+			u.standard.CloseIdleConnections()
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()

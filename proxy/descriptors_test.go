@@ -67,7 +67,7 @@ func (w *world) closeKept(t *testing.T) {
 		if u.carrier != nil {
 			u.carrier.closeOldest(maxKept)
 		}
-		u.transport.CloseIdleConnections()
+		u.standard.CloseIdleConnections()
 		u.descriptors.mu.Lock()
 		defer u.descriptors.mu.Unlock()
 		return u.descriptors.inUse == 0
@@ -442,7 +442,7 @@ func TestWaitForSweep(t *testing.T) {
 		d := NewDescriptors(300, quietLog)
 		u := NewUpstream(Egress{DialTimeout: patience, IdleTimeout: time.Hour, Descriptors: d})
 		closing := make(chan struct{})
-		u.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		u.standard.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() {
 				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
@@ -451,7 +451,7 @@ func TestWaitForSweep(t *testing.T) {
 			}()
 			return &slowClose{ours, d, closing}, nil
 		}
-		resp, err := u.transport.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		resp, err := u.standard.large.RoundTrip(request(t, http.MethodGet, "origin.example"))
 		if err != nil {
 			t.Fatal(err)
 		}

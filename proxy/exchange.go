@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -26,11 +25,11 @@ type exchange struct {
 	idField  string // the id as a header field value
 	target   policy.Target
 	out      *recorder
-	visit    *visit                  // its context, if a presence looks after it
-	cancel   context.CancelCauseFunc // cancels the request to the origin; nil: none was sent by Transport
-	upgrade  bool                    // it is a WebSocket handshake
-	aborted  bool                    // the response broke off: the connection must too
-	isRobots bool                    // it asks for robots.txt, which the gate answers
+	informer informer
+	visit    *visit // its context, if a presence looks after it
+	upgrade  bool   // it is a WebSocket handshake
+	aborted  bool   // the response broke off: the connection must too
+	isRobots bool   // it asks for robots.txt, which the gate answers
 }
 
 type exchangeKey struct{}
@@ -147,9 +146,6 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w.closeHijacked()
 	x.visit.end()
 	defer w.memory.Release()
-	if x.cancel != nil {
-		x.cancel(nil)
-	}
 	w.letGo(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes
 	if !w.answered.IsZero() {

@@ -1,11 +1,15 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"sync"
+
+	"robotsgate/proxy/internal/memory"
 )
 
 // maxInformational bounds the 1xx responses that an origin may send before its
@@ -23,13 +27,15 @@ type informer struct {
 	done  bool
 }
 
-// inform returns what lets a request's 1xx responses go to the client: its pass is told of
-// each.
-func inform(w http.ResponseWriter, r *http.Request) *informer {
-	// HTTP/1.0 knows none. Over HTTP/2 net/http may still be reading the header
+// forOrigin returns a request's context with what the Upstream finds in it: the memory of the client, and what
+// passes 1xx responses on.
+func (x *exchange) forOrigin(r *http.Request) context.Context {
+	// HTTP/1.0 has no 1xx responses. Over HTTP/2 net/http may still be reading the header
 	// map when WriteHeader has returned, if the client has left; to change the map
 	// then, for the answer, could end the process.
-	return &informer{w: w, passes: r.ProtoMajor == 1 && r.ProtoMinor > 0}
+	x.informer.w, x.informer.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
+	ctx := memory.NewContext(r.Context(), &x.out.memory)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: x.informer.pass})
 }
 
 // end is called when the answer has come.

@@ -112,7 +112,7 @@ func TestNotKept(t *testing.T) {
 			}))
 			c := o.carrier(t)
 			r := request(t, k.method, o.host)
-			if resp, err := c.roundTrip(t.Context(), r, nil); err == nil {
+			if resp, err := c.RoundTrip(r); err == nil {
 				k.read(resp)
 				resp.Body.Close()
 			}
@@ -410,7 +410,7 @@ func TestCloseIdle(t *testing.T) {
 		return numbered(n, i)
 	}))
 	c := o.carrier(t)
-	resp, err := c.roundTrip(t.Context(), request(t, http.MethodGet, o.host), nil)
+	resp, err := c.RoundTrip(request(t, http.MethodGet, o.host))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +502,7 @@ func TestGoodbye(t *testing.T) {
 				r := request(t, http.MethodGet, "origin")
 				r.URL.Scheme = "https"
 				start := time.Now()
-				resp, err := c.roundTrip(ctx, r, nil)
+				resp, err := c.RoundTrip(r.WithContext(ctx))
 				if err == nil && k.throw != nil {
 					if resp.ContentLength < 1000 {
 						io.Copy(io.Discard, resp.Body)
@@ -665,7 +665,7 @@ func TestCarrierUnderLoad(t *testing.T) {
 				if leaves == 0 {
 					go cancel() // at any time
 				}
-				resp, err := c.roundTrip(ctx, r, nil)
+				resp, err := c.RoundTrip(r.WithContext(ctx))
 				if err == nil {
 					if leaves == 1 {
 						go cancel()

@@ -73,7 +73,7 @@ func TestMore(t *testing.T) {
 			if k.secure {
 				r.URL.Scheme = "https"
 			}
-			resp, err := c.roundTrip(t.Context(), r, nil)
+			resp, err := c.RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"os"
 	"sync/atomic"
@@ -86,8 +87,9 @@ func mayRepeat(r *http.Request) bool {
 type carrier struct {
 	keptConns
 	connect func(ctx context.Context, key originKey) (net.Conn, error)
-	answer  time.Duration // for the head of an answer
-	total   time.Duration // for that, attempts and all
+	next    http.RoundTripper // for all other requests
+	answer  time.Duration     // for the head of an answer
+	total   time.Duration     // for that, attempts and all
 
 	speakHTTP2 hostSet // those whose connections are not for it
 }
@@ -98,10 +100,22 @@ func (t *carrier) carries(r *http.Request) bool {
 		(r.URL.Scheme == "http" || !t.speakHTTP2.has(r.URL.Host))
 }
 
-// roundTrip sends a request and returns its answer. The context ends both, until the
-// answer's body has been read or closed. Informed is told of 1xx responses, and ends the
-// request by an error; it may be nil.
-func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+// RoundTrip sends a request, if it is one for the carrier, and returns its answer. The context ends both, until
+// the answer's body has been read or closed.
+func (t *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !t.carries(req) {
+		return t.next.RoundTrip(req)
+	}
+	resp, err := t.send(req)
+	if other, ok := err.(*speaksHTTP2); ok {
+		defer other.closeUnused()
+		return t.next.RoundTrip(other.handOver(req))
+	}
+	return resp, err
+}
+
+func (t *carrier) send(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
 	buf := requestHeads.Get().(*[]byte)
 	defer requestHeads.Put(buf)
 	head, err := appendRequestHead((*buf)[:0], req)
@@ -115,7 +129,7 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 	by := time.Now().Add(t.total)
 	c := t.take(key)
 	if c != nil {
-		resp, err := t.exchange(ctx, c, req, head, by, informed)
+		resp, err := t.exchange(ctx, c, req, head, by)
 		// The origin may have closed it just when the request was sent.
 		if err == nil || c.heard || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || !mayRepeat(req) {
 			return resp, err
@@ -125,17 +139,13 @@ func (t *carrier) roundTrip(ctx context.Context, req *http.Request, informed fun
 	if err != nil {
 		return nil, err
 	}
-	return t.exchange(ctx, newOriginConn(key, conn), req, head, by, informed)
+	return t.exchange(ctx, newOriginConn(key, conn), req, head, by)
 }
 
-func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		c.memory = &x.out.memory
-	} else {
-		c.memory = nil // a robots.txt is fetched for all clients
-	}
+func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time) (*http.Response, error) {
+	c.memory = memory.FromContext(ctx)
 	stop := afterFunc(ctx, c.abort)
-	resp, err := c.ask(req, head, by, t.answer, informed)
+	resp, err := c.ask(req, head, by, t.answer)
 	if err != nil {
 		stop()
 		closeAtOnce(c.conn)
@@ -157,7 +167,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 }
 
 // ask sends a request, which is all in its head, and reads the head of its answer.
-func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
+func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration) (*http.Response, error) {
 	c.heard, c.left, c.head = false, maxResponseHeader, headSize{}
 	if at := time.Now().Add(patience); at.Before(by) {
 		by = at
@@ -185,8 +195,9 @@ func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience 
 			return resp, c.conn.SetDeadline(time.Time{})
 		}
 		c.head.over = false // another follows
-		if informed != nil {
-			if err := informed(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
+		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.Got1xxResponse != nil {
+			c.left = maxResponseHeader // for each, as Transport has it: the hook bounds their number
+			if err := trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
 		}

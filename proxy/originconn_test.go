@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"os"
 	"slices"
@@ -123,7 +124,7 @@ func request(t *testing.T, method, host string) *http.Request {
 // fetch sends a request and returns its answer with the body read.
 func fetch(t *testing.T, c *carrier, r *http.Request) (*http.Response, string, error) {
 	t.Helper()
-	resp, err := c.roundTrip(r.Context(), r, nil)
+	resp, err := c.RoundTrip(r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -378,10 +379,13 @@ func TestInformedOf(t *testing.T) {
 	var told []int
 	var link string
 	r := request(t, http.MethodGet, o.host)
-	resp, err := c.roundTrip(t.Context(), r, func(code int, h textproto.MIMEHeader) error {
+	traced := func(f func(int, textproto.MIMEHeader) error) *http.Request {
+		return r.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: f}))
+	}
+	resp, err := c.RoundTrip(traced(func(code int, h textproto.MIMEHeader) error {
 		told, link = append(told, code), link+h.Get("Link")
 		return nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +395,7 @@ func TestInformedOf(t *testing.T) {
 	wantBody(t, c, r, "1.2") // nobody is told
 
 	enough := errors.New("enough")
-	if _, err := c.roundTrip(t.Context(), r, func(int, textproto.MIMEHeader) error { return enough }); err != enough {
+	if _, err := c.RoundTrip(traced(func(int, textproto.MIMEHeader) error { return enough })); err != enough {
 		t.Errorf("got %v", err)
 	}
 	wantBody(t, c, r, "2.1")
@@ -540,7 +544,7 @@ func TestLeftAtTheEnd(t *testing.T) {
 	c := o.carrier(t)
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
-		resp, err := c.roundTrip(ctx, request(t, http.MethodGet, o.host), nil)
+		resp, err := c.RoundTrip(request(t, http.MethodGet, o.host).WithContext(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -570,7 +574,7 @@ func TestCloseEndsRead(t *testing.T) {
 			io.Copy(io.Discard, conn)
 		})
 		r := request(t, http.MethodGet, "origin")
-		resp, err := c.roundTrip(t.Context(), r, nil)
+		resp, err := c.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -650,7 +654,7 @@ func TestCarrierLikeTransport(t *testing.T) {
 				r := request(t, method, o.host)
 				r.Host, r.Header["User-Agent"], r.Header["X-Two"] = "origin.example", []string{""}, []string{"a", "b"}
 				c := o.carrier(t)
-				trip := func(r *http.Request) (*http.Response, error) { return c.roundTrip(r.Context(), r, nil) }
+				trip := c.RoundTrip
 				if i == 1 {
 					tr := &http.Transport{DisableCompression: true}
 					t.Cleanup(tr.CloseIdleConnections)

@@ -16,7 +16,7 @@ import (
 func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
 	address := policy.Target{Scheme: "http", Host: key.host}
 	if !key.secure {
-		conn, err := u.dial(ctx, "tcp", address.Address())
+		conn, err := u.dialOrigin(ctx, address.Address())
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func protocols(ctx context.Context) []string {
 // dialTLS opens a connection over which one of the protocols is spoken, the one that the
 // origin likes best. The handshake takes as long as dialling at most.
 func (u *Upstream) dialTLS(ctx context.Context, address string, protocols []string) (*tls.Conn, error) {
-	conn, err := u.dial(ctx, "tcp", address)
+	conn, err := u.dialOrigin(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,10 @@ func startProtocolOrigin(t *testing.T) *tlsOrigin {
 	return startTLSOrigin(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
 }
 
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // The connection on which an origin turns out to speak HTTP/2 is the one that is used.
 func TestHandedOver(t *testing.T) {
 	o := startProtocolOrigin(t)
@@ -130,7 +134,8 @@ func TestHandedOverUnused(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := errors.New("another way was found")
-	if _, err := o.upstream.send(r, nil, func(*http.Request) (*http.Response, error) { return nil, other }); err != other {
+	o.upstream.carrier.next = roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, other })
+	if _, err := o.upstream.RoundTrip(r); err != other {
 		t.Errorf("got %v", err)
 	}
 	if n := o.opened.Load(); n != 1 {

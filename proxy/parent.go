@@ -18,6 +18,7 @@ import (
 	socks "golang.org/x/net/proxy"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A dialer is what package socks wants of one.
@@ -112,7 +113,7 @@ var errParentAnswer = errors.New("what came through the parent proxy was not und
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, errAttempts, errLongAnswer,
+		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -147,6 +148,12 @@ func (h *oneHead) Read(p []byte) (int, error) {
 	}
 	h.left--
 	return h.Conn.Read(p[:min(len(p), 1)])
+}
+
+// tunnels reports whether a parent proxy is one that is asked for tunnels by CONNECT, and answers requests in clear
+// itself.
+func tunnels(parent *url.URL) bool {
+	return parent != nil && parent.Scheme != "socks5"
 }
 
 func parentAddress(u *url.URL) string {

@@ -189,9 +189,9 @@ type afterVisit struct{ do func() }
 func (x *exchange) attend(r *http.Request) context.Context {
 	p := x.out.presence
 	if p == nil || p.conn == nil || r.ProtoMajor != 1 || r.Body != http.NoBody {
-		return context.WithValue(r.Context(), exchangeKey{}, x)
+		return context.WithValue(x.forOrigin(r), exchangeKey{}, x)
 	}
-	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = r.Context(), x, p, x.Start
+	x.visit.Context, x.visit.x, x.visit.presence, x.visit.since = x.forOrigin(r), x, p, x.Start
 	p.begin(x.visit)
 	return x.visit
 }

@@ -1,15 +1,11 @@
 package proxy
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,50 +80,13 @@ func (x *exchange) passOn(resp *http.Response) {
 	resp.Header = nil
 }
 
-var errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
-
 // send sends a request and waits for the head of its answer.
 func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
-	informer := inform(x.out, r)
-	defer informer.end()
-	return x.settings.Upstream.send(r, informer.pass, func(r *http.Request) (*http.Response, error) {
-		return x.askTransport(r, informer)
-	})
-}
-
-// askTransport waits as long as Transport may take for one attempt, since in HTTP/2 it
-// makes another where a stream is refused. While the client sends its body, the time has
-// not begun.
-func (x *exchange) askTransport(r *http.Request, informer *informer) (*http.Response, error) {
-	transport := x.settings.Upstream.transport
-	if r.URL.Scheme == "https" { // it may be HTTP/2
-		if !x.out.memory.Take(uploadCost(r.ContentLength), memory.ForProgress) {
-			return nil, memory.ErrLimit
-		}
-		if !x.out.memory.Take(largeWindow, memory.ForBuffers) {
-			transport = x.settings.Upstream.small
-		}
+	defer x.informer.end()
+	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
+		u.proceed = x.informer.proceed
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	x.cancel = cancel // of the answer's body too, so not before the exchange is over
-	trace := &httptrace.ClientTrace{Got1xxResponse: informer.pass}
-	if r.URL.Scheme == "https" {
-		boundAttempts(trace, cancel)
-	}
-	waiting := keepVigil(x.settings.Upstream.patience, func() { cancel(errNoAnswer) })
-	if u := x.out.upload; u != nil {
-		u.waiting = waiting
-		if hasToken(r.Header["Expect"], "100-continue") {
-			u.proceed = informer.proceed
-		}
-	}
-	resp, err := x.settings.Upstream.viaTransport(transport, r.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	informer.end()
-	waiting.stop()
-	if cause := context.Cause(ctx); err != nil && cause != nil && r.Context().Err() == nil {
-		err = cause // HTTP/2 does not say it
-	}
-	return resp, err
+	return x.settings.Upstream.RoundTrip(r)
 }
 
 // remember keeps what a complete answer says for those that will have no head

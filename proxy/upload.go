@@ -19,24 +19,12 @@ type upload struct {
 	io.ReadCloser
 	control *http.ResponseController
 	limit   timeLimit
-	waiting *vigil // for the answer, which does not begin while the client is waited for; may be nil
 	proceed func() // called before the first Read; may be nil
 	left    int64  // bytes that are to come; negative if that is not known
 
 	mu    sync.Mutex
 	err   error // with which it broke off
 	whole bool  // it has come to its end
-}
-
-// uploadCost returns what the buffer takes, in bytes, with which Transport sends a body of this length over
-// HTTP/2 (-1: unknown). It is as long as the largest frame that the origin takes, up to 512 KiB. The
-// 16 KiB that every origin takes (RFC 9113, 6.5.2) are free.
-func uploadCost(length int64) int64 {
-	const free, most = 16 << 10, 512 << 10
-	if length < 0 {
-		length = most
-	}
-	return max(0, min(length, most)-free)
 }
 
 func newUpload(r *http.Request, control *http.ResponseController, idle time.Duration) *upload {
@@ -58,11 +46,9 @@ func (u *upload) Read(p []byte) (int, error) {
 		u.proceed()
 		u.proceed = nil
 	}
-	u.waiting.hold()
 	u.limit.begin()
 	n, err := u.ReadCloser.Read(p)
 	u.limit.done()
-	u.waiting.release()
 	if u.left > 0 {
 		u.left -= int64(n)
 	}

@@ -9,11 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/netip"
-	"net/textproto"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"robotsgate/policy"
@@ -32,6 +29,7 @@ type Egress struct {
 	ResponseHeaderTimeout time.Duration
 	IdleTimeout           time.Duration
 	MaxConnsPerHost       int
+	OnlyNetHTTP           bool                    // send all requests by net/http's Transport
 	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
 	Descriptors           *Descriptors            // shared by all that open connections; nil: no bound
 }
@@ -53,14 +51,13 @@ const maxResponseHeader = 1 << 20
 // leave through it, and past its guard.
 type Upstream struct {
 	guard     *guard
-	transport *http.Transport // with largeWindow
-	small     *http.Transport // with smallWindow
-	carrier   *carrier        // of most requests; nil: all are transport's
-	direct    net.Dialer      // guarded, unless there is a parent
+	transport http.RoundTripper // carrier or standard
+	standard  *standard
+	carrier   *carrier   // nil: it is not used
+	direct    net.Dialer // guarded, unless there is a parent
 	parent    *url.URL
 	tls       *tls.Config
 	names     nameCache
-	patience  time.Duration // until an answer, attempts and all
 
 	descriptors *Descriptors
 }
@@ -68,13 +65,10 @@ type Upstream struct {
 // NewUpstream returns the way out. It takes no proxy from the environment.
 func NewUpstream(e Egress) *Upstream {
 	u := &Upstream{
-		guard:  newGuard(e),
-		direct: net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
-		parent: e.Parent,
-		tls:    &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
-		// To connect, to shake hands, and to answer.
-		patience: 2*e.DialTimeout + e.ResponseHeaderTimeout,
-
+		guard:       newGuard(e),
+		direct:      net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
+		parent:      e.Parent,
+		tls:         &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
 		descriptors: cmp.Or(e.Descriptors, &Descriptors{}),
 	}
 	idle := u.descriptors.idle()
@@ -82,18 +76,22 @@ func NewUpstream(e Egress) *Upstream {
 		// With a parent the only address dialled is the parent's.
 		u.direct.ControlContext = u.guard.control
 	}
-	if e.Parent == nil && e.MaxConnsPerHost == 0 {
+	patience := 2*e.DialTimeout + e.ResponseHeaderTimeout // to connect, to shake hands, and to answer
+	u.standard = &standard{parentAnswers: tunnels(e.Parent), patience: patience}
+	u.transport = u.standard
+	if !tunnels(e.Parent) && e.MaxConnsPerHost == 0 && !e.OnlyNetHTTP {
 		u.carrier = &carrier{
-			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect,
-			answer: e.ResponseHeaderTimeout, total: u.patience,
+			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect, next: u.standard,
+			answer: e.ResponseHeaderTimeout, total: patience,
 		}
+		u.transport = u.carrier
 	}
 	if e.MaxConnsPerHost > 0 { // two transports would open twice as many
-		u.transport = u.newTransport(e, onlyWindow, idle)
-		u.small = u.transport
+		u.standard.large = u.newTransport(e, onlyWindow, idle)
+		u.standard.small = u.standard.large
 	} else {
-		u.transport = u.newTransport(e, largeWindow, idle)
-		u.small = u.newTransport(e, smallWindow, max(1, idle/16))
+		u.standard.large = u.newTransport(e, largeWindow, idle)
+		u.standard.small = u.newTransport(e, smallWindow, max(1, idle/16))
 	}
 	u.descriptors.add(u)
 	return u
@@ -103,7 +101,7 @@ func NewUpstream(e Egress) *Upstream {
 // response over HTTP/2 ahead of a client that does not read.
 func (u *Upstream) newTransport(e Egress, window, idle int) *http.Transport {
 	t := &http.Transport{
-		DialContext:            u.dial,
+		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return u.dialOrigin(ctx, address) },
 		TLSClientConfig:        u.tls.Clone(), // which Transport changes
 		TLSHandshakeTimeout:    e.DialTimeout,
 		ForceAttemptHTTP2:      true,
@@ -117,7 +115,8 @@ func (u *Upstream) newTransport(e Egress, window, idle int) *http.Transport {
 		MaxResponseHeaderBytes: maxResponseHeader,
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
 	}
-	if e.Parent != nil {
+	if tunnels(e.Parent) { // which Transport asks for itself
+		t.DialContext = u.dial
 		t.Proxy = http.ProxyURL(e.Parent)
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
@@ -136,86 +135,26 @@ func (u *Upstream) newTransport(e Egress, window, idle int) *http.Transport {
 }
 
 // RoundTrip sends a request to its origin. A destination that the egress rules
-// forbid is an error that is policy.ErrProhibited.
+// forbid is an error that is policy.ErrProhibited. What it needs of memory it takes from
+// the [memory.Reservation] in the request's context, and it passes on 1xx responses as
+// [httptrace.ClientTrace] says.
 func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
-	return u.send(req, nil, func(req *http.Request) (*http.Response, error) {
-		if req.URL.Scheme == "http" {
-			return u.viaTransport(u.transport, req)
-		}
-		ctx, cancel := context.WithCancelCause(req.Context()) // ends with the request's
-		trace := &httptrace.ClientTrace{}
-		boundAttempts(trace, cancel)
-		resp, err := u.viaTransport(u.transport, req.WithContext(httptrace.WithClientTrace(ctx, trace)))
-		if err != nil && context.Cause(ctx) == errAttempts {
-			err = errAttempts
-		}
-		return resp, err
-	})
-}
-
-// send sends a request to its origin, past the guard: by the carrier if that can be, which
-// tells informed of 1xx responses, else by what is given for it.
-func (u *Upstream) send(req *http.Request, informed func(int, textproto.MIMEHeader) error, otherwise func(*http.Request) (*http.Response, error)) (resp *http.Response, err error) {
-	defer func() { err = u.descriptors.mark(err) }()
 	port := req.URL.Port()
 	if port == "" {
 		port = defaultPorts[req.URL.Scheme]
 	}
-	if err := u.Check(req.URL.Hostname(), port); err != nil {
-		return nil, err
+	err := u.Check(req.URL.Hostname(), port)
+	if err != nil {
+		return nil, u.descriptors.mark(err)
 	}
-	if u.carrier == nil || !u.carrier.carries(req) {
-		return otherwise(req)
-	}
-	resp, err = u.carrier.roundTrip(req.Context(), req, informed)
-	if other, ok := err.(*speaksHTTP2); ok {
-		defer other.closeUnused()
-		return otherwise(other.handOver(req))
-	}
-	return resp, err
-}
-
-var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
-
-// viaTransport sends a request by Transport. In clear, through a parent of the schemes
-// http and https, it is the parent that answers: its 407 is not the origin's (RFC 9110,
-// 15.5.8), and must not be taken for an origin without a robots.txt.
-func (u *Upstream) viaTransport(t *http.Transport, req *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTrip(onlyHTTP1(req))
+	resp, err := u.transport.RoundTrip(req)
 	if err != nil && u.parent != nil {
 		err = parentError(err)
 	}
-	if err != nil || req.URL.Scheme != "http" || u.parent == nil || u.parent.Scheme == "socks5" {
-		return resp, err
-	}
-	if err := wantsLogin(resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
-	return resp, nil
+	return resp, u.descriptors.mark(err)
 }
 
-// maxAttempts bounds the new connections on which Transport tries one request. An origin
-// over HTTP/2 can refuse each, and would be asked again at once, for ever.
-const maxAttempts = 8
-
-var errAttempts = errors.New("the origin refuses every connection again")
-
-// boundAttempts cancels a request when there have been too many.
-func boundAttempts(trace *httptrace.ClientTrace, cancel context.CancelCauseFunc) {
-	var attempts atomic.Int64
-	trace.GotConn = func(info httptrace.GotConnInfo) {
-		if !info.Reused { // kept ones may all be gone by now; there are only so many
-			attempts.Add(1)
-		}
-	}
-	// Before the next is dialled: one that is given up by then has been dialled all the same.
-	trace.GetConn = func(string) {
-		if attempts.Load() >= maxAttempts {
-			cancel(errAttempts)
-		}
-	}
-}
+var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 // Check judges a destination as far as it is known before it is dialled.
 func (u *Upstream) Check(host, port string) error {
@@ -231,8 +170,7 @@ func (u *Upstream) Check(host, port string) error {
 // are answered.
 func (u *Upstream) Close() {
 	u.descriptors.remove(u)
-	u.transport.CloseIdleConnections()
-	u.small.CloseIdleConnections()
+	u.standard.CloseIdleConnections()
 	if u.carrier != nil {
 		u.carrier.end()
 	}
@@ -243,14 +181,19 @@ func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error
 	if err := u.Check(host, port); err != nil {
 		return nil, err
 	}
-	address := net.JoinHostPort(host, port)
-	if u.parent == nil {
+	return u.dialOrigin(ctx, net.JoinHostPort(host, port))
+}
+
+// dialOrigin opens a connection to an origin, through the parent if there is one.
+func (u *Upstream) dialOrigin(ctx context.Context, address string) (net.Conn, error) {
+	switch {
+	case u.parent == nil:
 		return u.dial(ctx, "tcp", address)
-	}
-	if u.parent.Scheme == "socks5" {
+	case u.parent.Scheme == "socks5":
 		return u.dialSocks(ctx, address)
+	default:
+		return u.dialConnect(ctx, address)
 	}
-	return u.dialConnect(ctx, address)
 }
 
 // dial opens a connection to an origin, or to the parent if there is one.

@@ -118,5 +118,5 @@ func TestWireToHTTP2(t *testing.T) {
 		lines := strings.ToLower(row.fields)
 		return row.reply != wireReply{} || strings.Contains(lines, "websocket") || strings.Contains(lines, "expect:") // which are HTTP/1.1's
 	})
-	newWire(t, true).runAll(t, rows)
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, true, onlyNetHTTP).runAll(t, rows) })
 }

@@ -101,7 +101,15 @@ type wire struct {
 	sessions tls.ClientSessionCache // of clients: most handshakes are short
 }
 
-func newWire(t *testing.T, http2 bool) *wire {
+// withEither runs a test with each implementation of what sends requests: the gate's own HTTP/1 client, which leaves to
+// net/http what it can't send, and net/http alone.
+func withEither(t *testing.T, test func(t *testing.T, onlyNetHTTP bool)) {
+	t.Run("own client", func(t *testing.T) { test(t, false) })
+	t.Run("net/http", func(t *testing.T) { test(t, true) })
+}
+
+// newWire starts origins that take requests in TLS over HTTP/2 if http2 says so, and a gate in front of them.
+func newWire(t *testing.T, http2, onlyNetHTTP bool) *wire {
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +119,7 @@ func newWire(t *testing.T, http2 bool) *wire {
 	origins := startWireOrigins(t, authority.Leaf, http2)
 	w := newWorld(t, options{
 		egress: func(e *Egress) {
+			e.OnlyNetHTTP = onlyNetHTTP
 			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: origins.listener.Addr().String()}
 		},
 		gate: func(o *Options) { o.Done = func(*Record) {} },
@@ -130,7 +139,9 @@ func (row wireRow) tame() bool {
 }
 
 // runWire runs a table. The rows share a gate, but no origin at the same time.
-func runWire(t *testing.T, rows []wireRow) { newWire(t, false).runAll(t, rows) }
+func runWire(t *testing.T, rows []wireRow) {
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, false, onlyNetHTTP).runAll(t, rows) })
+}
 
 func (w *wire) runAll(t *testing.T, rows []wireRow) {
 	usual := make(chan string, 8) // origins, each for one row at a time

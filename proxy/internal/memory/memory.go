@@ -189,3 +189,16 @@ func (r *Reservation) TakeHeader(h http.Header) bool {
 	cost := HeaderCost(h)
 	return cost <= FreeHeader || r.Take(cost-FreeHeader, ForProgress)
 }
+
+type contextKey struct{}
+
+// NewContext returns a context for work that takes its memory from r.
+func NewContext(ctx context.Context, r *Reservation) context.Context {
+	return context.WithValue(ctx, contextKey{}, r)
+}
+
+// FromContext returns the reservation that ctx was made for, nil if there is none: then memory is unlimited.
+func FromContext(ctx context.Context) *Reservation {
+	r, _ := ctx.Value(contextKey{}).(*Reservation)
+	return r
+}
