@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"robotsgate/internal/gatetest"
 )
 
 var (
@@ -34,7 +36,7 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 	links := 0
 	for _, page := range pages {
-		for _, to := range relativeLinks(read(t, page)) {
+		for _, to := range relativeLinks(gatetest.Read(t, page)) {
 			links++
 			if err := follow(page, to); err != nil {
 				t.Errorf("%s links to %s: %v", page, to, err)

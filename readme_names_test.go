@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +24,7 @@ import (
 // section returns the text under a level-two heading of a page.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	_, text, ok := strings.Cut(read(t, page), "\n## "+heading+"\n")
+	_, text, ok := strings.Cut(gatetest.Read(t, page), "\n## "+heading+"\n")
 	if !ok {
 		t.Fatalf("%s has no heading %q", page, heading)
 	}
@@ -39,19 +36,10 @@ func section(t *testing.T, page, heading string) string {
 func cells(text string, column int) (all []string) {
 	for line := range strings.Lines(text) {
 		if row := strings.Split(line, " | "); strings.HasPrefix(line, "|") && column < len(row) {
-			all = append(all, found("`([^`]+)`", row[column])...)
+			all = append(all, gatetest.Matches("`([^`]+)`", row[column])...)
 		}
 	}
 	return all
-}
-
-// found returns what a pattern's group matches, sorted, each once.
-func found(pattern, text string) (all []string) {
-	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
-		all = append(all, m[1])
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // same compares the names in the documentation with the names in use.
@@ -74,57 +62,35 @@ func same(t *testing.T, what string, said, is []string) {
 func TestReadmeServing(t *testing.T) {
 	dir := t.TempDir()
 	writeSite(t, dir)
-	origin, err := gatetest.StartOrigin(filepath.Join(dir, "site"), filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer origin.Close()
-	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\negress: {proxy: \"http://%s\"}\nlog: {audit: audit.jsonl}\n", origin.HTTP))
-	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := gate.Terminate(); err != nil {
-			t.Errorf("the gate ends with %v", err)
-		}
-	}()
-	proxy, err := url.Parse(gate.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
-	defer through.CloseIdleConnections()
-	direct := &http.Client{Transport: &http.Transport{}}
-	defer direct.CloseIdleConnections()
+	gate := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"127.0.0.1:0\"}\nlog: {audit: audit.jsonl}\n")
+	through, direct := gatetest.Client(t, gate.Proxy), gatetest.Client(t, "")
 
 	sent := http.Header{}
 	for path, status := range map[string]int{"/offers.html": http.StatusOK, "/private/plans.html": http.StatusForbidden} {
-		_, header := get(t, through, http.MethodGet, "http://shop.example"+path, status)
+		_, header := gatetest.Request(t, through, http.MethodGet, "http://shop.example"+path, status)
 		maps.Copy(sent, header)
 	}
 	headers := slices.DeleteFunc(slices.Collect(maps.Keys(sent)), func(name string) bool { return !strings.HasPrefix(name, "Robots-Gate-") })
-	same(t, "header", found("`(Robots-Gate-[A-Z][a-z]+)`", documentation(t)), headers)
+	same(t, "header", gatetest.Matches("`(Robots-Gate-[A-Z][a-z]+)`", documentation(t)), headers)
 	for _, name := range []string{"Proxy-Status", "Content-Length", "Cache-Control"} {
 		if sent.Get(name) == "" {
 			t.Errorf("the documentation says that a refusal has %s", name)
 		}
 	}
 
-	admin := read(t, "docs/admin.md")
-	metrics, _ := get(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
-	same(t, "metric", found("`(robotsgate_[a-z_]+)`", admin), found("# HELP (robotsgate_[a-z_]+) ", metrics))
+	admin := gatetest.Read(t, "docs/admin.md")
+	metrics, _ := gatetest.Request(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
+	same(t, "metric", gatetest.Matches("`(robotsgate_[a-z_]+)`", admin), gatetest.Matches("# HELP (robotsgate_[a-z_]+) ", metrics))
 	value := strings.NewReplacer("?url=", "?url=http://shop.example/", "?origin=", "?origin=http://shop.example", "agent=", "agent=ExampleBot")
-	for _, name := range found("(?m)^\\| `((?:POST )?/[^`]*)` \\|", admin) {
+	for _, name := range gatetest.Matches("(?m)^\\| `((?:POST )?/[^`]*)` \\|", admin) {
 		method, path, ok := strings.Cut(name, " ")
 		if !ok {
 			method, path = http.MethodGet, name
 		}
-		get(t, direct, method, gate.Admin+value.Replace(path), http.StatusOK)
+		gatetest.Request(t, direct, method, gate.Admin+value.Replace(path), http.StatusOK)
 	}
-	for _, path := range found("`http://127\\.0\\.0\\.1:9309(/[^`]*)`", read(t, "docs/clients.md")) {
-		get(t, direct, http.MethodGet, gate.Proxy+path, http.StatusOK)
+	for _, path := range gatetest.Matches("`http://127\\.0\\.0\\.1:9309(/[^`]*)`", gatetest.Read(t, "docs/clients.md")) {
+		gatetest.Request(t, direct, http.MethodGet, gate.Proxy+path, http.StatusOK)
 	}
 
 	entries, err := os.ReadDir(filepath.Join(dir, "data"))
@@ -139,34 +105,13 @@ func TestReadmeServing(t *testing.T) {
 		}
 		files = append(files, name)
 	}
-	same(t, "file in data_dir", found("(?m)^\\| `([^`]+)` \\|", section(t, "docs/deploy.md", "Files")), files)
-}
-
-func get(t *testing.T, client *http.Client, method, url string, status int) (body string, header http.Header) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.StatusCode != status {
-		t.Errorf("%s %s: got %s, want %d", method, url, resp.Status, status)
-	}
-	return string(data), resp.Header
+	same(t, "file in data_dir", gatetest.Matches("(?m)^\\| `([^`]+)` \\|", section(t, "docs/deploy.md", "Files")), files)
 }
 
 // TestReadmeMembers compares the members, reasons and errors that are named
 // with the code's, and the variables and options with the program's.
 func TestReadmeMembers(t *testing.T) {
-	same(t, "member of audit records", cells(read(t, "docs/audit.md"), 0), members(reflect.TypeFor[audit.Record]()))
+	same(t, "member of audit records", cells(gatetest.Read(t, "docs/audit.md"), 0), members(reflect.TypeFor[audit.Record]()))
 
 	refused := section(t, "docs/annotations.md", "What a refused crawler receives")
 	for _, name := range slices.Concat(members(reflect.TypeFor[policy.Evidence]()), members(reflect.TypeFor[policy.RobotsEvidence]())) {
@@ -174,8 +119,8 @@ func TestReadmeMembers(t *testing.T) {
 			t.Errorf("docs/annotations.md does not name the member %q of refusals", name)
 		}
 	}
-	same(t, "reason", found("(?m)^\\| `([a-z-]+)` \\|", section(t, "docs/annotations.md", "What a response says")),
-		found(`Reason += "([a-z-]+)"`, read(t, "policy/policy.go")))
+	same(t, "reason", gatetest.Matches("(?m)^\\| `([a-z-]+)` \\|", section(t, "docs/annotations.md", "What a response says")),
+		gatetest.Matches(`Reason += "([a-z-]+)"`, gatetest.Read(t, "policy/policy.go")))
 
 	sources, err := filepath.Glob("proxy/*.go")
 	if err != nil {
@@ -183,7 +128,7 @@ func TestReadmeMembers(t *testing.T) {
 	}
 	var gate strings.Builder
 	for _, file := range sources {
-		gate.WriteString(read(t, file))
+		gate.WriteString(gatetest.Read(t, file))
 	}
 	errors := slices.DeleteFunc(cells(section(t, "docs/annotations.md", "Status codes of the gate"), 2), func(name string) bool { return name == "error" || name == "Proxy-Status" })
 	if len(errors) == 0 {
@@ -202,10 +147,10 @@ func TestReadmeMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	for _, row := range found("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", read(t, "docs/clients.md")) {
-		said = append(said, found("`([^`]+)`", row)...)
+	for _, row := range gatetest.Matches("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", gatetest.Read(t, "docs/clients.md")) {
+		said = append(said, gatetest.Matches("`([^`]+)`", row)...)
 	}
-	same(t, "variable", said, append(found(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
+	same(t, "variable", said, append(gatetest.Matches(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
 
 	parser, err := kong.New(&cli.Commands{})
 	if err != nil {
@@ -218,8 +163,8 @@ func TestReadmeMembers(t *testing.T) {
 				options = append(options, "--"+f.Name)
 			}
 		}
-		rows := strings.Join(found("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", read(t, "docs/commands.md")), " ")
-		same(t, "option of "+command.Name, found(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
+		rows := strings.Join(gatetest.Matches("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", gatetest.Read(t, "docs/commands.md")), " ")
+		same(t, "option of "+command.Name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
 	}
 }
 
@@ -233,6 +178,35 @@ func members(s reflect.Type) (names []string) {
 	return names
 }
 
+// TestReadmeClients compares README.md's lines for each client with those of the
+// gate's page, which TestOwnPageLines runs.
+func TestReadmeClients(t *testing.T) {
+	gate := gatetest.ServeSite(t, t.TempDir(), t.TempDir(), "admin: {listen: \"\"}\n").Proxy
+	page, err := gatetest.Get(gate + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, port, _ := strings.Cut(strings.TrimPrefix(gate, "http://"), ":")
+	usual := strings.NewReplacer(address+":"+port, "127.0.0.1:9309", "Port="+port, "Port=9309")
+	var want []string
+	for _, lines := range gatetest.PageLines(page) {
+		for _, line := range lines {
+			want = append(want, usual.Replace(line))
+		}
+	}
+	_, text, _ := strings.Cut(section(t, "README.md", "Use it"), "\n### Each client by itself\n")
+	var got []string
+	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		got = append(got, strings.Split(strings.TrimSuffix(m[1], "\n"), "\n")...)
+	}
+	want = slices.DeleteFunc(want, func(line string) bool { return line == `eval "$(robotsgate env)"` }) // for all clients at once
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("README.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestContributingVariables compares the environment variables that CONTRIBUTING.md
 // names with those that the tests read.
 func TestContributingVariables(t *testing.T) {
@@ -243,11 +217,11 @@ func TestContributingVariables(t *testing.T) {
 			return err
 		case d.IsDir() && d.Name() == "node_modules":
 			return fs.SkipDir
-		case !strings.HasSuffix(path, "_test.go"):
+		case !strings.HasSuffix(path, "_test.go") && filepath.Dir(path) != filepath.FromSlash("internal/gatetest"):
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		variables = append(variables, found(`Getenv\("(ROBOTSGATE_[A-Z_]+)"\)`, string(text))...)
+		variables = append(variables, gatetest.Matches(`Getenv\("(ROBOTSGATE_[A-Z_]+)"\)`, string(text))...)
 		return err
 	})
 	if err != nil {
@@ -258,12 +232,12 @@ func TestContributingVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(variables)
-	same(t, "variable", found("(?m)^\\| `(ROBOTSGATE_[A-Z_]+)=", string(text)), slices.Compact(variables))
+	same(t, "variable", gatetest.Matches("(?m)^\\| `(ROBOTSGATE_[A-Z_]+)=", string(text)), slices.Compact(variables))
 }
 
 // TestReadmeLayout looks for every path of the layout, and for every package in it.
 func TestReadmeLayout(t *testing.T) {
-	paths := found(`(?m)^([\w./]+) {2,}\S`, section(t, "docs/design.md", "Layout"))
+	paths := gatetest.Matches(`(?m)^([\w./]+) {2,}\S`, section(t, "docs/design.md", "Layout"))
 	if len(paths) == 0 {
 		t.Fatal("docs/design.md has no layout")
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
+	"robotsgate/internal/gatetest"
 )
 
 // documentation returns README.md and, after it, all pages of docs/.
@@ -24,9 +27,9 @@ func documentation(t *testing.T) string {
 		t.Fatalf("no pages in docs/: %v", err)
 	}
 	var text strings.Builder
-	text.WriteString(read(t, "README.md"))
+	text.WriteString(gatetest.Read(t, "README.md"))
 	for _, page := range pages {
-		text.WriteString("\n" + read(t, page))
+		text.WriteString("\n" + gatetest.Read(t, page))
 	}
 	return text.String()
 }
@@ -46,13 +49,14 @@ func blocks(t *testing.T, language string) (all []string) {
 // TestReadmeConsole runs every command of README.md and docs/ that shows its output,
 // in a shell like the reader's, against an origin that serves README.md's two files.
 func TestReadmeConsole(t *testing.T) {
-	curl := realClients[0]
-	curl.mustWork(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
+	}
 	dir := t.TempDir()
 	writeSite(t, dir)
-	file := startForClients(t, filepath.Join(dir, "site"), dir)
+	file := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"\"}\n").Config
 	own := filepath.Join(dir, "run.yaml") // a gate that run starts has a reader's folder to itself
-	write(t, own, strings.Replace(read(t, file), "data_dir: data", "data_dir: run", 1))
+	gatetest.Write(t, own, strings.Replace(gatetest.Read(t, file), "data_dir: data", "data_dir: run", 1))
 	path := readersPath(t, dir, file, own)
 	for _, block := range blocks(t, "console") {
 		for example := range strings.SplitSeq("\n"+block, "\n$ ") {
@@ -78,7 +82,7 @@ func TestReadmeConsole(t *testing.T) {
 // writeSite makes the origin that the README describes.
 func writeSite(t *testing.T, dir string) {
 	t.Helper()
-	header := regexp.MustCompile("sent with the header line `([^`]+)`").FindStringSubmatch(read(t, "README.md"))
+	header := regexp.MustCompile("sent with the header line `([^`]+)`").FindStringSubmatch(gatetest.Read(t, "README.md"))
 	if header == nil {
 		t.Fatal("README.md does not say which header line the page is sent with")
 	}
@@ -87,7 +91,7 @@ func writeSite(t *testing.T, dir string) {
 		"offers.html":         blocks(t, "html")[0],
 		"offers.html.headers": "Content-Type: text/html\n" + header[1] + "\n",
 	} {
-		write(t, filepath.Join(dir, "site", name), text)
+		gatetest.Write(t, filepath.Join(dir, "site", name), text)
 	}
 }
 
@@ -110,7 +114,7 @@ run) exec %[1]s run -c %[3]s "$@" ;;
 esac
 `, program, forEnv, forRun)
 	bin := filepath.Join(dir, "bin")
-	write(t, filepath.Join(bin, "robotsgate"), script)
+	gatetest.Write(t, filepath.Join(bin, "robotsgate"), script)
 	return bin + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
@@ -143,6 +147,50 @@ func settled(s string) string {
 		s = regexp.MustCompile(r.pattern).ReplaceAllString(s, r.by)
 	}
 	return strings.TrimSpace(s)
+}
+
+// TestReadmeLogin runs a gate with docs/configuration.md's example of logins, and
+// sends a request through the proxy URL that the page gives for it.
+func TestReadmeLogin(t *testing.T) {
+	dir := t.TempDir()
+	gatetest.Write(t, filepath.Join(dir, "site", "page.txt"), "public")
+	origin := gatetest.ServeFiles(t, filepath.Join(dir, "site"), dir)
+	config := ""
+	for _, block := range blocks(t, "yaml") {
+		if strings.Contains(block, "password_bcrypt") {
+			config = block
+		}
+	}
+	gate := gatetest.Serve(t, dir, config+"listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {audit: audit.jsonl}\negress: {allow_private: [127.0.0.0/8]}\n")
+	example := regexp.MustCompile(`-x http://(\w+):(\S+)@127`).FindStringSubmatch(gatetest.Read(t, "docs/configuration.md"))
+	if example == nil {
+		t.Fatal("docs/configuration.md does not show a proxy's URL with a login")
+	}
+	for _, c := range []struct {
+		user   *url.Userinfo
+		status int
+	}{{url.UserPassword(example[1], example[2]), 200}, {nil, 407}} {
+		proxy, err := url.Parse(gate.Proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy.User = c.user
+		client := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), DisableKeepAlives: true}}
+		resp, err := client.Get("http://" + origin.HTTP + "/page.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.status {
+			t.Errorf("as %v: status %d, want %d", c.user, resp.StatusCode, c.status)
+		}
+	}
+	if err := gate.Terminate(); err != nil {
+		t.Errorf("the gate ends with %v", err)
+	}
+	if log := gatetest.Read(t, filepath.Join(dir, "audit.jsonl")); !strings.Contains(log, `"crawler":"news"`) {
+		t.Errorf("the record does not name the crawler:\n%s", log)
+	}
 }
 
 // TestReadmeCommands compares every command line in README.md and docs/ with the
@@ -202,7 +250,7 @@ func TestReadmeTests(t *testing.T) {
 			t.Errorf("README.md's first block does not have %q", want)
 		}
 	}
-	if !strings.Contains(read(t, ".ci/run"), "\ngo test -race -shuffle=on ./...\n") {
+	if !strings.Contains(gatetest.Read(t, ".ci/run"), "\ngo test -race -shuffle=on ./...\n") {
 		t.Error(".ci/run does not run README.md's go test ./...")
 	}
 }
@@ -212,7 +260,7 @@ func TestReadmeTests(t *testing.T) {
 func TestReadmeConfiguration(t *testing.T) {
 	for i, block := range blocks(t, "yaml") {
 		file := filepath.Join(t.TempDir(), "config.yaml")
-		write(t, file, block)
+		gatetest.Write(t, file, block)
 		if _, err := config.Load(file); err != nil {
 			t.Errorf("block %d of yaml: %v", i+1, err)
 		}
@@ -228,7 +276,7 @@ func TestReadmeConfiguration(t *testing.T) {
 // keys returns the keys in config.yaml, those of lists as in crawlers[].name.
 func keys(t *testing.T) (all []string) {
 	section := ""
-	for line := range strings.Lines(read(t, "config.yaml")) {
+	for line := range strings.Lines(gatetest.Read(t, "config.yaml")) {
 		if m := regexp.MustCompile(`^([a-z_]+):(\s+\[\])?`).FindStringSubmatch(line); m != nil {
 			section = m[1]
 			if m[2] != "" {

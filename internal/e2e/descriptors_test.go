@@ -3,15 +3,12 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,9 +23,7 @@ import (
 // to /held.
 type fewFilesGate struct {
 	*gatetest.Gate
-	process *os.Process
-	errs    log
-	port    string // of all origins, which are addresses of 127.0.0.0/8
+	port string // of all origins, which are addresses of 127.0.0.0/8
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -38,32 +33,10 @@ type fewFilesGate struct {
 	release chan struct{} // closed to answer them
 }
 
-// A log is what the gate writes to stderr.
-type log struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	written func()
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	l.text.Write(p)
-	l.mu.Unlock()
-	l.written()
-	return len(p), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func startFewFiles(t *testing.T, ulimit string) *fewFilesGate {
 	t.Helper()
 	g := &fewFilesGate{release: make(chan struct{})}
 	g.changed = sync.NewCond(&g.mu)
-	g.errs.written = func() { g.count(new(int), 0) }
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,23 +53,8 @@ func startFewFiles(t *testing.T, ulimit string) *fewFilesGate {
 	go origin.Serve(l)
 	t.Cleanup(func() { origin.Close() })
 
-	config := filepath.Join(t.TempDir(), "gate.yaml")
-	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\nlog: {audit: audit.log}\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-c", "ulimit "+ulimit+` && exec "$0"`, os.Args[0])
-	cmd.Env = append(os.Environ(), gateKey+"="+config)
-	if g.Gate, err = gatetest.StartGate(cmd, t.Output(), &g.errs); err != nil {
-		t.Fatal(err)
-	}
-	g.process = cmd.Process
-	t.Cleanup(func() {
-		if err := g.Terminate(); err != nil {
-			t.Errorf("the gate ends with %v", err)
-		}
-		t.Log(g.errs.String())
-	})
+	config := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\nlog: {audit: audit.log}\n"
+	g.Gate = gatetest.Serve(t, t.TempDir(), config, "sh", "-c", "ulimit "+ulimit+` && exec "$0" "$@"`)
 	return g
 }
 
@@ -228,9 +186,7 @@ const unreachableFetches = `robotsgate_robots_fetches_total{outcome="unreachable
 func TestFewDescriptors(t *testing.T) {
 	const origins, crowd = 600, 140
 	g := startFewFiles(t, "-n 300")
-	g.until(t, "the gate warns at start", func() bool {
-		return strings.Contains(g.errs.String(), "the limit on open files is too low for limits.max_connections: 150 clients")
-	})
+	g.Log.WaitFor(t, `the limit on open files is too low for limits\.max_connections: 150 clients`)
 	if n := g.askAll(t, "/", origins, 20); n != origins {
 		t.Errorf("%d of %d origins were reached one after the other", n, origins)
 	}
@@ -263,23 +219,23 @@ func TestDescriptorsRunOut(t *testing.T) {
 	const crowd = 60
 	g := startFewFiles(t, "-n 300")
 	g.askAll(t, "/", 50, 10) // so that connections are kept
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.process.Pid))
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	limit := unix.Rlimit{Cur: uint64(len(open)), Max: 300}
-	if err := unix.Prlimit(g.process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+	if err := unix.Prlimit(g.PID(), unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan int)
 	go func() { answered <- g.askAll(t, "/held", crowd, crowd) }()
-	g.until(t, "the gate warns", func() bool { return strings.Contains(g.errs.String(), "the gate is out of file descriptors") })
+	g.Log.WaitFor(t, "the gate is out of file descriptors")
 	close(g.release)
 	if n := <-answered; n != crowd-g.refused {
 		t.Errorf("of %d at once %d were answered by their origins and %d refused", crowd, n, g.refused)
 	}
 	limit.Cur = 300
-	if err := unix.Prlimit(g.process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+	if err := unix.Prlimit(g.PID(), unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := g.askAll(t, "/", crowd, 10); n != crowd {

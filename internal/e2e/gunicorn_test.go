@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // gunicornApp answers with the path that gunicorn tells it.
@@ -29,9 +30,8 @@ def app(environ, start_response):
 // gate it receives no such header.
 func TestGunicornScriptName(t *testing.T) {
 	origin := startGunicorn(t)
-	proxy := &url.URL{Scheme: "http", Host: startGate(t)}
-	direct := client(t, &http.Transport{})
-	gated := client(t, &http.Transport{Proxy: http.ProxyURL(proxy)})
+	direct := gatetest.Client(t, "")
+	gated := gatetest.Client(t, "http://"+startGate(t))
 	for _, name := range []string{"SCRIPT_NAME", "script_name", "Script_Name"} {
 		if got, want := getWith(t, direct, origin, name), "200 OK page /private/x"; got != want {
 			t.Errorf("%s, directly: got %s, want %s", name, got, want)
@@ -40,11 +40,6 @@ func TestGunicornScriptName(t *testing.T) {
 			t.Errorf("%s, through the gate: got %s, want %s", name, got, want)
 		}
 	}
-}
-
-func client(t *testing.T, transport *http.Transport) *http.Client {
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
 // getWith asks for a path that is allowed, with the header that makes a disallowed one of it.
@@ -73,10 +68,7 @@ func startGunicorn(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("gunicorn")
 	if err != nil {
-		if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("there is no gunicorn: Debian's package gunicorn has it")
-		}
-		t.Skip("there is no gunicorn: Debian's package gunicorn has it")
+		gatetest.Missing(t, "gunicorn is not installed: Debian's package gunicorn has it")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "app.py"), []byte(gunicornApp), 0o644); err != nil {

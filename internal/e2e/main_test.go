@@ -1,26 +1,22 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"robotsgate/internal/cli"
+	"robotsgate/internal/gatetest"
 )
 
-// gateKey names the variable with the configuration file of the gate that the test binary
-// runs as, in place of its tests.
-const gateKey = "ROBOTSGATE_E2E_CONFIG"
-
+// TestMain puts two programs on the PATH: robotsgate, and fetch, which is Go's own HTTP client.
 func TestMain(m *testing.M) {
-	config := os.Getenv(gateKey)
-	if config == "" {
-		os.Exit(m.Run())
-	}
-	gate := cli.Serve{Configured: cli.Configured{Config: config}}
-	if err := gate.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}); err != nil {
-		fmt.Fprintln(os.Stderr, "robotsgate:", err)
-		os.Exit(1)
-	}
+	// The race detector delays the end of each process by a second, so that other threads can
+	// report a race. The tests start hundreds of processes.
+	os.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
+	testscript.Main(m, map[string]func(){
+		"robotsgate": cli.Main,
+		"fetch":      func() { os.Exit(gatetest.Fetch()) },
+	})
 }

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,23 +44,11 @@ func TestRobotsByUserAgent(t *testing.T) {
 	config, log := filepath.Join(dir, "gate.yaml"), filepath.Join(dir, "audit.jsonl")
 	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\n" +
 		"log: {level: error, audit: audit.jsonl}\ncrawlers:\n- name: news\n  user_agents: [\"NewsBot*\"]\n  product_tokens: [NewsBot]\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	varies, silent := robotsByAgent(t, true), robotsByAgent(t, false)
 	const open, closed = "User-agent: *\nAllow: /\n", "User-agent: *\nDisallow: /private/\n"
 	for range 2 { // the second gate knows what the first has stored
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), gateKey+"="+config)
-		gate, err := gatetest.StartGate(cmd, t.Output(), t.Output())
-		if err != nil {
-			t.Fatal(err)
-		}
-		proxy, err := url.Parse(gate.Proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := client(t, &http.Transport{Proxy: http.ProxyURL(proxy)})
+		gate := gatetest.Serve(t, dir, text)
+		c := gatetest.Client(t, gate.Proxy)
 		for _, test := range []struct {
 			origin, agent string
 			status        int
@@ -82,7 +67,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 			if _, body := getAs(t, c, test.origin+"/robots.txt", test.agent); body != test.robots {
 				t.Errorf("%s, Vary %v: robots.txt is %q, want %q", test.agent, test.origin == varies, body, test.robots)
 			}
-			_, body := getAs(t, client(t, &http.Transport{}), gate.Admin+"/api/robots?origin="+test.origin+"&agent="+test.agent, "")
+			_, body := getAs(t, gatetest.Client(t, ""), gate.Admin+"/api/robots?origin="+test.origin+"&agent="+test.agent, "")
 			if want := fmt.Sprintf("%q", test.robots); !strings.Contains(body, `"body": `+want) {
 				t.Errorf("%s: the API has %s, want %s", test.agent, body, want)
 			}

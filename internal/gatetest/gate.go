@@ -15,9 +15,10 @@ import (
 
 // A Gate is a process of the real binary that serves.
 type Gate struct {
-	Proxy string // http://host:port, as the gate has printed it
-	Admin string // empty if it is turned off
-	CA    string // path of the CA's certificate
+	Proxy string  // http://host:port, as the gate has printed it
+	Admin string  // empty if it is turned off
+	CA    string  // path of the CA's certificate
+	Log   *Output // what the gate writes to standard error, if Serve has started it
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process is gone and its output is read
@@ -102,6 +103,9 @@ func (b *banner) take(line string) {
 		close(b.said)
 	}
 }
+
+// PID returns the id of the process.
+func (g *Gate) PID() int { return g.cmd.Process.Pid }
 
 // Terminate sends SIGTERM and returns how the process ended.
 func (g *Gate) Terminate() error { return errors.Join(g.Signal(syscall.SIGTERM), g.Ended()) }

@@ -1,10 +1,9 @@
-package main
+package e2e
 
 import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"robotsgate/internal/gatetest"
 )
@@ -26,12 +24,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		n = 3000
 	}
 	dir := t.TempDir()
-	origin, err := gatetest.StartOrigin("testdata/clients/site", filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(origin.Close)
-	file := filepath.Join(dir, "config.yaml")
+	origin := gatetest.ServeFiles(t, "testdata/clients/site", dir)
 	// The version stands in an override's reason, which comes back with each answer.
 	text := func(version int) string {
 		return fmt.Sprintf(`
@@ -43,17 +36,7 @@ admin: {listen: ""}
 overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 `, 10+version%2, version)
 	}
-	write(t, file, text(0))
-	var errs lines
-	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), &errs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := gate.Terminate(); err != nil {
-			t.Errorf("the gate ends with %v", err)
-		}
-	})
+	gate := gatetest.Serve(t, dir, text(0))
 
 	var mu sync.Mutex
 	seen := map[string]int64{}
@@ -68,7 +51,7 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 	stop, changed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(changed)
-		change(t, gate, file, text, &errs, &made, stop)
+		change(t, gate, filepath.Join(dir, "gate.yaml"), text, &made, stop)
 	}()
 	// All changes have to be made under load.
 	more := func() bool { return asked.Add(1) <= n || made.Load() < 4 && !t.Failed() }
@@ -101,12 +84,12 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 
 // change makes the gate go over to one version after another until stop is closed, in
 // each way in turn, and counts in made how often it did.
-func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) string, errs *lines, made *atomic.Int64, stop <-chan struct{}) {
+func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) string, made *atomic.Int64, stop <-chan struct{}) {
 	const reloaded, stays = "has been reloaded", "stays in force"
 	good, bad := 0, 0
 	aside := file + ".new"
 	replace := func(text string) {
-		write(t, aside, text)
+		gatetest.Write(t, aside, text)
 		if err := os.Rename(aside, file); err != nil {
 			t.Error(err)
 		}
@@ -124,7 +107,7 @@ func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) strin
 		}
 		switch v % 4 {
 		case 0: // as an editor does that writes in place
-			write(t, file, text(v))
+			gatetest.Write(t, file, text(v))
 		case 1: // as one that renames; and not waiting for it to be seen
 			replace(text(v))
 			hangup()
@@ -133,7 +116,7 @@ func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) strin
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Error(err)
 			}
-			write(t, filepath.Join(folder, "config.yaml"), text(v))
+			gatetest.Write(t, filepath.Join(folder, "config.yaml"), text(v))
 			if err := os.Symlink(filepath.Join(filepath.Base(folder), "config.yaml"), aside); err != nil {
 				t.Error(err)
 			}
@@ -143,45 +126,16 @@ func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) strin
 		case 3: // a mistake: nothing changes
 			replace("mode: enforcing\n")
 			hangup()
-			if bad++; !errs.waitFor(stays, bad) {
+			if bad++; !gate.Log.Has(stays, bad) {
 				t.Error("a bad file is not reported")
 				return
 			}
 			continue
 		}
-		if good++; !errs.waitFor(reloaded, good) {
+		if good++; !gate.Log.Has(reloaded, good) {
 			t.Errorf("version %d is not taken over", v)
 			return
 		}
 		made.Add(1)
-	}
-}
-
-// lines are what a program prints, to be waited for.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// waitFor reports whether there come to be so many lines with word.
-func (l *lines) waitFor(word string, times int) bool {
-	for late := time.After(30 * time.Second); ; {
-		l.mu.Lock()
-		n := strings.Count(l.text.String(), word)
-		l.mu.Unlock()
-		if n >= times {
-			return true
-		}
-		select {
-		case <-late:
-			return false
-		case <-time.After(10 * time.Millisecond):
-		}
 	}
 }

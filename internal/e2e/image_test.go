@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"debug/elf"
@@ -15,6 +15,7 @@ import (
 
 	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
+	"robotsgate/internal/gatetest"
 )
 
 // A Dockerfile as its instructions, by the stage they belong to.
@@ -25,7 +26,7 @@ type instruction struct {
 
 func dockerfile(t *testing.T) (all []instruction) {
 	t.Helper()
-	text := read(t, "Dockerfile")
+	text := gatetest.Read(t, "../../Dockerfile")
 	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	stage := 0
@@ -69,7 +70,7 @@ func execForm(t *testing.T, arg string) (words []string) {
 func TestImage(t *testing.T) {
 	all := dockerfile(t)
 	t.Run("two stages, built by the Go of go.mod", func(t *testing.T) {
-		goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]
+		goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(gatetest.Read(t, "../../go.mod"))[1]
 		var from []string
 		for _, i := range all {
 			if i.name == "FROM" {
@@ -155,6 +156,7 @@ func TestStaticBinary(t *testing.T) {
 		}
 	}
 	cmd := exec.Command("sh", "-c", strings.Replace(build, "/robotsgate", binary, 1))
+	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOFLAGS=-buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)

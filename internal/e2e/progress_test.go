@@ -1,10 +1,9 @@
-package main
+package e2e
 
 import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"robotsgate/internal/gatetest"
 )
 
 // A screen is a terminal as a person sees it: what has been written to each line,
@@ -147,21 +148,16 @@ func (s *screen) rest(t *testing.T) []string {
 func TestProgressOfServe(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {level: debug, audit: \"-\"}\n")
+	gatetest.Write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {level: debug, audit: \"-\"}\n")
 	s := newScreen(60)
 	cmd := exec.Command("robotsgate", "serve", "-c", file)
 	cmd.Env = append(os.Environ(), "TERM=xterm")
 	wait := s.start(t, cmd)
 	s.shows(t, `export http_proxy`)
 	s.shows(t, `\r0 requests \(0/s\), 0 denied, 0 origins\x1b\[K`)
-	proxy, err := url.Parse(found(`listens on (http://\S+)`, s.text())[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
-	defer client.CloseIdleConnections()
+	client := gatetest.Client(t, gatetest.Matches(`listens on (http://\S+)`, s.text())[0])
 	for range 20 { // of the log and the audit log, while the line is there
-		get(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
+		gatetest.Request(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
 	}
 	s.shows(t, `\r20 requests \(\d+/s\), 0 denied, 0 origins\x1b\[K`)
 	for range 3 {
@@ -205,7 +201,7 @@ func TestProgressOfServe(t *testing.T) {
 func TestNoProgressOnDumbTerminal(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
+	gatetest.Write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
 	s := newScreen(80)
 	cmd := exec.Command("robotsgate", "serve", "-c", file)
 	cmd.Env = append(os.Environ(), "TERM=dumb")
@@ -226,7 +222,7 @@ func TestNoProgressOnDumbTerminal(t *testing.T) {
 // log, as others do, and draws nothing.
 func TestNoProgressInBackground(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
+	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
 	for _, test := range []struct {
 		name, script string
 		drawn        bool
@@ -270,7 +266,7 @@ func TestNoProgressInBackground(t *testing.T) {
 func TestProgressOfBatch(t *testing.T) {
 	const lines = 20_000
 	file := filepath.Join(t.TempDir(), "batch.jsonl")
-	write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "/private/x", "product_token": "ExampleBot"}`+"\n", lines))
+	gatetest.Write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "/private/x", "product_token": "ExampleBot"}`+"\n", lines))
 	for _, test := range []struct {
 		name, said string
 		stdin      func(t *testing.T) io.Reader
@@ -283,7 +279,7 @@ func TestProgressOfBatch(t *testing.T) {
 			t.Cleanup(func() { in.Close() })
 			return in
 		}},
-		{"a pipe", `\r\d+ lines \(\d+/s\)\x1b\[K`, func(t *testing.T) io.Reader { return strings.NewReader(read(t, file)) }},
+		{"a pipe", `\r\d+ lines \(\d+/s\)\x1b\[K`, func(t *testing.T) io.Reader { return strings.NewReader(gatetest.Read(t, file)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

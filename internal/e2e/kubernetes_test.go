@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"errors"
@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"robotsgate/internal/gatetest"
 )
 
 // manifests returns the documents of deploy/kubernetes.yaml by kind and name.
 func manifests(t *testing.T) map[string]manifest {
 	t.Helper()
 	all := map[string]manifest{}
-	dec := yaml.NewDecoder(strings.NewReader(read(t, "deploy/kubernetes.yaml")))
+	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/kubernetes.yaml")))
 	for {
 		var m manifest
 		err := dec.Decode(&m)
@@ -164,7 +166,7 @@ func TestKubernetes(t *testing.T) {
 	})
 	t.Run("the image is the Dockerfile's", func(t *testing.T) {
 		var compose composeFile
-		if err := yaml.Unmarshal([]byte(read(t, "deploy/compose.yaml")), &compose); err != nil {
+		if err := yaml.Unmarshal([]byte(gatetest.Read(t, "../../deploy/compose.yaml")), &compose); err != nil {
 			t.Fatal(err)
 		}
 		wantSame(t, "name", gate.Image, compose.Services["gate"].Image)

@@ -1,12 +1,9 @@
-package main
+package e2e
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +32,7 @@ type dashboard struct {
 // tells Prometheus: it names nothing that there is not, and leaves out none of ours.
 func TestDashboard(t *testing.T) {
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, "deploy/grafana.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(gatetest.Read(t, "../../deploy/grafana.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	var named strings.Builder
@@ -70,15 +67,15 @@ func TestDashboard(t *testing.T) {
 		variables = append(variables, fmt.Sprint(v.Name))
 		named.WriteString(fmt.Sprint(v.Query) + "\n")
 	}
-	for _, name := range found(`\$(\w+)`, named.String()) {
+	for _, name := range gatetest.Matches(`\$(\w+)`, named.String()) {
 		if !strings.HasPrefix(name, "__") && !slices.Contains(variables, name) {
 			t.Errorf("there is no variable $%s", name)
 		}
 	}
 
-	is := found("(?m)^# HELP (\\w+) ", exposed(t))
+	is := gatetest.Matches("(?m)^# HELP (\\w+) ", exposed(t))
 	var said []string
-	for _, name := range found(`\b((?:robotsgate|go|process)_[a-z_]+)`, named.String()) {
+	for _, name := range gatetest.Matches(`\b((?:robotsgate|go|process)_[a-z_]+)`, named.String()) {
 		name = strings.TrimSuffix(name, "_bucket")
 		said = append(said, name)
 		if !slices.Contains(is, name) {
@@ -95,27 +92,8 @@ func TestDashboard(t *testing.T) {
 // exposed returns what a gate that has served a request tells Prometheus.
 func exposed(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\n")
-	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := gate.Terminate(); err != nil {
-			t.Errorf("the gate ends with %v", err)
-		}
-	}()
-	proxy, err := url.Parse(gate.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
-	defer through.CloseIdleConnections()
-	get(t, through, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden) // the guard's
-	direct := &http.Client{Transport: &http.Transport{}}
-	defer direct.CloseIdleConnections()
-	text, _ := get(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
+	gate := gatetest.Serve(t, t.TempDir(), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\n")
+	gatetest.Request(t, gatetest.Client(t, gate.Proxy), http.MethodGet, "http://192.0.2.1/", http.StatusForbidden) // by the egress guard
+	text, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
 	return text
 }

@@ -1,11 +1,9 @@
-package main
+package e2e
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +13,7 @@ import (
 // TestOwnPageLines runs the lines that the gate's own page has for each client,
 // as they stand there but for the URL.
 func TestOwnPageLines(t *testing.T) {
-	_, gate := startGate(t, "testdata/clients/site", t.TempDir(), t.Output())
+	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
 	page, err := gatetest.Get(gate + "/")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +22,7 @@ func TestOwnPageLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := linesOf(page)
+	lines := gatetest.PageLines(page)
 	replace := strings.NewReplacer("https://example.com/", "https://shop.invalid/page.html",
 		"python3 -c", "/usr/bin/python3 -c", // that of Debian's packages
 		"./your-program", "fetch https://shop.invalid/page.html",
@@ -36,13 +34,13 @@ func TestOwnPageLines(t *testing.T) {
 			if out, err := exec.Command(works[0], works[1:]...).CombinedOutput(); err != nil && strings.HasPrefix(client, "Node") {
 				t.Skipf("it can't be used here (%v %s): npm has it", err, out)
 			} else if err != nil {
-				without(t, "it can't be used here: %v %s", err, out)
+				gatetest.Missing(t, "it can't be used here: %v %s", err, out)
 			}
 			if len(lines[client]) == 0 {
 				t.Fatalf("the page has no lines for it:\n%s", page)
 			}
 			dir := t.TempDir()
-			write(t, filepath.Join(dir, "ca.pem"), pem)
+			gatetest.Write(t, filepath.Join(dir, "ca.pem"), pem)
 			if modules := abs(t, "testdata/clients/node_modules"); client == "Node before that, with undici from npm" {
 				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 					t.Fatal(err)
@@ -72,50 +70,6 @@ func TestOwnPageLines(t *testing.T) {
 	run("aria2", "aria2c", "--version")
 }
 
-// TestReadmeClients compares README.md's lines for each client with those of the
-// gate's page, which TestOwnPageLines runs.
-func TestReadmeClients(t *testing.T) {
-	_, gate := startGate(t, "testdata/clients/site", t.TempDir(), t.Output())
-	page, err := gatetest.Get(gate + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, port, _ := strings.Cut(strings.TrimPrefix(gate, "http://"), ":")
-	usual := strings.NewReplacer(address+":"+port, "127.0.0.1:9309", "Port="+port, "Port=9309")
-	var want []string
-	for _, lines := range linesOf(page) {
-		for _, line := range lines {
-			want = append(want, usual.Replace(line))
-		}
-	}
-	_, text, _ := strings.Cut(section(t, "README.md", "Use it"), "\n### Each client by itself\n")
-	var got []string
-	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
-		got = append(got, strings.Split(strings.TrimSuffix(m[1], "\n"), "\n")...)
-	}
-	want = slices.DeleteFunc(want, func(line string) bool { return line == `eval "$(robotsgate env)"` }) // for all clients at once
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("README.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// linesOf returns the lines of each client on the gate's page.
-func linesOf(page string) map[string][]string {
-	all := map[string][]string{}
-	client := ""
-	for line := range strings.Lines(page) {
-		line = strings.TrimRight(line, "\n")
-		if text, indented := strings.CutPrefix(line, "    "); indented {
-			all[client] = append(all[client], text)
-		} else {
-			client = line
-		}
-	}
-	return all
-}
-
 func abs(t *testing.T, path string) string {
 	t.Helper()
 	if !strings.Contains(path, "/") {
@@ -133,7 +87,7 @@ func TestConfigurationScript(t *testing.T) {
 	if err := exec.Command("node", "--version").Run(); err != nil {
 		t.Skip("no node to run it")
 	}
-	_, gate := startGate(t, "testdata/clients/site", t.TempDir(), t.Output())
+	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
 	script, err := gatetest.Get(gate + "/proxy.pac")
 	if err != nil {
 		t.Fatal(err)

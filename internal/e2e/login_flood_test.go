@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -23,12 +22,8 @@ import (
 func TestFloodOfLogins(t *testing.T) {
 	const atOnce = 60
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "site", "page.txt"), "public")
-	origin, err := gatetest.StartOrigin(filepath.Join(dir, "site"), filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(origin.Close)
+	gatetest.Write(t, filepath.Join(dir, "site", "page.txt"), "public")
+	origin := gatetest.ServeFiles(t, filepath.Join(dir, "site"), dir)
 	hash := func(password string) string {
 		h, err := bcrypt.GenerateFromPassword([]byte(password), 7)
 		if err != nil {
@@ -36,15 +31,9 @@ func TestFloodOfLogins(t *testing.T) {
 		}
 		return string(h)
 	}
-	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nunknown_clients: refuse\n"+
+	gate := gatetest.Serve(t, dir, fmt.Sprintf("listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nunknown_clients: refuse\n"+
 		"crawlers:\n- {name: a, login: {user: a, password_bcrypt: %[1]q}}\n- {name: a2, login: {user: a, password_bcrypt: %[2]q}}\n- {name: b, login: {user: b, password_bcrypt: %[1]q}}\n"+
 		"egress: {allow_private: [127.0.0.0/8]}\n", hash("right"), hash("also right")))
-	gate, err := gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gate.Kill() // it would wait for the flood
 
 	get := func(from, user, password string) (int, error) {
 		proxy, err := url.Parse(gate.Proxy)

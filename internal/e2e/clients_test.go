@@ -1,16 +1,12 @@
-package main
+package e2e
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"robotsgate/internal/gatetest"
 )
@@ -70,9 +66,7 @@ func node() string {
 // the allowed page with its annotations, and a refusal that says why; the
 // origin's log proves that what was refused never arrived.
 func TestRealClients(t *testing.T) {
-	dir := t.TempDir()
-	logFile := filepath.Join(dir, "origin.log")
-	config := startForClients(t, "testdata/clients/site", dir)
+	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
 	t.Run("clients", func(t *testing.T) {
 		for _, c := range realClients {
 			t.Run(c.name, func(t *testing.T) {
@@ -80,11 +74,11 @@ func TestRealClients(t *testing.T) {
 				c.mustWork(t)
 				for _, scheme := range []string{"http", "https"} {
 					// A name that no resolver knows: the gate's parent proxy does.
-					site := scheme + "://shop.invalid"
-					c.getsPage(t, config, site+"/page.html?for="+c.name)
-					c.isRefused(t, config, site+"/private/plans.html?for="+c.name)
+					url := scheme + "://shop.invalid"
+					c.getsPage(t, site.Config, url+"/page.html?for="+c.name)
+					c.isRefused(t, site.Config, url+"/private/plans.html?for="+c.name)
 				}
-				log := read(t, logFile)
+				log := gatetest.Read(t, site.Log)
 				for _, scheme := range []string{"http", "https"} {
 					if want := "GET " + scheme + "://shop.invalid/page.html?for=" + c.name; !strings.Contains(log, want) {
 						t.Errorf("%q never arrived at the origin", want)
@@ -93,7 +87,7 @@ func TestRealClients(t *testing.T) {
 			})
 		}
 	})
-	if log := read(t, logFile); strings.Contains(log, "/private/") {
+	if log := gatetest.Read(t, site.Log); strings.Contains(log, "/private/") {
 		t.Errorf("requests that are denied have arrived at the origin:\n%s", log)
 	}
 }
@@ -108,91 +102,15 @@ func TestRealClientsWithoutTrust(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.mustWork(t)
-			dir := t.TempDir()
-			log := &output{}
-			_, gate := startGate(t, "testdata/clients/site", dir, log)
-			out := c.runWith(t, "", []string{"http_proxy=" + gate, "https_proxy=" + gate, "HTTPS_PROXY=" + gate, "NODE_USE_ENV_PROXY=1"}, "https://shop.invalid/page.html")
+			gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
+			url := gate.Proxy
+			out := c.runWith(t, "", []string{"http_proxy=" + url, "https_proxy=" + url, "HTTPS_PROXY=" + url, "NODE_USE_ENV_PROXY=1"}, "https://shop.invalid/page.html")
 			if strings.Contains(out, "What everybody may read") {
 				t.Fatal("the client does not check certificates")
 			}
-			log.waitFor(t, `a client does not trust the CA" client=127\.0\.0\.1 kind="?`+regexp.QuoteMeta(c.kind)+`\b.* ca\.pem=`+gate+`/ca\.pem`)
+			gate.Gate.Log.WaitFor(t, `a client does not trust the CA" client=127\.0\.0\.1 kind="?`+regexp.QuoteMeta(c.kind)+`\b.* ca\.pem=`+url+`/ca\.pem`)
 		})
 	}
-}
-
-// An output is what a process prints, read while it does.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func (o *output) waitFor(t *testing.T, pattern string) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !regexp.MustCompile(pattern).MatchString(o.String()); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("nothing matches %s in\n%s", pattern, o)
-		}
-	}
-}
-
-// startForClients starts an origin that serves site, with its log in dir, and a
-// gate. It returns a configuration for robotsgate env, which names the port that
-// the gate has got.
-func startForClients(t *testing.T, site, dir string) string {
-	t.Helper()
-	config, _ := startGate(t, site, dir, t.Output())
-	return config
-}
-
-// startGate does the same with the gate's log in errs, and returns its URL too.
-func startGate(t *testing.T, site, dir string, errs io.Writer) (config, url string) {
-	t.Helper()
-	origin, err := gatetest.StartOrigin(site, filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(origin.Close)
-	configure := func(name, listen string) string {
-		file := filepath.Join(dir, name)
-		text := fmt.Sprintf("listen: %s\ndata_dir: data\nadmin: {listen: \"\"}\negress: {proxy: \"http://%s\", ca_file: origin-ca.pem}\n", listen, origin.HTTP)
-		write(t, file, text)
-		return file
-	}
-	cmd := exec.Command("robotsgate", "serve", "-c", configure("gate.yaml", "127.0.0.1:0"))
-	gate, err := gatetest.StartGate(cmd, t.Output(), errs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := gate.Terminate(); err != nil {
-			t.Errorf("the gate ends with %v", err)
-		}
-	})
-	return configure("env.yaml", strings.TrimPrefix(gate.Proxy, "http://")), gate.Proxy
-}
-
-// without ends a test that needs what is not on the machine: it is skipped, or fails with
-// ROBOTSGATE_REQUIRE_CLIENTS=1.
-func without(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
 }
 
 // mustWork ends the test where the client is not on the machine.
@@ -204,7 +122,7 @@ func (c *realClient) mustWork(t *testing.T) {
 	case c.optional:
 		t.Skipf("%s can't be used here (%v): npm has it", c.name, err)
 	default:
-		without(t, "%s can't be used here: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
+		gatetest.Missing(t, "%s can't be used here: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
 	}
 }
 
@@ -254,24 +172,4 @@ func expect(t *testing.T, got string, patterns ...string) {
 			t.Errorf("nothing in the client's output matches %s", p)
 		}
 	}
-}
-
-// write writes a file and makes its folder. It may be a program.
-func write(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }

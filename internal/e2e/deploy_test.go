@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/cli"
 	"robotsgate/internal/config"
+	"robotsgate/internal/gatetest"
 )
 
 // What deploy/ holds is tried against what it relies on: the program, its
@@ -37,7 +38,7 @@ func validConfig(t *testing.T, text string) *config.Config {
 		text = strings.ReplaceAll(text, "/ca/", dir+"/")
 	}
 	file := filepath.Join(dir, "config.yaml")
-	write(t, file, text)
+	gatetest.Write(t, file, text)
 	out, err := exec.CommandContext(t.Context(), "robotsgate", "validate", file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("validate: %v\n%s", err, out)
@@ -113,14 +114,14 @@ type composeFile struct {
 
 func TestCompose(t *testing.T) {
 	var c composeFile
-	dec := yaml.NewDecoder(strings.NewReader(read(t, "deploy/compose.yaml")))
+	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/compose.yaml")))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil {
 		t.Fatal(err)
 	}
 	gate, trust, crawler := c.Services["gate"], c.Services["trust"], c.Services["crawler"]
 	image := dockerfile(t)
-	settings := validConfig(t, read(t, "deploy/gate/config.yaml"))
+	settings := validConfig(t, gatetest.Read(t, "../../deploy/gate/config.yaml"))
 
 	t.Run("the gate is the only way out", func(t *testing.T) {
 		wantSame(t, "networks of the crawler", strings.Join(crawler.Networks, " "), "crawl")
@@ -132,7 +133,7 @@ func TestCompose(t *testing.T) {
 	t.Run("the image is the Dockerfile's", func(t *testing.T) {
 		wantSame(t, "image of trust", trust.Image, gate.Image)
 		wantSame(t, "trust is not looked for in a registry", trust.PullPolicy, "never")
-		if _, err := os.Stat(filepath.Join("deploy", gate.Build, "Dockerfile")); err != nil {
+		if _, err := os.Stat(filepath.Join("../../deploy", gate.Build, "Dockerfile")); err != nil {
 			t.Error(err)
 		}
 		folder := filepath.Dir(execForm(t, final(t, image, "CMD"))[2]) // of its configuration
@@ -143,7 +144,7 @@ func TestCompose(t *testing.T) {
 		}
 		wantSame(t, "data_dir", settings.DataDir, final(t, image, "VOLUME"))
 		uid, gid, _ := strings.Cut(final(t, image, "USER"), ":")
-		if want := fmt.Sprintf("install -d -o %s -g %s -m 0755 /trust ", uid, gid); !strings.Contains(read(t, "Dockerfile"), want) {
+		if want := fmt.Sprintf("install -d -o %s -g %s -m 0755 /trust ", uid, gid); !strings.Contains(gatetest.Read(t, "../../Dockerfile"), want) {
 			t.Errorf("the image's user can't write the volume trust: no %q", want)
 		}
 	})
@@ -152,7 +153,7 @@ func TestCompose(t *testing.T) {
 		wantSame(t, "profiles of the others", len(gate.Profiles)+len(trust.Profiles), 0)
 	})
 	t.Run("its comments' commands are understood", func(t *testing.T) {
-		for _, m := range regexp.MustCompile(`(?m)exec gate robotsgate (.*)$`).FindAllStringSubmatch(read(t, "deploy/compose.yaml"), -1) {
+		for _, m := range regexp.MustCompile(`(?m)exec gate robotsgate (.*)$`).FindAllStringSubmatch(gatetest.Read(t, "../../deploy/compose.yaml"), -1) {
 			understood(t, strings.Fields(m[1]))
 			if !strings.HasSuffix(m[1], "-c "+execForm(t, final(t, image, "CMD"))[2]) {
 				t.Errorf("%q is about another gate's files", m[1])
@@ -214,17 +215,17 @@ func TestCompose(t *testing.T) {
 		wantSame(t, "number of variables", len(crawler.Environment), len(want))
 		wantSame(t, "shell of trust", strings.Join(trust.Entrypoint, " "), "/bin/sh -euc")
 		configuration := filepath.Join(dir, "config.yaml")
-		write(t, configuration, "data_dir: data\n")
+		gatetest.Write(t, configuration, "data_dir: data\n")
 		made := t.TempDir()
 		script := strings.NewReplacer("/etc/robotsgate/config.yaml", configuration, "/trust/", made+"/").Replace(trust.Command[0])
 		if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-euc", script).CombinedOutput(); err != nil {
 			t.Fatalf("trust: %v\n%s", err, out)
 		}
-		certificate := read(t, filepath.Join(made, "ca.pem"))
-		if !strings.HasPrefix(certificate, "-----BEGIN CERTIFICATE-----") || !strings.Contains(read(t, filepath.Join(made, "bundle.pem")), certificate) {
+		certificate := gatetest.Read(t, filepath.Join(made, "ca.pem"))
+		if !strings.HasPrefix(certificate, "-----BEGIN CERTIFICATE-----") || !strings.Contains(gatetest.Read(t, filepath.Join(made, "bundle.pem")), certificate) {
 			t.Errorf("what crawlers are to trust is not there: %s", certificate)
 		}
-		wantSame(t, "wgetrc", read(t, filepath.Join(made, "wgetrc")), "ca_certificate = "+made+"/bundle.pem\n")
+		wantSame(t, "wgetrc", gatetest.Read(t, filepath.Join(made, "wgetrc")), "ca_certificate = "+made+"/bundle.pem\n")
 		if !slices.Contains(crawler.Volumes, "trust:/trust:ro") || slices.ContainsFunc(crawler.Volumes, func(v string) bool { return strings.HasPrefix(v, "data") }) {
 			t.Errorf("the crawler mounts %q: it needs the certificate, and must not have the key", crawler.Volumes)
 		}
@@ -235,7 +236,7 @@ func TestCompose(t *testing.T) {
 func unit(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for line := range strings.Lines(read(t, "deploy/robotsgate.service")) {
+	for line := range strings.Lines(gatetest.Read(t, "../../deploy/robotsgate.service")) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
 			all[key] = value
 		}
@@ -258,21 +259,21 @@ func TestService(t *testing.T) {
 
 	// The configuration that docs/deploy.md installs names the folders that the unit may write
 	// to: so the commands of anybody who names it find them too.
-	c := validConfig(t, read(t, "deploy/systemd/config.yaml"))
+	c := validConfig(t, gatetest.Read(t, "../../deploy/systemd/config.yaml"))
 	wantSame(t, "data_dir", c.DataDir, "/var/lib/"+s["StateDirectory"])
 	wantSame(t, "folder of log.audit", filepath.Dir(c.Log.Audit), "/var/log/"+s["LogsDirectory"])
 	wantSame(t, "environment", s["Environment"], "")
 	wantSame(t, "file for the environment", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
 
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		without(t, "there is no systemd-analyze: Debian's package systemd has it")
+		gatetest.Missing(t, "there is no systemd-analyze: Debian's package systemd has it")
 	}
 	program, err := exec.LookPath("robotsgate")
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "robotsgate.service")
-	if err := os.WriteFile(file, []byte(strings.Replace(read(t, "deploy/robotsgate.service"), start[0], program, 1)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(gatetest.Read(t, "../../deploy/robotsgate.service"), start[0], program, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", file).CombinedOutput(); err != nil || bytes.Contains(out, []byte("robotsgate")) {

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		without(t, "there is no chromium: Debian's package of that name has it")
+		gatetest.Missing(t, "there is no chromium: Debian's package of that name has it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1"))
@@ -162,9 +162,7 @@ func (b *tab) fits(width int64) {
 
 // pageGate is a gate whose page is looked at.
 type pageGate struct {
-	*gatetest.Gate
-	origin *gatetest.Origin
-	log    string
+	*gatetest.Site
 	client *http.Client
 }
 
@@ -173,43 +171,23 @@ const hostileRule = `/hostile*</script><img src=x onerror="document.title='owned
 func startForPage(t *testing.T) *pageGate {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "site/robots.txt"), "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
-	write(t, filepath.Join(dir, "site/page.txt"), "public")
-	g := &pageGate{log: filepath.Join(dir, "origin.log")}
-	var err error
-	if g.origin, err = gatetest.StartOrigin(filepath.Join(dir, "site"), g.log, filepath.Join(dir, "origin-ca.pem")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.origin.Close)
-	file := filepath.Join(dir, "gate.yaml")
-	write(t, file, fmt.Sprintf(`listen: 127.0.0.1:0
-data_dir: data
-admin: {listen: "127.0.0.1:0"}
-egress: {proxy: "http://%s"}
+	gatetest.Write(t, filepath.Join(dir, "site/robots.txt"), "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
+	gatetest.Write(t, filepath.Join(dir, "site/page.txt"), "public")
+	g := &pageGate{Site: gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, `admin: {listen: "127.0.0.1:0"}
 crawlers:
 - name: trial
   user_agents: ["*TrialBot*"]
   mode: report
 - name: 'news "&<b>'
   product_tokens: [NewsBot]
-`, g.origin.HTTP))
-	if g.Gate, err = gatetest.StartGate(exec.Command("robotsgate", "serve", "-c", file), t.Output(), t.Output()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Kill() }) // most tests end it
-	proxy, err := url.Parse(g.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{Proxy: http.ProxyURL(proxy)}
-	t.Cleanup(transport.CloseIdleConnections)
-	g.client = &http.Client{Transport: transport}
+`)}
+	g.client = gatetest.Client(t, g.Proxy)
 	return g
 }
 
 func (g *pageGate) get(t *testing.T, url string, status int) {
 	t.Helper()
-	get(t, g.client, http.MethodGet, url, status)
+	gatetest.Request(t, g.client, http.MethodGet, url, status)
 }
 
 // TestStatusPage looks at the page in Chromium.
@@ -423,7 +401,7 @@ func pageOtherSites(t *testing.T, browser context.Context, g *pageGate) {
 			t.Errorf("the link %s: got %d, want %d", id, answer.Status, want)
 		}
 	}
-	if log := read(t, g.log); strings.Contains(log, "target.invalid") {
+	if log := gatetest.Read(t, g.Site.Log); strings.Contains(log, "target.invalid") {
 		t.Errorf("another site has made the gate ask an origin:\n%s", log)
 	}
 }

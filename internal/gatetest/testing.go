@@ -1,0 +1,89 @@
+package gatetest
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Missing ends a test that needs a program which is not installed: the test is skipped, or
+// fails with ROBOTSGATE_REQUIRE_CLIENTS=1.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Write writes a file, which may be a program, and makes its folder.
+func Write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An Output holds what a process prints. It can be read while the process runs.
+type Output struct {
+	copy io.Writer // receives the same; may be nil
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	if o.copy != nil {
+		_, _ = o.copy.Write(p)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Has waits until a pattern matches the output at least so many times, and reports whether it does.
+func (o *Output) Has(pattern string, times int) bool {
+	compiled := regexp.MustCompile(pattern)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * patience); ; <-tick.C {
+		if len(compiled.FindAllString(o.String(), times)) >= times {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// WaitFor waits until a pattern matches the output.
+func (o *Output) WaitFor(t testing.TB, pattern string) {
+	t.Helper()
+	if !o.Has(pattern, 1) {
+		t.Fatalf("nothing matches %s in\n%s", pattern, o)
+	}
+}
