@@ -251,7 +251,7 @@ func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 	b.open(g.Admin + "/")
 	b.says("Denied 1", "shop.invalid 1", "Without JavaScript this page shows the moment it was loaded.", "Rules in memory", "Snapshots on disk")
 	b.do(
-		chromedp.SendKeys(chromedp.ID("url"), "http://shop.invalid/private/x"),
+		chromedp.SetValue(chromedp.ID("url"), "http://shop.invalid/private/x"),
 		chromedp.SetValue(chromedp.ID("crawler"), `news "&<b>`),
 	)
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS("button[type=submit]"))); err != nil {
