@@ -31,7 +31,6 @@ type clientConn struct {
 	err    error
 	secure *tls.Conn // nil: in clear
 
-	failures atomic.Int32 // wrong logins that came by it
 	presence presence
 	memory   *memory.Client // of the client, for all its connections
 	streams  atomic.Int32   // HTTP/2 requests in progress

@@ -1,4 +1,5 @@
-// Package auth verifies the logins that clients send to the proxy.
+// Package auth verifies the logins that clients send to the proxy (Basic authentication,
+// RFC 7617). [Parse] reads a login, and a [Verifier] compares it with bcrypt hashes.
 package auth
 
 import (
@@ -6,27 +7,31 @@ import (
 	"strings"
 )
 
-// A Login is what a client sends in Proxy-Authorization. It is never printed.
+// A Login is the content of Proxy-Authorization. It must never be logged.
 type Login struct {
 	User, Password string
-	Unreadable     bool // something was sent that is no login
+	Invalid        bool // something was sent that is not a login
 }
 
-// maxPassword is what bcrypt reads of a password, in bytes. A longer one is refused,
-// since anything might follow there.
+// maxPassword is how much of a password bcrypt reads, in bytes. A longer password is invalid:
+// any text behind that would match.
 const maxPassword = 72
 
-// Parse reads credentials by the Basic scheme (RFC 7617, 2).
-func Parse(value string) *Login {
-	scheme, rest, _ := strings.Cut(value, " ")
-	if !strings.EqualFold(scheme, "Basic") {
-		return &Login{Unreadable: true}
+// Parse reads the lines of a request's Proxy-Authorization header. It returns nil if there
+// are none.
+func Parse(lines []string) *Login {
+	if len(lines) == 0 {
+		return nil
 	}
-	// RFC 9110, 11.2 has padding, which not every client sends.
+	scheme, rest, _ := strings.Cut(lines[0], " ")
+	if len(lines) > 1 || !strings.EqualFold(scheme, "Basic") {
+		return &Login{Invalid: true}
+	}
+	// RFC 9110, section 11.2 has padding, but not all clients send it.
 	text, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(strings.TrimSpace(rest), "="))
 	user, password, ok := strings.Cut(string(text), ":")
 	if err != nil || !ok || len(password) > maxPassword || strings.ContainsFunc(string(text), isControl) {
-		return &Login{Unreadable: true}
+		return &Login{Invalid: true}
 	}
 	return &Login{User: user, Password: password}
 }

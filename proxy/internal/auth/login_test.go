@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-func TestParseLogin(t *testing.T) {
+func TestParse(t *testing.T) {
 	encode := base64.StdEncoding.EncodeToString
 	long := strings.Repeat("p", maxPassword)
 	for _, c := range []struct {
 		value          string
 		user, password string
-		unreadable     bool
+		invalid        bool
 	}{
 		{"Basic bmV3czpzM2NyZXQ=", "news", "s3cret", false},
 		{"basic bmV3czpzM2NyZXQ=", "news", "s3cret", false},
@@ -34,8 +34,14 @@ func TestParseLogin(t *testing.T) {
 		{"Bearer bmV3czpzM2NyZXQ=", "", "", true},
 		{"", "", "", true},
 	} {
-		if got, want := *Parse(c.value), (Login{c.user, c.password, c.unreadable}); got != want {
+		if got, want := *Parse([]string{c.value}), (Login{c.user, c.password, c.invalid}); got != want {
 			t.Errorf("%q: got %+v, want %+v", c.value, got, want)
 		}
+	}
+	if got := Parse(nil); got != nil {
+		t.Errorf("no header: got %+v", got)
+	}
+	if got := Parse([]string{"Basic bmV3czpzM2NyZXQ=", "Basic bmV3czpzM2NyZXQ="}); !got.Invalid {
+		t.Errorf("two headers: got %+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A bench is a verifier whose comparisons begin when there is room, and end when the
+// A bench is a Verifier whose comparisons begin when a slot is free, and end when the
 // test says so.
 type bench struct {
 	t *testing.T
@@ -22,12 +22,12 @@ type bench struct {
 	end   chan struct{}
 }
 
-// newBench is to be used inside a bubble of synctest. The password "right" is that of
-// every hash.
+// newBench is to be used inside a bubble of synctest. Every hash is that of all passwords
+// that begin with "right".
 func newBench(t *testing.T, slots int) *bench {
 	b := &bench{t: t, Verifier: NewVerifier(), end: make(chan struct{})}
 	b.slots = slots
-	b.Compare = func(_, password []byte) bool {
+	b.compare = func(_, password []byte) bool {
 		b.mu.Lock()
 		b.begun = append(b.begun, string(password))
 		b.mu.Unlock()
@@ -37,29 +37,22 @@ func newBench(t *testing.T, slots int) *bench {
 	return b
 }
 
-// ask tries a password in the background.
-func (b *bench) ask(ctx context.Context, client, password string) <-chan string {
-	return b.askAs(ctx, client, "user", password, 0)
-}
-
-// askAs does so with a user name and a number of failures of the same connection.
-func (b *bench) askAs(ctx context.Context, client, user, password string, failures int) <-chan string {
-	said := make(chan string, 1)
+// verify verifies a login in the background.
+func (b *bench) verify(ctx context.Context, client, user, password string) <-chan string {
+	result := make(chan string, 1)
 	go func() {
-		a := Attempt{Client: netip.MustParseAddr(client), Hash: []byte("hash"), User: user, Password: password, Failures: failures}
-		a.Proof = b.Proof(a.Hash, a.User, a.Password)
-		holds, err := b.Verify(ctx, a)
+		holds, err := b.Verify(ctx, netip.MustParseAddr(client), []byte("hash"), &Login{User: user, Password: password})
 		if err != nil {
-			said <- err.Error()
+			result <- err.Error()
 			return
 		}
-		said <- fmt.Sprint(holds)
+		result <- fmt.Sprint(holds)
 	}()
 	synctest.Wait()
-	return said
+	return result
 }
 
-// finish lets n comparisons end, one after the other.
+// finish ends n comparisons, one after the other.
 func (b *bench) finish(n int) {
 	for range n {
 		b.end <- struct{}{}
@@ -67,17 +60,16 @@ func (b *bench) finish(n int) {
 	}
 }
 
-// all lets every comparison end that is still to come.
-func (b *bench) all() {
+// finishAll ends all comparisons, and checks that nothing is left of them.
+func (b *bench) finishAll() {
 	for {
 		select {
 		case b.end <- struct{}{}:
 			synctest.Wait()
 		default:
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			if b.Verifier.running+b.waiting != 0 || len(b.lines)+len(b.turns)+len(b.names)+len(b.served) != 0 {
-				b.t.Errorf("left behind: %d running, %d waiting, %d lines, %d turns", b.Verifier.running, b.waiting, len(b.lines), len(b.turns))
+			q := b.queue
+			if len(b.attempts)+len(q.waiting)+len(q.running) != 0 {
+				b.t.Errorf("left behind: %d attempts, %d waiting, %d running", len(b.attempts), len(q.waiting), len(q.running))
 			}
 			return
 		}
@@ -93,21 +85,21 @@ func (b *bench) wantBegun(want ...string) {
 	}
 }
 
-// Whoever floods the gate with wrong passwords waits behind himself: a client from
-// another address has its turn after one comparison for each address before it.
+// A client that floods the gate with wrong passwords delays itself: another client has its
+// turn after one comparison for each address before it.
 func TestFloodOfWrongPasswords(t *testing.T) {
 	for _, attackers := range []int{1, 5, 50} {
 		for _, slots := range []int{1, 4} {
 			t.Run(fmt.Sprint(attackers, " addresses, ", slots, " slots"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBench(t, slots)
-					for range 20 {
+					for i := range 20 {
 						for a := range attackers {
-							b.ask(t.Context(), fmt.Sprintf("192.0.2.%d", a), fmt.Sprintf("wrong %d", len(b.begun)+b.waiting))
+							b.verify(t.Context(), fmt.Sprintf("192.0.2.%d", a), "user", fmt.Sprintf("wrong %d of %d", i, a))
 						}
 					}
 					before := len(b.begun)
-					honest := b.ask(t.Context(), "198.51.100.1", "right")
+					honest := b.verify(t.Context(), "198.51.100.1", "user", "right")
 					for n := 0; len(honest) == 0; n++ {
 						if n > attackers+slots {
 							t.Fatalf("no turn after %d comparisons", n)
@@ -121,231 +113,235 @@ func TestFloodOfWrongPasswords(t *testing.T) {
 					if i-before > attackers {
 						t.Errorf("%d comparisons were begun before that of the honest client", i-before)
 					}
-					b.all()
+					b.finishAll()
 				})
 			})
 		}
 	}
 }
 
-// Nor does he stall other users from as many addresses as he likes, and be he that
-// user's neighbour.
+// A flood for one user from many addresses does not delay other users, even if they share
+// an address with it.
 func TestFloodFromManyAddresses(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		for _, client := range []string{"198.51.100.1", "192.0.2.150"} {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, slots)
 				for i := range 500 {
-					b.askAs(t.Context(), fmt.Sprintf("192.0.%d.%d", 2+i/250, i%250), "user", fmt.Sprint("wrong ", i), 0)
+					b.verify(t.Context(), fmt.Sprintf("192.0.%d.%d", 2+i/250, i%250), "user", fmt.Sprint("wrong ", i))
 				}
-				honest := b.askAs(t.Context(), client, "other", "right", 0)
+				honest := b.verify(t.Context(), client, "other", "right")
 				b.finish(slots + 3)
 				if len(honest) == 0 || <-honest != "true" {
 					t.Errorf("%d slots, %s: no turn after %q", slots, client, b.begun)
 				}
-				b.all()
+				b.finishAll()
 			})
 		}
 	}
 }
 
-// That holds where no more may wait, too.
-func TestFloodOfAllThatMayWait(t *testing.T) {
+// The same holds when no more attempts may wait. One for the user with the most attempts
+// makes room.
+func TestFloodThatFillsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		for i := range maxTriedInAll + 1 {
-			go func() {
-				a := Attempt{Client: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), Hash: []byte("hash"), User: "user", Password: fmt.Sprint("wrong ", i)}
-				a.Proof = b.Proof(a.Hash, a.User, a.Password)
-				_, _ = b.Verify(t.Context(), a)
-			}()
+		var ended sync.Map // errors, by number
+		flood := func(i int) {
+			_, err := b.Verify(t.Context(), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), []byte("hash"), &Login{User: "user", Password: fmt.Sprint("wrong ", i)})
+			ended.Store(i, err)
+		}
+		for i := range maxWaiting + 1 { // one is running
+			go flood(i)
 		}
 		synctest.Wait()
-		if b.waiting != maxTriedInAll {
-			t.Fatalf("%d wait", b.waiting)
+		if n := len(b.queue.waiting); n != maxWaiting {
+			t.Fatalf("%d wait, want %d", n, maxWaiting)
 		}
-		if late := b.ask(t.Context(), "198.51.100.2", "right"); len(late) == 0 || <-late == "true" {
-			t.Error("there is room for one more of the same user")
+		oldest := b.queue.waiting[0].password
+		late := b.verify(t.Context(), "198.51.100.2", "user", "wrong")
+		if len(late) != 0 || len(b.queue.waiting) != maxWaiting || b.queue.waiting[0].password == oldest {
+			t.Errorf("the oldest of the same user's did not make room for the latest")
 		}
-		honest := b.askAs(t.Context(), "198.51.100.1", "other", "right", 0)
-		b.finish(3)
+		honest := b.verify(t.Context(), "198.51.100.1", "other", "right")
+		b.finish(4) // the running one, two of the flood, and its own
 		if len(honest) == 0 || <-honest != "true" {
 			t.Errorf("the honest client has had no turn after %q", b.begun)
 		}
-		b.all()
+		busy := 0
+		ended.Range(func(_, err any) bool {
+			if err == ErrBusy {
+				busy++
+			}
+			return true
+		})
+		if busy != 2 {
+			t.Errorf("%d attempts made room, want 2", busy)
+		}
+		b.finishAll()
 	})
 }
 
-// No address has two comparisons running, and all together no more than the slots.
+// No client has two comparisons running, and all together have no more than the slots.
 func TestComparisonsAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 3)
 		for i := range 4 {
-			b.ask(t.Context(), "192.0.2.1", fmt.Sprint("a", i))
+			b.verify(t.Context(), "192.0.2.1", "user", fmt.Sprint("a", i))
 		}
 		b.wantBegun("a0")
-		b.ask(t.Context(), "2001:db8::1", "b0")
-		b.ask(t.Context(), "2001:db8::1", "b1")
+		b.verify(t.Context(), "192.0.2.2", "user", "b0")
+		b.verify(t.Context(), "192.0.2.2", "user", "b1")
 		b.wantBegun("a0", "b0")
-		b.ask(t.Context(), "2001:db8:0:1::1", "c0")
-		b.ask(t.Context(), "2001:db8:0:2::1", "d0")
+		b.verify(t.Context(), "192.0.2.3", "user", "c0")
+		b.verify(t.Context(), "192.0.2.4", "user", "d0")
 		b.wantBegun("a0", "b0", "c0")
-		b.finish(1)
-		b.finish(1)
-		b.finish(1)
+		b.finish(3)
 		if got := slices.Sorted(slices.Values(b.begun)); !slices.Equal(got, []string{"a0", "a3", "b0", "b1", "c0", "d0"}) {
 			t.Errorf("compared after three: %q", got)
 		}
-		b.all()
+		b.finishAll()
 	})
 }
 
-// Who shares the attacker's address waits no longer for it, if his user name is another
-// the attacker stays on connections that have failed, or waits for answers before he
-// tries on: also where no more may wait.
+// A client that shares the attacker's address does not wait longer, whatever its user name,
+// if the attacker waits for responses before it tries on. This holds too when no more
+// attempts of the address may wait.
 func TestFloodFromTheSameAddress(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		user     string
-		failures int
-	}{{"another user", "other", 0}, {"the same user", "user", 0}, {"the same user, connections that have failed", "user", 1000}} {
-		for _, wrong := range []int{10, 2 * maxTried} {
-			t.Run(fmt.Sprint(c.name, ", ", wrong), func(t *testing.T) {
+	for _, user := range []string{"user", "other"} {
+		for _, wrong := range []int{10, 2 * maxWaitingPerClient} {
+			t.Run(fmt.Sprint(user, ", ", wrong), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBench(t, 1)
 					for i := range wrong {
-						b.askAs(t.Context(), "192.0.2.1", "user", fmt.Sprint("wrong ", i), c.failures)
+						b.verify(t.Context(), "192.0.2.1", "user", fmt.Sprint("wrong ", i))
 					}
-					honest := b.askAs(t.Context(), "192.0.2.1", c.user, "right", 0)
-					b.finish(3) // what is running, one in front, and itself
+					honest := b.verify(t.Context(), "192.0.2.1", user, "right")
+					b.finish(3) // what is running, one before it, and its own
 					if len(honest) == 0 || <-honest != "true" {
 						t.Errorf("the honest client has had no turn after %q", b.begun)
 					}
-					b.all()
+					b.finishAll()
 				})
 			})
 		}
 	}
 }
 
-// What has been compared once is known to all; who asks meanwhile waits for the same.
+// A login is compared once. Requests with the same login wait for the same comparison.
 func TestComparedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
-		var said []<-chan string
+		var results []<-chan string
 		for range 100 {
-			said = append(said, b.ask(t.Context(), "192.0.2.1", "right"), b.ask(t.Context(), "192.0.2.1", "wrong"))
+			results = append(results, b.verify(t.Context(), "192.0.2.1", "user", "right"), b.verify(t.Context(), "192.0.2.1", "user", "wrong"))
 		}
-		b.all()
-		for i, s := range said {
-			if got, want := <-s, []string{"true", "false"}[i%2]; got != want {
+		b.finishAll()
+		for i, r := range results {
+			if got, want := <-r, []string{"true", "false"}[i%2]; got != want {
 				t.Errorf("%d: %s, want %s", i, got, want)
 			}
 		}
 		for password, want := range map[string]string{"right": "true", "wrong": "false"} {
-			if got := <-b.ask(t.Context(), "198.51.100.1", password); got != want {
+			if got := <-b.verify(t.Context(), "198.51.100.1", "user", password); got != want {
 				t.Errorf("%s, again: %s", password, got)
 			}
 		}
 		b.wantBegun("right", "wrong")
+		if right, wrong := b.Comparisons(); right != 1 || wrong != 1 {
+			t.Errorf("counted: %d right and %d wrong comparisons, want 1 and 1", right, wrong)
+		}
 	})
 }
 
-// A login that two addresses try at once is compared for the first, and not again.
-func TestComparedForAnotherAddress(t *testing.T) {
+// A login that two clients send at the same time is compared for the first only.
+func TestComparedForAnotherClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		first, second := b.ask(t.Context(), "192.0.2.1", "right"), b.ask(t.Context(), "192.0.2.2", "right")
+		first, second := b.verify(t.Context(), "192.0.2.1", "user", "right"), b.verify(t.Context(), "192.0.2.2", "user", "right")
 		b.finish(1)
 		if a, c := <-first, <-second; a != "true" || c != "true" {
 			t.Errorf("got %s and %s", a, c)
 		}
 		b.wantBegun("right")
-		b.all()
+		b.finishAll()
 	})
 }
 
-func TestVerifierBounds(t *testing.T) {
+func TestQueueBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		var said []<-chan string
-		for i := range maxTried + 1 { // one is running
-			said = append(said, b.ask(t.Context(), "192.0.2.1", fmt.Sprint(i)))
+		var results []<-chan string
+		for i := range maxWaitingPerClient + 1 { // one is running
+			results = append(results, b.verify(t.Context(), "192.0.2.1", "user", fmt.Sprint(i)))
 		}
-		b.ask(t.Context(), "192.0.2.1", "one more")
-		if got := <-said[1]; got != ErrBusy.Error() { // the oldest that waits
-			t.Errorf("one too many of an address: %s", got)
+		b.verify(t.Context(), "192.0.2.1", "user", "one more")
+		if got := <-results[1]; got != ErrBusy.Error() { // the oldest that waits
+			t.Errorf("one too many of a client: %s", got)
 		}
-		if got := <-b.askAs(t.Context(), "192.0.2.1", "user", "worse than all", 1000); got != ErrBusy.Error() {
-			t.Errorf("one too many, by a connection that has failed: %s", got)
-		}
-		// Sixteen such addresses fill the verifier.
-		for a := 2; b.waiting < maxTriedInAll; a++ {
-			for i := range maxTried {
-				b.ask(t.Context(), fmt.Sprintf("192.0.2.%d", a), fmt.Sprint(a, "/", i))
+		// Sixteen such clients fill the queue.
+		for a := 2; len(b.queue.waiting) < maxWaiting; a++ {
+			for i := range maxWaitingPerClient {
+				b.verify(t.Context(), fmt.Sprintf("192.0.2.%d", a), "user", fmt.Sprint(a, "/", i))
 			}
 		}
-		b.ask(t.Context(), "198.51.100.1", "right")
-		if b.waiting != maxTriedInAll {
-			t.Errorf("%d wait", b.waiting)
+		b.verify(t.Context(), "198.51.100.1", "user", "right")
+		if n := len(b.queue.waiting); n != maxWaiting {
+			t.Errorf("%d wait, want %d", n, maxWaiting)
 		}
-		sent := 0
-		for _, s := range said {
-			if len(s) == 1 {
-				sent++
-			}
+		ended := 0
+		for _, r := range results {
+			ended += len(r)
 		}
-		if full := len(b.lines[netip.MustParseAddr("198.51.100.1")].trials); full != 1 || sent > 1 {
-			t.Errorf("the newcomer has %d waiting, %d of one address were sent away", full, sent)
+		if last := b.queue.waiting[maxWaiting-1].password; last != "right" || ended > 2 {
+			t.Errorf("the newcomer does not wait, but %q; %d attempts of one client made room, want 2 at most", last, ended)
 		}
-		b.all()
+		b.finishAll()
 	})
 }
 
-// A client that leaves takes back what has not been begun, unless another waits for
-// the same.
-func TestVerifierClientLeaves(t *testing.T) {
+// An attempt is not begun if all requests that wait for it have ended.
+func TestRequestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		b.ask(t.Context(), "192.0.2.1", "running")
-		ctx, leave := context.WithCancel(t.Context())
-		gone := b.ask(ctx, "192.0.2.1", "gone")
-		shared := b.ask(ctx, "192.0.2.1", "shared")
-		stays := b.ask(t.Context(), "192.0.2.1", "shared")
-		leave()
-		for _, s := range []<-chan string{gone, shared} {
-			if got := <-s; got != context.Canceled.Error() {
-				t.Errorf("who left: %s", got)
+		b.verify(t.Context(), "192.0.2.1", "user", "running")
+		ctx, end := context.WithCancel(t.Context())
+		alone := b.verify(ctx, "192.0.2.1", "user", "alone")
+		shared := b.verify(ctx, "192.0.2.1", "user", "shared")
+		other := b.verify(t.Context(), "192.0.2.1", "user", "shared")
+		end()
+		for _, r := range []<-chan string{alone, shared} {
+			if got := <-r; got != context.Canceled.Error() {
+				t.Errorf("a request that ended: %s", got)
 			}
 		}
-		b.all()
-		if got := <-stays; got != "false" {
-			t.Errorf("who stays: %s", got)
+		b.finishAll()
+		if got := <-other; got != "false" {
+			t.Errorf("the other request: %s", got)
 		}
 		b.wantBegun("running", "shared")
 	})
 }
 
-func TestVerifierPatience(t *testing.T) {
+func TestMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		first, second := b.ask(t.Context(), "192.0.2.1", "a"), b.ask(t.Context(), "192.0.2.2", "b")
+		first, second := b.verify(t.Context(), "192.0.2.1", "user", "a"), b.verify(t.Context(), "192.0.2.2", "user", "b")
 		begun := time.Now()
-		if a, c := <-first, <-second; a != ErrBusy.Error() || c != ErrBusy.Error() || time.Since(begun) != verifierPatience {
+		if a, c := <-first, <-second; a != ErrBusy.Error() || c != ErrBusy.Error() || time.Since(begun) != maxWait {
 			t.Errorf("got %s and %s after %v", a, c, time.Since(begun))
 		}
-		b.all()
+		b.finishAll()
 		b.wantBegun("a")
 	})
 }
 
-// Neither memory has more than its share, and wrong passwords don't drive out the
-// right ones.
+// The remembered verdicts are bounded, and wrong passwords do not displace right ones.
 func TestVerdictsAreBounded(t *testing.T) {
 	v := NewVerifier()
-	v.Compare = func(_, password []byte) bool { return string(password) == "right" }
+	v.compare = func(_, password []byte) bool { return string(password) == "right" }
 	try := func(password string) bool {
-		holds, err := v.Verify(t.Context(), Attempt{Client: netip.MustParseAddr("192.0.2.1"), Proof: v.Proof(nil, "", password), Password: password})
+		holds, err := v.Verify(t.Context(), netip.MustParseAddr("192.0.2.1"), nil, &Login{Password: password})
 		return err == nil && holds
 	}
 	if !try("right") {
@@ -356,24 +352,24 @@ func TestVerdictsAreBounded(t *testing.T) {
 			t.Fatalf("%d holds", i)
 		}
 	}
-	v.Compare = func([]byte, []byte) bool { t.Error("compared again"); return false }
-	if !try("right") || len(v.bad) != maxVerdicts || len(v.good) != 1 {
-		t.Errorf("%d bad and %d good ones", len(v.bad), len(v.good))
+	v.compare = func([]byte, []byte) bool { t.Error("compared again"); return false }
+	if !try("right") || len(v.wrong.known) != maxVerdicts || len(v.right.known) != 1 {
+		t.Errorf("%d wrong and %d right ones", len(v.wrong.known), len(v.right.known))
 	}
 }
 
-// What is remembered depends on all three, told apart.
+// A verdict is remembered by hash, user name and password, told apart.
 func TestProof(t *testing.T) {
 	v := NewVerifier()
-	seen := map[Proof]string{}
+	seen := map[proof]string{}
 	for _, c := range [][3]string{{"h", "u", "p"}, {"h", "up", ""}, {"h", "", "up"}, {"hu", "", "p"}, {"", "hu", "p"}, {"g", "u", "p"}, {"h", "u", "q"}} {
-		p := v.Proof([]byte(c[0]), c[1], c[2])
+		p := v.proof([]byte(c[0]), &Login{User: c[1], Password: c[2]})
 		if other, taken := seen[p]; taken {
-			t.Errorf("%q is %s", c, other)
+			t.Errorf("%q has the same proof as %s", c, other)
 		}
 		seen[p] = fmt.Sprintf("%q", c)
 	}
-	if NewVerifier().Proof([]byte("h"), "u", "p") == v.Proof([]byte("h"), "u", "p") {
-		t.Error("another process finds the same")
+	if NewVerifier().proof([]byte("h"), &Login{User: "u", Password: "p"}) == v.proof([]byte("h"), &Login{User: "u", Password: "p"}) {
+		t.Error("another process makes the same proof")
 	}
 }

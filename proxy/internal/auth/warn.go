@@ -7,33 +7,30 @@ import (
 	"time"
 )
 
-// WrongLogins says now and then that a client's login is none.
+// WrongLogins warns of wrong logins, at most once a minute.
 type WrongLogins struct {
-	mu    sync.Mutex
-	said  time.Time
-	since int // that were not told of
+	mu       sync.Mutex
+	lastWarn time.Time
+	unsaid   int // wrong logins since then
 }
 
+// Report logs a wrong login, or counts it for the next warning.
 func (w *WrongLogins) Report(client netip.Addr, user string, refused bool, log *slog.Logger) {
-	others, say := w.count()
-	if !say {
+	w.mu.Lock()
+	others := w.unsaid
+	due := time.Since(w.lastWarn) >= time.Minute
+	if due {
+		w.lastWarn, w.unsaid = time.Now(), 0
+	} else {
+		w.unsaid++
+	}
+	w.mu.Unlock() // before the log, which may block
+	if !due {
 		return
 	}
 	text := "a client's login is wrong, and counts as none"
 	if refused {
 		text = "a client's login is wrong, and it is refused"
 	}
-	log.Warn(text, "client", client, "user", user, "others_since_last", others) // which may be slow
-}
-
-// count returns how many have not been told of, and whether it is time to do so.
-func (w *WrongLogins) count() (others int, say bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if time.Since(w.said) < time.Minute {
-		w.since++
-		return 0, false
-	}
-	others, w.said, w.since = w.since, time.Now(), 0
-	return others, true
+	log.Warn(text, "client", client, "user", user, "others_since_last", others)
 }

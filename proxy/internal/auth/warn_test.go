@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A log that blocks keeps nobody else waiting whose login is wrong.
+// While the log blocks, other requests with a wrong login do not wait.
 func TestWrongLoginsDoNotWaitForTheLog(t *testing.T) {
 	log := &stuck{entered: make(chan struct{}), release: make(chan struct{})}
 	var w WrongLogins
@@ -25,11 +25,11 @@ func TestWrongLoginsDoNotWaitForTheLog(t *testing.T) {
 	select {
 	case <-second:
 	case <-time.After(10 * time.Second):
-		t.Error("the second waits for the first one's line")
+		t.Error("the second wrong login waits for the log")
 	}
 }
 
-// stuck is a log that takes nothing before it is released.
+// A stuck log blocks until it is released.
 type stuck struct{ entered, release chan struct{} }
 
 func (s *stuck) Write(p []byte) (int, error) {
