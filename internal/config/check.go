@@ -27,7 +27,7 @@ func (c *Config) check() {
 	}
 	c.checkRobots()
 	c.checkEgress()
-	c.checkBounds()
+	c.checkLog()
 	c.checkFiles()
 }
 
@@ -186,47 +186,8 @@ func (c *Config) checkEgress() {
 	}
 }
 
-// checkBounds holds the keys that must be more than nothing, and those for
-// which nothing has a meaning.
-func (c *Config) checkBounds() {
-	for path, value := range map[string]time.Duration{
-		"robots.timeout":                 c.Robots.Timeout,
-		"tags.head_timeout":              c.Tags.HeadTimeout,
-		"egress.dial_timeout":            c.Egress.DialTimeout,
-		"egress.response_header_timeout": c.Egress.ResponseHeaderTimeout,
-		"egress.idle_timeout":            c.Egress.IdleTimeout,
-		"limits.header_timeout":          c.Limits.HeaderTimeout,
-		"limits.idle_timeout":            c.Limits.IdleTimeout,
-	} {
-		if value <= 0 {
-			c.source.mistake(path, "must be more than 0s, such as 10s")
-		}
-	}
-	for path, value := range map[string]Size{
-		"robots.cache_bytes":      c.Robots.CacheBytes,
-		"tags.max_head_bytes":     c.Tags.MaxHeadBytes,
-		"tags.cache_bytes":        c.Tags.CacheBytes,
-		"limits.max_header_bytes": c.Limits.MaxHeaderBytes,
-	} {
-		if value <= 0 {
-			c.source.mistake(path, "must be more than 0B, such as 512KiB")
-		}
-	}
-	if c.Limits.MaxConnections <= 0 {
-		c.source.mistake("limits.max_connections", "must be more than 0, such as 10000")
-	}
-	for path, value := range map[string]int{
-		"egress.max_conns_per_host":         c.Egress.MaxConnsPerHost,
-		"limits.max_connections_per_client": c.Limits.MaxConnectionsPerClient,
-	} {
-		if value < 0 {
-			c.source.mistake(path, "can't be negative; 0 is no limit")
-		}
-	}
+func (c *Config) checkLog() {
 	if c.Log.AuditRequired && c.Log.Audit == "" {
 		c.source.mistake("log.audit_required", "true needs log.audit: without a file nothing could be served")
-	}
-	if c.Log.AuditKeep < 0 {
-		c.source.mistake("log.audit_keep", "can't be negative")
 	}
 }

@@ -1,8 +1,8 @@
-// Package config reads the gate's configuration: YAML, strict, with every
-// mistake reported at once and by its line.
+// Package config reads the gate's configuration: strict YAML, with every mistake
+// reported at once, each with its line. Start with [Load] and [Config].
 //
-// It knows what a key means and which values it may have. What is done with
-// them is other packages' business.
+// The package knows which keys there are and which values they may have. internal/cli
+// translates them into the settings of the other packages.
 package config
 
 import (
@@ -14,13 +14,20 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// Config is the whole configuration, checked and ready for use. The tags name
-// the keys of the file; a doc tag's text completes "expected …"; what is tagged
-// restart holds as long as the process, see [Config.Restrain]; of what is tagged
-// secret no mistake repeats the value, which may be a password.
+// Config is the whole configuration, checked and ready for use. The tags of its fields,
+// and of the sections' fields, describe the keys of the file:
+//
+//   - yaml: the name of the key
+//   - doc: completes "expected …" in a mistake; "such as …" in it is an example
+//   - enum: the values that are allowed
+//   - positive: the value must be more than zero
+//   - zero: the meaning of the value 0
+//   - path: a relative path starts at the file's folder; "or -": - is no path
+//   - restart: the key takes effect at start only, see [Config.Restrain]
+//   - secret: mistakes do not repeat the value, which may be a password
 type Config struct {
 	Listen         string        `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
-	DataDir        string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate"` // "": see [DataDir]
+	DataDir        string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate" path:"yes"` // "": see [DataDir]
 	Mode           Mode          `yaml:"mode" enum:"enforce,report"`
 	Crawlers       []Crawler     `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
 	UnknownClients ClientsPolicy `yaml:"unknown_clients" enum:"allow,refuse"`
@@ -60,12 +67,12 @@ const (
 type Crawler struct {
 	Name           string         `yaml:"name" doc:"a name, such as default"`
 	Login          Login          `yaml:"login" secret:"true"`
-	Sources        []netip.Prefix `yaml:"sources"`
-	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text"`
+	Sources        []netip.Prefix `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`
+	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`
 	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
 	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
 	DenyStatus     int            `yaml:"deny_status" enum:"403,451"`
-	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100"` // 0: no limit
+	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
 }
 
 // A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
@@ -76,7 +83,7 @@ type Login struct {
 
 // An Override is an operator's exception from robots.txt.
 type Override struct {
-	Hosts    []glob.Glob `yaml:"hosts" glob:"host"`
+	Hosts    []glob.Glob `yaml:"hosts" glob:"host" doc:"a host, such as \"*.example.com\""`
 	Paths    []string    `yaml:"paths" doc:"a path, such as /api/"`      // robots.txt patterns; empty: all
 	Crawlers []string    `yaml:"crawlers" doc:"the name of a crawler"`   // empty: all
 	Action   Action      `yaml:"action" enum:"allow,deny"`               //
@@ -104,7 +111,7 @@ type Robots struct {
 	MinAge            time.Duration `yaml:"min_age"`
 	StaleFor          time.Duration `yaml:"stale_for"` // 0: never
 	AfterStale        string        `yaml:"after_stale" enum:"disallow,allow,keep"`
-	Timeout           time.Duration `yaml:"timeout"` // the whole fetch, redirects included
+	Timeout           time.Duration `yaml:"timeout" positive:"yes"` // the whole fetch, redirects included
 	MaxBytes          Size          `yaml:"max_bytes" restart:"yes"`
 	MaxRedirects      int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
 	TooManyRequests   string        `yaml:"too_many_requests" enum:"disallow,allow"`
@@ -112,7 +119,7 @@ type Robots struct {
 	UnreachableStatus int           `yaml:"unreachable_status" enum:"403,503"`
 	Readings          string        `yaml:"readings" enum:"strict,literal"`
 	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
-	CacheBytes        Size          `yaml:"cache_bytes" restart:"yes"`
+	CacheBytes        Size          `yaml:"cache_bytes" restart:"yes" positive:"yes"`
 	Keep              time.Duration `yaml:"keep" restart:"yes"`
 	DiskBytes         Size          `yaml:"disk_bytes" restart:"yes"`
 }
@@ -120,39 +127,39 @@ type Robots struct {
 // Tags says how robots tags are collected from responses.
 type Tags struct {
 	HTML         bool          `yaml:"html"`
-	MaxHeadBytes Size          `yaml:"max_head_bytes"`
-	HeadTimeout  time.Duration `yaml:"head_timeout"`
-	CacheBytes   Size          `yaml:"cache_bytes" restart:"yes"`
+	MaxHeadBytes Size          `yaml:"max_head_bytes" positive:"yes"`
+	HeadTimeout  time.Duration `yaml:"head_timeout" positive:"yes"`
+	CacheBytes   Size          `yaml:"cache_bytes" restart:"yes" positive:"yes"`
 }
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {
 	Intercept   bool        `yaml:"intercept"`
-	Passthrough []glob.Glob `yaml:"passthrough" glob:"host"`
-	CACert      string      `yaml:"ca_cert" restart:"yes" doc:"a PEM file, such as ca.pem"` // "": made on first start
-	CAKey       string      `yaml:"ca_key" restart:"yes" doc:"a PEM file, such as ca-key.pem"`
+	Passthrough []glob.Glob `yaml:"passthrough" glob:"host" doc:"a host, such as \"*.example.com\""`
+	CACert      string      `yaml:"ca_cert" restart:"yes" doc:"a PEM file, such as ca.pem" path:"yes"` // "": made on first start
+	CAKey       string      `yaml:"ca_key" restart:"yes" doc:"a PEM file, such as ca-key.pem" path:"yes"`
 }
 
 // Egress says where the gate may connect to, and how.
 type Egress struct {
-	AllowPrivate          []netip.Prefix `yaml:"allow_private"`
-	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host"`
+	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range, such as 10.0.0.0/8"`
+	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`
 	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // empty: all
 	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // nil: none
-	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem"`              // "": the system's roots only
-	DialTimeout           time.Duration  `yaml:"dial_timeout"`
-	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout"`
-	IdleTimeout           time.Duration  `yaml:"idle_timeout"`
-	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8"` // 0: no limit
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // "": the system's roots only
+	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`
+	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
 }
 
 // Limits bounds what clients may ask of the gate.
 type Limits struct {
-	MaxHeaderBytes          Size          `yaml:"max_header_bytes" restart:"yes"`
-	HeaderTimeout           time.Duration `yaml:"header_timeout" restart:"yes"`
-	IdleTimeout             time.Duration `yaml:"idle_timeout" restart:"yes"`
-	MaxConnections          int           `yaml:"max_connections" doc:"a whole number, such as 10000"`
-	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100"` // 0: no limit
+	MaxHeaderBytes          Size          `yaml:"max_header_bytes" restart:"yes" positive:"yes"`
+	HeaderTimeout           time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`
+	IdleTimeout             time.Duration `yaml:"idle_timeout" restart:"yes" positive:"yes"`
+	MaxConnections          int           `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"`
+	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
 	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
 	ShutdownGrace           time.Duration `yaml:"shutdown_grace"`
 }
@@ -167,9 +174,9 @@ type Admin struct {
 type Log struct {
 	Level         slog.Level `yaml:"level" enum:"debug,info,warn,error"`
 	Format        string     `yaml:"format" restart:"yes" enum:"text,json"`
-	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl"` // "": none, "-": stdout
+	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"` // "": none, "-": stdout
 	AuditKeep     int        `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`
-	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key"` // "": none; see [ReadKey]
+	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key" path:"yes"` // "": none; see [ReadKey]
 	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
 	AuditRequired bool       `yaml:"audit_required" restart:"yes"`
 }

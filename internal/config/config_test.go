@@ -50,7 +50,7 @@ func TestExampleHasEveryKey(t *testing.T) {
 			if inner.Kind() == reflect.Slice {
 				inner = inner.Elem()
 			}
-			if inner.Kind() == reflect.Struct && !isScalarType(inner) && f.Tag.Get("yaml") != "" && inner != reflect.TypeFor[Login]() {
+			if inner.Kind() == reflect.Struct && !isScalar(inner) && f.Tag.Get("yaml") != "" && inner != reflect.TypeFor[Login]() {
 				walk(inner)
 			}
 		}

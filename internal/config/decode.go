@@ -8,16 +8,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxNodes bounds the values that are looked at, since aliases of aliases can
-// make billions of them out of a few lines.
+// maxNodes bounds the values that are decoded, since a few lines of nested aliases can
+// stand for billions of values.
 const maxNodes = 200_000
 
-// A decoder fills a Config from parsed YAML. It is our own because yaml.v3
-// stops at some mistakes, has no line for others, and speaks of Go types.
+// A decoder fills a Config from parsed YAML. yaml.v3's own decoder stops at some
+// mistakes, has no line for others, and names Go types in its errors.
 type decoder struct {
 	*source
-	lookup func(string) (string, bool)
-	nodes  int
+	lookup func(string) (string, bool) // environment variables
+	folder string                      // relative paths start here
+	nodes  int                         // decoded so far
 }
 
 func (d *decoder) document(root *yaml.Node, c *Config) {
@@ -42,10 +43,10 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 	}
 	n = resolve(n)
 	switch {
-	case isScalarType(v.Type()):
+	case isScalar(v.Type()):
 		d.scalar(n, path, tag, v)
 	case isNull(n):
-		// A section or list whose lines are all commented out: the default.
+		// A section or list whose lines are all commented out has its default.
 	case v.Kind() == reflect.Struct:
 		d.mapping(n, path, tag, v)
 	default:
@@ -62,7 +63,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
 		return
 	}
-	entries := d.entries(n, path)
+	entries := d.entries(n, path, map[string]int{}, 0)
 	for _, e := range entries {
 		field, ok := fieldOf(v.Type(), e.key)
 		if !ok {
@@ -80,14 +81,14 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		d.mistake(path, "expected a list %s, got %s", listOf(v.Type().Elem(), tag), kind(n))
 		return
 	}
-	v.SetZero() // an empty list is as good as none
+	v.SetZero() // an empty list equals an absent one
 	for i, item := range n.Content {
 		child := path + "[" + strconv.Itoa(i) + "]"
 		d.lines[child] = item.Line
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if c, ok := elem.Addr().Interface().(*Crawler); ok {
 			*c = DefaultCrawler()
-			c.Name = "" // each needs one of its own
+			c.Name = "" // required
 		}
 		if isNull(resolve(item)) {
 			d.mistake(child, "an empty item: remove it or give it a value")
@@ -108,80 +109,58 @@ type entry struct {
 	value *yaml.Node
 }
 
-// entries returns the entries of a mapping in order, then those that a merge
-// key (<<) adds to it.
-func (d *decoder) entries(n *yaml.Node, path string) []entry {
-	var list, merged []entry
-	seen := map[string]int{}
+// maxMerges bounds merge keys within merge keys: beyond it a mapping merges itself.
+const maxMerges = 100
+
+// entries returns the keys of the mapping n in order, then the keys that its merge keys
+// (<<) add. Seen has the lines of the keys that are there already; depth is above 0 for
+// a mapping that is merged into another.
+func (d *decoder) entries(n *yaml.Node, path string, seen map[string]int, depth int) (list []entry) {
+	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := resolve(n.Content[i]), n.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			d.add(n.Content[i].Line, "a key must be a word, got %s", kind(key))
-			continue
+		key, line, value := resolve(n.Content[i]), n.Content[i].Line, resolve(n.Content[i+1])
+		first, again := seen[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode && depth == 0:
+			d.add(line, "a key must be a word, got %s", kind(key))
+		case key.Kind != yaml.ScalarNode: // reported where the merged mapping stands
+		case key.ShortTag() == "!!merge" && value.Kind == yaml.SequenceNode:
+			merges = append(merges, value.Content...)
+		case key.ShortTag() == "!!merge":
+			merges = append(merges, value)
+		case again && depth == 0:
+			d.add(line, "%s is given twice, first in line %d: remove one of them", display(join(path, key.Value)), first)
+		case !again:
+			seen[key.Value] = line
+			list = append(list, entry{key.Value, line, value})
 		}
-		if key.ShortTag() == "!!merge" {
-			merged = append(merged, d.merge(value, path, 0)...)
-			continue
-		}
-		if first, ok := seen[key.Value]; ok {
-			d.add(key.Line, "%s is given twice, first in line %d: remove one of them", display(join(path, key.Value)), first)
-			continue
-		}
-		seen[key.Value] = n.Content[i].Line
-		list = append(list, entry{key.Value, n.Content[i].Line, value})
 	}
-	for _, e := range merged {
-		if _, ok := seen[e.key]; !ok { // what the mapping says itself goes first
-			seen[e.key] = e.line
-			list = append(list, e)
+	for _, m := range merges {
+		if d.nodes++; d.nodes > maxNodes {
+			break
 		}
+		if m = resolve(m); m.Kind != yaml.MappingNode || depth == maxMerges {
+			d.add(m.Line, "<< takes another mapping, as in \"<<: *name\"")
+			continue
+		}
+		list = append(list, d.entries(m, path, seen, depth+1)...)
 	}
 	return list
 }
 
-// merge returns the entries that the value of a merge key stands for.
-func (d *decoder) merge(n *yaml.Node, path string, depth int) []entry {
-	if d.nodes++; d.nodes > maxNodes {
-		return nil
-	}
-	n = resolve(n)
-	const deep = 100 // more is a mapping that merges itself
-	switch {
-	case n.Kind == yaml.SequenceNode && depth < deep:
-		var list []entry
-		for _, item := range n.Content {
-			list = append(list, d.merge(item, path, depth+1)...)
-		}
-		return list
-	case n.Kind != yaml.MappingNode || depth >= deep:
-		d.add(n.Line, "<< takes another mapping, as in \"<<: *name\"")
-		return nil
-	}
-	var list, deeper []entry
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := resolve(n.Content[i])
-		if key.ShortTag() == "!!merge" {
-			deeper = append(deeper, d.merge(n.Content[i+1], path, depth+1)...)
-		} else if key.Kind == yaml.ScalarNode {
-			list = append(list, entry{key.Value, n.Content[i].Line, n.Content[i+1]})
-		}
-	}
-	return append(list, deeper...)
-}
-
 func isSecret(tag reflect.StructTag) bool { return tag.Get("secret") != "" }
 
-// resolve returns what an alias stands for.
+// resolve returns the node that an alias refers to.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
-		return n.Alias // an anchor is never on an alias
+		return n.Alias // never an alias itself
 	}
 	return n
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// kind names what a node is, for people.
+// kind says what a node is.
 func kind(n *yaml.Node) string {
 	n = resolve(n)
 	switch {
@@ -195,7 +174,7 @@ func kind(n *yaml.Node) string {
 	return strconv.Quote(cut(n.Value))
 }
 
-// cut keeps a message from growing with what it is about.
+// cut bounds the length of a value that a message quotes.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:80]) + "…"

@@ -33,7 +33,7 @@ func (c *Config) Effective() ([]byte, error) {
 // effective returns a value, which stands under key, as YAML.
 func effective(v reflect.Value, key string) *yaml.Node {
 	switch {
-	case v.Kind() == reflect.Struct && !isScalarType(v.Type()):
+	case v.Kind() == reflect.Struct && !isScalar(v.Type()):
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for f, field := range v.Fields() {
 			name := f.Tag.Get("yaml")
@@ -92,7 +92,7 @@ func spelling(value any) string {
 func Kept(data []byte) (*Config, error) {
 	c := Default()
 	c.Robots.Readings = "literal" // how all paths were judged before there was this key
-	c.source = source{file: "configuration", lines: map[string]int{}, bad: map[string]bool{}}
+	c.source = newSource("configuration")
 	root, err := parseYAML(data)
 	if err != nil {
 		return nil, fmt.Errorf("a kept configuration: %w", err)

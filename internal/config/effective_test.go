@@ -35,7 +35,7 @@ func TestEffective(t *testing.T) {
 	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	c := Default()
-	c.source = source{file: "x", lines: map[string]int{}, bad: map[string]bool{}}
+	c.source = newSource("x")
 	root, err := parseYAML([]byte(everything))
 	if err != nil {
 		t.Fatal(err)

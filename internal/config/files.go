@@ -9,33 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 )
-
-// resolvePaths makes relative paths start at the folder of the file, so that
-// the folder a process happens to run in doesn't matter.
-func (c *Config) resolvePaths(folder string) {
-	for _, p := range []struct {
-		path  string
-		value *string
-	}{
-		{"data_dir", &c.DataDir},
-		{"https.ca_cert", &c.HTTPS.CACert},
-		{"https.ca_key", &c.HTTPS.CAKey},
-		{"egress.ca_file", &c.Egress.CAFile},
-		{"log.audit", &c.Log.Audit},
-		{"log.audit_key_file", &c.Log.AuditKeyFile},
-	} {
-		switch v := *p.value; {
-		case v == "" || v == "-" && p.path == "log.audit":
-		case v == "~" || strings.HasPrefix(v, "~/"):
-			c.source.mistake(p.path, "~ has a meaning in shells only: write ${HOME}%s", v[1:])
-		case !filepath.IsAbs(v):
-			*p.value = filepath.Join(folder, v)
-		}
-	}
-}
 
 // checkFiles looks at the files that a configuration names, so that a gate
 // doesn't find out at its first request. Whether a CA's key fits its

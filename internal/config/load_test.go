@@ -225,7 +225,7 @@ func TestAliasBombs(t *testing.T) {
 	var mappings strings.Builder
 	mappings.WriteString("crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n")
 	for i := range 60 {
-		fmt.Fprintf(&mappings, "  - {name: b, <<: &m%d [*m%d, *m%d]}\n", i+1, i, i)
+		fmt.Fprintf(&mappings, "  - {name: b, <<: &m%d {<<: [*m%d, *m%d]}}\n", i+1, i, i)
 	}
 	lists := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
 	for name, text := range map[string]string{"mappings": mappings.String(), "lists": lists} {

@@ -28,8 +28,7 @@ func (c *Config) checkLogin(l Login, path string) {
 	if !s.has(path) {
 		return
 	}
-	written := func(key string) bool { return s.has(path+key) && !s.filled[path+key] }
-	if l == (Login{}) && written(".user") && written(".password_bcrypt") {
+	if l == (Login{}) && s.has(path+".user") && s.has(path+".password_bcrypt") {
 		return
 	}
 	if l == (Login{}) && !s.bad[path+".user"] && !s.bad[path+".password_bcrypt"] {

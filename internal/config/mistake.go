@@ -37,25 +37,20 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// source remembers where each key stood, by its path such as
-// crawlers[0].name, and collects the mistakes found there.
+// A source has the lines of the keys in a file, and the mistakes found there. Keys go by
+// their path, such as crawlers[0].name.
 type source struct {
 	file     string
 	lines    map[string]int
 	mistakes Errors
 	bad      map[string]bool // paths that have a mistake already
-	filled   map[string]bool // paths whose value a variable has filled in
 }
 
-// fill notes that a variable has filled in the value at path.
-func (s *source) fill(path string) {
-	if s.filled == nil {
-		s.filled = map[string]bool{}
-	}
-	s.filled[path] = true
+func newSource(file string) source {
+	return source{file: file, lines: map[string]int{}, bad: map[string]bool{}}
 }
 
-// line returns the line of path, or that of the nearest thing around it.
+// line returns the line of path, or else of the nearest section around it.
 func (s *source) line(path string) int {
 	for p, ok := path, true; ok; p, ok = parent(p) {
 		if n, ok := s.lines[p]; ok {
@@ -65,7 +60,7 @@ func (s *source) line(path string) int {
 	return 0
 }
 
-// parent returns the path of what is around the thing at path.
+// parent returns the path of the section or list around path.
 func parent(path string) (string, bool) {
 	i := strings.LastIndexAny(path, ".[")
 	return path[:max(i, 0)], i >= 0
@@ -77,8 +72,8 @@ func (s *source) has(path string) bool {
 	return ok
 }
 
-// mistake notes what is wrong with the value at path. Only the first one at
-// path or around it counts: whatever else could be said follows from that.
+// mistake notes what is wrong with the value at path. Only the first mistake at path or
+// around it counts: others follow from it.
 func (s *source) mistake(path, format string, args ...any) {
 	for p, ok := path, true; ok; p, ok = parent(p) {
 		if s.bad[p] {
@@ -96,8 +91,8 @@ func (s *source) add(line int, format string, args ...any) {
 	s.mistakes = append(s.mistakes, m)
 }
 
-// sorted returns the mistakes by line, or nil. What an alias repeats is said
-// once.
+// sorted returns the mistakes by line, or nil. A mistake that aliases repeat is
+// listed once.
 func (s *source) sorted() error {
 	if len(s.mistakes) == 0 {
 		return nil

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,31 +19,22 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// parsers turn the text of a value into the types of Config that have a
-// spelling of their own. All others are strings, whole numbers and truths.
+// parsers has the types of Config with a notation of their own. All other scalars are
+// strings, integers and booleans.
 var parsers = map[reflect.Type]func(text string, tag reflect.StructTag) (any, error){
 	reflect.TypeFor[time.Duration](): func(s string, _ reflect.StructTag) (any, error) { return parseDuration(s) },
 	reflect.TypeFor[Size]():          func(s string, _ reflect.StructTag) (any, error) { return parseSize(s) },
 	reflect.TypeFor[netip.Prefix]():  func(s string, _ reflect.StructTag) (any, error) { return parsePrefix(s) },
 	reflect.TypeFor[time.Time]():     func(s string, _ reflect.StructTag) (any, error) { return parseExpiry(s) },
 	reflect.TypeFor[*url.URL]():      func(s string, _ reflect.StructTag) (any, error) { return parseProxy(s) },
-	reflect.TypeFor[slog.Level]():    func(s string, _ reflect.StructTag) (any, error) { return parseLevel(s), nil },
+	reflect.TypeFor[slog.Level]():    func(s string, _ reflect.StructTag) (any, error) { return parseLevel(s) },
 	reflect.TypeFor[glob.Glob]():     parseGlob,
 }
 
-// examples are values to write for types whose fields have no doc tag.
-var examples = map[reflect.Type]string{
-	reflect.TypeFor[netip.Prefix]():  "10.0.0.0/8",
-	reflect.TypeFor[glob.Glob]():     `"*.example.com"`,
-	reflect.TypeFor[Size]():          "512KiB",
-	reflect.TypeFor[time.Duration](): "24h",
-}
-
-func isScalarType(t reflect.Type) bool {
+func isScalar(t reflect.Type) bool {
 	return parsers[t] != nil || t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
 }
 
-// scalar decodes one value that is no list and no mapping.
 func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
 	want := wanted(v.Type(), tag)
 	if n.Kind != yaml.ScalarNode {
@@ -60,23 +53,24 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 		d.mistake(path, "%v", err)
 		return
 	}
-	// A variable's value has no type. Everything else must be what it looks
-	// like, so that 010 or "5" can't mean one thing here and another elsewhere.
-	if replaced {
-		d.fill(path)
-	} else if problem := wrongType(n, tag, v.Type()); problem != "" {
-		if isSecret(tag) {
-			problem = "something else: put text in quotes"
-		}
+	switch problem := wrongType(n, tag, v.Type()); {
+	case replaced: // a variable's value has no type
+	case problem != "" && isSecret(tag):
+		d.mistake(path, "expected %s, got something else: put text in quotes", want)
+		return
+	case problem != "":
 		d.mistake(path, "expected %s, got %s", want, problem)
 		return
 	}
-	if err := setScalar(text, tag, v); err != nil {
+	if err := d.set(text, tag, v); err != nil {
 		d.mistake(path, "%v", err)
+	} else if replaced && text == "" {
+		delete(d.lines, path) // an empty variable counts as a key that is not given
 	}
 }
 
-// wrongType says what n is if it can't be a value of type t.
+// wrongType says what n is if it can't be a value of type t. A value must have the type
+// that it looks like, so that 010 and "5" mean the same here as to other YAML readers.
 func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 	quoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str" {
@@ -90,125 +84,95 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 		if typ := n.ShortTag(); typ != "!!int" && typ != "!!float" && typ != "!!bool" && (enum || !isSwitch(n.Value)) {
 			return ""
 		}
-		// Quotes make it text, which helps where any text will do.
 		if enum || strings.HasPrefix(tag.Get("doc"), "host") {
-			return cut(n.Value)
+			return cut(n.Value) // wrong in quotes, too
 		}
-		return fmt.Sprintf("%s: if it is meant, put it in quotes", cut(n.Value))
+		return cut(n.Value) + ": if it is meant, put it in quotes"
 	case t.Kind() != reflect.String && quoted:
 		return fmt.Sprintf("text in quotes, %q", cut(n.Value))
 	}
 	return ""
 }
 
-// isSwitch reports whether text is true or false in YAML 1.1, and text since: what
-// says off must not name a file of that name.
+// isSwitch reports whether text is a boolean in YAML 1.1. It is text in YAML 1.2, but
+// "audit: off" must not name a file off.
 func isSwitch(text string) bool {
 	return slices.Contains([]string{"on", "off", "yes", "no"}, strings.ToLower(text))
 }
 
-func setScalar(text string, tag reflect.StructTag, v reflect.Value) error {
+// set parses text into v.
+func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error {
 	if values, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(values, ","), text) {
 		return fmt.Errorf("expected %s, got %q", wanted(v.Type(), tag), cut(text))
 	}
-	if parse := parsers[v.Type()]; parse != nil {
-		value, err := parse(text, tag)
-		if err != nil {
-			return err
-		}
-		v.Set(reflect.ValueOf(value))
-		return nil
+	var value any = text
+	var err error
+	switch parse := parsers[v.Type()]; {
+	case parse != nil:
+		value, err = parse(text, tag)
+	case v.Kind() == reflect.Bool:
+		value, err = parseBool(text)
+	case v.Kind() == reflect.Int:
+		value, err = parseInt(text, tag)
+	case tag.Get("path") != "":
+		value, err = d.path(text, tag)
 	}
-	switch v.Kind() {
-	case reflect.Bool:
-		switch text {
-		case "true", "True", "TRUE":
-			v.SetBool(true)
-		case "false", "False", "FALSE":
-			v.SetBool(false)
-		default:
-			return fmt.Errorf("expected true or false, got %q", cut(text))
-		}
-	case reflect.Int:
-		n, err := parseInt(text)
-		if err != nil {
-			return fmt.Errorf("expected %s, %v", wanted(v.Type(), tag), err)
-		}
-		v.SetInt(n)
-	default:
-		v.SetString(text)
+	if err != nil {
+		return err
+	}
+	v.Set(reflect.ValueOf(value).Convert(v.Type()))
+	if tag.Get("positive") != "" && v.IsZero() {
+		return fmt.Errorf("must be more than %v, such as %s", value, example(v.Type(), tag))
 	}
 	return nil
 }
 
-// parseInt reads decimal digits only: to some readers of YAML 010 is 8.
-func parseInt(text string) (int64, error) {
+// path makes a relative path start at the folder of the file, so that the working
+// directory of the process does not matter.
+func (d *decoder) path(text string, tag reflect.StructTag) (string, error) {
+	switch {
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		return "", fmt.Errorf("~ has a meaning in shells only: write ${HOME}%s", text[1:])
+	case text == "" || filepath.IsAbs(text) || text == "-" && tag.Get("path") == "or -":
+		return text, nil
+	}
+	return filepath.Join(d.folder, text), nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch text {
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	}
+	return false, fmt.Errorf("expected true or false, got %q", cut(text))
+}
+
+// parseInt reads decimal digits without a leading zero: to some readers of YAML 010 is 8.
+func parseInt(text string, tag reflect.StructTag) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
-	digits := strings.TrimPrefix(text, "-")
+	digits, problem := strings.TrimPrefix(text, "-"), ""
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s is too large", text)
+		problem = text + " is too large"
 	case err != nil || strings.HasPrefix(text, "+"):
-		return 0, fmt.Errorf("got %q", cut(text))
+		problem = fmt.Sprintf("got %q", cut(text))
 	case len(digits) > 1 && digits[0] == '0':
-		return 0, fmt.Errorf("got %s, which has a leading zero: write %d", text, n)
+		problem = fmt.Sprintf("got %s, which has a leading zero: write %d", text, n)
+	case n < 0 && tag.Get("zero") != "":
+		return 0, errors.New("can't be negative; 0 is " + tag.Get("zero"))
+	case n < 0:
+		return 0, errors.New("can't be negative")
+	default:
+		return int(n), nil
 	}
-	return n, nil
+	return 0, fmt.Errorf("expected %s, %s", wanted(reflect.TypeFor[int](), tag), problem)
 }
 
-// wanted completes "expected …".
-func wanted(t reflect.Type, tag reflect.StructTag) string {
-	if values, ok := tag.Lookup("enum"); ok {
-		words := strings.Split(values, ",")
-		if last := len(words) - 1; words[last] == "" {
-			words[last] = `""`
-		}
-		last := len(words) - 1
-		return strings.Join(words[:last], ", ") + " or " + words[last]
-	}
-	if doc := tag.Get("doc"); doc != "" {
-		return doc
-	}
-	switch t {
-	case reflect.TypeFor[time.Duration]():
-		return "a duration such as 24h, 5m or 10s"
-	case reflect.TypeFor[Size]():
-		return "a size such as 512KiB or 64MiB"
-	case reflect.TypeFor[netip.Prefix]():
-		return "an address range such as 10.0.0.0/8"
-	case reflect.TypeFor[glob.Glob]():
-		if tag.Get("glob") == "text" {
-			return `a pattern such as "*examplebot*"`
-		}
-		return `a host such as example.com or "*.example.com"`
-	}
-	if t.Kind() == reflect.Bool {
-		return "true or false"
-	}
-	return "a value"
-}
-
-// listOf completes "expected a list …" for items of type t.
-func listOf(t reflect.Type, tag reflect.StructTag) string {
-	if t.Kind() == reflect.Struct && !isScalarType(t) {
-		first := t.Field(0)
-		if first.Type.Kind() == reflect.Slice {
-			return fmt.Sprintf("with items such as - %s: [%s]", first.Tag.Get("yaml"), example(first.Type.Elem(), first.Tag))
-		}
-		return fmt.Sprintf("with items such as - %s: %s", first.Tag.Get("yaml"), example(first.Type, first.Tag))
-	}
-	return fmt.Sprintf("such as [%s]", example(t, tag))
-}
-
-// example is a value to show for type t.
-func example(t reflect.Type, tag reflect.StructTag) string {
-	if e := examples[t]; e != "" {
-		return e
-	}
-	if _, e, ok := strings.Cut(tag.Get("doc"), "such as "); ok {
-		return e
-	}
-	return "name"
+func parseLevel(text string) (l slog.Level, err error) {
+	err = l.UnmarshalText([]byte(text))
+	return l, err
 }
 
 func parseGlob(text string, tag reflect.StructTag) (any, error) {
@@ -230,8 +194,47 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 	return glob.Text(text), nil
 }
 
-func parseLevel(text string) slog.Level {
-	var l slog.Level
-	_ = l.UnmarshalText([]byte(text)) // one of the enum's words
-	return l
+// wanted completes "expected …".
+func wanted(t reflect.Type, tag reflect.StructTag) string {
+	if values, ok := tag.Lookup("enum"); ok {
+		words := strings.Split(values, ",")
+		last := len(words) - 1
+		return strings.Join(words[:last], ", ") + " or " + cmp.Or(words[last], `""`)
+	}
+	switch {
+	case tag.Get("doc") != "":
+		return tag.Get("doc")
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration such as 24h, 5m or 10s"
+	case t == reflect.TypeFor[Size]():
+		return "a size such as 512KiB or 64MiB"
+	}
+	return "true or false"
+}
+
+// listOf completes "expected a list …" for items of type t.
+func listOf(t reflect.Type, tag reflect.StructTag) string {
+	if isScalar(t) {
+		return "such as [" + example(t, tag) + "]"
+	}
+	first := t.Field(0)
+	value := example(first.Type, first.Tag)
+	if first.Type.Kind() == reflect.Slice {
+		value = "[" + value + "]"
+	}
+	return "with items such as - " + first.Tag.Get("yaml") + ": " + value
+}
+
+// example returns a value of type t for a message.
+func example(t reflect.Type, tag reflect.StructTag) string {
+	if _, e, ok := strings.Cut(tag.Get("doc"), "such as "); ok {
+		return e
+	}
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return "10s"
+	case reflect.TypeFor[Size]():
+		return "512KiB"
+	}
+	return "name"
 }

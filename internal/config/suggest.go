@@ -60,7 +60,7 @@ func elsewhere(key string, t reflect.Type, path string) (section, found string) 
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && !isScalarType(inner) {
+		if inner.Kind() == reflect.Struct && !isScalar(inner) {
 			if section, found := elsewhere(key, inner, join(path, name)); found != "" {
 				return section, found
 			}
