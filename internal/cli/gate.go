@@ -263,28 +263,14 @@ func (g *gate) run(ctx context.Context) error {
 	return err
 }
 
-// stuck is how long reading a configuration may take before that is worth a word.
-const stuck = 5 * time.Second
-
-// wait returns when ctx ends, or with the error of a listener. Meanwhile the
-// configuration may change.
+// wait returns when ctx ends, or with the error of a listener. Until then it puts changed
+// configurations in force.
 func (g *gate) wait(ctx context.Context, failed <-chan error) error {
-	var reading <-chan revision // nil: nothing is being read
-	begun, again := time.Time{}, false
+	revisions := g.read(ctx)
 	for {
 		select {
-		case why := <-g.reloads.changed:
-			g.log.Debug("the configuration is read again", "why", why)
-			if again = reading != nil; !again {
-				reading, begun = g.read(), time.Now()
-			} else if time.Since(begun) > stuck {
-				g.log.Warn("the configuration is still being read: is one of its files a pipe?", "since", begun)
-			}
-		case r := <-reading:
+		case r := <-revisions:
 			g.reload(r)
-			if reading = nil; again {
-				again, reading, begun = false, g.read(), time.Now()
-			}
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -14,32 +15,44 @@ import (
 	"robotsgate/proxy"
 )
 
-// Reloads say when a running gate is to read its configuration again, and how.
+// Reloads say when and how a running gate reads its configuration again.
 type reloads struct {
 	load    func() (*config.Config, error)
-	changed <-chan string // says why it is to be looked at; nil: never
+	changed <-chan string // why the configuration may have changed; nil: never
 }
 
-// A revision is a configuration as it was read again, with what it names.
+// A revision is a configuration that was read again, with the certificates it names.
 type revision struct {
 	config *config.Config
-	roots  *x509.CertPool // that origins are checked by
+	roots  *x509.CertPool // for the certificates of origins
 	err    error
 }
 
-// read reads what may have changed, in a goroutine of its own: a file may be a pipe
-// that nobody writes to, which must not keep the gate from ending.
-func (g *gate) read() <-chan revision {
-	read := make(chan revision, 1)
+// read returns the configurations that are read after each change, until ctx ends. It
+// reads in a goroutine, so that a slow file system does not keep the gate from ending.
+func (g *gate) read(ctx context.Context) <-chan revision {
+	revisions := make(chan revision)
 	go func() {
-		var r revision
-		g.renewTrust()
-		if r.config, r.err = g.reloads.load(); r.err == nil {
-			r.roots, r.err = origins(r.config)
+		for {
+			select {
+			case why := <-g.reloads.changed:
+				g.log.Debug("the configuration is read again", "why", why)
+			case <-ctx.Done():
+				return
+			}
+			var r revision
+			g.renewTrust()
+			if r.config, r.err = g.reloads.load(); r.err == nil {
+				r.roots, r.err = origins(r.config)
+			}
+			select {
+			case revisions <- r:
+			case <-ctx.Done():
+				return
+			}
 		}
-		read <- r
 	}()
-	return read
+	return revisions
 }
 
 // reload goes over to a revision, as far as that needs no restart. One with mistakes
@@ -47,8 +60,7 @@ func (g *gate) read() <-chan revision {
 func (g *gate) reload(r revision) {
 	old, err := g.config, r.err
 	if err == nil && !r.config.Given() && old.Given() {
-		// A full disk leaves such a file, and so does a pipe that was read at the start: by
-		// its defaults the gate would let in whoever comes.
+		// A full disk leaves an empty file. Its defaults would let every client in.
 		err = errEmptied
 	}
 	if err == nil {

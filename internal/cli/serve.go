@@ -49,7 +49,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	if err != nil {
 		return err
 	}
-	g.reloads = reloads{s.load, changed}
+	g.reloads = reloads{s.reload, changed}
 	g.warnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {
@@ -74,6 +74,14 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 		defer line.follow(p.text, true)()
 	}
 	return g.run(ctx)
+}
+
+// reload is load for a gate that runs. Opening a pipe again may wait for ever.
+func (s *Serve) reload() (*config.Config, error) {
+	if config.IsPipe(s.Config) {
+		return nil, fmt.Errorf("%s is a pipe, which can't be read again: use a file", s.Config)
+	}
+	return s.load()
 }
 
 // load reads the configuration, with what the command line says beside it.
