@@ -42,7 +42,7 @@ func (p *problem) document(x *exchange) document {
 func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType string) {
 	doc := p.document(x)
 	var b bytes.Buffer
-	switch preferred(r.Header["Accept"]) {
+	switch negotiate(r.Header["Accept"]) {
 	case "text/html":
 		if err := page.Execute(&b, doc.printable()); err == nil {
 			return b.Bytes(), "text/html; charset=utf-8"

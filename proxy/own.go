@@ -40,7 +40,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	switch ownPath(r) {
 	case "/":
 		h.Set("Vary", "Accept")
-		if preferred(r.Header["Accept"]) == "text/html" {
+		if negotiate(r.Header["Accept"]) == "text/html" {
 			h.Set("Content-Type", "text/html; charset=utf-8")
 			_ = ownPage.Execute(&page, ownFacts{address, howTo(address)}) // which TestOwnPageForms does too
 			break

@@ -2,7 +2,7 @@ package proxy
 
 import "testing"
 
-func TestPreferred(t *testing.T) {
+func TestNegotiate(t *testing.T) {
 	const (
 		html  = "text/html"
 		plain = "text/plain"
@@ -60,18 +60,18 @@ func TestPreferred(t *testing.T) {
 		{"garbage", []string{";;;,,,=\x00\"", "\xff\xfe", "/", "text/"}, json},
 		{"garbage, and html", []string{"te xt/html, ,;q=1, text/html"}, html},
 	} {
-		if got := preferred(c.accept); got != c.want {
+		if got := negotiate(c.accept); got != c.want {
 			t.Errorf("%s, %q: got %s, want %s", c.who, c.accept, got, c.want)
 		}
 	}
 }
 
-func FuzzPreferred(f *testing.F) {
+func FuzzNegotiate(f *testing.F) {
 	f.Add("text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2")
 	f.Add("application/json;q=1e309, text/plain;q=\"0.5\"")
 	f.Fuzz(func(t *testing.T, accept string) {
 		// The answer has one of the three forms, and html only where html was spoken of.
-		switch form := preferred([]string{accept}); form {
+		switch form := negotiate([]string{accept}); form {
 		case "text/html", "text/plain", "application/problem+json":
 		default:
 			t.Errorf("%q: got %q", accept, form)

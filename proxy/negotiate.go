@@ -9,7 +9,7 @@ import (
 // preferred returns the form of a refusal that an Accept header asks for:
 // text/html or text/plain where the client prefers one, else
 // application/problem+json (RFC 9110, 12.5.1).
-func preferred(accept []string) string {
+func negotiate(accept []string) string {
 	if len(accept) == 0 || len(accept) == 1 && accept[0] == "*/*" {
 		return "application/problem+json" // as below, for nearly all crawlers
 	}
