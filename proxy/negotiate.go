@@ -6,81 +6,63 @@ import (
 	"strings"
 )
 
-// preferred returns the form of a refusal that an Accept header asks for:
-// text/html or text/plain where the client prefers one, else
-// application/problem+json (RFC 9110, 12.5.1).
+// forms are the media types of a refusal, the default first, each with the media ranges that
+// include it, the most specific first.
+var forms = []struct {
+	mediaType string
+	ranges    []string
+}{
+	{"application/problem+json", []string{"application/problem+json", "application/json", "application/*", "*/*"}},
+	{"text/html", []string{"text/html", "text/*", "*/*"}},
+	{"text/plain", []string{"text/plain", "text/*", "*/*"}},
+}
+
+// negotiate returns the media type of a refusal for an Accept header (RFC 9110, section 12.5.1):
+// the one with the greatest weight. If weights are equal, it is the one that the header names
+// more specifically.
 func negotiate(accept []string) string {
+	best := forms[0].mediaType
 	if len(accept) == 0 || len(accept) == 1 && accept[0] == "*/*" {
-		return "application/problem+json" // as below, for nearly all crawlers
+		return best // as most crawlers have it
 	}
-	best, form := quality(accept, "application", "problem+json"), "application/problem+json"
-	for _, t := range []string{"html", "plain"} {
-		// A wild card that admits all is no preference.
-		if q := quality(accept, "text", t); q.beats(best) {
-			best, form = q, "text/"+t
-		}
-	}
-	return form
-}
-
-// An appetite says how much a client wants a type, and how plainly it said so.
-type appetite struct {
-	q        float64
-	explicit int // 0: nothing said, 1: */*, 2: type/*, 3: the type itself, 4: problem+json, which json stands for too
-}
-
-func (a appetite) beats(b appetite) bool {
-	if a.q != b.q {
-		return a.q > b.q
-	}
-	return a.q > 0 && a.explicit > b.explicit
-}
-
-func quality(accept []string, kind, sub string) appetite {
-	var best appetite
-	for _, line := range accept {
-		for part := range strings.SplitSeq(line, ",") {
-			mediaType, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-			if err != nil {
-				continue
-			}
-			q, ok := weight(params)
+	weights := parseAccept(accept)
+	bestWeight, bestSpecificity := 0.0, 0
+	for _, form := range forms {
+		for i, r := range form.ranges {
+			weight, ok := weights[r]
 			if !ok {
 				continue
 			}
-			explicit := 0
-			switch mediaType {
-			case "application/problem+json":
-				if sub == "problem+json" {
-					explicit = 4
-				}
-			case "application/json":
-				if sub == "problem+json" {
-					explicit = 3
-				}
-			case kind + "/" + sub:
-				explicit = 3
-			case kind + "/*":
-				explicit = 2
-			case "*/*", "*":
-				explicit = 1
+			specificity := len(form.ranges) - i
+			if weight > bestWeight || weight > 0 && weight == bestWeight && specificity > bestSpecificity {
+				best, bestWeight, bestSpecificity = form.mediaType, weight, specificity
 			}
-			if explicit <= best.explicit {
-				continue
-			}
-			best = appetite{q, explicit}
+			break
 		}
 	}
 	return best
 }
 
-// weight returns the q of a media range (RFC 9110, 12.4.2). A range with one that
-// is none says nothing.
-func weight(params map[string]string) (q float64, ok bool) {
-	s, given := params["q"]
-	if !given {
-		return 1, true
+// parseAccept returns the weight of each media range. Malformed ranges are left out.
+func parseAccept(lines []string) map[string]float64 {
+	weights := map[string]float64{}
+	for _, line := range lines {
+		for part := range strings.SplitSeq(line, ",") {
+			mediaRange, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+			if err != nil {
+				continue
+			}
+			if mediaRange == "*" { // of Java's HttpURLConnection
+				mediaRange = "*/*"
+			}
+			weight := 1.0
+			if q, ok := params["q"]; ok {
+				weight, err = strconv.ParseFloat(q, 64)
+			}
+			if _, doubled := weights[mediaRange]; err == nil && weight >= 0 && weight <= 1 && !doubled {
+				weights[mediaRange] = weight
+			}
+		}
 	}
-	q, err := strconv.ParseFloat(s, 64)
-	return q, err == nil && q >= 0 && q <= 1
+	return weights
 }

@@ -9,11 +9,11 @@ func TestNegotiate(t *testing.T) {
 		json  = "application/problem+json"
 	)
 	for _, c := range []struct {
-		who    string
+		name   string
 		accept []string
 		want   string
 	}{
-		{"nobody", nil, json},
+		{"no header", nil, json},
 		{"an empty one", []string{""}, json},
 		{"curl", []string{"*/*"}, json},
 		{"wget", []string{"*/*"}, json},
@@ -43,8 +43,8 @@ func TestNegotiate(t *testing.T) {
 		{"plain before html", []string{"text/html;q=0.5, text/plain"}, plain},
 		{"html before json", []string{"application/json;q=0.5, text/html"}, html},
 		{"json before html", []string{"application/json, text/html;q=0.9"}, json},
-		{"the special goes before the general", []string{"*/*;q=0.9, text/html;q=0.1"}, json},
-		{"whatever the order", []string{"text/html;q=0.1, */*;q=0.9"}, json},
+		{"the specific range overrides the general one", []string{"*/*;q=0.9, text/html;q=0.1"}, json},
+		{"in any order", []string{"text/html;q=0.1, */*;q=0.9"}, json},
 		{"not json", []string{"application/problem+json;q=0, application/json;q=0, */*"}, html},
 		{"problem+json goes before json", []string{"application/json;q=0.1, application/problem+json, text/html;q=0.5"}, json},
 		{"and in the other order", []string{"application/problem+json;q=0.1, application/json, text/html;q=0.5"}, html},
@@ -54,14 +54,14 @@ func TestNegotiate(t *testing.T) {
 		{"text but html", []string{"text/*, text/html;q=0"}, plain},
 		{"q above one", []string{"text/plain;q=7, application/json"}, json},
 		{"q below zero", []string{"text/html;q=-1"}, json},
-		{"q that is no number", []string{"text/html;q=NaN, text/plain;q=0.1"}, plain},
-		{"an endless q", []string{"text/plain;q=Inf, application/json"}, json},
+		{"q that is not a number", []string{"text/html;q=NaN, text/plain;q=0.1"}, plain},
+		{"an infinite q", []string{"text/plain;q=Inf, application/json"}, json},
 
 		{"garbage", []string{";;;,,,=\x00\"", "\xff\xfe", "/", "text/"}, json},
 		{"garbage, and html", []string{"te xt/html, ,;q=1, text/html"}, html},
 	} {
 		if got := negotiate(c.accept); got != c.want {
-			t.Errorf("%s, %q: got %s, want %s", c.who, c.accept, got, c.want)
+			t.Errorf("%s, %q: got %s, want %s", c.name, c.accept, got, c.want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func FuzzNegotiate(f *testing.F) {
 	f.Add("text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2")
 	f.Add("application/json;q=1e309, text/plain;q=\"0.5\"")
 	f.Fuzz(func(t *testing.T, accept string) {
-		// The answer has one of the three forms, and html only where html was spoken of.
+		// The refusal has one of the three media types.
 		switch form := negotiate([]string{accept}); form {
 		case "text/html", "text/plain", "application/problem+json":
 		default:
