@@ -20,16 +20,16 @@ import (
 type exchange struct {
 	Record
 
-	settings *Settings // in force when the request arrived
-	names    *SettingNames
-	idField  string // the id as a header field value
-	target   policy.Target
-	out      *recorder
-	informer informer
-	visit    *visit // its context, if a presence looks after it
-	upgrade  bool   // it is a WebSocket handshake
-	aborted  bool   // the response broke off: the connection must too
-	isRobots bool   // it asks for robots.txt, which the gate answers
+	settings      *Settings // in force when the request arrived
+	names         *SettingNames
+	idField       string // the id as a header field value
+	target        policy.Target
+	out           *recorder
+	informational informational
+	visit         *visit // its context, if a presence looks after it
+	upgrade       bool   // it is a WebSocket handshake
+	aborted       bool   // the response broke off: the connection must too
+	isRobots      bool   // it asks for robots.txt, which the gate answers
 }
 
 type exchangeKey struct{}

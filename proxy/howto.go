@@ -2,19 +2,19 @@ package proxy
 
 import "net"
 
-// A client is one that people use, with lines to copy into a shell.
-type client struct {
+// clientLines are the lines to copy into a shell to use one kind of client with the gate.
+type clientLines struct {
 	Client string
 	Lines  []string
 }
 
-// howTo says how common clients are told of the gate at this address, with the
-// CA in ca.pem. TestOwnPageLines runs the lines.
-func howTo(address string) []client {
+// howTo returns the lines for common clients to use the gate at this address, with the CA in
+// ca.pem. TestOwnPageLines runs them.
+func howTo(address string) []clientLines {
 	gate := "http://" + address
 	host, port, _ := net.SplitHostPort(address)
 	vars := "http_proxy=" + gate + " https_proxy=" + gate + " "
-	return []client{
+	return []clientLines{
 		{"curl", []string{"curl -x " + gate + " --cacert ca.pem https://example.com/"}},
 		{"wget", []string{"wget -O - -e use_proxy=yes -e http_proxy=" + address + " -e https_proxy=" + address + " --ca-certificate=ca.pem https://example.com/"}},
 		{"wget2", []string{"wget2 -O - --http-proxy=" + address + " --https-proxy=" + address + " --ca-certificate=ca.pem https://example.com/"}},

@@ -12,43 +12,42 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// maxInformational bounds the 1xx responses that an origin may send before its
-// answer.
+// maxInformational bounds the 1xx responses that an origin may send before its response.
 const maxInformational = 16
 
-// An informer passes 1xx responses on, as RFC 9110, 15.2 asks of proxies. By Transport
-// they come in a goroutine of its own: once the answer is there, none may go out.
-type informer struct {
+// informational passes 1xx responses on to the client, as RFC 9110, section 15.2 requires of
+// proxies. [http.Transport] delivers them in another goroutine, so they must not be written
+// after the response has arrived.
+type informational struct {
 	w      http.ResponseWriter
-	passes bool
+	passes bool // the client can receive them
 
 	mu    sync.Mutex
 	count int
 	done  bool
 }
 
-// forOrigin returns a request's context with what the Upstream finds in it: the memory of the client, and what
-// passes 1xx responses on.
+// forOrigin returns a request's context with what the Upstream finds in it: the memory of the
+// client, and what passes 1xx responses on.
 func (x *exchange) forOrigin(r *http.Request) context.Context {
-	// HTTP/1.0 has no 1xx responses. Over HTTP/2 net/http may still be reading the header
-	// map when WriteHeader has returned, if the client has left; to change the map
-	// then, for the answer, could end the process.
-	x.informer.w, x.informer.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
+	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
+	// disconnected, net/http may read the header map after WriteHeader has returned, and
+	// to change the map for the response then could end the process.
+	x.informational.w, x.informational.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
 	ctx := memory.NewContext(r.Context(), &x.out.memory)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: x.informer.pass})
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: x.informational.pass})
 }
 
-// end is called when the answer has come.
-func (i *informer) end() {
+// end is called when the response has arrived.
+func (i *informational) end() {
 	i.mu.Lock()
 	i.done = true
 	i.mu.Unlock()
 }
 
-// proceed tells a client that waits for it to send its body. Net/http would do so at
-// the first Read, which is another of Transport's goroutines: in the middle of what
-// the origin informs of.
-func (i *informer) proceed() {
+// sendContinue tells a client that waits for 100 Continue to send its body. net/http would do
+// that at the first Read of the body, which may be at the same time as pass.
+func (i *informational) sendContinue() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.passes && !i.done {
@@ -56,13 +55,14 @@ func (i *informer) proceed() {
 	}
 }
 
-func (i *informer) pass(code int, header textproto.MIMEHeader) error {
+// pass writes one 1xx response. After an error the request is given up.
+func (i *informational) pass(code int, header textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.count++; i.count > maxInformational {
-		return errors.New("the origin sends informational responses without end")
+		return errors.New("the origin sends too many informational responses")
 	}
-	// The gate says 100 itself, when the request's body is asked for.
+	// The gate sends 100 Continue itself, when the request's body is needed.
 	if i.done || !i.passes || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// What an origin says before its answer is passed on, without what only the gate
-// may say, and without end it is not.
+// 1xx responses of an origin are passed on without the headers that only the gate may set. Too
+// many end the request.
 func TestInformational(t *testing.T) {
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Link", "</style.css>; rel=preload")
@@ -65,8 +65,8 @@ func TestInformational(t *testing.T) {
 	}
 }
 
-// A client that waits for a 100 gets it in order with what else the origin informs
-// of, although the two come from different goroutines.
+// A client that waits for 100 Continue gets it as a whole response among the origin's 1xx
+// responses, although another goroutine writes those.
 func TestContinueAmongHints(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -161,7 +161,7 @@ bundle.pem in its place trusts the public CAs too, for hosts that the gate passe
 
 type ownFacts struct {
 	Address string
-	Clients []client
+	Clients []clientLines
 }
 
 var ownPage = template.Must(template.New("own").Parse(`<!doctype html>

@@ -82,9 +82,9 @@ func (x *exchange) passOn(resp *http.Response) {
 
 // send sends a request and waits for the head of its answer.
 func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
-	defer x.informer.end()
+	defer x.informational.end()
 	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
-		u.proceed = x.informer.proceed
+		u.proceed = x.informational.sendContinue
 	}
 	return x.settings.Upstream.RoundTrip(r)
 }
