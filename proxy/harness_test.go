@@ -108,6 +108,8 @@ type world struct {
 	addr        string         // of the gate
 	http, https string         // the origins
 	roots       *x509.CertPool // with the gate's CA
+	transport   *Transport
+	descriptors *Descriptors   // of transport
 	originRoots *x509.CertPool // of the origin in TLS, which only passed-through clients see
 
 	mu        sync.Mutex
@@ -120,11 +122,13 @@ type world struct {
 
 // options may change a world's parts before it starts.
 type options struct {
-	gate    func(*Options)
-	engine  func(*policy.Config)
-	egress  func(*Egress)
-	handler http.HandlerFunc
-	robots  string
+	gate   func(*Options)
+	engine func(*policy.Config)
+	egress func(*Egress)
+	// descriptors bound the connections to origins; nil: no bound.
+	descriptors *Descriptors
+	handler     http.HandlerFunc
+	robots      string
 	// robotsTxt serves robots.txt instead of handing out robots.
 	robotsTxt http.HandlerFunc
 	parent    *parent // the proxy that all goes through
@@ -186,8 +190,13 @@ func newWorld(t *testing.T, o options) *world {
 	if o.egress != nil {
 		o.egress(&egress)
 	}
-	upstream := NewUpstream(egress)
-	t.Cleanup(upstream.Close)
+	w.descriptors = o.descriptors
+	if w.descriptors == nil {
+		w.descriptors = &Descriptors{}
+	}
+	w.transport = NewTransport(egress, w.descriptors)
+	t.Cleanup(w.transport.Close)
+	upstream := Upstream(w.transport)
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	config := policy.Config{
 		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},

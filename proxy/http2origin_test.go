@@ -21,6 +21,9 @@ import (
 	"robotsgate/internal/ca"
 )
 
+// maxAttempts is on how many new connections one request is tried.
+const maxAttempts = 8
+
 // startHTTP2Origin starts an origin that answers in frames: a 404 for robots.txt, and
 // what reply writes for everything else. It returns its URL and counts connections.
 func startHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2.Framer, stream uint32)) (url string, conns *atomic.Int64) {

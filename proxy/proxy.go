@@ -109,6 +109,13 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
+// Bounds on HTTP/2 with clients.
+const (
+	uploadWindow = 256 << 10 // bytes of what a connection sends and is not read
+	maxFrame     = 16 << 10  // bytes, which each connection keeps a buffer for
+	maxStreams   = 100       // requests in progress on a connection
+)
+
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
 		Handler:           p.attended(serve),

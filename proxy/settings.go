@@ -64,7 +64,7 @@ type SettingNames struct {
 // settings that were in force when it arrived.
 type Settings struct {
 	Engine   *policy.Engine // required
-	Upstream *Upstream      // required
+	Upstream Upstream       // required
 	// Passthrough reports hosts whose TLS is not intercepted; nil: all TLS is.
 	Passthrough func(host string) bool
 

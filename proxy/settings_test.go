@@ -12,8 +12,8 @@ import (
 func TestNewRefuses(t *testing.T) {
 	leaf := func(string) (*tls.Certificate, error) { return nil, nil }
 	for want, o := range map[string]Options{
-		"Options.Leaf":      {Settings: Settings{Engine: new(policy.Engine), Upstream: new(Upstream)}},
-		"Settings.Engine":   {Leaf: leaf, Settings: Settings{Upstream: new(Upstream)}},
+		"Options.Leaf":      {Settings: Settings{Engine: new(policy.Engine), Upstream: new(Transport)}},
+		"Settings.Engine":   {Leaf: leaf, Settings: Settings{Upstream: new(Transport)}},
 		"Settings.Upstream": {Leaf: leaf, Settings: Settings{Engine: new(policy.Engine)}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {

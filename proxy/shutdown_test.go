@@ -264,7 +264,7 @@ func TestShutdownLeavesNothing(t *testing.T) {
 	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	w.gate.Settings.Upstream.Close()
+	w.transport.Close()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(patience)

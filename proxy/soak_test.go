@@ -85,7 +85,7 @@ type load struct {
 
 // settle closes what is only kept for the next request, and measures.
 func (s *soak) settle() load {
-	s.gate.Settings.Upstream.Close()
+	s.transport.Close()
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

@@ -142,9 +142,9 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 // readMore reads what can be read of a body without waiting, as far as it can tell.
 func readMore(body io.Reader, p []byte) (int, error) {
 	if b, ok := body.(interface {
-		more(p []byte) (int, error)
+		More(p []byte) (int, error)
 	}); ok && len(p) > 0 {
-		return b.more(p)
+		return b.More(p)
 	}
 	return 0, nil
 }
@@ -157,7 +157,7 @@ const headPatience = 10 * time.Millisecond
 // first reads the beginning of the body, and flushes the head meanwhile if it
 // has to wait.
 func (s *stream) first(p []byte) (n int, err error) {
-	if b, ok := s.body.(interface{ atHand() bool }); ok && b.atHand() {
+	if b, ok := s.body.(interface{ AtHand() bool }); ok && b.AtHand() {
 		if n, err = s.body.Read(p); err != nil {
 			s.ended(err)
 		}

@@ -48,8 +48,8 @@ var (
 
 func newTee(body io.ReadCloser, most int) *tee {
 	t := &tee{body: body, most: most + rawSlack, paid: keptFree}
-	if b, ok := body.(interface{ atHand() bool }); ok {
-		t.here = b.atHand
+	if b, ok := body.(interface{ AtHand() bool }); ok {
+		t.here = b.AtHand
 	}
 	t.idle.L = &t.mu
 	return t
@@ -99,8 +99,8 @@ func outcome(res htmlmeta.Result, err error) htmlmeta.Result {
 	return res
 }
 
-// atHand reports whether some of the body can be read at once.
-func (t *tee) atHand() bool {
+// AtHand reports whether some of the body can be read at once.
+func (t *tee) AtHand() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.kept) > 0 || t.err != nil || !t.reading && t.here != nil && t.here()
@@ -110,12 +110,12 @@ func (t *tee) atHand() bool {
 // that is not enough.
 func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	b, ok := t.body.(interface {
-		peek() (beginning []byte, whole bool)
+		Peek() (beginning []byte, whole bool)
 	})
 	if !ok {
 		return res, false
 	}
-	beginning, whole := b.peek()
+	beginning, whole := b.Peek()
 	if len(beginning) == 0 {
 		return res, false
 	}
@@ -214,8 +214,8 @@ func (t *tee) Read(p []byte) (int, error) {
 	return t.body.Read(p)
 }
 
-// more reads behind what was at hand what else has come, and does not wait.
-func (t *tee) more(p []byte) (int, error) {
+// More reads behind what was at hand what else has come, and does not wait.
+func (t *tee) More(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.kept) > 0 || t.err != nil || t.reading {

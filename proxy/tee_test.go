@@ -248,9 +248,9 @@ type handyBody struct {
 	waits bool
 }
 
-func (b *handyBody) atHand() bool { return b.left > 0 }
+func (b *handyBody) AtHand() bool { return b.left > 0 }
 
-func (b *handyBody) peek() ([]byte, bool) {
+func (b *handyBody) Peek() ([]byte, bool) {
 	n := min(b.left, len(b.rest))
 	return b.rest[:n], n == len(b.rest)
 }
@@ -287,7 +287,7 @@ func TestTeeAtHand(t *testing.T) {
 			t.Errorf("%d bytes at hand: got %+v", left, res)
 		}
 		tee.leave()
-		if !tee.atHand() {
+		if !tee.AtHand() {
 			t.Errorf("%d bytes at hand: what was kept isn't", left)
 		}
 		if got, err := io.ReadAll(tee); !bytes.Equal(got, page) || err != nil {

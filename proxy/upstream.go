@@ -1,206 +1,91 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
 
-	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/origin"
 )
 
-// Egress says what the gate may connect to, and how: the section of that name
-// in the configuration.
+// An Upstream reaches origins. Requests, robots.txt fetches and tunnels all leave through it.
+// To change what is sent, wrap one, and give the result to both the Proxy and the policy engine.
+type Upstream interface {
+	// RoundTrip sends a request to its origin. An error for which policy has a name, such as
+	// [policy.ErrProhibited], is one of the kinds that package policy distinguishes. It passes 1xx
+	// responses to the [net/http/httptrace.ClientTrace] of the request's context.
+	http.RoundTripper
+	// Check returns an error that is [policy.ErrProhibited] if a destination may not be connected
+	// to, as far as that is known before its name is resolved.
+	Check(host, port string) error
+	// Dial opens a tunnel, under the same rules as RoundTrip.
+	Dial(ctx context.Context, host, port string) (net.Conn, error)
+}
+
+// Egress says what a Transport may connect to, and how. Connections to special-purpose addresses
+// (RFC 6890), such as those of private networks, are refused.
 type Egress struct {
-	AllowPrivate          []netip.Prefix
+	AllowPrivate          []netip.Prefix // special-purpose addresses that are permitted
 	DenyHosts             []glob.Glob
-	Ports                 []uint16 // empty: all
-	Parent                *url.URL // a proxy to go through: http, https or socks5; nil: none
-	Roots                 *x509.CertPool
+	Ports                 []uint16       // empty: all
+	Parent                *url.URL       // a proxy to go through: http, https or socks5; nil: none
+	Roots                 *x509.CertPool // for the certificates of origins; nil: the system's
 	DialTimeout           time.Duration
 	ResponseHeaderTimeout time.Duration
-	IdleTimeout           time.Duration
-	MaxConnsPerHost       int
+	IdleTimeout           time.Duration           // of unused connections
+	MaxConnsPerHost       int                     // 0: no limit
 	OnlyNetHTTP           bool                    // send all requests by net/http's Transport
-	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
-	Descriptors           *Descriptors            // shared by all that open connections; nil: no bound
+	Own                   func() []netip.AddrPort // where the gate listens, which is refused; nil: nowhere
 }
 
-// Bounds on HTTP/2, in bytes but for maxStreams.
-const (
-	largeWindow  = 512 << 10 // of a response that is not read, if memory allows
-	smallWindow  = 16 << 10  // else
-	onlyWindow   = 64 << 10  // where egress.max_conns_per_host leaves no choice
-	uploadWindow = 256 << 10 // of what a client's connection sends and is not read
-	maxFrame     = 16 << 10  // which each connection keeps a buffer for
-	maxStreams   = 100       // requests in progress on a client's connection
-)
+// A Transport is the Upstream that connects to origins, or to a parent proxy.
+type Transport struct{ t *origin.Transport }
 
-// maxResponseHeader bounds the head of an origin's response, in bytes.
-const maxResponseHeader = 1 << 20
-
-// An Upstream is the one way out: requests, robots.txt fetches and tunnels all
-// leave through it, and past its guard.
-type Upstream struct {
-	guard     *guard
-	transport http.RoundTripper // carrier or standard
-	standard  *standard
-	carrier   *carrier   // nil: it is not used
-	direct    net.Dialer // guarded, unless there is a parent
-	parent    *url.URL
-	tls       *tls.Config
-	names     nameCache
-
-	descriptors *Descriptors
+// NewTransport returns a Transport. Descriptors bounds the connections of all Transports that share it;
+// nil: there is no bound.
+func NewTransport(e Egress, d *Descriptors) *Transport {
+	if d == nil {
+		d = &Descriptors{}
+	}
+	return &Transport{origin.New(origin.Config(e), &d.d)}
 }
 
-// NewUpstream returns the way out. It takes no proxy from the environment.
-func NewUpstream(e Egress) *Upstream {
-	u := &Upstream{
-		guard:       newGuard(e),
-		direct:      net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
-		parent:      e.Parent,
-		tls:         &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
-		descriptors: cmp.Or(e.Descriptors, &Descriptors{}),
-	}
-	idle := u.descriptors.idle()
-	if e.Parent == nil {
-		// With a parent the only address dialled is the parent's.
-		u.direct.ControlContext = u.guard.control
-	}
-	patience := 2*e.DialTimeout + e.ResponseHeaderTimeout // to connect, to shake hands, and to answer
-	u.standard = &standard{parentAnswers: tunnels(e.Parent), patience: patience}
-	u.transport = u.standard
-	if !tunnels(e.Parent) && e.MaxConnsPerHost == 0 && !e.OnlyNetHTTP {
-		u.carrier = &carrier{
-			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect, next: u.standard,
-			answer: e.ResponseHeaderTimeout, total: patience,
-		}
-		u.transport = u.carrier
-	}
-	if e.MaxConnsPerHost > 0 { // two transports would open twice as many
-		u.standard.large = u.newTransport(e, onlyWindow, idle)
-		u.standard.small = u.standard.large
-	} else {
-		u.standard.large = u.newTransport(e, largeWindow, idle)
-		u.standard.small = u.newTransport(e, smallWindow, max(1, idle/16))
-	}
-	u.descriptors.add(u)
-	return u
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.t.RoundTrip(r) }
+func (t *Transport) Check(host, port string) error                     { return t.t.Check(host, port) }
+func (t *Transport) Dial(ctx context.Context, host, port string) (net.Conn, error) {
+	return t.t.Dial(ctx, host, port)
 }
 
-// newTransport returns a transport that keeps so many connections, and lets an origin send so many bytes of a
-// response over HTTP/2 ahead of a client that does not read.
-func (u *Upstream) newTransport(e Egress, window, idle int) *http.Transport {
-	t := &http.Transport{
-		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return u.dialOrigin(ctx, address) },
-		TLSClientConfig:        u.tls.Clone(), // which Transport changes
-		TLSHandshakeTimeout:    e.DialTimeout,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // bodies pass as the client asked for them
-		MaxIdleConns:           idle,
-		MaxIdleConnsPerHost:    min(idle, maxKeptOrigin),
-		MaxConnsPerHost:        e.MaxConnsPerHost,
-		IdleConnTimeout:        e.IdleTimeout,
-		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
-		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: maxResponseHeader,
-		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
-	}
-	if tunnels(e.Parent) { // which Transport asks for itself
-		t.DialContext = u.dial
-		t.Proxy = http.ProxyURL(e.Parent)
-		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
-		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			return connectRefused(answer) // before Transport makes an error of the reason phrase
-		}
-	}
-	if u.carrier != nil {
-		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
-			if conn := handedOver(ctx); conn != nil {
-				return conn, nil
-			}
-			return u.dialTLS(ctx, address, protocols(ctx))
-		}
-	}
-	return t
+// Close closes idle connections, and connections in use when their response has been read.
+func (t *Transport) Close() { t.t.Close() }
+
+// Descriptors divides the file descriptors that the process may open: half are for
+// connections of clients, an eighth is left for files, DNS lookups and the admin listener,
+// and the rest is for connections to origins. The zero value sets no bound.
+type Descriptors struct{ d origin.Descriptors }
+
+// NewDescriptors returns the division of a limit, RLIMIT_NOFILE; 0: no limit is known.
+func NewDescriptors(limit int, log *slog.Logger) *Descriptors {
+	return &Descriptors{origin.Descriptors{Limit: limit, Log: log}}
 }
 
-// RoundTrip sends a request to its origin. A destination that the egress rules
-// forbid is an error that is policy.ErrProhibited. What it needs of memory it takes from
-// the [memory.Reservation] in the request's context, and it passes on 1xx responses as
-// [httptrace.ClientTrace] says.
-func (u *Upstream) RoundTrip(req *http.Request) (*http.Response, error) {
-	port := req.URL.Port()
-	if port == "" {
-		port = defaultPorts[req.URL.Scheme]
-	}
-	err := u.Check(req.URL.Hostname(), port)
-	if err != nil {
-		return nil, u.descriptors.mark(err)
-	}
-	resp, err := u.transport.RoundTrip(req)
-	if err != nil && u.parent != nil {
-		err = parentError(err)
-	}
-	return resp, u.descriptors.mark(err)
-}
+// Clients returns how many connections of clients there may be, out of as many as configured.
+func (d *Descriptors) Clients(configured int) int { return d.d.Clients(configured) }
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
+// Other returns how many descriptors are left for one of the other uses, out of as many as it wants.
+func (d *Descriptors) Other(wanted int) int { return d.d.Other(wanted) }
 
-// Check judges a destination as far as it is known before it is dialled.
-func (u *Upstream) Check(host, port string) error {
-	if err := u.guard.name(host, port); err != nil || u.parent == nil {
-		return err
-	}
-	return u.names.get(net.JoinHostPort(host, port), func() error {
-		return u.descriptors.look(func() error { return u.guard.resolved(host, port) })
-	})
-}
+// Failures returns how often a connection could not be opened or accepted for want of a
+// descriptor, a local port, or memory.
+func (d *Descriptors) Failures() int64 { return d.d.Failures() }
 
-// Close closes idle connections, and those of most requests that are under way once they
-// are answered.
-func (u *Upstream) Close() {
-	u.descriptors.remove(u)
-	u.standard.CloseIdleConnections()
-	if u.carrier != nil {
-		u.carrier.end()
-	}
-}
-
-// Dial opens a tunnel to host and port, past the guard or through the parent.
-func (u *Upstream) Dial(ctx context.Context, host, port string) (net.Conn, error) {
-	if err := u.Check(host, port); err != nil {
-		return nil, err
-	}
-	return u.dialOrigin(ctx, net.JoinHostPort(host, port))
-}
-
-// dialOrigin opens a connection to an origin, through the parent if there is one.
-func (u *Upstream) dialOrigin(ctx context.Context, address string) (net.Conn, error) {
-	switch {
-	case u.parent == nil:
-		return u.dial(ctx, "tcp", address)
-	case u.parent.Scheme == "socks5":
-		return u.dialSocks(ctx, address)
-	default:
-		return u.dialConnect(ctx, address)
-	}
-}
-
-// dial opens a connection to an origin, or to the parent if there is one.
-func (u *Upstream) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := u.descriptors.dial(func() (net.Conn, error) { return u.direct.DialContext(ctx, network, address) })
-	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, policy.ErrExhausted) {
-		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
-	}
-	return conn, err
-}
+// Listener returns l with an Accept that closes idle connections to origins when descriptors
+// run out, tries again, and then returns a temporary error: net/http waits after those, up to
+// a second, and would end after others.
+func (d *Descriptors) Listener(l net.Listener) net.Listener { return d.d.Listener(l) }

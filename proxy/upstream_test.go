@@ -299,7 +299,7 @@ func TestParentIsDown(t *testing.T) {
 			}
 			p.close()
 			http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-			w.gate.Settings.Upstream.Close()
+			w.transport.Close()
 			resp, _ := w.get(known)
 			wantStatus(t, resp, 502)
 			wantHeader(t, resp, headerDecision, "allow;reason=no-match")

@@ -173,7 +173,7 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 
 // personal returns the way out for a person's own requests: the egress guard does
 // not bind them.
-func personal(c *config.Config) (*proxy.Upstream, error) {
+func personal(c *config.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
 	pool, err := origins(c)

@@ -39,7 +39,7 @@ type gate struct {
 	store      policy.Store
 	engine     *policy.Engine
 	remembered *policy.TagCache
-	upstream   *proxy.Upstream
+	upstream   *proxy.Transport
 	proxy      *proxy.Proxy
 	admin      *http.Server // nil if it is turned off
 	pages      handler      // that admin serves

@@ -64,10 +64,10 @@ func limits(l config.Limits) proxy.Limits {
 }
 
 // newUpstream returns a way out. Descriptors may be nil: a command that is no gate needs few.
-func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Upstream {
+func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Transport {
 	e := egress(c.Egress)
-	e.Roots, e.Own, e.Descriptors = roots, own, d
-	return proxy.NewUpstream(e)
+	e.Roots, e.Own = roots, own
+	return proxy.NewTransport(e, d)
 }
 
 // origins returns what origins' certificates are checked against.

@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"bufio"
@@ -76,6 +76,14 @@ func mayRepeat(r *http.Request) bool {
 		return true
 	}
 	return false
+}
+
+// afterFunc is [context.AfterFunc], which would make a channel before it finds that the context has a method for this.
+func afterFunc(ctx context.Context, do func()) (stop func() bool) {
+	if c, ok := ctx.(interface{ AfterFunc(func()) func() bool }); ok {
+		return c.AfterFunc(do)
+	}
+	return context.AfterFunc(ctx, do)
 }
 
 // A carrier sends requests over originConns: those without a body, which are nearly all.
@@ -252,12 +260,12 @@ func (b *originBody) readKnown(p []byte) (n int, err error) {
 	return n, err
 }
 
-// atHand reports whether some of the body can be read at once.
-func (b *originBody) atHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
+// AtHand reports whether some of the body can be read at once.
+func (b *originBody) AtHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
 
-// peek returns what of the body is at hand, until the next Read, and whether that is all
+// Peek returns what of the body is at hand, until the next Read, and whether that is all
 // of it.
-func (b *originBody) peek() (beginning []byte, whole bool) {
+func (b *originBody) Peek() (beginning []byte, whole bool) {
 	if b.left <= 0 {
 		return nil, false
 	}
@@ -266,8 +274,8 @@ func (b *originBody) peek() (beginning []byte, whole bool) {
 	return beginning, n == b.left
 }
 
-// more reads behind what was at hand what else has come, and does not wait.
-func (b *originBody) more(p []byte) (n int, err error) {
+// More reads behind what was at hand what else has come, and does not wait.
+func (b *originBody) More(p []byte) (n int, err error) {
 	c := b.c
 	if b.left <= 0 || c.key.secure || c.reader.Buffered() > 0 {
 		return 0, nil

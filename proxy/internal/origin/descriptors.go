@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"log/slog"
@@ -12,12 +12,12 @@ import (
 // connections of clients, an eighth is left for files, DNS lookups and the admin listener,
 // and the rest is for connections to origins. The zero value sets no bound.
 type Descriptors struct {
-	limit int // 0: unknown
-	log   *slog.Logger
+	Limit int          // RLIMIT_NOFILE; 0: unknown
+	Log   *slog.Logger // for warnings; nil: none
 
 	mu      sync.Mutex
 	inUse   int           // by connections to origins, and by attempts to open one
-	pools   []*Upstream   // whose idle connections can be closed
+	pools   []*Transport  // whose idle connections can be closed
 	swept   time.Time     // when the transports' idle connections were last closed
 	sweeps  chan struct{} // closed when that is done; nil: none is under way
 	failed  int64         // see Failures
@@ -25,37 +25,32 @@ type Descriptors struct {
 	warning time.Time     // the last one
 }
 
-// NewDescriptors returns the division of a limit, RLIMIT_NOFILE; 0: no limit is known.
-func NewDescriptors(limit int, log *slog.Logger) *Descriptors {
-	return &Descriptors{limit: limit, log: log}
-}
-
 // Clients returns how many connections of clients there may be, out of as many as configured.
 func (d *Descriptors) Clients(configured int) int {
-	if d.limit == 0 {
+	if d.Limit == 0 {
 		return configured
 	}
-	return min(configured, (d.limit+1)/2) // Go leaves one of an odd limit's hard limit unused
+	return min(configured, (d.Limit+1)/2) // Go leaves one of an odd limit's hard limit unused
 }
 
 // Other returns how many descriptors are left for one of the other uses, out of as many as it wants.
 func (d *Descriptors) Other(wanted int) int {
-	if d.limit == 0 {
+	if d.Limit == 0 {
 		return wanted
 	}
 	return min(wanted, max(1, d.reserve()/4))
 }
 
 // reserve is left for what is neither a client's nor an origin's connection.
-func (d *Descriptors) reserve() int { return min(max(d.limit/8, 24), 2048) }
+func (d *Descriptors) reserve() int { return min(max(d.Limit/8, 24), 2048) }
 
 // origins returns how many descriptors connections to origins may take in all.
-func (d *Descriptors) origins() int { return max(perDial, d.limit/2-d.reserve()) }
+func (d *Descriptors) origins() int { return max(perDial, d.Limit/2-d.reserve()) }
 
 // idle returns how many connections to origins one pool may keep unused. There are two pools, and a
 // small third: together they may take about half of what is for origins.
 func (d *Descriptors) idle() int {
-	if d.limit == 0 {
+	if d.Limit == 0 {
 		return maxKept
 	}
 	return min(maxKept, max(1, d.origins()/4))
@@ -67,6 +62,13 @@ func (d *Descriptors) Failures() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.failed
+}
+
+// InUse returns how many descriptors connections to origins, and attempts to open one, take.
+func (d *Descriptors) InUse() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inUse
 }
 
 // perDial is what an attempt to connect takes until it has succeeded: net.Dialer asks for
@@ -113,7 +115,7 @@ func (d *Descriptors) take(n int) bool {
 	const attempts = 4 // another goroutine may take what one has freed
 	for range attempts {
 		d.mu.Lock()
-		enough := d.limit == 0 || d.inUse+n <= d.origins()
+		enough := d.Limit == 0 || d.inUse+n <= d.origins()
 		if enough {
 			d.inUse += n
 		}
@@ -132,16 +134,16 @@ func (d *Descriptors) give(n int) {
 }
 
 // add makes the idle connections of u some that can be closed, until remove.
-func (d *Descriptors) add(u *Upstream) {
+func (d *Descriptors) add(u *Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pools = append(d.pools, u)
 }
 
-func (d *Descriptors) remove(u *Upstream) {
+func (d *Descriptors) remove(u *Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pools = slices.DeleteFunc(slices.Clone(d.pools), func(other *Upstream) bool { return other == u })
+	d.pools = slices.DeleteFunc(slices.Clone(d.pools), func(other *Transport) bool { return other == u })
 }
 
 // closeSome closes n connections that have been idle for longest, and reports whether it may
@@ -182,7 +184,7 @@ const (
 
 // sweep closes the idle connections of the transports, or waits for another goroutine that
 // does. It reports false if that was done a moment ago.
-func (d *Descriptors) sweep(pools []*Upstream) bool {
+func (d *Descriptors) sweep(pools []*Transport) bool {
 	done := d.startSweep(pools)
 	if done == nil {
 		return false
@@ -198,7 +200,7 @@ func (d *Descriptors) sweep(pools []*Upstream) bool {
 
 // startSweep returns what is closed when the sweep is done that it has started, or that was
 // under way; nil if the last one was a moment ago.
-func (d *Descriptors) startSweep(pools []*Upstream) (done chan struct{}) {
+func (d *Descriptors) startSweep(pools []*Transport) (done chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.sweeps != nil {

@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return d(ctx, network, address)
 }
 
-func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, error) {
+func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, error) {
 	var auth *socks.Auth
 	if p := u.parent.User; p != nil {
 		password, _ := p.Password()
@@ -45,7 +45,7 @@ func (u *Upstream) dialSocks(ctx context.Context, address string) (net.Conn, err
 	return d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
 }
 
-func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, error) {
+func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := u.dial(ctx, "tcp", parentAddress(u.parent))
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (u *Upstream) dialConnect(ctx context.Context, address string) (net.Conn, e
 		c.ServerName, c.NextProtos = u.parent.Hostname(), nil // Transport has added h2
 		conn = tls.Client(conn, c)
 	}
-	if err := connectThrough(conn, u.parent, address, u.direct.Timeout); err != nil {
+	if err := connectThrough(conn, u.parent, address, u.Dialer.Timeout); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Host, parentError(err))
 	}

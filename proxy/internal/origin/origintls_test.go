@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"crypto/x509"
@@ -18,7 +18,7 @@ import (
 // A tlsOrigin speaks HTTP/1 and HTTP/2, and counts its connections.
 type tlsOrigin struct {
 	url          string
-	upstream     *Upstream // that trusts it
+	upstream     *Transport // that trusts it
 	opened, gone atomic.Int64
 }
 
@@ -39,10 +39,10 @@ func startTLSOrigin(t *testing.T, serve http.HandlerFunc) *tlsOrigin {
 	o.url = s.URL
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	o.upstream = NewUpstream(Egress{
+	o.upstream = New(Config{
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots,
 		DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Hour,
-	})
+	}, &Descriptors{})
 	t.Cleanup(o.upstream.Close)
 	return o
 }

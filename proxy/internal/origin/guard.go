@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"context"
@@ -42,7 +42,7 @@ type guard struct {
 	own       func() []netip.AddrPort // where the gate itself listens
 }
 
-func newGuard(e Egress) *guard {
+func newGuard(e Config) *guard {
 	return &guard{
 		allow:     e.AllowPrivate,
 		special:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()),

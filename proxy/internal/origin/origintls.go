@@ -1,4 +1,4 @@
-package proxy
+package origin
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // connect opens a connection to an origin. One that speaks HTTP/2 is an error that is
 // a *speaksHTTP2.
-func (u *Upstream) connect(ctx context.Context, key originKey) (net.Conn, error) {
+func (u *Transport) connect(ctx context.Context, key originKey) (net.Conn, error) {
 	address := policy.Target{Scheme: "http", Host: key.host}
 	if !key.secure {
 		conn, err := u.dialOrigin(ctx, address.Address())
@@ -59,7 +59,7 @@ func protocols(ctx context.Context) []string {
 
 // dialTLS opens a connection over which one of the protocols is spoken, the one that the
 // origin likes best. The handshake takes as long as dialling at most.
-func (u *Upstream) dialTLS(ctx context.Context, address string, protocols []string) (*tls.Conn, error) {
+func (u *Transport) dialTLS(ctx context.Context, address string, protocols []string) (*tls.Conn, error) {
 	conn, err := u.dialOrigin(ctx, address)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (u *Upstream) dialTLS(ctx context.Context, address string, protocols []stri
 	c := tls.Client(netconn.New(conn), &tls.Config{
 		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: protocols,
 	})
-	ctx, cancel := context.WithTimeout(ctx, u.direct.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, u.Dialer.Timeout)
 	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()

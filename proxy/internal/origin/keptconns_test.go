@@ -1,6 +1,6 @@
 //go:build unix
 
-package proxy
+package origin
 
 import (
 	"bufio"
@@ -431,19 +431,6 @@ func TestCloseIdle(t *testing.T) {
 	if c.timer != nil {
 		t.Error("a timer is left")
 	}
-}
-
-// TestUpstreamCloses: a gate that ends lets go of the origins.
-func TestUpstreamCloses(t *testing.T) {
-	o := startAnswering(t)
-	w := newWorld(t, options{})
-	resp, body := w.get("http://" + o.host + "/")
-	wantStatus(t, resp, http.StatusOK)
-	if body != "1.2" { // after robots.txt
-		t.Errorf("got %q", body)
-	}
-	w.gate.settings.Load().Upstream.Close()
-	receive(t, o.ended, "the connection's end")
 }
 
 // A described connection has a descriptor.

@@ -1,0 +1,241 @@
+package origin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+)
+
+func newDescriptors(limit int, log *slog.Logger) *Descriptors {
+	return &Descriptors{Limit: limit, Log: log}
+}
+
+// TestShares: what a limit is divided into leaves something for each use, and is not exceeded.
+func TestShares(t *testing.T) {
+	for _, limit := range []int{64, 300, 1024, 20_000, 65_536, 1 << 20} {
+		d := newDescriptors(limit, nil)
+		clients, origins := d.Clients(1<<30), d.origins()
+		admin, rejected := d.Other(500), d.Other(100)
+		if sum := clients + origins + d.reserve(); sum > limit || clients < limit/2 || origins < 8 {
+			t.Errorf("%d: %d for clients, %d for origins, %d in reserve", limit, clients, origins, d.reserve())
+		}
+		if admin+rejected > d.reserve()/2 || admin < 1 || rejected < 1 {
+			t.Errorf("%d: %d admin connections and %d rejected clients in a reserve of %d", limit, admin, rejected, d.reserve())
+		}
+		if idle := d.idle(); 2*idle > origins/2+1 || idle < 1 {
+			t.Errorf("%d: %d idle connections in each pool, of %d to origins", limit, idle, origins)
+		}
+	}
+	unknown := newDescriptors(0, nil)
+	if unknown.Clients(10) != 10 || unknown.Other(500) != 500 || unknown.idle() != maxKept || !unknown.take(1<<30) {
+		t.Error("there is a bound where no limit is known")
+	}
+	if d := newDescriptors(19_999, nil); d.Clients(10_000) != 10_000 {
+		t.Error("the runtime's soft limit, one less than the hard one, makes a difference")
+	}
+}
+
+// TestCountedOnce: a connection is counted until it is closed, however often that is done.
+func TestCountedOnce(t *testing.T) {
+	d := newDescriptors(300, quietLog)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := d.dial(func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) })
+	if err != nil || d.inUse != 1 {
+		t.Fatalf("%v, %d in use", err, d.inUse)
+	}
+	conn.Close()
+	conn.Close()
+	if _, err := d.dial(func() (net.Conn, error) { return nil, errors.New("refused") }); err == nil || d.inUse != 0 {
+		t.Errorf("%v, %d in use", err, d.inUse)
+	}
+	if err := d.look(func() error { return nil }); err != nil || d.inUse != 0 {
+		t.Errorf("%v, %d in use", err, d.inUse)
+	}
+}
+
+// TestOldestFirst: of the idle connections, those go first that have been unused for longest.
+func TestOldestFirst(t *testing.T) {
+	var k keptConns
+	k.idle = time.Hour
+	defer k.end()
+	var ends []net.Conn
+	for n := range 3 {
+		ours, theirs := net.Pipe()
+		ends = append(ends, theirs)
+		k.keep(newOriginConn(originKey{host: fmt.Sprint(n)}, ours))
+	}
+	if n := k.closeOldest(2); n != 2 {
+		t.Errorf("%d closed", n)
+	}
+	for n, theirs := range ends {
+		theirs.SetReadDeadline(time.Now())
+		if _, err := theirs.Read(make([]byte, 1)); (err == io.EOF) != (n < 2) {
+			t.Errorf("connection %d: %v", n, err)
+		}
+	}
+	if n := k.closeOldest(2); n != 1 {
+		t.Errorf("%d closed of the one that is left", n)
+	}
+}
+
+// TestMostKept: the pool keeps no more than its share.
+func TestMostKept(t *testing.T) {
+	k := keptConns{idle: time.Hour, max: 2}
+	defer k.end()
+	for n := range 5 {
+		ours, _ := net.Pipe()
+		k.keep(newOriginConn(originKey{host: fmt.Sprint(n)}, ours))
+	}
+	if n := k.order.Len(); n != 2 {
+		t.Errorf("%d are kept", n)
+	}
+}
+
+// A failingListener fails to accept so many times.
+type failingListener struct {
+	net.Listener
+	errno syscall.Errno
+	times int
+	tries int
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	if l.tries++; l.tries <= l.times {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", l.errno)}
+	}
+	ours, _ := net.Pipe()
+	return ours, nil
+}
+
+// TestAcceptShortage: a listener makes room and tries again. If that does not help the error is
+// one after which net/http waits and goes on. Other errors are passed on.
+func TestAcceptShortage(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		d := newDescriptors(300, quietLog)
+		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
+		ours, _ := net.Pipe()
+		u.carrier.keep(newOriginConn(originKey{}, ours))
+		l := &failingListener{errno: errno, times: 1}
+		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || u.carrier.order.Len() > 0 || d.Failures() != 0 {
+			t.Errorf("%v: %v, %d kept, %d failures", errno, err, u.carrier.order.Len(), d.Failures())
+		}
+		l = &failingListener{errno: errno, times: 2}
+		_, err := d.Listener(l).Accept()
+		if temporary, ok := err.(interface{ Temporary() bool }); !ok || !temporary.Temporary() || l.tries != 2 || d.Failures() != 1 {
+			t.Errorf("%v: %v after %d tries, %d failures", errno, err, l.tries, d.Failures())
+		}
+		u.Close()
+	}
+	l := &failingListener{errno: syscall.EINVAL, times: 1}
+	if _, err := new(Descriptors).Listener(l).Accept(); !errors.Is(err, syscall.EINVAL) || l.tries != 1 {
+		t.Errorf("got %v after %d tries", err, l.tries)
+	}
+}
+
+// TestShortageWarning: the log says it once a minute, with how often it was.
+func TestShortageWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		d := newDescriptors(300, slog.New(slog.NewTextHandler(&text, nil)))
+		for range 5 {
+			if err := d.fail(errAllInUse); !errors.Is(err, policy.ErrExhausted) {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(warnEvery)
+		d.fail(syscall.ENOMEM)
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "out of file descriptors") || !strings.Contains(lines[0], "times=1 limit=300") ||
+			!strings.Contains(lines[1], "out of memory") || !strings.Contains(lines[1], "times=5") {
+			t.Errorf("got %q", lines)
+		}
+	})
+}
+
+// TestNoShortage: errors of origins and of names stay what they are.
+func TestNoShortage(t *testing.T) {
+	to := func(ip string, err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 80)), Err: os.NewSyscallError("connect", err)}
+	}
+	for _, err := range []error{
+		nil, io.EOF, syscall.ECONNREFUSED, context.DeadlineExceeded, to("192.0.2.1", syscall.ETIMEDOUT),
+		to("2001:db8::1", syscall.EADDRNOTAVAIL), // there is no IPv6 here
+		&net.DNSError{Err: "no such host", Name: "too many open files", IsNotFound: true},
+		fmt.Errorf("the origin said: %q", syscall.EMFILE.Error()),
+	} {
+		if s := ShortageIn(err); s != nil {
+			t.Errorf("%v: %s", err, s.What)
+		}
+	}
+	for _, err := range []error{to("192.0.2.1", syscall.EADDRNOTAVAIL), to("2001:db8::1", syscall.EMFILE), &net.DNSError{Err: "dial udp 192.0.2.53:53: socket: too many open files"}} {
+		if ShortageIn(err) == nil {
+			t.Errorf("%v is none", err)
+		}
+	}
+}
+
+// A slowClose is a connection that takes a while to close, as TLS does where the origin does not
+// read. Meanwhile it is counted.
+type slowClose struct {
+	net.Conn
+	of      *Descriptors
+	closing chan struct{}
+}
+
+func (c *slowClose) Close() error {
+	close(c.closing)
+	time.Sleep(sweepWait / 2)
+	c.of.give(2 * perDial)
+	return c.Conn.Close()
+}
+
+// TestWaitForSweep: a dial that needs a descriptor waits while another closes idle connections.
+func TestWaitForSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDescriptors(300, quietLog)
+		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
+		closing := make(chan struct{})
+		u.standard.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
+					io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			}()
+			return &slowClose{ours, d, closing}, nil
+		}
+		resp, err := u.standard.large.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		synctest.Wait()
+		d.take(d.origins())
+		taken := make(chan bool)
+		go func() { taken <- d.take(perDial) }()
+		<-closing
+		second := d.take(perDial)
+		if first := <-taken; !first || !second {
+			t.Error("a dial does not wait for the connections that are about to be closed")
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package origin
+
+import (
+	"crypto/tls"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"robotsgate/internal/ca"
+)
+
+var quietLog = slog.New(slog.DiscardHandler)
+
+// patience bounds every wait for something that should come at once.
+const patience = 10 * time.Second
+
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // Transport's: it quotes what origins send unasked
+	os.Exit(m.Run())
+}
+
+// socketPair returns the two ends of a connection.
+func socketPair(t *testing.T) (ours, theirs *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); c.Close() })
+	return s.(*net.TCPConn), c.(*net.TCPConn)
+}
+
+// localLeaf returns a certificate for 127.0.0.1.
+func localLeaf(t *testing.T) *tls.Certificate {
+	t.Helper()
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.Leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+func receive[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s did not come", what)
+		panic("unreachable")
+	}
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not so within %v: %s", patience, what)
+		}
+	}
+}
+
+func wantStatus(t *testing.T, resp *http.Response, want int) {
+	t.Helper()
+	if resp.StatusCode != want {
+		t.Errorf("%s, want %d", resp.Status, want)
+	}
+}

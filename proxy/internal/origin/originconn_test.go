@@ -1,0 +1,665 @@
+package origin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// A lineOrigin counts connections, and serves each with what it is given: the number of
+// the connection, from 1, and the connection.
+type lineOrigin struct {
+	host  string
+	conns atomic.Int64
+	ended chan int // the number of each that serve has done with
+}
+
+func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &lineOrigin{host: l.Addr().String(), ended: make(chan int, 10_000)}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	all.Go(func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			n := int(o.conns.Add(1))
+			mu.Lock()
+			open[conn] = true
+			mu.Unlock()
+			all.Go(func() {
+				serve(n, conn)
+				conn.Close()
+				o.ended <- n
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		for conn := range open {
+			conn.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return o
+}
+
+// answering serves a connection with what answer says to each request, of which it tells
+// the connection's number and its own, both from 1, until the other side closes it.
+func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn) {
+	return func(n int, conn net.Conn) {
+		reader := bufio.NewReader(conn)
+		for i := 1; ; i++ {
+			r, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			text := answer(n, i, r)
+			if text == "" {
+				return // it breaks the connection off
+			}
+			text, last := strings.CutSuffix(text, breakOffHere)
+			if io.WriteString(conn, text); last {
+				return
+			}
+		}
+	}
+}
+
+// breakOffHere is the end of an answer behind which the connection ends.
+const breakOffHere = "\x00"
+
+// startAnswering starts an origin that says who answers: the connection and the request.
+func startAnswering(t *testing.T) *lineOrigin {
+	return startLineOrigin(t, answering(func(n, i int, _ *http.Request) string { return numbered(n, i) }))
+}
+
+func numbered(n, i int) string {
+	text := fmt.Sprintf("%d.%d", n, i)
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+}
+
+func (o *lineOrigin) carrier(t *testing.T) *carrier {
+	c := &carrier{connect: dialPlain, answer: patience, total: patience}
+	c.idle = time.Hour
+	t.Cleanup(c.end)
+	return c
+}
+
+func dialPlain(ctx context.Context, key originKey) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", key.host)
+}
+
+// request returns one as the gate sends it.
+func request(t *testing.T, method, host string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+host+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// fetch sends a request and returns its answer with the body read.
+func fetch(t *testing.T, c *carrier, r *http.Request) (*http.Response, string, error) {
+	t.Helper()
+	resp, err := c.RoundTrip(r)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	return resp, string(b), err
+}
+
+func wantBody(t *testing.T, c *carrier, r *http.Request, want string) {
+	t.Helper()
+	if _, body, err := fetch(t, c, r); err != nil || body != want {
+		t.Errorf("%s: got %q, %v, want %q", r.Method, body, err, want)
+	}
+}
+
+// pipes makes a carrier's connections pipes, for tests in a bubble. What it returns counts
+// them, and waits until all have been served.
+func pipes(c *carrier, serve func(n int, conn net.Conn)) *piped {
+	p := &piped{}
+	c.connect = func(context.Context, originKey) (net.Conn, error) {
+		n := int(p.conns.Add(1))
+		ours, theirs := net.Pipe()
+		p.Go(func() {
+			defer theirs.Close()
+			serve(n, theirs)
+		})
+		return ours, nil
+	}
+	return p
+}
+
+type piped struct {
+	conns atomic.Int64
+	sync.WaitGroup
+}
+
+// TestBrokenConnection: a request is sent again, once and on a new connection, where the
+// kept one broke before anything of an answer came, and the method allows it.
+func TestBrokenConnection(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete, http.MethodPost, http.MethodPut, "PURGE"} {
+		t.Run(method, func(t *testing.T) {
+			var arrived atomic.Int64
+			o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+				if r.Method == method {
+					arrived.Add(1)
+				}
+				if i > 1 {
+					return ""
+				}
+				return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+			}))
+			c := o.carrier(t)
+			wantBody(t, c, request(t, "FIRST", o.host), "")
+			_, _, err := fetch(t, c, request(t, method, o.host))
+			want := int64(1)
+			if mayRepeat(request(t, method, o.host)) {
+				want = 2
+			}
+			if got := arrived.Load(); got != want || (err == nil) != (want == 2) {
+				t.Errorf("sent %d times, want %d; error %v", got, want, err)
+			}
+		})
+	}
+}
+
+// TestRepeatedOnce: of all that are kept none but the first is tried.
+func TestRepeatedOnce(t *testing.T) {
+	var mu sync.Mutex
+	var arrived []int // by which connection
+	var together sync.WaitGroup
+	together.Add(8)
+	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+		if i == 1 && n <= 8 {
+			together.Done()
+			together.Wait()
+			return numbered(n, i)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		arrived = append(arrived, n)
+		return ""
+	}))
+	c := o.carrier(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { fetch(t, c, request(t, http.MethodGet, o.host)) })
+	}
+	all.Wait()
+	if _, _, err := fetch(t, c, request(t, http.MethodGet, o.host)); err == nil {
+		t.Error("there is an answer")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(arrived) != 2 || arrived[1] != 9 {
+		t.Errorf("the request came by the connections %v; want one kept and the ninth", arrived)
+	}
+	if got := c.order.Len(); got != 7 {
+		t.Errorf("%d are still kept, want 7", got)
+	}
+}
+
+// TestNotRepeated: a request is not sent again where something of an answer came, on a
+// connection that is new, and when the client has left.
+func TestNotRepeated(t *testing.T) {
+	for _, begun := range []string{"H", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"} {
+		t.Run(begun, func(t *testing.T) {
+			o := startLineOrigin(t, func(n int, conn net.Conn) {
+				reader := bufio.NewReader(conn)
+				http.ReadRequest(reader)
+				io.WriteString(conn, numbered(n, 1))
+				http.ReadRequest(reader)
+				io.WriteString(conn, begun)
+			})
+			c := o.carrier(t)
+			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err == nil {
+				t.Errorf("got %q", body)
+			}
+			if got := o.conns.Load(); got != 1 {
+				t.Errorf("%d connections", got)
+			}
+		})
+	}
+	t.Run("new", func(t *testing.T) {
+		o := startLineOrigin(t, answering(func(int, int, *http.Request) string { return "" }))
+		if _, _, err := fetch(t, o.carrier(t), request(t, http.MethodGet, o.host)); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("got %v", err)
+		}
+		if got := o.conns.Load(); got != 1 {
+			t.Errorf("%d connections", got)
+		}
+	})
+	t.Run("client left", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+			if i == 2 {
+				cancel()
+				return ""
+			}
+			return numbered(n, i)
+		}))
+		c := o.carrier(t)
+		wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+		if _, _, err := fetch(t, c, request(t, http.MethodGet, o.host).WithContext(ctx)); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if got := o.conns.Load(); got != 1 {
+			t.Errorf("%d connections", got)
+		}
+	})
+}
+
+// TestAnswerTime: whatever an origin does instead of answering, it has so long for the
+// head; and a connection that was kept gets no second attempt.
+func TestAnswerTime(t *testing.T) {
+	for name, serve := range map[string]func(conn net.Conn){
+		"never answers": func(conn net.Conn) { io.Copy(io.Discard, conn) },
+		"never reads":   nil,
+		"drips its head": func(conn net.Conn) {
+			http.ReadRequest(bufio.NewReader(conn))
+			for range "until the other side closes it" {
+				if _, err := io.WriteString(conn, "H"); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		},
+		"informs for ever": func(conn net.Conn) {
+			http.ReadRequest(bufio.NewReader(conn))
+			for {
+				if _, err := io.WriteString(conn, "HTTP/1.1 102 Processing\r\n\r\n"); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		},
+	} {
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, kept %v", name, kept), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := &carrier{answer: 10 * time.Second, total: time.Minute}
+					c.idle = time.Hour
+					over := make(chan bool)
+					p := pipes(c, func(n int, conn net.Conn) {
+						if kept {
+							http.ReadRequest(bufio.NewReader(conn))
+							io.WriteString(conn, numbered(n, 1))
+						}
+						if serve == nil {
+							<-over
+							return
+						}
+						serve(conn)
+					})
+					if kept {
+						wantBody(t, c, request(t, http.MethodGet, "origin"), "1.1")
+					}
+					start := time.Now()
+					_, _, err := fetch(t, c, request(t, http.MethodGet, "origin"))
+					if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != c.answer {
+						t.Errorf("%v after %v, want a timeout after %v", err, took, c.answer)
+					}
+					if got := p.conns.Load(); got != 1 {
+						t.Errorf("%d connections", got)
+					}
+					close(over)
+					p.Wait()
+				})
+			})
+		}
+	}
+}
+
+// TestTotalTime: what it takes to connect counts too, but not what a body takes.
+func TestTotalTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carrier{answer: 10 * time.Second, total: 12 * time.Second}
+		c.idle = time.Hour
+		defer c.end()
+		pipes(c, func(_ int, conn net.Conn) { io.Copy(io.Discard, conn) })
+		fast := c.connect
+		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
+			time.Sleep(5 * time.Second)
+			return fast(ctx, key)
+		}
+		start := time.Now()
+		_, _, err := fetch(t, c, request(t, http.MethodGet, "origin"))
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != c.total {
+			t.Errorf("%v after %v, want a timeout after %v", err, took, c.total)
+		}
+
+		pipes(c, func(n int, conn net.Conn) {
+			http.ReadRequest(bufio.NewReader(conn))
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+			for _, b := range "slow" {
+				time.Sleep(time.Minute)
+				io.WriteString(conn, string(b))
+			}
+		})
+		wantBody(t, c, request(t, http.MethodGet, "origin"), "slow")
+	})
+}
+
+// TestInformedOf: 1xx responses are told of in order, and can end a request.
+func TestInformedOf(t *testing.T) {
+	const early = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
+	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+		return "HTTP/1.1 100 Continue\r\n\r\n" + early + "HTTP/1.1 199 X\r\nContent-Length: 5\r\n\r\n" + numbered(n, i)
+	}))
+	c := o.carrier(t)
+	var told []int
+	var link string
+	r := request(t, http.MethodGet, o.host)
+	traced := func(f func(int, textproto.MIMEHeader) error) *http.Request {
+		return r.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: f}))
+	}
+	resp, err := c.RoundTrip(traced(func(code int, h textproto.MIMEHeader) error {
+		told, link = append(told, code), link+h.Get("Link")
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); string(body) != "1.1" || !slices.Equal(told, []int{100, 103, 199}) || link != "<a>" {
+		t.Errorf("answered %q, told of %v with the links %q", body, told, link)
+	}
+	wantBody(t, c, r, "1.2") // nobody is told
+
+	enough := errors.New("enough")
+	if _, err := c.RoundTrip(traced(func(int, textproto.MIMEHeader) error { return enough })); err != enough {
+		t.Errorf("got %v", err)
+	}
+	wantBody(t, c, r, "2.1")
+}
+
+// TestHeadBound: an origin's head is read so far and no further, 1xx responses included.
+func TestHeadBound(t *testing.T) {
+	for name, flood := range map[string]string{
+		"line":          "x",
+		"fields":        "X-Field: value\r\n",
+		"informational": "\r\nHTTP/1.1 103 Early Hints\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := make(chan int, 1)
+			c := &carrier{answer: patience, total: patience}
+			pipes(c, func(_ int, conn net.Conn) {
+				sum := 0
+				defer func() { written <- sum }()
+				http.ReadRequest(bufio.NewReader(conn))
+				io.WriteString(conn, "HTTP/1.1 103 Early Hints\r\n")
+				chunk := strings.Repeat(flood, 1000)
+				for sum < 4*maxResponseHeader {
+					n, err := io.WriteString(conn, chunk)
+					sum += n
+					if err != nil {
+						return
+					}
+				}
+			})
+			_, _, err := fetch(t, c, request(t, http.MethodGet, "origin"))
+			if err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
+				t.Errorf("got %v", err)
+			}
+			if got := receive(t, written, "the connection's end"); got > maxResponseHeader {
+				t.Errorf("%d bytes were read", got)
+			}
+		})
+	}
+	t.Run("just so", func(t *testing.T) {
+		const start, end = "HTTP/1.1 200 OK\r\nX: ", "\r\nContent-Length: 2097152\r\n\r\n"
+		o := startLineOrigin(t, answering(func(int, int, *http.Request) string {
+			return start + strings.Repeat("x", maxResponseHeader-len(start)-len(end)) + end + strings.Repeat("b", 2<<20)
+		}))
+		c := o.carrier(t)
+		for range 2 { // the bound begins anew
+			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err != nil || len(body) != 2<<20 {
+				t.Errorf("%d bytes, %v", len(body), err)
+			}
+		}
+		if got := o.conns.Load(); got != 1 {
+			t.Errorf("%d connections", got)
+		}
+	})
+}
+
+// TestRefusedFields: what Transport refuses to send is refused, and costs no connection.
+func TestRefusedFields(t *testing.T) {
+	o := startAnswering(t)
+	c := o.carrier(t)
+	wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+	for name, value := range map[string]string{"A b": "x", "": "x", "A": "x\r\nB: y", "A:": "x", "C": "\x00"} {
+		r := request(t, http.MethodGet, o.host)
+		r.Header[name] = []string{value}
+		if _, _, err := fetch(t, c, r); err == nil {
+			t.Errorf("%q: %q was sent", name, value)
+		}
+	}
+	wantBody(t, c, request(t, http.MethodGet, o.host), "1.2")
+}
+
+// TestContextEnds: the context's end ends the connection, before the head and in the
+// middle of the body, and is the error.
+func TestContextEnds(t *testing.T) {
+	why := errors.New("the client left")
+	for name, before := range map[string]string{
+		"before the head":   "",
+		"within the head":   "HTTP/1.1 200 OK\r\nA",
+		"before the body":   "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+		"within the body":   "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody",
+		"within a chunk":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nbody",
+		"before a trailer":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+		"until it's closed": "HTTP/1.1 200 OK\r\n\r\nbody",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &carrier{answer: time.Minute, total: time.Minute}
+				c.idle = time.Hour
+				closed := make(chan bool, 1)
+				pipes(c, func(_ int, conn net.Conn) {
+					http.ReadRequest(bufio.NewReader(conn))
+					io.WriteString(conn, before)
+					io.Copy(io.Discard, conn)
+					closed <- true
+				})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				go func() {
+					synctest.Wait() // until it waits for more
+					cancel(why)
+				}()
+				_, _, err := fetch(t, c, request(t, http.MethodGet, "origin").WithContext(ctx))
+				if err == nil || !strings.Contains(before, "\r\n\r\n") && err != why {
+					t.Errorf("got %v", err)
+				}
+				<-closed
+				if c.order.Len() > 0 {
+					t.Error("the connection is kept")
+				}
+			})
+		})
+	}
+}
+
+// TestLeftAtTheEnd: the context may end just when the body does. Then the connection is
+// closed or kept, but never kept and closed.
+func TestLeftAtTheEnd(t *testing.T) {
+	o := startAnswering(t)
+	c := o.carrier(t)
+	for range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		resp, err := c.RoundTrip(request(t, http.MethodGet, o.host).WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(cancel)
+		all.Go(func() { io.ReadAll(resp.Body) })
+		all.Go(func() { resp.Body.Close() })
+		all.Wait()
+		// It can't be repeated: a connection that is about to be closed would show.
+		r := request(t, http.MethodDelete, o.host)
+		if _, _, err := fetch(t, c, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.order.Len(); got != 1 {
+		t.Errorf("%d are kept, want 1", got)
+	}
+}
+
+// TestCloseEndsRead: a body is closed while it is read, and ends.
+func TestCloseEndsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &carrier{answer: time.Minute, total: time.Minute}
+		pipes(c, func(_ int, conn net.Conn) {
+			http.ReadRequest(bufio.NewReader(conn))
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody")
+			io.Copy(io.Discard, conn)
+		})
+		r := request(t, http.MethodGet, "origin")
+		resp, err := c.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			synctest.Wait()
+			resp.Body.Close()
+			resp.Body.Close()
+		}()
+		if b, err := io.ReadAll(resp.Body); err == nil || string(b) != "body" {
+			t.Errorf("got %q, %v", b, err)
+		}
+	})
+}
+
+// TestCarrierLikeTransport: what is sent, and what comes of an answer, is what it is with
+// Transport.
+func TestCarrierLikeTransport(t *testing.T) {
+	answers := []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n4\r\nbody\r\n0\r\nT: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody",
+		"HTTP/1.0 200 OK\r\n\r\nbody",
+		"HTTP/1.1 204 No Content\r\nContent-Length: 4\r\nConnection: close\r\n\r\n",
+		"HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nbody",
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+		"HTTP/1.1 20 OK\r\n\r\n",
+		"HTTP/1.1 099 X\r\nContent-Length: 4\r\n\r\nbody",
+		"HTTP/1.1 999 X\r\nContent-Length: 4\r\n\r\nbody",
+		"HTTP/1.1 101 X\r\nContent-Length: 4\r\n\r\nbody",
+		"HTTP/1.1 102 X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA : b\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nPragma: no-cache\r\nContent-Length: 0\r\n\r\n",
+		"nonsense\r\n\r\n",
+		"\r\nHTTP/1.1 200 OK\r\n\r\n",
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+		for _, answer := range answers {
+			var sent [2]string
+			var seen [2]string
+			for i := range 2 {
+				o := startLineOrigin(t, func(_ int, conn net.Conn) {
+					var text bytes.Buffer
+					http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &text)))
+					sent[i] = text.String()
+					io.WriteString(conn, answer)
+					conn.(*net.TCPConn).CloseWrite()
+					io.Copy(io.Discard, conn)
+				})
+				r := request(t, method, o.host)
+				r.Host, r.Header["User-Agent"], r.Header["X-Two"] = "origin.example", []string{""}, []string{"a", "b"}
+				c := o.carrier(t)
+				trip := c.RoundTrip
+				if i == 1 {
+					tr := &http.Transport{DisableCompression: true}
+					t.Cleanup(tr.CloseIdleConnections)
+					trip = tr.RoundTrip
+				}
+				resp, err := trip(r)
+				if err != nil {
+					seen[i] = err.Error()
+				} else {
+					b, err := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					seen[i] = fmt.Sprintf("%s %s %d %v %v %v %d %v %q %v", resp.Proto, resp.Status, resp.StatusCode, resp.Header, resp.Trailer, resp.TransferEncoding, resp.ContentLength, resp.Close, b, err)
+				}
+				c.end()
+				receive(t, o.ended, "the connection's end")
+			}
+			seen[1] = strings.TrimPrefix(seen[1], "net/http: HTTP/1.x transport connection broken: ")
+			if sent[0] != sent[1] {
+				t.Errorf("%s: sent %q, by Transport %q", method, sent[0], sent[1])
+			}
+			if seen[0] != seen[1] {
+				t.Errorf("%s, answered with %q: got %s\nby Transport %s", method, answer, seen[0], seen[1])
+			}
+		}
+	}
+}
+
+// TestUpstreamCarries: what the carrier sends has passed the guard.
+func TestUpstreamCarries(t *testing.T) {
+	o := startAnswering(t)
+	u := New(Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
+	defer u.Close()
+	if u.carrier == nil {
+		t.Fatal("there is no carrier")
+	}
+	if _, err := u.RoundTrip(request(t, http.MethodGet, o.host)); !errors.Is(err, policy.ErrProhibited) {
+		t.Errorf("got %v", err)
+	}
+	if got := o.conns.Load(); got != 0 {
+		t.Errorf("%d connections", got)
+	}
+}
+
+// TestNoStatus: behind what is no status the connection is not used again.
+func TestNoStatus(t *testing.T) {
+	for _, status := range []string{"000", "007", "099", "+99", "101"} {
+		t.Run(status, func(t *testing.T) {
+			o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + numbered(n, i)
+			}))
+			c := o.carrier(t)
+			resp, _, err := fetch(t, c, request(t, http.MethodGet, o.host))
+			if err != nil || resp.StatusCode >= 200 {
+				t.Errorf("got %v, %v", resp, err)
+			}
+			if c.order.Len() > 0 {
+				t.Error("the connection is kept")
+			}
+		})
+	}
+}
