@@ -11,7 +11,7 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// check reports every value that is of the right type but can't be meant.
+// check reports values that have the right type but make no sense.
 func (c *Config) check() {
 	c.checkListeners()
 	names := map[string]int{}
@@ -40,11 +40,11 @@ func (c *Config) checkListeners() {
 		if err := checkListen(c.Admin.Listen); err != nil {
 			s.mistake("admin.listen", "%v", err)
 		}
-		at := "admin.listen"
-		if !s.has(at) {
-			at = "listen"
-		}
 		if sameListener(c.Listen, c.Admin.Listen) {
+			at := "admin.listen"
+			if !s.has(at) {
+				at = "listen"
+			}
 			s.mistake(at, "listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
 		}
 	}
@@ -60,15 +60,16 @@ func (c *Config) checkListeners() {
 
 var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
 
-// checkCrawler checks the crawler at i, and that its name is not among those
-// of the crawlers before it.
+// checkCrawler checks the crawler at i. Names has the names of the crawlers before it,
+// with their indexes.
 func (c *Config) checkCrawler(i int, names map[string]int) {
 	s, crawler, path := &c.source, c.Crawlers[i], fmt.Sprintf("crawlers[%d]", i)
-	if first, taken := names[crawler.Name]; crawler.Name == "" {
+	switch first, taken := names[crawler.Name]; {
+	case crawler.Name == "":
 		s.mistake(path+".name", "is missing: every crawler needs one")
-	} else if taken {
+	case taken:
 		s.mistake(path+".name", "%q is taken, by line %d: every crawler needs a name of its own", cut(crawler.Name), s.line(fmt.Sprintf("crawlers[%d].name", first)))
-	} else {
+	default:
 		names[crawler.Name] = i
 	}
 	c.checkLogin(crawler.Login, path+".login")
@@ -81,13 +82,10 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 			s.mistake(at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", cut(token))
 		}
 	}
-	if crawler.MaxConnections < 0 {
-		s.mistake(path+".max_connections", "can't be negative; 0 is no limit")
-	}
 }
 
-// checkDefault keeps clients that match no crawler apart from a crawler of the name
-// that they go by.
+// checkDefault reports a crawler named "default" that does not match every client.
+// Clients that match no crawler have this name, and would be taken for that crawler.
 func (c *Config) checkDefault() {
 	last := DefaultCrawler()
 	i := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return k.Name == last.Name })
@@ -97,8 +95,8 @@ func (c *Config) checkDefault() {
 	c.source.mistake(fmt.Sprintf("crawlers[%d].name", i), "%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
 }
 
-// dotSegment finds one that is followed by more of the path. What a star stands for
-// may reach into the query, where dots have no meaning.
+// dotSegment matches a path with a dot segment that more of the path follows. It stops
+// at a *, which may match into the query, where dots have no meaning.
 var dotSegment = regexp.MustCompile(`(?i)\A[^*?]*/(\.|%2e){1,2}/`)
 
 func (c *Config) checkOverride(i int) {
@@ -128,8 +126,8 @@ func (c *Config) checkOverride(i int) {
 	}
 }
 
-// crawlerNames are those of all crawlers that a request may come from: clients that
-// match none of the configured ones are the default one too, unless they are refused.
+// crawlerNames returns the names of all crawlers that a client may be: the configured
+// ones, and the default one unless unknown clients are refused.
 func (c *Config) crawlerNames() []string {
 	var names []string
 	for _, crawler := range c.Crawlers {
@@ -143,7 +141,7 @@ func (c *Config) crawlerNames() []string {
 	return names
 }
 
-// few lists names, but not hundreds of them.
+// few lists names, at most ten of them.
 func few(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -157,7 +155,7 @@ func (c *Config) checkRobots() {
 	if r.MaxAge <= 0 || r.MaxAge > 24*time.Hour {
 		s.mistake("robots.max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", short(r.MaxAge))
 	}
-	// Who shortens max_age need not know that min_age has a default.
+	// A shorter max_age alone must not conflict with the default of min_age.
 	if !s.has("robots.min_age") {
 		r.MinAge = min(r.MinAge, r.MaxAge)
 	}
@@ -170,7 +168,7 @@ func (c *Config) checkRobots() {
 	if r.MaxRedirects < 0 || r.MaxRedirects > 20 {
 		s.mistake("robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
 	}
-	// The longest robots.txt must find room, or it is fetched again and again.
+	// Without room for the longest robots.txt it would be fetched again and again.
 	if room := r.DiskBytes / 8; r.MaxBytes > room && s.has("robots.disk_bytes") {
 		s.mistake("robots.disk_bytes", "%v is too little: at least eight times robots.max_bytes, %v", r.DiskBytes, r.MaxBytes)
 	} else if r.MaxBytes > room {

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// What follows changes a configuration by what a command line or the
-// environment says in its place.
+// The methods of this file change a configuration by a command line or the environment.
 
-// Admit lets in clients that match no crawler.
+// Admit accepts clients that match no crawler.
 func (c *Config) Admit() {
 	c.UnknownClients = AllowClients
 	if len(c.Crawlers) > 0 {
@@ -18,22 +17,20 @@ func (c *Config) Admit() {
 	}
 }
 
-// catchAll makes sure that the last crawler matches everybody. Its name is its own:
-// the one that stands for unknown clients may be taken where there could be none.
+// catchAll adds a crawler that matches every client, unless there is one. Its name is
+// unique: with unknown_clients: refuse a crawler may be named "default".
 func (c *Config) catchAll() {
-	anybody := func(k Crawler) bool { return k.Login == (Login{}) && len(k.Sources) == 0 && len(k.UserAgents) == 0 }
-	if slices.ContainsFunc(c.Crawlers, anybody) {
+	rest := DefaultCrawler()
+	if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.covers(rest) }) {
 		return
 	}
-	rest := DefaultCrawler()
 	for n := 2; slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Name == rest.Name }); n++ {
 		rest.Name = fmt.Sprintf("unknown-%d", n)
 	}
 	c.Crawlers = append(slices.Clip(c.Crawlers), rest)
 }
 
-// SetProductToken makes every crawler obey one product token, and clients that match
-// none of them too.
+// SetProductToken makes every crawler, and unknown clients, obey one product token.
 func (c *Config) SetProductToken(token string) error {
 	if !productToken.MatchString(token) {
 		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
@@ -47,8 +44,8 @@ func (c *Config) SetProductToken(token string) error {
 	return nil
 }
 
-// ParseProxy reads the URL of a parent proxy as environment variables hold it,
-// where the scheme may be missing.
+// ParseProxy reads the URL of a parent proxy from an environment variable, where the
+// scheme may be missing.
 func ParseProxy(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Default returns the configuration that holds where a file says nothing.
+// Default returns the configuration with the default of every key.
 func Default() *Config {
 	return &Config{
 		Listen:         "127.0.0.1:9309",
@@ -51,14 +51,14 @@ func Default() *Config {
 	}
 }
 
-// DefaultCrawler returns the crawler that every item of crawlers starts from,
-// and the only one when there are none.
+// DefaultCrawler returns the crawler with the defaults of every item of crawlers. It
+// stands for clients that match no crawler, too.
 func DefaultCrawler() Crawler {
 	return Crawler{Name: "default", DenyStatus: 403}
 }
 
-// CrawlersOrDefault returns the configured crawlers; with none, the default
-// one, which matches every client.
+// CrawlersOrDefault returns the configured crawlers, or else the default one, which
+// matches every client.
 func (c *Config) CrawlersOrDefault() []Crawler {
 	if len(c.Crawlers) == 0 {
 		return []Crawler{DefaultCrawler()}

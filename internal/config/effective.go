@@ -1,36 +1,32 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
 )
 
-// secret stands for what must not be kept.
-const secret = "xxxxx"
+// hidden replaces secrets in [Config.Effective].
+const hidden = "xxxxx"
 
 // Effective returns c as YAML in one canonical form: every key with the value in
-// force, whether it comes from the file, the environment, the command line or the
-// defaults. Secrets are replaced by a mark, so two configurations that differ only in
-// those are one. [Kept] reads it.
+// force, from the file, the environment, the command line or the defaults. Secrets are
+// replaced by a mark, so two configurations that differ only in secrets have the same
+// form. [Kept] reads it.
 func (c *Config) Effective() ([]byte, error) {
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if err := enc.Encode(effective(reflect.ValueOf(c).Elem(), "")); err != nil {
+	text, err := yaml.Marshal(effective(reflect.ValueOf(c).Elem(), ""))
+	if err != nil {
 		return nil, fmt.Errorf("the configuration in force can't be written: %w", err)
 	}
-	return out.Bytes(), enc.Close()
+	return text, nil
 }
 
-// effective returns a value, which stands under key, as YAML.
+// effective returns the value of key as YAML.
 func effective(v reflect.Value, key string) *yaml.Node {
 	switch {
 	case v.Kind() == reflect.Struct && !isScalar(v.Type()):
@@ -38,7 +34,7 @@ func effective(v reflect.Value, key string) *yaml.Node {
 		for f, field := range v.Fields() {
 			name := f.Tag.Get("yaml")
 			if name == "" || field.Type() == reflect.TypeFor[time.Time]() && field.IsZero() {
-				continue // a time that is not given has no spelling
+				continue // the zero time has no notation
 			}
 			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(field, name))
 		}
@@ -49,24 +45,19 @@ func effective(v reflect.Value, key string) *yaml.Node {
 			n.Content = append(n.Content, effective(v.Index(i), ""))
 		}
 		return n
-	case v.Kind() == reflect.Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(v.Bool())}
-	case v.Kind() == reflect.Int && !isNamed(v):
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatInt(v.Int(), 10)}
+	case v.Kind() == reflect.Bool, v.Type() == reflect.TypeFor[int]():
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
-	text := spelling(v.Interface())
+	text := format(v.Interface())
 	if key == "password_bcrypt" && text != "" {
-		text = secret
+		text = hidden
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text}
 }
 
-// isNamed reports whether whole numbers of v's type have a spelling of their own.
-func isNamed(v reflect.Value) bool { return parsers[v.Type()] != nil }
-
-// spelling is the text of a value that is read by one of parsers, or is text.
-func spelling(value any) string {
+// format returns the text that the decoder reads as value.
+func format(value any) string {
 	switch v := value.(type) {
 	case time.Duration:
 		return short(v)
@@ -80,18 +71,18 @@ func spelling(value any) string {
 		}
 		u := *v
 		if u.User != nil {
-			u.User = url.User(secret) // a name may be a key, too
+			u.User = url.User(hidden) // the user name may be an API key
 		}
 		return u.String()
 	}
 	return fmt.Sprint(value)
 }
 
-// Kept reads what [Config.Effective] has written, for deciding about the past: the
-// files that it names need not be there any more, and it is not checked otherwise.
+// Kept reads what [Config.Effective] has written, to decide past requests again. It does
+// not check the values, and the files that they name may be gone.
 func Kept(data []byte) (*Config, error) {
 	c := Default()
-	c.Robots.Readings = "literal" // how all paths were judged before there was this key
+	c.Robots.Readings = "literal" // as before this key existed
 	c.source = newSource("configuration")
 	root, err := parseYAML(data)
 	if err != nil {

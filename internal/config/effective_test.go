@@ -63,7 +63,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
 	}
 	// All but secrets and bytes that are no text comes back.
-	c.Crawlers[0].Login.PasswordBcrypt = secret
+	c.Crawlers[0].Login.PasswordBcrypt = hidden
 	c.Egress.Proxy = again.Egress.Proxy
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
 	c.source, again.source = source{}, source{}

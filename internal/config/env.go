@@ -11,12 +11,12 @@ var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
 
 var variableName = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
 
-// errNoVariable says what to write in place of ${ with no name behind it.
+// errNoVariable says what to write in place of ${ without a name.
 var errNoVariable = errors.New("write ${NAME}, or $${ for a literal ${")
 
-// expand replaces each ${NAME} in text with the value that lookup finds; what
-// it finds is not expanded again. $${ stands for a literal ${. Other dollar
-// signs, such as those of a bcrypt hash, are left alone.
+// expand replaces each ${NAME} in text with the value that lookup returns. Values are not
+// expanded again. $${ stands for a literal ${. Other dollar signs, such as in a bcrypt
+// hash, stay.
 func expand(text string, lookup func(string) (string, bool)) (out string, replaced bool, err error) {
 	if !strings.Contains(text, "${") {
 		return text, false, nil

@@ -12,9 +12,8 @@ import (
 	"syscall"
 )
 
-// checkFiles looks at the files that a configuration names, so that a gate
-// doesn't find out at its first request. Whether a CA's key fits its
-// certificate is for package ca to say.
+// checkFiles reads the files that the configuration names, so that a gate reports their
+// mistakes at start. Package ca checks that a CA's key belongs to its certificate.
 func (c *Config) checkFiles() {
 	s, h := &c.source, c.HTTPS
 	switch {
@@ -23,14 +22,12 @@ func (c *Config) checkFiles() {
 	case h.CACert == "" && h.CAKey != "":
 		s.mistake("https.ca_key", "https.ca_cert is missing: a CA of your own needs both")
 	}
-	if h.CACert != "" {
-		if _, err := readNamed(h.CACert); err != nil {
-			s.mistake("https.ca_cert", "%s: %v", h.CACert, err)
+	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey} {
+		if file == "" {
+			continue
 		}
-	}
-	if h.CAKey != "" {
-		if _, err := readNamed(h.CAKey); err != nil {
-			s.mistake("https.ca_key", "%s: %v", h.CAKey, err)
+		if _, err := readNamed(file); err != nil {
+			s.mistake(key, "%s: %v", file, err)
 		}
 	}
 	if f := c.Egress.CAFile; f != "" {
@@ -56,13 +53,13 @@ func (c *Config) checkFiles() {
 // leastKey is the least length of a secret key, in bytes.
 const leastKey = 32
 
-// A NoKeyError means that a file does not exist, or is too short for a key. What to do then
-// depends on whether a key is wanted for a new log or for one that exists.
+// A NoKeyError means that a file does not exist, or is too short for a key. The caller
+// adds what to do: make a key for a new log, or name the key of an existing one.
 type NoKeyError string
 
 func (e NoKeyError) Error() string { return string(e) }
 
-// ReadKey reads a file that is a secret key: all of its bytes. Its error may be a [NoKeyError].
+// ReadKey returns the contents of a file as a secret key. Its error may be a [NoKeyError].
 func ReadKey(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +72,7 @@ func ReadKey(path string) ([]byte, error) {
 	if len(key) < leastKey {
 		return nil, NoKeyError(fmt.Sprintf("%s: %d bytes are too few for a key, %d are needed", path, len(key), leastKey))
 	}
-	// Its group may read it, as secrets are handed to services and containers.
+	// The group may read it: services and containers receive secrets in this way.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o027 != 0 {
 		return nil, fmt.Errorf("%s: other users may read or change it (mode %04o): chmod 600 %s", path, mode, path)
 	}
@@ -110,15 +107,15 @@ func DataDir(c *Config) (string, error) {
 		}
 		dir = filepath.Join(base, "robotsgate")
 	}
-	info, err := os.Stat(dir) // it is made when it is needed
+	info, err := os.Stat(dir) // callers create it
 	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
 		return "", fmt.Errorf("data_dir: %s is a file or below one: name a folder", dir)
 	}
 	return dir, nil
 }
 
-// userDataDir knows each system's custom; package os has it for caches and
-// configurations only.
+// userDataDir returns the user's data directory by the convention of each system. Package
+// os has such functions for caches and configurations only.
 func userDataDir(goos string, getenv func(string) string) (string, error) {
 	switch goos {
 	case "windows":

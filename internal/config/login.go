@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Costs of bcrypt: one more doubles the time. 14 takes about a second, for which all
-// others wait that log in at that moment; 4 is the least that bcrypt knows.
+// Bounds on the cost of bcrypt. Each step doubles the time; 14 takes about a second of a
+// processor for every login. 4 is bcrypt's minimum.
 const (
 	minBcryptCost = 4
 	maxBcryptCost = 14
 )
 
 // bcryptHash is the form of a hash: version, cost, 22 characters of salt and 31 of the
-// hash proper. Versions a, b and y are the same computation; x and the first one,
-// without a letter, are of programs that got it wrong.
+// hash itself. Versions a, b and y are the same computation. Version x, and the first
+// version, without a letter, come from programs that computed it wrongly.
 var bcryptHash = regexp.MustCompile(`\A\$2[aby]\$([0-9]{2})\$([./A-Za-z0-9]{53})\z`)
 
 const howToHash = "make one with: htpasswd -nBC 10 USER"
 
-// checkLogin checks the login at path. No message repeats a password. One that is
-// given must name somebody: what an environment forgot to fill in would let everybody in.
-// Only the default may be written out, with both values empty in the file itself.
+// checkLogin checks the login at path. No message repeats a password. A login that is
+// given must not be empty: an unset variable would make the crawler match every client.
+// The file itself may write out the default, with both values empty.
 func (c *Config) checkLogin(l Login, path string) {
 	s := &c.source
 	if !s.has(path) {
@@ -53,7 +53,7 @@ func (c *Config) checkLogin(l Login, path string) {
 	}
 }
 
-// bcryptProblem says what keeps a text from being the hash of a password.
+// bcryptProblem says why text can't be the hash of a password, "" if it can.
 func bcryptProblem(text string) string {
 	m := bcryptHash.FindStringSubmatch(text)
 	if m == nil {
@@ -62,7 +62,7 @@ func bcryptProblem(text string) string {
 		}
 		return "is no bcrypt hash, such as $2y$10$ with 53 characters behind it: " + howToHash
 	}
-	// The last character has 2 of its 6 bits beyond the hash; bcrypt writes zeros.
+	// The last 2 of the last character's 6 bits are not part of the hash. bcrypt writes zeros.
 	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	if strings.IndexByte(alphabet, m[2][52])%4 != 0 {
 		return "is a bcrypt hash with a wrong character in it, which no password matches: copy it again"

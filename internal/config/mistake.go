@@ -3,18 +3,19 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// A Mistake is something to change in a configuration, or to look at.
+// A Mistake is an error in a configuration, or a warning about it.
 type Mistake struct {
 	File string
-	Line int // 1-based; 0 if it concerns no line
+	Line int // 1-based; 0 if there is none
 	Text string
 }
 
-// String returns FILE:LINE: text, as far as these are known.
+// String returns FILE:LINE: text, without the parts that are not known.
 func (m Mistake) String() string {
 	switch {
 	case m.File == "":
@@ -104,13 +105,7 @@ func (s *source) sorted() error {
 	return s.mistakes
 }
 
-// display leaves the indexes out of a path, since the line says which one.
-func display(path string) string {
-	var b strings.Builder
-	for rest := path; rest != ""; {
-		before, after, _ := strings.Cut(rest, "[")
-		b.WriteString(before)
-		_, rest, _ = strings.Cut(after, "]")
-	}
-	return b.String()
-}
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+// display returns path without indexes, since mistakes have a line.
+func display(path string) string { return index.ReplaceAllString(path, "") }

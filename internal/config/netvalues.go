@@ -22,7 +22,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", cut(text))
 	}
 	if p.Addr().Is4In6() {
-		// Clients are compared by their IPv4 address, so this could match none.
+		// The gate compares the IPv4 addresses of clients, so this would never match.
 		if p.Bits() < 96 {
 			return netip.Prefix{}, fmt.Errorf("%q mixes IPv4 and IPv6: write the IPv4 range", text)
 		}
@@ -35,8 +35,8 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// parseExpiry returns the first moment at which something no longer holds. A
-// day is the last one it holds, whole, in UTC.
+// parseExpiry returns the first moment after the period of validity. A day in the file is
+// the last day of that period, in UTC.
 func parseExpiry(text string) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day.AddDate(0, 0, 1), nil
@@ -87,7 +87,7 @@ func checkListen(text string) error {
 		return nil
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return nil // with a zone too, unlike the names of glob.Name
+		return nil // glob.Name refuses an address with a zone
 	}
 	if _, err := glob.Name(host); err != nil {
 		return fmt.Errorf("%q is no host to listen on: %w", cut(host), err)
@@ -95,7 +95,7 @@ func checkListen(text string) error {
 	return nil
 }
 
-// sameListener reports whether the system would refuse to open both a and b.
+// sameListener reports whether the addresses a and b conflict.
 func sameListener(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

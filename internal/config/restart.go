@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Given reports whether the file that c comes from holds any key.
+// Given reports whether the file of c has any key.
 func (c *Config) Given() bool { return len(c.source.lines) > 0 }
 
-// Restrain makes c what a process that runs by old can go over to: keys that only a
-// start reads keep the values they have in old. It returns their names where c has
-// others, in the order of the file.
+// Restrain gives the keys that take effect at start only the values that they have in
+// old, the configuration of the running process. It returns the names of these keys
+// where c had other values, in the order of config.yaml.
 func (c *Config) Restrain(old *Config) (kept []string) {
 	return restrain("", reflect.ValueOf(c).Elem(), reflect.ValueOf(old).Elem())
 }

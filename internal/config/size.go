@@ -19,7 +19,7 @@ const (
 	TiB Size = 1 << 40
 )
 
-// units are tried from the largest, so that String finds the shortest form.
+// units begin with the largest, so that String finds the shortest form.
 var units = []struct {
 	name  string
 	bytes Size
@@ -31,7 +31,7 @@ var units = []struct {
 	{"B", 1},
 }
 
-// String writes s the way a configuration does, such as 512KiB.
+// String returns s as a configuration writes it, such as 512KiB.
 func (s Size) String() string {
 	for _, u := range units {
 		if s != 0 && s%u.bytes == 0 {
@@ -84,7 +84,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// short writes d the way a configuration does: 24h, not 24h0m0s.
+// short returns d as a configuration writes it: 24h, not 24h0m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// unknown reports a key among others that t doesn't have, with the one probably meant.
+// unknown reports a key that struct type t does not have, with the key that was probably
+// meant. Others are all keys of the mapping.
 func (d *decoder) unknown(e entry, others []entry, path string, tag reflect.StructTag, t reflect.Type) {
 	what := display(join(path, cut(e.key)))
 	known := keys(t)
@@ -15,7 +16,7 @@ func (d *decoder) unknown(e entry, others []entry, path string, tag reflect.Stru
 			d.add(e.line, "unknown key %s: %s is there already, remove one of them", what, near)
 			return
 		}
-		// Its absence, if it is required, needs no second message.
+		// No second message if that key is required.
 		d.bad[join(path, near)] = true
 		d.add(e.line, "unknown key %s: did you mean %s?", what, near)
 		return
@@ -45,8 +46,8 @@ func keys(t reflect.Type) []string {
 	return list
 }
 
-// elsewhere finds a key of this name in another section of t, which stands at
-// path. The name may have the section in it, as log-level.
+// elsewhere finds a key of this name in t, which stands at path, or in its sections. The
+// name may include the section, as in log-level.
 func elsewhere(key string, t reflect.Type, path string) (section, found string) {
 	for f := range t.Fields() {
 		name := f.Tag.Get("yaml")
@@ -72,12 +73,12 @@ func elsewhere(key string, t reflect.Type, path string) (section, found string) 
 // nearest returns the word of known that key is probably a misspelling of.
 func nearest(key string, known []string) string {
 	if len(key) > 40 {
-		return "" // no key is as long, and the time is quadratic
+		return "" // no key is as long, and distance takes quadratic time
 	}
 	bare := plain(key)
 	best, least := "", 3
 	for _, k := range known {
-		// A third of the letters at most: else short keys resemble anything.
+		// At most a third of the letters may differ: short keys would resemble any word.
 		d := distance(bare, plain(k))
 		if d < least && d*3 <= max(len(bare), 3) {
 			best, least = k, d
@@ -86,12 +87,12 @@ func nearest(key string, known []string) string {
 	return best
 }
 
-// plain leaves out what people don't agree on in keys.
+// plain returns key without the differences between naming styles.
 func plain(key string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(key))
 }
 
-// distance counts the edits (insert, remove, change, swap neighbours) between
+// distance returns the number of edits (insert, remove, change, swap neighbours) between
 // a and b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)

@@ -11,7 +11,7 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// Warnings returns what is allowed but deserves a second look, as of now.
+// Warnings returns what is allowed but is probably not intended, as of now.
 func (c *Config) Warnings() []Mistake {
 	w := source{file: c.source.file, lines: c.source.lines, bad: map[string]bool{}}
 	c.warnOpen(&w)
@@ -33,14 +33,14 @@ func (c *Config) Warnings() []Mistake {
 	return w.mistakes
 }
 
-// warnUnseen warns of overrides for paths where the gate sees none.
+// warnUnseen warns of overrides for paths on hosts whose https the gate does not intercept.
 func (c *Config) warnUnseen(w *source) {
 	for i, o := range c.Overrides {
 		some := len(o.Paths) > 0 && !slices.ContainsFunc(o.Paths, func(p string) bool {
 			return p == "/" || p == "/*" || p == "*" || p == "/$" && o.Action == Deny
 		})
 		for _, host := range o.Hosts {
-			// Any name that the glob is for: one that lets all of them pass takes this too.
+			// A name that the pattern matches. A passthrough pattern for all these names matches it, too.
 			name := strings.ReplaceAll(host.String(), "*", "a")
 			unseen := !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(name) })
 			if some && unseen {
@@ -50,7 +50,7 @@ func (c *Config) warnUnseen(w *source) {
 	}
 }
 
-// warnOpen warns of an open proxy: anybody who finds its port may use it.
+// warnOpen warns of an open proxy, which every host that reaches its port may use.
 func (c *Config) warnOpen(w *source) {
 	host, _, _ := net.SplitHostPort(c.Listen)
 	if loopback(host) || !c.anyClient() {
@@ -59,8 +59,7 @@ func (c *Config) warnOpen(w *source) {
 	w.mistake("listen", "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", c.Listen)
 }
 
-// anyClient reports whether some client may use the gate about which nothing
-// is known but what it says of itself.
+// anyClient reports whether a client without a login may use the gate from any address.
 func (c *Config) anyClient() bool {
 	if c.UnknownClients == AllowClients {
 		return true
@@ -96,7 +95,7 @@ func (c *Config) warnCrawlers(w *source) {
 	}
 }
 
-// covers reports whether k certainly matches every client that other does.
+// covers reports whether k certainly matches every client that other matches.
 func (k Crawler) covers(other Crawler) bool {
 	source := func(p netip.Prefix) bool {
 		return slices.ContainsFunc(k.Sources, func(wide netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) })
@@ -121,6 +120,6 @@ func (c *Config) SetListen(addr string) error {
 		return err
 	}
 	c.Listen = addr
-	delete(c.source.lines, "listen") // the file's line has no say any more
+	delete(c.source.lines, "listen") // warnings must not name the file's line
 	return nil
 }
