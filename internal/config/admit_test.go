@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whoever is let in besides the crawlers of a file has a name that none of them has.
+// TestAdmit: unknown clients become a crawler with a name that no other crawler has.
 func TestAdmit(t *testing.T) {
 	for names, want := range map[string]string{
 		"":                  "",

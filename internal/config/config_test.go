@@ -14,7 +14,7 @@ const exampleFile = "../../config.yaml"
 
 func noEnv(string) (string, bool) { return "", false }
 
-// The file at the root says what the defaults are. It must not lie.
+// TestExampleIsTheDefault: config.yaml has the default of every key.
 func TestExampleIsTheDefault(t *testing.T) {
 	c, err := Load(exampleFile)
 	if err != nil {
@@ -27,8 +27,8 @@ func TestExampleIsTheDefault(t *testing.T) {
 	}
 }
 
-// Every key stands in it, those of list items in a comment, in the order of
-// the structs and with a reason.
+// TestExampleHasEveryKey: config.yaml has every key, those of list items in comments, in
+// the order of the structs and with a comment.
 func TestExampleHasEveryKey(t *testing.T) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestExampleHasEveryKey(t *testing.T) {
 	}
 }
 
-// What the comments show must work once it is no comment any more.
+// TestExampleItems: the examples in config.yaml's comments are valid.
 func TestExampleItems(t *testing.T) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -107,8 +107,8 @@ func TestCrawlersOrDefault(t *testing.T) {
 	}
 }
 
-// FuzzParse: a mistake cites a line that exists, in one line of text, and what
-// has none can be used without further thought.
+// FuzzParse: a mistake cites a line that exists, in one line of text, and a configuration
+// without mistakes is within its bounds.
 func FuzzParse(f *testing.F) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {

@@ -30,7 +30,7 @@ egress: {proxy: "http://me:${PASSWORD}@proxy.lan:3128", ports: [80, 443]}
 log: {level: warn, redact_query: true}
 `
 
-// TestEffective writes every key as it holds, and reads it again.
+// TestEffective writes every key with the value in force, and reads it again.
 func TestEffective(t *testing.T) {
 	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
@@ -62,7 +62,7 @@ func TestEffective(t *testing.T) {
 	if err != nil || !bytes.Equal(text, twice) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
 	}
-	// All but secrets and bytes that are no text comes back.
+	// Everything is equal but secrets and invalid UTF-8.
 	c.Crawlers[0].Login.PasswordBcrypt = hidden
 	c.Egress.Proxy = again.Egress.Proxy
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
@@ -73,7 +73,7 @@ func TestEffective(t *testing.T) {
 	if got := again.Egress.Proxy.String(); got != "http://xxxxx@proxy.lan:3128" {
 		t.Errorf("proxy %s", got)
 	}
-	// Every key is there, those with their defaults too.
+	// Every key is there, keys with their defaults too.
 	for _, key := range []string{"unknown_clients: \"allow\"", "min_age: \"5m\"", "disk_bytes: \"10GiB\"", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
 		if !bytes.Contains(text, []byte(key)) {
 			t.Errorf("%s is missing in\n%s", key, text)
@@ -81,7 +81,7 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// TestKeptDamaged does not take for a configuration what is none.
+// TestKeptDamaged: Kept refuses text that is not a configuration.
 func TestKeptDamaged(t *testing.T) {
 	for _, text := range []string{"nonsense: true\n", "[", "listen: \"${X}\"\n", "robots: {max_age: never}\n"} {
 		if _, err := Kept([]byte(text)); err == nil {

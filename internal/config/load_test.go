@@ -98,7 +98,7 @@ robots:
 	}
 }
 
-// A crawler may be called default where no client is that matches none.
+// TestOneDefault: a crawler may be named default if every client matches a crawler.
 func TestOneDefault(t *testing.T) {
 	for _, text := range []string{
 		"crawlers: [{name: default, deny_status: 451}]",
@@ -205,7 +205,8 @@ func TestSyntaxErrorInALongFile(t *testing.T) {
 	}
 }
 
-// However long its lines are, a file with a syntax error is not parsed for minutes.
+// TestSyntaxErrorInLongLines: the search for a syntax error parses a few times the file's
+// size, however long its lines are.
 func TestSyntaxErrorInLongLines(t *testing.T) {
 	line := "  - {name: " + strings.Repeat("a", 4000) + "}\n"
 	data := []byte("crawlers:\n" + strings.Repeat(line, 300) + "  - {name: [b}\n" + strings.Repeat(line, 300))
@@ -219,8 +220,8 @@ func TestSyntaxErrorInLongLines(t *testing.T) {
 	}
 }
 
-// A few lines can stand for billions of values: without a bound this test
-// would not come back.
+// TestAliasBombs: a few lines with aliases can stand for billions of values. Without a
+// bound this test would not end.
 func TestAliasBombs(t *testing.T) {
 	var mappings strings.Builder
 	mappings.WriteString("crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n")

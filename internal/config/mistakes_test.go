@@ -11,9 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestMistakes checks testdata/mistakes.txtar. Each file there is a
-// configuration; what must be said about a line follows it after #!, and about
-// the same line again after one more #!. Nothing else may be said.
+// TestMistakes checks testdata/mistakes.txtar. Each file there is a configuration. The
+// mistakes in a line follow it, each after #!. There are no other mistakes.
 func TestMistakes(t *testing.T) {
 	ar, err := txtar.ParseFile("testdata/mistakes.txtar")
 	if err != nil {
@@ -66,7 +65,7 @@ func lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// What stands where a password may be is not printed, whatever is wrong with it.
+// TestMistakesKeepPasswords: no mistake repeats a value that may be a password.
 func TestMistakesKeepPasswords(t *testing.T) {
 	for _, login := range []string{
 		`"u:hunter2"`, "hunter2", "{hunter2}", "{hunter2: x}", "*hunter2", "[hunter2]", "!!int hunter2", "!hunter2x {}",

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A configuration may be a pipe, such as a shell's <(command). The files that it names
+// TestPipes: a configuration may be a pipe, such as a shell's <(command). The files that it names
 // may not: they are read again.
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()

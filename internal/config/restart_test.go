@@ -32,8 +32,8 @@ func TestRestrain(t *testing.T) {
 	}
 }
 
-// The file of defaults says of each key that needs a restart that it does, and of
-// no other.
+// TestRestartIsSaid: config.yaml marks every key that takes effect at start only, and no
+// other, with [restart].
 func TestRestartIsSaid(t *testing.T) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {

@@ -50,7 +50,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Only what is known about every client closes the gate.
+// TestOpenProxyOnceClientsAreRefused: the gate is no open proxy if every crawler has a
+// login or sources. A User-Agent does not count, since any client can send it.
 func TestOpenProxyOnceClientsAreRefused(t *testing.T) {
 	c := parse(t, "listen: 10.0.0.1:9309\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]")
 	c.UnknownClients = RefuseClients
