@@ -7,7 +7,7 @@
 // A file takes this way through the package:
 //
 //	internal/syntax  bytes to text, text to records: a line number, a key, a value
-//	compile.go       records to groups and rules
+//	parse.go         records to groups and rules
 //	index.go         the rules of a group in such an order that few need be looked at
 //
 // and a question this:
@@ -15,7 +15,7 @@
 //	decide.go        the verdict
 //	group.go         which group the crawler obeys
 //	search.go        which rules of that group may match the path
-//	sieve.go         the same, where many begin alike
+//	prefilter.go     the same, where many begin alike
 //	match.go         which of them do, section by section
 //	internal/match   how one pattern matches, in the normal form of patterns and paths
 //
