@@ -84,6 +84,6 @@ func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	case best.rule == nil:
 		return Verdict{Allowed: true, Reason: NoMatch, Group: group}
 	}
-	rule := f.ruleAsWritten(best.rule)
+	rule := f.public(best.rule)
 	return Verdict{Allowed: rule.Allow, Reason: ByRule, Rule: rule, Group: group}
 }

@@ -11,6 +11,8 @@ Allow: nowhere
 Disallow: /b
 User-agent: BarBot
 Crawl-delay: 2
+User-agent: !
+Disallow: /
 `
 
 func TestGroup(t *testing.T) {

@@ -88,7 +88,7 @@ func TestSize(t *testing.T) {
 		most float64 // bytes kept for each byte of the file; 0: no matter
 	}{
 		{"empty", "", 0},
-		{"typical", typicalFile, 2.5},
+		{"typical", typicalFile, 2.65},
 		{"thousand rules", string(randomFile(1000)), 2.5},
 		{"not normal", "User-agent: *\n" + strings.Repeat("Disallow: /%7ejoe/ü\n", 1000), 0},
 		{"names", names.String() + "Disallow: /", 0},
@@ -97,7 +97,7 @@ func TestSize(t *testing.T) {
 		{"UTF-16", "\xff\xfe" + strings.Repeat("#\x00x\x00y\x00\n\x00", 500), 2},
 		{"records", strings.Repeat("Content-Usage: train-ai=n\n", 500), 3},
 	} {
-		const n = 200
+		const n = 500
 		files := make([]*File, n)
 		data := []byte(test.data)
 		before := heap()

@@ -86,10 +86,6 @@ func (f *File) recordsNamed(name string) []record {
 	return f.records[start:end]
 }
 
-func sortRecords(records []record) {
-	slices.SortStableFunc(records, func(a, b record) int { return compareFold(a.name, b.name) })
-}
-
 // compareFold compares strings, ignoring the case of A to Z.
 func compareFold(a, b string) int {
 	for i := range min(len(a), len(b)) {

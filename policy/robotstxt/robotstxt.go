@@ -1,69 +1,52 @@
 // Package robotstxt parses robots.txt files and decides whether a crawler may
-// ask for a path, as specified by RFC 9309.
+// request a path, as specified by RFC 9309.
 //
-// It does no I/O. Fetching, caching, and deciding what a failed fetch means
-// belong to package policy.
+// Use [Parse] first, and then [File.Decide] with the path of a URL, see [PathOf], and the
+// crawler's product token:
+//
+//	f := robotstxt.Parse(data, 0)
+//	v := f.Decide(robotstxt.PathOf(url), "ExampleBot")
+//
+// [File.Group] returns the rules of one crawler, and [Group.Records] the other lines that
+// bind it, such as Crawl-delay. Servers read some paths in several ways, see [Readings].
+//
+// The package does no I/O. Fetching, caching, and deciding what a failed fetch means
+// belong to package policy. Package lint finds lines that do not do what their author
+// probably meant.
 //
 // A file takes this way through the package:
 //
-//	internal/syntax  bytes to text, text to records: a line number, a key, a value
-//	parse.go         records to groups and rules
-//	index.go         the rules of a group in such an order that few need be looked at
+//	internal/syntax     bytes to text, text to records: a line number, a name, a value
+//	parse.go            records to groups and rules
+//	index.go            the rules of a group in an order in which few have to be compared
+//	prefilter.go        the same, for many rules that begin alike
 //
 // and a question this:
 //
-//	decide.go        the verdict
-//	group.go         which group the crawler obeys
-//	search.go        which rules of that group may match the path
-//	prefilter.go     the same, where many begin alike
-//	match.go         which of them do, section by section
-//	internal/match   how one pattern matches, in the normal form of patterns and paths
-//
-// url.go takes the path out of whatever somebody calls a URL. Package lint finds what a
-// file's author may not have meant.
+//	decide.go           the verdict
+//	group.go            which group the crawler obeys
+//	search.go           which rule of that group governs the path
+//	internal/match      how one rule matches, in the normal form of patterns and paths
+//	matching_rules.go   all rules that match, for explanations
 package robotstxt
 
 import (
 	"unsafe"
-
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
 // several goroutines at once.
-//
-// A proxy keeps one for every origin it has met, which is why it is a handful
-// of flat slices: rules hold offsets into the text instead of strings.
 type File struct {
-	body     string     // the bytes that were parsed
-	text     string     // body in UTF-8: the same string, unless body is UTF-16
-	extra    string     // lower-case names, and the patterns that differ from what was written
-	rules    []rule     // section by section, each in the order that index.go wants
-	odd      []oddRule  // what a rule cannot hold itself, where it is not in normal form as written
-	sieves   []sieve    // of rules with the same literal beginning, where there are many
-	sifted   []uint32   // the tables of sieves
-	sections []section  // rules that bind the same crawlers
-	only     [1]section // the memory of sections where there is but one, as in most files
-	names    []name     // ascending
-	lists    []uint32   // the sections of a name that has several, see ref
-	records  []record   // sorted by name, then by line
-	star     ref        // the sections of "*"; none if there is no such group
-
+	body      string // the bytes that were parsed
+	text      string // body in UTF-8: the same string, unless body is UTF-16
 	truncated bool
-}
+	size      int
 
-// Parse reads a robots.txt. It never fails: a line that means nothing is passed
-// over, and an HTML page is a file without rules. Lines that are neither User-agent,
-// Allow nor Disallow are kept for whoever reads them, see [Record].
-//
-// If limit is positive and data is longer, the rest is not read, nor is the line
-// that the limit cuts in two. A caller that wants Truncated to be right must not
-// cut data at the limit itself: one byte more is enough.
-func Parse(data []byte, limit int) *File {
-	t := syntax.Decode(data, limit)
-	f := &File{body: t.Body, text: t.Text, truncated: t.Truncated, star: none}
-	compile(f, t.Scan())
-	return f
+	sections []section
+	bindings []binding // sorted by name, then by section
+	records  []record  // sorted by name, then by line
+
+	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }
 
 // Body returns exactly the bytes that were parsed.
@@ -73,36 +56,43 @@ func (f *File) Body() string { return f.body }
 func (f *File) Truncated() bool { return f.truncated }
 
 // Size returns about how many bytes of memory the File keeps.
-func (f *File) Size() int {
-	size := allocated(unsafe.Sizeof(*f)) +
-		allocated(uintptr(len(f.body))) +
-		allocated(uintptr(len(f.extra))) +
-		allocated(uintptr(cap(f.rules))*unsafe.Sizeof(rule{})) +
-		allocated(uintptr(cap(f.odd))*unsafe.Sizeof(oddRule{})) +
-		allocated(uintptr(cap(f.sieves))*unsafe.Sizeof(sieve{})) +
-		allocated(uintptr(cap(f.sifted))*unsafe.Sizeof(uint32(0))) +
-		allocated(uintptr(cap(f.names))*unsafe.Sizeof(name{})) +
-		allocated(uintptr(cap(f.lists))*unsafe.Sizeof(uint32(0))) +
-		allocated(uintptr(cap(f.records))*unsafe.Sizeof(record{}))
-	if len(f.sections) > len(f.only) {
-		size += allocated(uintptr(cap(f.sections)) * unsafe.Sizeof(section{}))
+func (f *File) Size() int { return f.size }
+
+func (f *File) measure() int {
+	size := bytesOf[File](1) + bytesOf[byte](len(f.body)) +
+		bytesOf[section](len(f.sections)) + bytesOf[binding](len(f.bindings)) + bytesOf[record](len(f.records))
+	if f.text != "" && unsafe.StringData(f.text) != unsafe.StringData(f.body) {
+		size += bytesOf[byte](len(f.text))
 	}
-	if len(f.text) != len(f.body) || unsafe.StringData(f.text) != unsafe.StringData(f.body) {
-		size += allocated(uintptr(len(f.text)))
+	for _, b := range f.bindings {
+		size += bytesOf[byte](len(b.name))
+	}
+	for i := range f.sections {
+		for _, rules := range [][]rule{f.sections[i].rules, f.sections[i].queryRules} {
+			size += bytesOf[rule](len(rules))
+			for i := range rules {
+				if r := &rules[i]; !r.asWritten(f.text) {
+					size += bytesOf[byte](len(r.pattern))
+				}
+			}
+		}
+	}
+	for _, p := range f.prefilters {
+		size += bytesOf[prefilter](1) + bytesOf[int32](len(p.heads)) + bytesOf[gramRule](cap(p.grams)) + bytesOf[int32](cap(p.always)) + 48 // in the map
 	}
 	return size
 }
 
-// allocated estimates what an object of n bytes takes: Go rounds up to size
-// classes about an eighth apart, and large objects to whole pages.
-func allocated(n uintptr) int {
-	switch {
-	case n == 0:
-		return 0
-	case n > 32<<10:
-		return int(n+8191) &^ 8191
-	case n < 128:
-		return int(n+15) &^ 15
+// bytesOf estimates what n values of a type take: Go rounds up to size classes about an
+// eighth apart, and large objects to whole pages.
+func bytesOf[T any](n int) int {
+	var t T
+	switch size := n * int(unsafe.Sizeof(t)); {
+	case size > 32<<10:
+		return (size + 8191) &^ 8191
+	case size < 128:
+		return (size + 15) &^ 15
+	default:
+		return size + size/16
 	}
-	return int(n + n/16)
 }

@@ -1,71 +1,63 @@
 package robotstxt
 
-import "robotsgate/policy/robotstxt/internal/match"
+import (
+	"strings"
 
-// A rule is a Rule as a File keeps it: 16 bytes, about as much again as the line
-// takes. Its pattern is in normal form.
-type rule struct {
-	at   uint32 // where the pattern stands in text; if odd, an index into File.odd
-	size uint32 // length of the pattern, and flags
-	line uint32
-	up   uint32 // see link, and sieve
-}
-
-// Flags in rule.size.
-const (
-	allows   = 1 << iota
-	odd      // the pattern is not in text, or not in normal form there
-	wild     // it has a star, or ends in $
-	first    // no rule before it in the section has the same literal beginning
-	sifted   // those before it are found by way of File.sieves[up]
-	flagBits = iota
+	"robotsgate/policy/robotstxt/internal/match"
+	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// An oddRule is what a rule cannot hold if its pattern is not as written.
-type oddRule struct {
-	at, size       uint32 // of the pattern in File.extra
-	rawAt, rawSize uint32 // of the pattern in File.text
-	octets         uint32
+// A Rule is one Allow or Disallow line.
+type Rule struct {
+	Allow   bool
+	Line    int    // 1-based, so that a refusal can cite the line behind it
+	Pattern string // as written in the file
 }
 
-func (f *File) pattern(r *rule) string {
-	if r.size&odd != 0 {
-		o := &f.odd[r.at]
-		return f.extra[o.at:][:o.size]
+// String returns the rule as a line of a robots.txt, its key spelt right.
+func (r Rule) String() string {
+	if r.Allow {
+		return syntax.Allow + ": " + r.Pattern
 	}
-	return f.text[r.at:][:r.size>>flagBits]
+	return syntax.Disallow + ": " + r.Pattern
+}
+
+// A rule is a Rule as a File keeps it, in 32 bytes: most of the memory that robots.txt
+// files take is their text and their rules.
+type rule struct {
+	pattern string // in normal form; a part of File.text if it is written like that
+	at      uint32 // where the pattern as written begins in File.text
+	line    uint32
+	rank    uint32 // twice the octets of the pattern, plus allows
+	up      int32  // see index
+}
+
+const allows = 1 // in rule.rank
+
+// beats reports whether r governs paths that both match: the rule with the most octets
+// does, Allow before Disallow, then the first in the file (RFC 9309, section 2.2.2).
+func (r *rule) beats(o *rule) bool {
+	return r.rank > o.rank || r.rank == o.rank && r.line < o.line
 }
 
 // literal returns the beginning of the pattern that has no wildcards.
-func (f *File) literal(r *rule) string {
-	return f.pattern(r)[:f.literalLen(r)]
+func (r *rule) literal() string { return r.pattern[:match.LiteralLen(r.pattern)] }
+
+// public returns r as it is written.
+func (f *File) public(r *rule) Rule {
+	pattern := r.pattern
+	if !r.asWritten(f.text) {
+		pattern = f.text[r.at:]
+		if end := strings.IndexAny(pattern, "#\r\n\x00"); end >= 0 {
+			pattern = pattern[:end]
+		}
+		pattern = strings.TrimRight(pattern, syntax.Space)
+	}
+	return Rule{Allow: r.rank&allows != 0, Line: int(r.line), Pattern: pattern}
 }
 
-func (f *File) literalLen(r *rule) int {
-	p := f.pattern(r)
-	if r.size&wild == 0 {
-		return len(p)
-	}
-	return match.LiteralLen(p)
-}
-
-// rank orders rules that match the same path: the one with the most octets
-// governs it, Allow before Disallow, then the first in the file (RFC 9309, 2.2.2).
-func (f *File) rank(r *rule) uint64 {
-	octets := r.size >> flagBits
-	if r.size&odd != 0 {
-		octets = f.odd[r.at].octets
-	}
-	return uint64(octets)<<33 | uint64(r.size&allows)<<32 | uint64(^r.line)
-}
-
-func (f *File) ruleAsWritten(r *rule) Rule {
-	pattern := ""
-	if r.size&odd != 0 {
-		o := &f.odd[r.at]
-		pattern = f.text[o.rawAt:][:o.rawSize]
-	} else {
-		pattern = f.pattern(r)
-	}
-	return Rule{Allow: r.size&allows != 0, Line: int(r.line), Pattern: pattern}
+// asWritten reports whether the pattern was in normal form as written. If not, the two
+// differ before the shorter of them ends.
+func (r *rule) asWritten(text string) bool {
+	return strings.HasPrefix(text[r.at:], r.pattern)
 }

@@ -1,83 +1,107 @@
 package robotstxt
 
 import (
+	"math"
+	"strings"
+
 	"robotsgate/policy/robotstxt/internal/match"
 )
+
+// Match returns the rule that governs path, a URL's path and query in wire order
+// and without fragment. If ok is false no rule applies, and the path is allowed.
+// The number of its steps is not bounded, unlike that of [File.Decide]: it is for rules
+// that are trusted.
+func (g Group) Match(path string) (r Rule, ok bool) {
+	path = Normalize(path)
+	best := candidate{file: g.file, Finder: match.Finder{Steps: match.QuickSteps}}
+	if !g.search(&best, path, false) {
+		best = candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}}
+		g.search(&best, path, true)
+	}
+	if best.rule == nil {
+		return Rule{}, false
+	}
+	return g.file.public(best.rule), true
+}
+
+// search looks for the rule that governs path, which is in normal form. It returns false
+// if it has given up because no steps are left. If indexed, it searches an automaton of
+// the path, which costs to build, and then finds sooner what patterns have between
+// their wildcards.
+func (g Group) search(best *candidate, path string, indexed bool) bool {
+	if path == "" {
+		path = "/" // what a URL without a path asks for
+	}
+	if indexed && !best.BuildIndex(path) {
+		return false
+	}
+	for s := range g.sections() {
+		if best.search(s.rules, path); best.Steps < 0 {
+			return false
+		}
+	}
+	// Only for rules that may tell the difference is there a second comparison.
+	encoded := ""
+	for s := range g.sections() {
+		if len(s.queryRules) == 0 {
+			continue
+		}
+		if encoded == "" {
+			encoded = match.EncodeQuery(path)
+			if indexed && encoded != path && !best.BuildIndex(encoded) {
+				return false
+			}
+		}
+		if best.search(s.queryRules, encoded); best.Steps < 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // A candidate is the best rule found so far.
 type candidate struct {
 	match.Finder
 	file *File
 	rule *rule
-	rank uint64
 }
 
-// search looks for a better candidate among rules.
-//
-// Of all literal beginnings, the last that does not sort after path shares with
-// path whatever any of them does: those that path begins with are it or prefixes
-// of it, on the chain that leads up from there.
+// search looks for a better candidate among indexed rules.
 func (c *candidate) search(rules []rule, path string) {
-	f := c.file
-	lo, hi := 0, len(rules)
-	before, after := 0, 0 // octets that path shares with rules[lo-1] and rules[hi]
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		pattern := f.pattern(&rules[mid])
-		n := min(before, after)
-		for n < len(pattern) && n < len(path) && pattern[n] == path[n] {
-			n++
-		}
-		// A wildcard ends the literal beginning: in normal form the path has none.
-		if n == len(pattern) || pattern[n] == '*' || pattern[n] == '$' || n < len(path) && pattern[n] < path[n] {
-			lo, before = mid+1, n
-		} else {
-			hi, after = mid, n
-		}
-	}
-	common := before
-	c.Steps -= 16 + common
-	for end := lo; end > 0 && c.Steps >= 0; {
+	c.Steps -= 16
+	for end := lastRun(rules, path); end > 0 && c.Steps >= 0; {
 		last := &rules[end-1]
-		literal := f.literalLen(last)
-		c.Steps -= 1 + literal
-		matches := literal <= common
-		if last.size&sifted != 0 {
-			v := &f.sieves[last.up]
-			if matches && c.Indexed() {
+		literal := last.literal()
+		c.Steps -= 1 + len(literal)
+		if strings.HasPrefix(path, literal) {
+			if p := c.file.prefilters[last]; p != nil && !c.Indexed() {
+				c.tryFiltered(p, rules, len(literal), path)
+			} else {
 				c.try(rules[:end], literal, path)
-			} else if matches {
-				c.consider(last, literal, path)
-				c.sift(v, rules, literal, path)
 			}
-			end = int(v.parent)
-			continue
-		}
-		if matches {
-			c.try(rules[:end], literal, path)
 		}
 		end = int(last.up)
 	}
 }
 
-// try looks at the rules with the same literal beginning that end the slice, the
-// best first.
-func (c *candidate) try(rules []rule, literal int, path string) {
+// try considers the run that ends rules, the best first, until one matches.
+func (c *candidate) try(rules []rule, literal, path string) {
 	for i := len(rules) - 1; i >= 0 && c.Steps >= 0; i-- {
-		r := &rules[i]
-		if c.file.rank(r) <= c.rank || c.consider(r, literal, path) || r.size&first != 0 {
+		if r := &rules[i]; r.literal() != literal || !c.consider(r, len(literal), path) {
 			return
 		}
 	}
 }
 
-// consider makes r the candidate if it matches and is better, and reports whether
-// it is so. The literal beginning is known to match.
-func (c *candidate) consider(r *rule, literal int, path string) bool {
-	rank := c.file.rank(r)
-	if rank <= c.rank || r.size&wild != 0 && !c.MatchWild(c.file.pattern(r)[literal:], path[literal:]) {
+// consider makes r the candidate if it matches and beats the one so far. The literal
+// beginning is known to match. It reports whether a rule that r beats may be better.
+func (c *candidate) consider(r *rule, literal int, path string) (more bool) {
+	if c.rule != nil && !r.beats(c.rule) {
 		return false
 	}
-	c.rule, c.rank = r, rank
-	return true
+	if literal < len(r.pattern) && !c.MatchWild(r.pattern[literal:], path[literal:]) {
+		return true
+	}
+	c.rule = r
+	return false
 }
