@@ -1,19 +1,15 @@
-// Package audit writes down every request: one JSON object a line, with what
-// was decided and on which evidence. Each record is linked to the one before it.
+// Package audit writes a record of every request, as one JSON object a line: what was
+// decided, and on which evidence. Each record has the hash of the one before it.
 //
-// It also reads what it has written: [Lines], [Verify] and [Summary].
+// [Open] begins a log, and [Log.Write] adds a record. [Lines] reads logs, [Summary] counts
+// what is in them, and [Verifier] finds records that were changed, removed or added.
 package audit
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"robotsgate/proxy"
@@ -23,241 +19,86 @@ import (
 type Log struct {
 	redact bool
 	log    *slog.Logger
-	file   *file     // nil: out
-	out    io.Writer // standard output
-
-	keepHeads time.Duration
-	key       Key // of the chain
-
-	drafts sync.Pool // of *draft
+	health health
 	queue  *queue
-	// The queue's alone, until it has ended:
-	chain   chain
-	linked  []byte // memory for lines with their links
-	head    headWriter
-	wrote   time.Time // the last record
-	in      int       // the opening of the file that has it
-	said    time.Time // when it was last said that the log can't be written
-	headErr time.Time // and a head
-	failed  int       // records lost since said
-	untold  int       // records lost since the last that was written
-	torn    bool      // out has half a line
-
-	lost    atomic.Int64          // records, since the start
-	failing atomic.Pointer[error] // why records are not written now
-	odd     atomic.Int64          // records that could not be encoded, since the last that was written
-	jammed  atomic.Int64          // when it was last said that the queue is full, in Unix seconds
+	writer *writer // its goroutine's, until that has ended
 }
 
-// Options say where records go, and what of them.
+// Options say where records go, and what is in them.
 type Options struct {
 	File        string        // is rotated at 100 MiB; "-" is standard output
-	Keep        int           // rotated files
+	Keep        int           // number of rotated files
 	RedactQuery bool          // query values become *
-	Heads       string        // folder for how far the chain of records has come; empty: nowhere
-	KeepHeads   time.Duration // of chains that have ended
-	Key         Key           // of the chain; nil: none
+	Heads       string        // folder for the heads of chains, see [Head]; empty: none are kept
+	KeepHeads   time.Duration // how long the heads of old chains are kept
+	Key         Key           // of the chain's hashes; nil: none
+	Probe       bool          // find out before the first record whether records can be written, see [Log.Err]
 }
 
-// New returns a log that appends to a file, or writes to stdout.
-func New(o Options, stdout io.Writer, log *slog.Logger) *Log {
-	l := &Log{redact: o.RedactQuery, log: log, out: stdout, keepHeads: o.KeepHeads, key: o.Key, chain: newChain(o.Key), head: headWriter{dir: o.Heads}}
-	if o.File != "-" {
-		l.file = &file{path: o.File, max: maxFile, keep: o.Keep}
+// closeWait is how long Close waits for the last records to be written.
+const closeWait = 5 * time.Second
+
+// Open begins a log that appends to a file, or writes to stdout. It reports whether the file
+// can be opened.
+func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
+	l := &Log{redact: o.RedactQuery, log: log, queue: newQueue()}
+	l.health.log = log
+	l.writer = &writer{
+		log: log, health: &l.health, queue: l.queue, chain: newChain(o.Key),
+		heads:  headFile{dir: o.Heads, log: log},
+		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
+		probed: make(chan struct{}), done: make(chan struct{}),
 	}
-	l.queue = newQueue(l.write, func() (again time.Duration) {
-		again = l.settle()
-		if l.failing.Load() != nil && !l.recovered() {
-			again = settleAfter
-		}
-		return again
-	})
-	return l
+	if o.Heads != "" {
+		_ = os.MkdirAll(o.Heads, 0o700) // headFile reports a failure
+		endKilled(o.Heads, o.Key, log)
+		removeOldHeads(o.Heads, o.KeepHeads, log)
+	}
+	if err := l.writer.out.check(); err != nil {
+		return nil, err
+	}
+	if o.Probe {
+		l.health.failing.Store(&errNotProbed)
+	}
+	go l.writer.run(o.Probe)
+	if o.Probe {
+		l.awaitProbe()
+	}
+	return l, nil
 }
 
-// Check reports whether the log can be written. It comes before the first Write.
-func (l *Log) Check() error {
-	if dir := l.head.dir; dir != "" {
-		_ = os.MkdirAll(dir, 0o700) // keepHead says so if that can't be done
-		seal(dir, l.key, l.log)
-		removeOldHeads(dir, l.keepHeads, l.log)
+// awaitProbe waits until the writer has probed the log, but not longer than a write may take.
+func (l *Log) awaitProbe() {
+	select {
+	case <-l.writer.probed:
+	case <-time.After(maxWrite):
+		l.health.failing.CompareAndSwap(&errNotProbed, &errTooSlow)
 	}
-	if l.file == nil {
-		_, err := l.out.Write(nil)
-		return err
+	if err := l.Err(); err != nil {
+		l.health.report(err)
 	}
-	_, err := l.ready(0)
-	l.file.unlock()
-	return err
 }
 
-// ready is file's, and says what it has cut off.
-func (l *Log) ready(n int) (empty bool, err error) {
-	empty, cut, err := l.file.ready(n)
-	if cut > 0 {
-		l.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", l.file.path, "bytes", cut)
-	}
-	return empty, err
-}
-
-// Write writes down one request, soon. It never waits.
+// Write adds the record of a request. It does not wait until the record is written.
 func (l *Log) Write(x *proxy.Record) {
 	if l == nil {
 		return
 	}
-	d, _ := l.drafts.Get().(*draft)
-	if d == nil {
-		d = new(draft)
-	}
-	d.take(x, l.redact)
-	line, err := appendLine(d.line, &d.Record, &d.clock)
-	lost := 0
+	line, err := recordOf(x, l.redact).encode()
 	if err == nil {
-		lost = l.queue.add(line)
-		d.line = line
+		err = l.queue.add(line)
 	}
-	d.clear()
-	l.drafts.Put(d)
 	if err != nil {
-		l.log.Error("a request can't be written down; please report it", "id", x.ID, "error", err)
-		l.odd.Add(1)
-		l.lost.Add(1)
-		l.failing.Store(new(err))
-		l.queue.call() // so that it finds out whether others can be
-		return
-	}
-	if lost == 0 {
-		return
-	}
-	l.lost.Add(1)
-	l.failing.Store(new(errTooSlow))
-	if now, last := time.Now().Unix(), l.jammed.Load(); now-last >= 60 && l.jammed.CompareAndSwap(last, now) {
-		l.log.Error(tooSlow, "lost", lost)
+		l.health.lose(1, err)
 	}
 }
 
-const unwritable = "the audit log can't be written; check log.audit, its disk and permissions"
-
-const tooSlow = "the audit log is too slow: records are lost; check log.audit, its disk, or who reads the pipe"
-
-var errTooSlow = errors.New("it takes nothing: its disk, or who reads the pipe, is too slow")
-
-// hangs is how long a write may take before it counts as one that does not end.
-const hangs = 5 * time.Second
-
-// Err reports why records can't be written now, nil if they can: since the last record or
-// trial that could not be, see [Log.recovered].
+// Err reports why records can't be written now, nil if they can.
 func (l *Log) Err() error {
 	if l == nil {
 		return nil
 	}
-	if err := l.failing.Load(); err != nil {
-		return *err
-	}
-	if l.queue.busy() > hangs {
-		return errTooSlow
-	}
-	return nil
-}
-
-// write is the queue's. A log that can't be written is reported once a minute, and
-// requests go on.
-func (l *Log) write(lines []byte, lost int) {
-	if lost > 0 {
-		l.log.Error(tooSlow, "lost", lost)
-	}
-	l.untold += lost + int(l.odd.Swap(0))
-	if len(lines) == 0 {
-		return
-	}
-	records, err := l.append(lines)
-	if err == nil {
-		l.works()
-		return
-	}
-	l.failing.Store(&err)
-	l.lost.Add(int64(records))
-	l.failed += records
-	l.untold += records
-	if time.Since(l.said) >= time.Minute {
-		l.said = time.Now()
-		l.log.Error(unwritable, "error", err, "lost", l.failed)
-		l.failed = 0
-	}
-}
-
-// append links lines and writes them. It returns how many are not written.
-func (l *Log) append(lines []byte) (lost int, err error) {
-	const link = 250 // bytes, about
-	n := bytes.Count(lines, []byte{'\n'})
-	place := ""
-	l.lease(n)
-	if l.file != nil {
-		defer l.file.unlock()
-		empty, err := l.ready(len(lines) + n*link)
-		switch {
-		case err != nil:
-			return n, err
-		case empty:
-			place = begins
-		case l.chain.number > 0 && l.in != l.file.opened:
-			place = moved
-		}
-	}
-	out := slices.Grow(l.linked[:0], len(lines)+n*link)
-	if l.linked = out; cap(out) > 1<<20 {
-		l.linked = nil // after a jam
-	}
-	if l.torn {
-		out = append(out, '\n')
-	}
-	before, untold := l.chain, l.untold
-	for line := range bytes.Lines(lines) {
-		out = l.chain.link(out, line, l.untold, place)
-		l.untold, place = 0, ""
-	}
-	written := 0
-	if l.file != nil {
-		written, err = l.file.write(out)
-	} else {
-		written, err = l.out.Write(out)
-		l.torn = err != nil && (l.torn || written > 0)
-	}
-	if err == nil {
-		l.written()
-		return 0, nil
-	}
-	whole := l.rewind(before, out[:written])
-	if whole > 0 {
-		l.written()
-	}
-	if whole == 0 {
-		l.untold = untold // no record tells it yet
-	}
-	return n - whole, err
-}
-
-// written takes down when and where the last record was.
-func (l *Log) written() {
-	l.wrote = time.Now()
-	if l.file != nil {
-		l.in = l.file.opened
-	}
-}
-
-// rewind makes the chain end with the last line that was written whole, and returns
-// how many were.
-func (l *Log) rewind(before chain, written []byte) (whole int) {
-	l.chain = before
-	for line := range bytes.Lines(written) {
-		if !bytes.HasSuffix(line, []byte("}\n")) {
-			continue
-		}
-		whole++
-		l.chain.number++
-		l.chain.hash = hash(line[len(line)-len("\"}\n")-len(hash{}) : len(line)-len("\"}\n")])
-	}
-	return whole
+	return l.health.err()
 }
 
 // Lost returns how many records have been lost since the start.
@@ -265,32 +106,19 @@ func (l *Log) Lost() int64 {
 	if l == nil {
 		return 0
 	}
-	return l.lost.Load()
+	return l.health.lost.Load()
 }
 
-// Close writes what is left, and closes the file.
+// Close writes the remaining records, ends the chain and closes the file.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
 	}
-	if err := l.queue.close(); err != nil {
-		return err // whose file is in use
+	l.queue.close()
+	select {
+	case <-l.writer.done:
+		return l.writer.close()
+	case <-time.After(closeWait):
+		return fmt.Errorf("%w: the last %d records and more are lost", errTooSlow, l.queue.count())
 	}
-	if l.chain.number > 0 || l.head.kept.Chain != "" {
-		l.keepHead(Head{Ended: true})
-		l.head.close()
-	}
-	if l.chain.number > 0 {
-		l.log.Info("the audit log's chain ends here", "chain", l.chain.id, "number", l.chain.number, "hash", string(l.chain.hash[:]))
-	}
-	if l.untold > 0 {
-		l.log.Error("the last records of the audit log could not be written", "lost", l.untold)
-	}
-	if l.file == nil {
-		return nil
-	}
-	if err := l.file.close(); err != nil {
-		return fmt.Errorf("%s: %w", l.file.path, err)
-	}
-	return nil
 }

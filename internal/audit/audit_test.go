@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -19,7 +20,20 @@ import (
 	"robotsgate/proxy"
 )
 
-// decided is what an exchange is decided by: a robots.txt of these rules.
+// open opens a log that is closed by the test; said gets what it logs.
+func open(t testing.TB, o Options, out, said io.Writer) *Log {
+	t.Helper()
+	if said == nil {
+		said = io.Discard
+	}
+	l, err := Open(o, out, slog.New(slog.NewTextHandler(said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// decided is a decision by a robots.txt of these rules.
 func decided(rules string, tokens ...string) *policy.Decision {
 	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
 	d := r.Judge(200, []byte(rules), policy.Target{Path: "/private/x"}, tokens)
@@ -53,7 +67,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+			l := open(t, Options{File: "-"}, &out, nil)
 			l.Write(&test.x)
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
@@ -96,7 +110,7 @@ func TestRedact(t *testing.T) {
 // TestWholeLines writes from many goroutines at once, as requests do.
 func TestWholeLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := New(Options{File: file, Keep: 1, RedactQuery: true}, nil, slog.New(slog.DiscardHandler))
+	l := open(t, Options{File: file, Keep: 1, RedactQuery: true}, nil, nil)
 	const writers, each = 16, 50
 	var all sync.WaitGroup
 	for range writers {
@@ -127,16 +141,21 @@ func TestWholeLines(t *testing.T) {
 	}
 }
 
-// A fullDisk takes nothing.
+// A fullDisk accepts empty writes only.
 type fullDisk struct{}
 
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+func (fullDisk) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return 0, errors.New("no space left on device")
+}
 
-// TestUnwritable says so once a minute, and lets requests go on.
+// TestUnwritable: a failure is logged once a minute, and Write goes on.
 func TestUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		l := New(Options{File: "-"}, fullDisk{}, slog.New(slog.NewTextHandler(&said, nil)))
+		l := open(t, Options{File: "-"}, fullDisk{}, &said)
 		for _, step := range []struct {
 			wait time.Duration
 			want int // reports up to now
@@ -154,11 +173,27 @@ func TestUnwritable(t *testing.T) {
 				t.Errorf("%d reports, want %d:\n%s", got, step.want, said.String())
 			}
 		}
-		if err := l.Check(); err == nil {
-			t.Error("Check finds nothing wrong")
-		}
 		l.Close()
 	})
+}
+
+// A closedOutput is one that can't be written at all.
+type closedOutput struct{}
+
+func (closedOutput) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// TestOpen: an output that can't be opened is an error.
+func TestOpen(t *testing.T) {
+	if _, err := Open(Options{File: "-"}, closedOutput{}, slog.New(slog.DiscardHandler)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed standard output: got %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{File: filepath.Join(file, "audit.jsonl")}, nil, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file in place of the folder: no error")
+	}
 }
 
 // TestRotation starts with a file that is as good as full.
@@ -172,10 +207,7 @@ func TestRotation(t *testing.T) {
 		if err := os.Truncate(file, maxFile-10); err != nil {
 			t.Fatal(err)
 		}
-		l := New(Options{File: file, Keep: keep}, nil, slog.New(slog.DiscardHandler))
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
+		l := open(t, Options{File: file, Keep: keep}, nil, nil)
 		l.Write(&proxy.Record{ID: "first"})
 		l.Write(&proxy.Record{ID: "second"})
 		if err := l.Close(); err != nil {
@@ -198,35 +230,38 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A pipe takes nothing until it is read.
+// A pipe blocks writes until it is read.
 type pipe struct {
 	reader chan struct{}
 	got    bytes.Buffer
 }
 
 func (p *pipe) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
 	<-p.reader
 	return p.got.Write(b)
 }
 
-// TestJam writes to a pipe that nobody reads: requests go on, what waits is bounded,
-// and what is lost is counted.
+// TestJam writes to a pipe that is not read: Write goes on, the waiting lines are bounded,
+// and lost records are counted.
 func TestJam(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
-		l := New(Options{File: "-"}, out, slog.New(slog.NewTextHandler(&said, nil)))
+		l := open(t, Options{File: "-"}, out, &said)
 		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
 		for range 40 {
 			l.Write(long)
 			synctest.Wait()
 		}
 		if err := l.Close(); err == nil {
-			t.Error("Close says that all was written")
+			t.Error("Close reports that all was written")
 		}
 		close(out.reader)
 		synctest.Wait()
-		// One is being written, and as many wait as there is room for.
+		// One record is being written, and as many wait as there is room for.
 		if n := bytes.Count(out.got.Bytes(), []byte("\n")); n != 16 || !strings.Contains(said.String(), "lost=24") {
 			t.Errorf("%d records were written: %s", n, said.String())
 		}
@@ -236,7 +271,7 @@ func TestJam(t *testing.T) {
 	})
 }
 
-// TestNoLog is a gate without an audit log.
+// TestNoLog: a nil Log does nothing.
 func TestNoLog(t *testing.T) {
 	var l *Log
 	l.Write(&proxy.Record{})
@@ -245,11 +280,11 @@ func TestNoLog(t *testing.T) {
 	}
 }
 
-// TestUnencodable counts a record that can't be written as lost: the next tells it.
+// TestUnencodable: a record that can't be encoded counts as lost, and the next one states it.
 func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+		l := open(t, Options{File: "-"}, &out, nil)
 		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		synctest.Wait()
 		if l.Err() == nil || l.Lost() != 1 {
@@ -264,14 +299,14 @@ func TestUnencodable(t *testing.T) {
 	})
 }
 
-// A halfDisk takes half of what it is given, once.
+// A halfDisk writes half of the first write.
 type halfDisk struct {
 	bytes.Buffer
 	full bool
 }
 
 func (d *halfDisk) Write(b []byte) (int, error) {
-	if !d.full {
+	if !d.full && len(b) > 0 {
 		d.full = true
 		n, _ := d.Buffer.Write(b[:len(b)/2])
 		return n, errors.New("no space left on device")
@@ -279,12 +314,12 @@ func (d *halfDisk) Write(b []byte) (int, error) {
 	return d.Buffer.Write(b)
 }
 
-// A record that was not written whole spoils no other, and is counted.
+// TestTornLine: a record that was written in part damages no other, and is counted.
 func TestTornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		disk := &halfDisk{}
-		l := New(Options{File: "-"}, disk, slog.New(slog.NewTextHandler(&said, nil)))
+		l := open(t, Options{File: "-"}, disk, &said)
 		for _, id := range []string{"first", "second"} {
 			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()

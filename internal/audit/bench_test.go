@@ -2,7 +2,6 @@ package audit
 
 import (
 	"io"
-	"log/slog"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,9 +9,9 @@ import (
 	"robotsgate/proxy"
 )
 
-// BenchmarkWrite is what a record costs the request, and the queue beside it.
+// BenchmarkWrite is the cost of a record: for the request, and for the writer beside it.
 func BenchmarkWrite(b *testing.B) {
-	l := New(Options{File: "-"}, io.Discard, slog.New(slog.DiscardHandler))
+	l := open(b, Options{File: "-"}, io.Discard, nil)
 	defer l.Close()
 	x := &proxy.Record{
 		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",

@@ -2,66 +2,104 @@ package audit
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"strconv"
+	"encoding/hex"
+	"encoding/json"
 	"strings"
 )
 
-// A Link holds a record fast to the one before it, so that a record that is
-// changed, missing or added is found. The hash is that of the line up to its own member,
-// of which the hash before is a part: SHA-256, or with a key HMAC-SHA256.
+// A Link connects a record to the one before it, so that a record that is changed, missing
+// or added is found. The hash is that of the line up to its own member, and so of the hash
+// before: SHA-256, or with a key HMAC-SHA256.
 type Link struct {
 	Lost   int    `json:"lost,omitempty"`   // records before this one that could not be written
-	Chain  string `json:"chain,omitempty"`  // a gate's, from its start to its end
+	Chain  string `json:"chain,omitempty"`  // of one gate, from its start to its end
 	Key    string `json:"key,omitempty"`    // of the hash, see [Key.ID]; empty: none
 	Number int64  `json:"number,omitempty"` // in the chain, from 1
-	Begins bool   `json:"begins,omitempty"` // a file begins with it
-	Moved  bool   `json:"moved,omitempty"`  // the chain goes on in another file with it, which others have begun
+	Begins bool   `json:"begins,omitempty"` // the record is the first of a file
+	Moved  bool   `json:"moved,omitempty"`  // the chain continues here in a file that another gate has begun
 	Prev   string `json:"prev,omitempty"`   // hash of the record before
 	Hash   string `json:"hash,omitempty"`
 }
 
-// A chain numbers and links the records of one gate. It is made anew at every
-// start: then no two gates can share one, whatever they write to, and none has to
-// find out how an earlier one ended.
+// A chain numbers and links the records of one gate. Each start of a gate begins a new one:
+// so gates that write to one file share none, and how an earlier one ended does not matter.
 type chain struct {
 	id     string
-	key    string // its ID
+	key    Key
+	keyID  string
 	number int64
-	hash   hash // of the last record
-	digester
+	hash   string // of the last record
 }
 
 // genesis is the hash before the first record.
 var genesis = strings.Repeat("0", 2*sha256.Size)
 
 func newChain(key Key) chain {
-	return chain{id: rand.Text(), key: key.ID(), hash: hash([]byte(genesis)), digester: newDigester(key)}
+	return chain{id: rand.Text(), key: key, keyID: key.ID(), hash: genesis}
 }
 
-// Places of a record, as members of its line.
-const (
-	begins = `,"begins":true`
-	moved  = `,"moved":true`
-)
-
-// link appends a line, which ends in "}\n", with its link. Place is one of those above,
-// or empty.
-func (c *chain) link(out, line []byte, lost int, place string) []byte {
-	start := len(out)
+// link appends the line of a record to out, with its link. Of l it takes Lost and the place
+// of the record.
+func (c *chain) link(out, line []byte, l Link) []byte {
 	c.number++
+	l.Chain, l.Key, l.Number, l.Prev = c.id, c.keyID, c.number, c.hash
+	members, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // it has strings, numbers and booleans only
+	}
+	start := len(out)
 	out = append(out, bytes.TrimSuffix(line, []byte("}\n"))...)
-	if lost > 0 {
-		out = strconv.AppendInt(append(out, `,"lost":`...), int64(lost), 10)
+	out = append(out, ',')
+	out = append(out, members[1:len(members)-1]...)
+	c.hash = c.key.hash(out[start:])
+	return append(out, `,"hash":"`+c.hash+"\"}\n"...)
+}
+
+// A Key is the secret of a chain's hashes: without it no record can be made up. A hash
+// without a key can be computed from the record alone.
+type Key []byte
+
+// ID identifies the key without revealing it. It is empty if there is no key.
+func (k Key) ID() string {
+	if len(k) == 0 {
+		return ""
 	}
-	out = append(append(out, `,"chain":"`...), c.id...)
-	if c.key != "" {
-		out = append(append(out, `","key":"`...), c.key...)
+	return k.hash([]byte("robotsgate: ID of an audit log's key"))[:16] // no record begins like this
+}
+
+// hash returns a hash in hexadecimal.
+func (k Key) hash(b []byte) string {
+	if len(k) == 0 {
+		sum := sha256.Sum256(b)
+		return hex.EncodeToString(sum[:])
 	}
-	out = strconv.AppendInt(append(out, `","number":`...), c.number, 10)
-	out = append(append(append(append(out, place...), `,"prev":"`...), c.hash[:]...), '"')
-	c.hash = c.digest(out[start:])
-	out = append(append(out, `,"hash":"`...), c.hash[:]...)
-	return append(out, "\"}\n"...)
+	mac := hmac.New(sha256.New, k)
+	mac.Write(b)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// A keyring has keys by their IDs, and always the absence of one.
+type keyring map[string]Key
+
+func newKeyring(keys ...Key) keyring {
+	all := keyring{"": nil}
+	for _, key := range keys {
+		all[key.ID()] = key
+	}
+	return all
+}
+
+// intact reports whether a line, without its end, has the hash that it states. It is not
+// known if the key with this ID is missing.
+func (r keyring) intact(line []byte, id string) (ok, known bool) {
+	const tail = len(`,"hash":"`) + 2*sha256.Size + len(`"}`)
+	key, known := r[id]
+	if !known || len(line) < tail {
+		return false, known
+	}
+	body, end := line[:len(line)-tail], line[len(line)-tail:]
+	return string(end) == `,"hash":"`+key.hash(body)+`"}`, true
 }

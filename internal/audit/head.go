@@ -4,95 +4,95 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// A Head is how far a chain has come, and how far it may go before its gate keeps the
-// next head. It is kept apart from the records, so that a log whose end is cut off, or
-// has been added to, is found out.
+// A Head states how far a chain has come, and how far it may go before its gate keeps the
+// next head. It is kept apart from the records, so that records that are removed from the end
+// of a log, or added to it, are found.
 type Head struct {
 	Chain  string    `json:"chain"`
-	Number int64     `json:"number"` // 0: its first record is about to be written
+	Number int64     `json:"number"` // of the last record; 0: the first is about to be written
 	Hash   string    `json:"hash"`
 	Time   time.Time `json:"time"` // when the last record was written
 	File   string    `json:"file"`
-	Stream bool      `json:"stream,omitempty"` // it is standard output or a pipe: where its records are kept, and which, is not known
+	Stream bool      `json:"stream,omitempty"` // standard output or a pipe: where its records are is not known
 	Ended  bool      `json:"ended,omitempty"`  // nothing may follow
 
-	// The gate writes no record beyond this number, and none after this time, before it
-	// keeps the next head. Heads of earlier versions have neither.
+	// Records up to Limit may follow until the time Until, none afterwards.
 	Limit int64     `json:"limit,omitempty"`
 	Until time.Time `json:"until,omitzero"`
 }
 
 const (
-	// leaseTime is for how long a head permits more records.
-	leaseTime = time.Second
-	// leaseRecords is how many it permits at least.
-	leaseRecords = 16
-	// earlier is by how much the clock of a record may be behind the one of its head: a
-	// record waits for a slow disk.
-	earlier = time.Minute
+	// reserveTime is how long a head permits more records.
+	reserveTime = time.Second
+	// minReserved is how many records a head permits at least.
+	minReserved = 16
+	// clockSkew is how much earlier than its head a record may be dated: it may have waited
+	// for a slow disk.
+	clockSkew = time.Minute
 )
 
-// last returns the number that no record of the chain may exceed.
+// last returns the highest number that a record of the chain may have.
 func (h *Head) last() int64 {
-	switch {
-	case h.Ended:
+	if h.Ended {
 		return h.Number
-	case h.Limit == 0:
-		return math.MaxInt64
 	}
-	return h.Limit
+	return max(h.Limit, h.Number)
 }
 
-// earliest and latest are when records behind the head may have been written, the first of
-// them at the time given.
-func (h *Head) earliest() time.Time { return h.Time.Add(-earlier) }
+// earliest returns when a record after the head may have been written.
+func (h *Head) earliest() time.Time { return h.Time.Add(-clockSkew) }
 
-func (h *Head) latest(first time.Time) time.Time {
-	if h.Limit == 0 {
-		return first.Add(2 * leaseTime) // a head of an earlier version was kept each second
+// A headFile keeps the head of one chain in a folder.
+type headFile struct {
+	dir  string // empty: none is kept
+	log  *slog.Logger
+	kept Head // the last that was written
+	// file is that of the last head. It is locked while the gate runs, so that other gates
+	// know that it does; nil if files can't be locked.
+	file     *os.File
+	failed   time.Time // when the last write failed; zero: it did not
+	reported time.Time // when that was last logged
+}
+
+// write replaces the head. A failure is logged once a minute; requests go on.
+func (f *headFile) write(h Head) {
+	if time.Since(f.failed) < reserveTime && !h.Ended {
+		return // each try may take long
 	}
-	return h.Until
-}
-
-// A headWriter keeps the head of one chain in a folder.
-type headWriter struct {
-	dir  string // "": nowhere
-	kept Head   // the last that was written
-	// file is the one of the last head. It is locked for as long as the gate lives, which
-	// tells other gates that it does. nil where files can't be locked.
-	file  *os.File
-	again time.Time // when to try again, after an error
-}
-
-// write replaces the head.
-func (w *headWriter) write(h Head) error {
-	f, err := writeHead(w.dir, h)
+	locked, err := writeHead(f.dir, h)
 	if err != nil {
-		w.again = time.Now().Add(leaseTime)
-		return err
+		f.failed = time.Now()
+		if time.Since(f.reported) >= time.Minute {
+			f.reported = f.failed
+			f.log.Error("the position of the audit log's chain can't be kept; check the space and permissions of its folder", "folder", f.dir, "error", err)
+		}
+		return
 	}
-	w.close()
-	w.kept, w.file = h, f
-	return nil
+	f.unlock()
+	f.kept, f.file, f.failed = h, locked, time.Time{}
 }
 
-// close lets other gates know that this one has ended.
-func (w *headWriter) close() {
-	if w.file != nil {
-		w.file.Close()
-		w.file = nil
+// unlock tells other gates that this one has ended.
+func (f *headFile) unlock() {
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
 	}
 }
 
-// writeHead puts a head in its place in a folder, whole. It returns the file if that is
-// locked.
+const (
+	headSuffix = ".json"
+	newSuffix  = ".new" // of a head that is being written
+)
+
+// writeHead replaces the head of a chain in a folder. It returns the file if that is locked.
 func writeHead(dir string, h Head) (locked *os.File, err error) {
 	data, err := json.Marshal(h)
 	if err != nil {
@@ -126,11 +126,6 @@ func writeHead(dir string, h Head) (locked *os.File, err error) {
 	return locked, nil
 }
 
-const (
-	headSuffix = ".json"
-	newSuffix  = ".new" // of a head that is being written
-)
-
 // syncDir waits until the disk has the names in a folder: after a power cut the head must
 // not be older than the records.
 func syncDir(dir string) {
@@ -140,13 +135,13 @@ func syncDir(dir string) {
 	}
 }
 
-// isDead reports whether the gate that keeps a head is known to have ended, isAlive whether
-// it is known not to have. Where files can't be locked neither is.
+// isDead reports whether the gate of a head is known to have ended, and isAlive whether it is
+// known to run. Neither is known if files can't be locked.
 func isDead(path string) bool { got, _ := tryHead(path); return got }
 
 func isAlive(path string) bool { _, busy := tryHead(path); return busy }
 
-// tryHead tries to lock a head, as tryLock does, and gives it back.
+// tryHead tries to lock a head, as tryLock does, and releases it.
 func tryHead(path string) (got, busy bool) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -157,14 +152,14 @@ func tryHead(path string) (got, busy bool) {
 		return false, busy
 	}
 	open, err := f.Stat()
-	now, errNow := os.Stat(path)
-	if err != nil || errNow != nil || !os.SameFile(open, now) {
-		return false, true // it has just been replaced
+	named, errNamed := os.Stat(path)
+	if err != nil || errNamed != nil || !os.SameFile(open, named) {
+		return false, true // its gate has just replaced it
 	}
 	return true, false
 }
 
-// Heads returns those in a folder, by their chains.
+// Heads returns the heads in a folder, by their chains.
 func Heads(dir string) (map[string]Head, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

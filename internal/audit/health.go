@@ -1,67 +1,66 @@
 package audit
 
 import (
-	"bytes"
 	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
 )
 
-// trial is written to find out whether records can be: as long as nearly all of them, and an
-// empty line to readers where it cannot be taken back.
-var trial = append(bytes.Repeat([]byte{' '}, 4<<10-1), '\n')
+// maxWrite is how long a write may take before the log counts as failing.
+const maxWrite = 5 * time.Second
 
-var errUntried = errors.New("it has not been tried yet")
+var (
+	errTooSlow   = errors.New("it takes nothing: its disk, or the reader of its pipe, is too slow")
+	errNotProbed = errors.New("it has not been probed yet")
+)
 
-// Try finds out, before the first Write, whether records can be written: [Log.Check] writes
-// none, and on a full disk the first requests would be served before the log fails. A log that
-// fails is tried again each second.
-func (l *Log) Try() {
-	l.failing.Store(&errUntried)
-	l.queue.settleSoon(hangs)
-	l.failing.CompareAndSwap(&errUntried, &errTooSlow)
-	if err := l.Err(); err != nil {
-		l.log.Error(unwritable, "error", err, "lost", 0)
+// health is whether records can be written, and how many could not be. It is safe for
+// concurrent use.
+type health struct {
+	log      *slog.Logger
+	failing  atomic.Pointer[error] // why records can't be written; nil: they can
+	writing  atomic.Int64          // when the write in progress began, in Unix nanoseconds; 0: there is none
+	lost     atomic.Int64          // records, since the start
+	untold   atomic.Int64          // lost records that no written record states yet
+	reported atomic.Int64          // when a loss was last logged, in Unix seconds
+}
+
+func (h *health) err() error {
+	if err := h.failing.Load(); err != nil {
+		return *err
+	}
+	if began := h.writing.Load(); began != 0 && time.Now().UnixNano()-began > int64(maxWrite) {
+		return errTooSlow
+	}
+	return nil
+}
+
+// timed calls f, which may hang.
+func (h *health) timed(f func()) {
+	h.writing.Store(time.Now().UnixNano())
+	f()
+	h.writing.Store(0)
+}
+
+// lose counts records that are not written, and reports that once a minute.
+func (h *health) lose(n int, err error) {
+	h.failing.Store(&err)
+	h.lost.Add(int64(n))
+	h.untold.Add(int64(n))
+	now, last := time.Now().Unix(), h.reported.Load()
+	if now-last >= 60 && h.reported.CompareAndSwap(last, now) {
+		h.report(err)
 	}
 }
 
-// recovered tries whether records can be written again, with no request to wait for: with
-// log.audit_required none may come, since the gate is not ready until they can.
-func (l *Log) recovered() bool {
-	if err := l.try(); err != nil {
-		l.failing.Store(&err)
-		return false
-	}
-	l.works()
-	return true
+func (h *health) report(err error) {
+	h.log.Error("the audit log can't be written; check its disk and permissions, or the reader of its pipe", "error", err, "lost", h.lost.Load())
 }
 
-func (l *Log) try() error {
-	if l.file == nil {
-		n, err := l.out.Write(trial)
-		l.torn = err != nil && (l.torn || n > 0)
-		return err
+// works notes that records can be written.
+func (h *health) works() {
+	if was := h.failing.Swap(nil); was != nil && was != &errNotProbed {
+		h.log.Info("the audit log is written again", "lost", h.lost.Load())
 	}
-	defer l.file.unlock()
-	if _, err := l.ready(len(trial)); err != nil {
-		return err
-	}
-	return l.file.try()
-}
-
-// works takes down that records can be written.
-func (l *Log) works() {
-	if was := l.failing.Swap(nil); was != nil && was != &errUntried {
-		l.log.Info("the audit log is written again", "lost", l.lost.Load())
-	}
-}
-
-// try appends the trial, and takes it back from a regular file.
-func (f *file) try() error {
-	n, err := f.f.Write(trial)
-	switch {
-	case n > 0 && !f.stream:
-		f.takeBack(f.size+int64(n), f.size)
-	case n > 0 && err != nil:
-		f.torn = true
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,25 +15,25 @@ import (
 	"robotsgate/proxy"
 )
 
-// A repairableDisk takes nothing until it is repaired.
+// A repairableDisk accepts empty writes only, until it is repaired.
 type repairableDisk struct {
 	bytes.Buffer
 	repaired atomic.Bool
 }
 
 func (d *repairableDisk) Write(b []byte) (int, error) {
-	if !d.repaired.Load() {
+	if !d.repaired.Load() && len(b) > 0 {
 		return 0, errors.New("no space left on device")
 	}
 	return d.Buffer.Write(b)
 }
 
-// A log that could not be written finds out by itself that it can be again.
+// TestRecovery: a log that could not be written is probed until it can be.
 func TestRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		disk := &repairableDisk{}
-		l := New(Options{File: "-"}, disk, slog.New(slog.NewTextHandler(&said, nil)))
+		l := open(t, Options{File: "-"}, disk, &said)
 		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -45,18 +44,18 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("%d reports of one failure: %s", got, said.String())
 		}
 		disk.repaired.Store(true)
-		time.Sleep(settleAfter)
+		time.Sleep(probeInterval)
 		synctest.Wait()
 		if err := l.Err(); err != nil {
-			t.Errorf("%v, though the disk has been repaired for %v", err, settleAfter)
+			t.Errorf("%v, though the disk has been repaired for %v", err, probeInterval)
 		}
 		if !strings.Contains(said.String(), `msg="the audit log is written again" lost=1`) {
 			t.Errorf("said: %s", said.String())
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := disk.String(); got != string(trial) {
-			t.Errorf("%d bytes are written, want one trial", len(got))
+		if got := disk.String(); got != string(probeText) {
+			t.Errorf("%d bytes are written, want one probe", len(got))
 		}
 		l.Write(&proxy.Record{ID: "next", Method: "GET", Start: time.Now()})
 		l.Close()
@@ -67,14 +66,11 @@ func TestRecovery(t *testing.T) {
 	})
 }
 
-// TestTry: whether records can be written is known before the first, and a disk that takes
-// nothing holds up the start for a while only.
-func TestTry(t *testing.T) {
+// TestProbe: the first probe is over before Open returns, which waits for a bounded time.
+func TestProbe(t *testing.T) {
 	start := func(out io.Writer) (l *Log, said *bytes.Buffer) {
 		said = &bytes.Buffer{}
-		l = New(Options{File: "-"}, out, slog.New(slog.NewTextHandler(said, nil)))
-		l.Try()
-		return l, said
+		return open(t, Options{File: "-", Probe: true}, out, said), said
 	}
 	const again = "the audit log is written again"
 	synctest.Test(t, func(t *testing.T) {
@@ -90,38 +86,37 @@ func TestTry(t *testing.T) {
 			t.Errorf("a full disk: %v, said %s", err, said)
 		}
 		full.repaired.Store(true)
-		time.Sleep(settleAfter)
+		time.Sleep(probeInterval)
 		synctest.Wait()
 		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
 			t.Errorf("a full disk that is repaired: %v, said %s", err, said)
 		}
 		l.Close()
 
-		reader, pipe := io.Pipe() // takes nothing until it is read
+		pipe := &pipe{reader: make(chan struct{})}
 		before := time.Now()
 		l, said = start(pipe)
-		if err := l.Err(); err != errTooSlow || time.Since(before) != hangs {
+		if err := l.Err(); err != errTooSlow || time.Since(before) != maxWrite {
 			t.Errorf("a pipe that is not read: %v, after %v", err, time.Since(before))
 		}
-		go io.Copy(io.Discard, reader)
+		close(pipe.reader)
 		synctest.Wait()
 		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
 			t.Errorf("a pipe that is read again: %v, said %s", err, said)
 		}
 		l.Close()
-		pipe.Close()
 	})
 }
 
-// A record that is lost for another reason than the disk does not leave the log failing.
-func TestRecoveryWithoutFailure(t *testing.T) {
+// TestRecoveryFromUnencodable: after a record that can't be encoded the log works again.
+func TestRecoveryFromUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options{File: "-"}, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
+		l := open(t, Options{File: "-"}, &bytes.Buffer{}, nil)
 		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		if l.Err() == nil {
 			t.Error("no error though a record is lost")
 		}
-		time.Sleep(settleAfter)
+		time.Sleep(probeInterval)
 		synctest.Wait()
 		if err := l.Err(); err != nil {
 			t.Error(err)
@@ -130,26 +125,26 @@ func TestRecoveryWithoutFailure(t *testing.T) {
 	})
 }
 
-// In a regular file nothing is left of a trial; where the gate ended in the middle of one, or
-// it could not be taken back, no record is spoiled.
-func TestTrialInFile(t *testing.T) {
+// TestProbeOfFile: a probe leaves nothing in a file. If the gate ended during a probe, no
+// record is damaged.
+func TestProbeOfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := New(Options{File: path, Keep: 1}, nil, slog.New(slog.DiscardHandler))
+	l := open(t, Options{File: path, Keep: 1}, nil, nil)
 	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
 	l.Close()
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = New(Options{File: path, Keep: 1}, nil, slog.New(slog.DiscardHandler))
-	if !l.recovered() {
-		t.Error("the trial fails")
+	l = open(t, Options{File: path, Keep: 1, Probe: true}, nil, nil)
+	if err := l.Err(); err != nil {
+		t.Errorf("the probe fails: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the file has %d bytes after the trial, want %d; %v", len(after), len(before), err)
+		t.Errorf("the file has %d bytes after the probe, want %d; %v", len(after), len(before), err)
 	}
 	l.Close()
-	for _, left := range [][]byte{trial[:100], trial} {
+	for _, left := range [][]byte{probeText[:100], probeText} {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +153,7 @@ func TestTrialInFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		l = New(Options{File: path, Keep: 1}, nil, slog.New(slog.DiscardHandler))
+		l = open(t, Options{File: path, Keep: 1}, nil, nil)
 		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
 		l.Close()
 	}
@@ -167,7 +162,7 @@ func TestTrialInFile(t *testing.T) {
 	}
 }
 
-// idsIn returns the ids of a log's records, every line of which must be one or empty.
+// idsIn returns the ids of a log's records. Each line must be a record or empty.
 func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 	t.Helper()
 	err := Lines([]string{file}, stdin, func(l *Line) {

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// sealBytes bounds what is read of one file to find the ends of chains. A gate's own files
-// are smaller.
-const sealBytes = 2 * maxFile
+// maxScan bounds what is read of one file to find the ends of chains, in bytes. The files of a
+// gate are smaller.
+const maxScan = 2 * maxFile
 
-// seal ends the chains of gates that were killed where their records end now, so that
-// nothing can be added behind them any more. A chain whose end is not found, as where its
-// file has been moved away, stays as it is: then its last head bounds what may follow.
-func seal(dir string, key Key, log *slog.Logger) {
-	heads, _ := Heads(dir) // those that can't be read are for --verify to report
+// endKilled ends the chains of killed gates where their records end now, so that no record
+// can be added after that. A chain whose end is not found, as after its file has been moved
+// away, keeps its head, which bounds what may follow.
+func endKilled(dir string, key Key, log *slog.Logger) {
+	heads, _ := Heads(dir) // heads that can't be read are for Verifier to report
 	ends := map[string]*end{}
-	hashes := newDigesters(key)
-	files := map[string]time.Time{} // that heads name, with the time of the oldest of these heads
+	keys := newKeyring(key)
+	files := map[string]time.Time{} // of the heads, each with the time of its oldest head
 	for name, h := range heads {
 		if h.Ended || !isDead(filepath.Join(dir, name+headSuffix)) {
 			continue
@@ -36,9 +36,9 @@ func seal(dir string, key Key, log *slog.Logger) {
 		if _, err := os.Stat(file); err != nil {
 			continue // it has been moved away, perhaps with the end of a chain
 		}
-		for _, path := range append(Aside(file), file) {
-			if err := findEnds(path, since, ends, hashes); err != nil {
-				log.Warn("where the chains of the audit log end is not known; its gate was killed", "file", path, "error", err)
+		for _, path := range append(rotatedFiles(file), file) {
+			if err := findEnds(path, since, ends, keys); err != nil {
+				log.Warn("the end of the audit log's chain was not found; its gate was killed", "file", path, "error", err)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func seal(dir string, key Key, log *slog.Logger) {
 		h.Number, h.Hash, h.Ended, h.Limit, h.Until = e.number, e.hash, true, 0, time.Time{}
 		locked, err := writeHead(dir, h)
 		if err != nil {
-			log.Warn("the chain of a gate that was killed can't be ended; check the space and permissions of data_dir", "chain", h.Chain, "error", err)
+			log.Warn("the chain of a killed gate can't be ended; check the space and permissions of the folder", "folder", dir, "chain", h.Chain, "error", err)
 			continue
 		}
 		if locked != nil {
@@ -60,20 +60,19 @@ func seal(dir string, key Key, log *slog.Logger) {
 	}
 }
 
-// An end is that of a chain, as far as its records have been found.
+// An end is the last record of a chain, as far as the chain has been read.
 type end struct {
 	head   Head
-	number int64  // of the last record
-	hash   string // of the last record
+	number int64
+	hash   string
 	found  bool
-	over   bool // a record follows that its gate has not written
-	first  time.Time
+	over   bool // a record follows that the gate has not written
 }
 
-// findEnds reads a file, unless it was written last before the heads of interest were.
-func findEnds(path string, since time.Time, ends map[string]*end, hashes digesters) error {
+// findEnds reads a file, unless it has not been changed since a time.
+func findEnds(path string, since time.Time, ends map[string]*end, keys keyring) error {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(since.Add(-earlier)) {
+	if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(since.Add(-clockSkew)) {
 		return err
 	}
 	f, err := os.Open(path)
@@ -81,12 +80,12 @@ func findEnds(path string, since time.Time, ends map[string]*end, hashes digeste
 		return err
 	}
 	defer f.Close()
-	for r := bufio.NewReaderSize(io.LimitReader(f, sealBytes), 256<<10); ; {
+	for r := bufio.NewReaderSize(io.LimitReader(f, maxScan), 256<<10); ; {
 		text, long, err := nextLine(r)
 		if i := bytes.LastIndex(text, []byte(`,"chain":"`)); i >= 0 && !long {
 			chain, _, _ := bytes.Cut(text[i+len(`,"chain":"`):], []byte{'"'})
 			if e := ends[string(chain)]; e != nil {
-				e.follow(text, i, hashes)
+				e.next(text, i, keys)
 			}
 		}
 		if err == io.EOF {
@@ -98,8 +97,8 @@ func findEnds(path string, since time.Time, ends map[string]*end, hashes digeste
 	}
 }
 
-// follow takes a record of the chain, whose link begins at an index of its line.
-func (e *end) follow(text []byte, at int, hashes digesters) {
+// next takes the next record of the chain, with the index of its link in the line.
+func (e *end) next(text []byte, at int, keys keyring) {
 	var l Link
 	if json.Unmarshal(append([]byte{'{'}, text[at+1:]...), &l) != nil || e.over {
 		return
@@ -112,14 +111,10 @@ func (e *end) follow(text []byte, at int, hashes digesters) {
 	if err != nil {
 		return
 	}
-	written := r.written()
-	if e.first.IsZero() {
-		e.first = written
-	}
-	// With a key that is not at hand, as after a change of the key, --verify checks the hash.
-	intact, known := hashes.intact(text, l.Key)
-	h := &e.head
-	if l.Number != e.number+1 || l.Prev != e.hash || known && !intact || l.Number > h.last() || written.Before(h.earliest()) || written.After(h.latest(e.first)) {
+	// If the key is not known, as after a change of the key, Verifier checks the hash.
+	intact, known := keys.intact(text, l.Key)
+	written, h := r.written(), &e.head
+	if l.Number != e.number+1 || l.Prev != e.hash || known && !intact || l.Number > h.last() || written.Before(h.earliest()) || written.After(h.Until) {
 		e.over = true
 		return
 	}

@@ -3,35 +3,35 @@ package audit
 import "time"
 
 const (
-	// lockWait bounds the wait for another gate that writes to the file. It is longer
-	// than one takes to look at the end of a file.
-	lockWait  = 5 * time.Second
+	// lockWait bounds the wait for another gate that writes to the file.
+	lockWait = 5 * time.Second
+	// lockPause is the time between two tries.
 	lockPause = 5 * time.Millisecond
 )
 
-// lock keeps other gates from the file: they must not write behind half a record before
-// it is taken back, nor to a file that is being put aside. Where there are no locks, or
-// somebody does not give one back, the gate goes on without.
-func (f *file) lock() {
-	if f.locked || f.alone {
+// lock keeps other gates from writing, until unlock. Without it a gate could write between
+// half a record and its removal, or to a file that is being rotated. If the system has no
+// locks, or the lock is not released in time, the gate writes without one.
+func (o *output) lock() {
+	if o.locked || o.lockless {
 		return
 	}
-	for late := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
-		got, busy := tryLock(f.f)
-		f.locked = got
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
+		got, busy := tryLock(o.f)
+		o.locked = got
 		if got || !busy {
 			return
 		}
-		if time.Now().After(late) {
-			f.alone = true
+		if time.Now().After(deadline) {
+			o.lockless = true
 			return
 		}
 	}
 }
 
-func (f *file) unlock() {
-	if f.locked {
-		unlock(f.f)
-		f.locked = false
+func (o *output) unlock() {
+	if o.locked {
+		unlock(o.f)
+		o.locked = false
 	}
 }

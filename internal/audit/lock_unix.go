@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// tryLock reports whether the file is ours now, and if not, whether it is another's.
+// tryLock locks a file, or reports that another process has it locked.
 func tryLock(f *os.File) (got, busy bool) {
 	err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
 	return err == nil, err == syscall.EWOULDBLOCK || err == syscall.EINTR

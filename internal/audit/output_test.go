@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,14 +14,14 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestTwoWriters: while one gate writes another waits, and then sees what it has written.
+// TestTwoWriters: while one gate writes another waits, and then sees the new size.
 func TestTwoWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		a, b := &file{path: path, max: 100}, &file{path: path, max: 100}
+		a, b := newOutput(path), newOutput(path)
 		defer a.close()
 		defer b.close()
-		if _, _, err := a.ready(10); err != nil {
+		if err := a.prepare(10); err != nil {
 			t.Fatal(err)
 		}
 		if !a.locked {
@@ -30,9 +29,9 @@ func TestTwoWriters(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() {
-			empty, _, err := b.ready(10)
-			if err == nil && (empty || b.size != 2) {
-				err = fmt.Errorf("empty %t, %d bytes", empty, b.size)
+			err := b.prepare(10)
+			if err == nil && b.size != 2 {
+				err = fmt.Errorf("%d bytes", b.size)
 			}
 			b.unlock()
 			done <- err
@@ -50,31 +49,36 @@ func TestTwoWriters(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		// One that does not give it back is not waited for without end, nor again.
-		if _, _, err := a.ready(10); err != nil {
+		// A lock that is not released is waited for once, and for a bounded time.
+		if err := a.prepare(10); err != nil {
 			t.Fatal(err)
 		}
 		for _, wait := range []time.Duration{lockWait + lockPause, 0} {
 			start := time.Now()
-			if _, _, err := b.ready(10); err != nil || time.Since(start) != wait {
+			if err := b.prepare(10); err != nil || time.Since(start) != wait {
 				t.Errorf("%v, after %v, want %v", err, time.Since(start), wait)
 			}
 		}
 	})
 }
 
-// TestTakeBack cuts off its own half of a record, and nothing of another gate.
-func TestTakeBack(t *testing.T) {
+func newOutput(path string) *output {
+	return &output{path: path, max: 100, log: slog.New(slog.DiscardHandler)}
+}
+
+// TestRemoveLast removes its own half of a record, and nothing of another gate.
+func TestRemoveLast(t *testing.T) {
 	for behind, want := range map[string]string{"": "a\n", "b\n": "a\nhalb\n"} {
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
-		f := &file{path: path, max: 100}
-		if _, _, err := f.ready(10); err != nil {
+		f := newOutput(path)
+		if err := f.prepare(10); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte("a\nhal"+behind), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f.takeBack(5, 2)
+		f.size = 5
+		f.removeLast(3)
 		f.close()
 		if got, err := os.ReadFile(path); err != nil || string(got) != want || f.torn != (behind != "") {
 			t.Errorf("%q, torn %t, %v; want %q", got, f.torn, err, want)
@@ -82,9 +86,9 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// TestFileGoes writes on where the file, or its folder, is removed or replaced.
-func TestFileGoes(t *testing.T) {
-	for name, goes := range map[string]func(dir, file string) error{
+// TestFileReplaced: a file that is removed or replaced is begun anew, and so is its folder.
+func TestFileReplaced(t *testing.T) {
+	for name, replace := range map[string]func(dir, file string) error{
 		"removed":        func(_, file string) error { return os.Remove(file) },
 		"renamed":        func(_, file string) error { return os.Rename(file, file+".1") },
 		"folder removed": func(dir, _ string) error { return os.RemoveAll(dir) },
@@ -94,10 +98,10 @@ func TestFileGoes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "logs")
 			file := filepath.Join(dir, "audit.jsonl")
 			synctest.Test(t, func(t *testing.T) {
-				l := New(Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
+				l := open(t, Options{File: file, Keep: 1}, nil, nil)
 				l.Write(&proxy.Record{ID: "first", Method: "GET"})
 				synctest.Wait()
-				if err := goes(dir, file); err != nil {
+				if err := replace(dir, file); err != nil {
 					t.Fatal(err)
 				}
 				if name == "replaced" {
@@ -106,7 +110,6 @@ func TestFileGoes(t *testing.T) {
 					}
 				}
 				l.Write(&proxy.Record{ID: "second", Method: "GET"})
-				synctest.Wait()
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -119,8 +122,8 @@ func TestFileGoes(t *testing.T) {
 	}
 }
 
-// TestTornTail: what a sudden end has left of a record is removed, nothing else is.
-func TestTornTail(t *testing.T) {
+// TestRepair: half a record at the end of a file is removed, nothing else is.
+func TestRepair(t *testing.T) {
 	const whole = "{\"time\":\"2026-01-01T00:00:00Z\"}\n"
 	for name, test := range map[string]struct{ tail, kept string }{
 		"nothing":        {"", ""},
@@ -135,10 +138,7 @@ func TestTornTail(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said bytes.Buffer
-			l := New(Options{File: file, Keep: 1}, io.Discard, slog.New(slog.NewTextHandler(&said, nil)))
-			if err := l.Check(); err != nil {
-				t.Fatal(err)
-			}
+			l := open(t, Options{File: file, Keep: 1}, nil, &said)
 			l.Write(&proxy.Record{ID: "next", Method: "GET"})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
@@ -152,16 +152,16 @@ func TestTornTail(t *testing.T) {
 				t.Errorf("got %q", data)
 			}
 			if cut := test.tail != "" && test.kept == ""; cut != strings.Contains(said.String(), "ended in the middle of a record") {
-				t.Errorf("said %q", said.String())
+				t.Errorf("logged %q", said.String())
 			}
 		})
 	}
 }
 
-// TestHarmless: what came from the network does nothing to a terminal that shows a log.
+// TestHarmless: text from the network can't control a terminal that shows the log.
 func TestHarmless(t *testing.T) {
 	var out bytes.Buffer
-	l := New(Options{File: "-"}, &out, slog.New(slog.DiscardHandler))
+	l := open(t, Options{File: "-"}, &out, nil)
 	l.Write(&proxy.Record{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

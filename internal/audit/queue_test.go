@@ -2,57 +2,79 @@ package audit
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/proxy"
 )
 
-// TestGather: lines that come all the time are written together, but soon, and at once
-// where there are many of them, or no more will come.
-func TestGather(t *testing.T) {
+// A countingDisk counts writes and lines.
+type countingDisk struct{ writes, lines int }
+
+func (d *countingDisk) Write(b []byte) (int, error) {
+	d.writes++
+	d.lines += bytes.Count(b, []byte{'\n'})
+	return len(b), nil
+}
+
+// TestWriteInterval: under load several records are written together, the others at once, and
+// Close writes the rest.
+func TestWriteInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		writes, lines := 0, 0
-		q := newQueue(func(b []byte, _ int) { writes++; lines += bytes.Count(b, []byte{'\n'}) }, func() time.Duration { return 0 })
+		d := &countingDisk{}
+		l := open(t, Options{File: "-"}, d, nil)
+		d.writes = 0
 		const each, n = 100 * time.Microsecond, 10_000
-		behind := int(apart/each) + 1
 		for i := range n {
-			q.add([]byte("x\n"))
+			l.Write(&proxy.Record{})
 			time.Sleep(each)
 			synctest.Wait()
-			if lines < i-behind {
-				t.Fatalf("%d lines were written after %d", lines, i)
+			if behind := int(writeInterval/each) + 1; d.lines < i-behind {
+				t.Fatalf("%d lines are written after %d", d.lines, i)
 			}
 		}
-		if most := int(n*each/apart+ahead/apart) + 1; writes < int(ahead/apart) || writes > most {
-			t.Errorf("%d writes, want about %d", writes, most)
+		if most := int(n*each/writeInterval) + promptWrites; d.writes > most {
+			t.Errorf("%d writes, want %d at most", d.writes, most)
 		}
-		time.Sleep(apart)
-		q.add([]byte("x\n"))
+		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		q.add(bytes.Repeat([]byte("x\n"), many))
-		if synctest.Wait(); lines != n+1+many {
-			t.Errorf("%d lines were written when there were many, want %d", lines, n+1+many)
+		for range promptWrites {
+			before := d.lines
+			l.Write(&proxy.Record{})
+			if synctest.Wait(); d.lines != before+1 {
+				t.Fatal("a record is not written at once, without load")
+			}
 		}
-		q.add([]byte("x\n"))
-		start := time.Now()
-		if err := q.close(); err != nil || lines != n+2+many || time.Since(start) != 0 {
-			t.Errorf("%v, %d lines at the end, after %v", err, lines, time.Since(start))
+		for range 5 {
+			l.Write(&proxy.Record{})
+		}
+		if err := l.Close(); err != nil || d.lines != n+promptWrites+5 {
+			t.Errorf("%v, %d lines at the end, want %d", err, d.lines, n+promptWrites+5)
 		}
 	})
 }
 
-// TestNowAndThen: what comes now and then is written as it comes.
-func TestNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lines := 0
-		q := newQueue(func(b []byte, _ int) { lines += bytes.Count(b, []byte{'\n'}) }, func() time.Duration { return 0 })
-		for i := range 1000 {
-			q.add([]byte("x\n"))
-			if synctest.Wait(); lines != i+1 {
-				t.Fatalf("%d lines were written, want %d", lines, i+1)
-			}
-			time.Sleep(apart)
+// TestQueueKeepsLines: lines that are taken stay as they are while others are added.
+func TestQueueKeepsLines(t *testing.T) {
+	q := newQueue()
+	for i := range 10 {
+		line := strings.Repeat(string(rune('a'+i)), 100) + "\n"
+		if err := q.add([]byte(line)); err != nil {
+			t.Fatal(err)
 		}
-		q.close()
-	})
+		got := q.take()
+		if err := q.add([]byte("other\n")); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != line {
+			t.Fatalf("got %q, want %q", got, line)
+		}
+		q.take()
+	}
+	q.close()
+	if err := q.add([]byte("late\n")); err != errTooSlow {
+		t.Errorf("after close: %v", err)
+	}
 }

@@ -11,28 +11,28 @@ import (
 	"os"
 )
 
-// maxLine bounds a line that is read, in bytes: several times what the longest
-// record takes.
+// maxLine bounds a line that is read, in bytes. It is several times as long as the longest
+// record.
 const maxLine = 1 << 20
 
 var errLong = fmt.Errorf("longer than %d bytes", maxLine)
 
-// A Line is one line of a log. It is the caller's only until the next.
+// A Line is one line of a log. It is valid until the next.
 type Line struct {
 	File   string
 	Number int
 	Text   []byte // without its end
 	Record *Record
 	Err    error // why there is no record
-	Open   bool  // the file ends without an end of the line
+	Open   bool  // the file ends in the line, without an end of line
 }
 
-// At names the line for people.
+// At returns the file and the number of the line.
 func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 
-// Lines calls each for every line of the files that is not empty, in order; "-" is
-// stdin. Compressed files are read too. A file that can't be read is in the error,
-// after those that can.
+// Lines calls each for every line of the files that is not empty, in order; "-" is stdin. It
+// reads gzipped files too. It reads the other files if one can't be read, and then returns
+// the error.
 func Lines(files []string, stdin io.Reader, each func(*Line)) error {
 	var errs []error
 	for _, name := range files {
@@ -82,7 +82,8 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 	}
 }
 
-// nextLine returns a line without its end, long if there is more of it than is read.
+// nextLine returns a line without its end. If it is longer than maxLine, long is set and the
+// text is incomplete.
 func nextLine(r *bufio.Reader) (text []byte, long bool, err error) {
 	text, err = r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {

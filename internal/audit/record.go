@@ -1,11 +1,14 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"math"
-	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
+	"robotsgate/internal/escape"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -18,29 +21,29 @@ type Record struct {
 	Client   string        `json:"client,omitempty"`
 	Method   string        `json:"method"`
 	Origin   string        `json:"origin,omitempty"`
-	Path     string        `json:"path,omitempty"`     // and query; without for a tunnel that is decided as a whole
-	URL      string        `json:"url,omitempty"`      // in place of both: what was sent, if it could not be read
+	Path     string        `json:"path,omitempty"`     // and query; empty for a passthrough tunnel
+	URL      string        `json:"url,omitempty"`      // in place of both: what the client sent, if it could not be parsed
 	Redacted bool          `json:"redacted,omitempty"` // values of the query have been replaced
-	Tunnel   bool          `json:"tunnel,omitempty"`
-	Decision string        `json:"decision,omitempty"` // allow or deny; none was made without
-	Enforced *bool         `json:"enforced,omitempty"` // false: denied, but let through
+	Tunnel   bool          `json:"tunnel,omitempty"`   // the request came through CONNECT
+	Decision string        `json:"decision,omitempty"` // allow or deny; empty: none was made
+	Enforced *bool         `json:"enforced,omitempty"` // false: report mode let a denied request through
 	Reason   policy.Reason `json:"reason,omitempty"`
 	Note     string        `json:"note,omitempty"`    // an override's reason
-	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, where servers may read Path so
+	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, as servers may read Path
 	Rule     string        `json:"rule,omitempty"`
 	Line     int           `json:"line,omitempty"`
 	Group    string        `json:"group,omitempty"`
 	Token    string        `json:"token,omitempty"`
-	Tokens   []string      `json:"tokens,omitempty"` // all that the crawler obeys, if there are several
-	Decided  time.Time     `json:"decided,omitzero"` // as of when the overrides were looked at
-	Robots   *Robots       `json:"robots,omitempty"` //
-	Tags     []string      `json:"tags,omitempty"`   // that bind the crawler
-	Status   int           `json:"status"`           // 0: the client left before an answer
-	Bytes    int64         `json:"bytes"`            // of the response's body
-	Duration float64       `json:"duration"`         // seconds
-	Error    string        `json:"error,omitempty"`  //
+	Tokens   []string      `json:"tokens,omitempty"` // all product tokens that the crawler obeys, if there are several
+	Decided  time.Time     `json:"decided,omitzero"` // the time for which the overrides were evaluated
+	Robots   *Robots       `json:"robots,omitempty"`
+	Tags     []string      `json:"tags,omitempty"` // robots-tag rules that bind the crawler
+	Status   int           `json:"status"`         // 0: the client disconnected before the response
+	Bytes    int64         `json:"bytes"`          // of the response's body
+	Duration float64       `json:"duration"`       // seconds
+	Error    string        `json:"error,omitempty"`
 	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
-	Link                   // to the records before it
+	Link
 }
 
 // Robots is the evidence of a decision.
@@ -48,38 +51,35 @@ type Robots struct {
 	URL    string       `json:"url"`
 	State  policy.State `json:"state"`
 	Age    int64        `json:"age"`    // seconds
-	Judged time.Time    `json:"judged"` // as of when
-	Answer              // what is obeyed, or stands for its absence
-	// Where a copy stands in for what the origin answers: what that is.
+	Judged time.Time    `json:"judged"` // the time for which it was evaluated
+	Answer              // that decided
+	// Instead is the origin's latest answer, if an older copy decided.
 	Instead *Answer `json:"instead_of,omitempty"`
-	// Where the last good copy is not what is obeyed: which that is.
+	// Copy is the last good copy, if it did not decide.
 	Copy *Answer `json:"copy,omitempty"`
 }
 
-// An Answer is a snapshot, as far as a decision can depend on it.
+// An Answer is what a decision can depend on of a snapshot.
 type Answer struct {
-	Status   int       `json:"status,omitempty"` // left out where there was no answer
+	Status   int       `json:"status,omitempty"` // 0: there was no response
 	SHA256   string    `json:"sha256,omitempty"`
 	Fetched  time.Time `json:"fetched"`
-	Lifetime *float64  `json:"lifetime,omitempty"` // seconds; left out where the origin does not say
-	Since    time.Time `json:"since,omitzero"`     // of failures: the first in a row
-	Looped   bool      `json:"looped,omitempty"`
-	Others   bool      `json:"others,omitempty"` // many crawlers share it
+	Lifetime *float64  `json:"lifetime,omitempty"` // seconds; nil: the origin does not state it
+	Since    time.Time `json:"since,omitzero"`     // of a failure: the first in a row
+	Looped   bool      `json:"looped,omitempty"`   // too many redirects
+	Others   bool      `json:"others,omitempty"`   // many crawlers share it
 }
 
-// set is the answer of a snapshot. It uses memory for its lifetime.
-func (a *Answer) set(s *policy.Snapshot, lifetime *float64) {
-	*a = Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Looped: s.Looped, Others: s.Others}
+// answerOf returns the answer of a snapshot.
+func answerOf(s *policy.Snapshot) Answer {
+	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Others: s.Others}
 	if s.Lifetime >= 0 {
-		*lifetime = s.Lifetime.Seconds()
-		a.Lifetime = lifetime
+		a.Lifetime = new(s.Lifetime.Seconds())
 	}
-	if !s.Since.IsZero() {
-		a.Since = s.Since.UTC()
-	}
+	return a
 }
 
-// Snapshot undoes set. It has no body.
+// Snapshot is the inverse of answerOf. It has no body.
 func (a *Answer) Snapshot() *policy.Snapshot {
 	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Others: a.Others, Lifetime: -1}
 	if a.Lifetime != nil {
@@ -88,46 +88,9 @@ func (a *Answer) Snapshot() *policy.Snapshot {
 	return s
 }
 
-// evidence is the memory for what a record points to.
-type evidence struct {
-	enforced      bool
-	robots        Robots
-	instead, copy Answer
-	lifetimes     [3]float64
-}
-
-func (e *evidence) of(d *policy.Decision) *Robots {
-	st, r := d.Robots, &e.robots
-	r.URL, r.State, r.Judged = d.URL, st.State, st.At.UTC()
-	r.set(st.Snapshot, &e.lifetimes[0])
-	// By the times as they are written down: while a machine sleeps, st.Age stands still.
-	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
-	if st.Answer != nil && st.Answer != st.Snapshot {
-		e.instead.set(st.Answer, &e.lifetimes[1])
-		r.Instead = &e.instead
-	}
-	if st.Good != nil && st.Good != st.Snapshot {
-		e.copy.set(st.Good, &e.lifetimes[2])
-		r.Copy = &e.copy
-	}
-	return r
-}
-
-// A draft is a record that is being written, with the memory for it.
-type draft struct {
-	Record
-	evidence evidence
-	clock    clock
-	client   netip.Addr // whose text is kept: many requests in a row come from one
-	address  string
-	tags     []string
-	line     []byte
-}
-
-// take takes down an exchange.
-func (d *draft) take(x *proxy.Record, redact bool) {
-	r := &d.Record
-	*r = Record{
+// recordOf returns the record of a request.
+func recordOf(x *proxy.Record, redact bool) *Record {
+	r := &Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
 		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Config: x.Config,
 	}
@@ -140,50 +103,28 @@ func (d *draft) take(x *proxy.Record, redact bool) {
 		r.URL = url
 	}
 	if x.Client.IsValid() {
-		if x.Client != d.client {
-			d.client, d.address = x.Client, x.Client.String()
-		}
-		r.Client = d.address
+		r.Client = x.Client.String()
 	}
-	for _, rule := range x.Tags {
-		d.tags = append(d.tags, rule.String())
+	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
+		r.Tags = append(r.Tags, rule.String())
 	}
-	for _, rule := range x.Remembered {
-		d.tags = append(d.tags, rule.String())
-	}
-	r.Tags = d.tags
 	if x.Decision != nil {
-		r.decide(x.Decision, &d.evidence)
+		r.Decide(x.Decision)
 		if redact {
 			r.ReadAs = Redact(r.ReadAs)
 		}
 	}
+	return r
 }
 
-// clear makes a draft fit for another record. It holds on to nothing of this one but the
-// client's address: a rule would keep its whole robots.txt.
-func (d *draft) clear() {
-	const most = 64 << 10 // bytes of a line, and a hundredth as many tags
-	clear(d.tags)
-	d.Record, d.evidence, d.tags, d.line = Record{}, evidence{}, d.tags[:0], d.line[:0]
-	if cap(d.tags) > most/100 {
-		d.tags = nil
-	}
-	if cap(d.line) > most {
-		d.line = nil
-	}
-}
-
-// Decide takes a decision down.
-func (r *Record) Decide(d *policy.Decision) { r.decide(d, new(evidence)) }
-
-func (r *Record) decide(d *policy.Decision, e *evidence) {
+// Decide sets the members that state a decision.
+func (r *Record) Decide(d *policy.Decision) {
 	r.Decision = "deny"
 	if d.Allow {
 		r.Decision = "allow"
 	}
 	if !d.Allow && !d.Enforced {
-		r.Enforced = &e.enforced
+		r.Enforced = new(false)
 	}
 	r.Reason, r.Note, r.ReadAs, r.Group, r.Token, r.Decided = d.Reason, d.Note, d.ReadAs, d.Group.Name(), d.Token, d.Asked.UTC()
 	if len(d.Tokens) > 1 {
@@ -193,12 +134,40 @@ func (r *Record) decide(d *policy.Decision, e *evidence) {
 		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
 	}
 	if d.Robots != nil {
-		r.Robots = e.of(d)
+		r.Robots = robotsOf(d)
 	}
 }
 
-// split cuts a canonical URL into its origin and the rest. What is not canonical was
-// not understood, and has neither. A URL that a decision was made about is known to be.
+// robotsOf returns the evidence of a decision by a robots.txt.
+func robotsOf(d *policy.Decision) *Robots {
+	st := d.Robots
+	r := &Robots{URL: d.URL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	// The difference of the recorded times: st.Age does not include the time that the machine was asleep.
+	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
+	if st.Answer != nil && st.Answer != st.Snapshot {
+		r.Instead = new(answerOf(st.Answer))
+	}
+	if st.Good != nil && st.Good != st.Snapshot {
+		r.Copy = new(answerOf(st.Good))
+	}
+	return r
+}
+
+// encode returns the record as a line of JSON. Beyond what JSON requires, control
+// characters and characters that change the direction of text are escaped.
+func (r *Record) encode() ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	return escape.JSON(line.Bytes()), nil
+}
+
+// split cuts a canonical URL into its origin and the rest. It returns nothing for a URL that
+// is not canonical, since it could not be parsed. If a decision was made, the URL is
+// canonical.
 func split(url string, decided bool) (origin, path string) {
 	if decided {
 		if i := strings.Index(url, "://") + len("://"); i >= len("http://") {
@@ -220,7 +189,7 @@ func split(url string, decided bool) (origin, path string) {
 	return "", ""
 }
 
-// written returns when the record was written down, about.
+// written returns about when the record was written.
 func (r *Record) written() time.Time {
 	return r.Time.Add(time.Duration(min(max(r.Duration, 0), 1e9) * float64(time.Second)))
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A Count is what has become of requests.
+// A Count counts requests by their decisions.
 type Count struct {
 	Requests int `json:"requests"`
 	Allowed  int `json:"allowed"`
 	Denied   int `json:"denied"`
-	Reported int `json:"reported"` // denied, but let through
+	Reported int `json:"reported"` // would be denied, but report mode let them through
 }
 
 func (c *Count) add(r *Record) {
@@ -28,28 +28,28 @@ func (c *Count) add(r *Record) {
 	}
 }
 
-// A Named count is that of a crawler, a host or a reason.
+// A Named is the count of a crawler, a host, a reason or an error.
 type Named struct {
 	Name string `json:"name"`
 	Count
 }
 
-// A Summary is what logs come to.
+// A Summary counts what is in logs. It takes all lines with Line.
 type Summary struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	Count
 	Undecided int   `json:"undecided"` // no decision was made
-	Errors    int   `json:"errors"`    // something went wrong, with or without a decision
-	Bytes     int64 `json:"bytes"`
-	Lost      int   `json:"lost"`    // could not be written, as the records say
-	NoRecord  int   `json:"invalid"` // lines that are none
+	Errors    int   `json:"errors"`    // with an error, and with or without a decision
+	Bytes     int64 `json:"bytes"`     // of responses
+	Lost      int   `json:"lost"`      // records that could not be written at the time, as other records say
+	NoRecord  int   `json:"invalid"`   // lines that are no records
 
 	reasons, crawlers, hosts, errors tally
 }
 
-// A tally counts by names. Of too many those with the smallest counts go, so that
-// memory is bounded; what is left of those is less than it was.
+// A tally counts by names. To bound the memory, the names with the smallest counts are
+// forgotten when there are too many; if they come again, their counts are too low.
 type tally struct {
 	counts map[string]*Count
 	lossy  bool
@@ -72,7 +72,7 @@ func (t *tally) add(name string, r *Record) {
 	c.add(r)
 }
 
-// shrink lets go of the smaller half.
+// shrink forgets the half of the names with the smaller counts.
 func (t *tally) shrink() {
 	t.lossy = true
 	names := t.top(maxNames)
@@ -131,11 +131,11 @@ func (s *Summary) Reasons() []Named { return s.reasons.top(maxNames) }
 // Crawlers returns the counts by crawler.
 func (s *Summary) Crawlers() []Named { return s.crawlers.top(maxNames) }
 
-// Hosts returns those with the most requests, and how many there are; about, if
-// there are more than are counted.
-func (s *Summary) Hosts(n int) (top []Named, all int, about bool) {
+// Hosts returns the n hosts with the most requests, and the number of all hosts. Both are
+// estimates if there are more hosts than can be counted.
+func (s *Summary) Hosts(n int) (top []Named, all int, estimated bool) {
 	return s.hosts.top(n), len(s.hosts.counts), s.hosts.lossy
 }
 
-// Failures returns the errors that are most frequent.
+// Failures returns the n most frequent errors.
 func (s *Summary) Failures(n int) []Named { return s.errors.top(n) }

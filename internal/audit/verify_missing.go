@@ -9,120 +9,93 @@ import (
 	"time"
 )
 
-// beginning looks at records that nothing of their chain is missing before. Where a
-// file begins with them, they must say so: another chain's may be missing there.
-func (v *Verifier) beginning(name string, r run) {
-	if r.place == begins || v.firstLines[r.file] != r.lines[0] {
-		return
-	}
-	h, ok := v.head(name)
-	switch {
-	case ok && h.Stream:
-	case ok:
-		v.wrong("%s:%d: the file has not begun with this record: what stood before it is missing", r.file, r.lines[0])
-	default:
-		v.note("%s:%d: whether something is missing before this record was not checked: it does not say that a file begins with it, as in what was standard output", r.file, r.lines[0])
-	}
-}
-
-// Later takes heads again, after the lines: a gate may be running. How far chains had come
-// that have begun since NewVerifier got them, when their records were read, is not known.
-func (v *Verifier) Later(heads map[string]Head) {
-	v.later = heads
-	for name, h := range heads {
-		if _, ok := v.heads[name]; ok || v.chains[name] == nil {
-			continue
-		}
-		if v.heads == nil {
-			v.heads = map[string]Head{}
-		}
-		v.heads[name] = Head{Chain: name, File: h.File, Stream: h.Stream}
-	}
-}
-
-// An unseen is chains of which there is no record.
-type unseen struct {
+// missing sums up chains that have no record in what was given.
+type missing struct {
 	chains  int
 	records int64
 	last    time.Time
 }
 
-func (u unseen) String() string {
-	return fmt.Sprintf("%d, of %d records, the last of %s", u.chains, u.records, u.last.UTC().Format(time.DateTime))
+func (m missing) String() string {
+	return fmt.Sprintf("%d, of %d records, the last of %s", m.chains, m.records, m.last.UTC().Format(time.DateTime))
 }
 
-// unseen looks at the heads of chains of which there is no record at all, by the file
-// that they were written to.
-func (v *Verifier) unseen() {
-	first := map[string]time.Time{} // record of each file that there is
-	for name, t := range v.chains {
-		if h, ok := v.heads[name]; ok && (first[h.File].IsZero() || t.first.Before(first[h.File])) {
-			first[h.File] = t.first
+// missingByFile is by the file that the chains were written to.
+type missingByFile map[string]missing
+
+func (m missingByFile) add(h Head) {
+	sum := m[h.File]
+	sum.chains++
+	sum.records += h.Number
+	if h.Time.After(sum.last) {
+		sum.last = h.Time
+	}
+	m[h.File] = sum
+}
+
+func (m missingByFile) files() []string { return slices.Sorted(maps.Keys(m)) }
+
+// missingChains checks the heads of chains that have no record in what was given.
+func (v *Verifier) missingChains() {
+	oldest := map[string]time.Time{} // record of each file that has one
+	for name, c := range v.chains {
+		if h, ok := v.o.Heads[name]; ok && (oldest[h.File].IsZero() || c.first.Before(oldest[h.File])) {
+			oldest[h.File] = c.first
 		}
 	}
-	given := v.writtenTo(first)
-	older, elsewhere, gone := map[string]unseen{}, map[string]unseen{}, map[string]unseen{}
-	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
-		h := v.heads[name]
-		oldest, some := first[h.File]
+	given := v.given(oldest)
+	older, elsewhere, gone := missingByFile{}, missingByFile{}, missingByFile{}
+	for _, name := range slices.Sorted(maps.Keys(v.o.Heads)) {
+		h := v.o.Heads[name]
+		first, some := oldest[h.File]
 		switch {
 		case v.chains[name] != nil || h.Number == 0:
-		case some && h.Time.Before(oldest):
-			older[h.File] = older[h.File].and(h)
+		case some && h.Time.Before(first):
+			older.add(h)
 		case h.Stream || !given[h.File]:
-			elsewhere[h.File] = elsewhere[h.File].and(h)
+			elsewhere.add(h)
 		case some:
-			v.wrong("%s: all %d records of chain %s, written until %s, are missing", h.File, h.Number, name, h.Time.Format(time.DateTime))
+			v.fault("%s: all %d records of chain %s, written until %s, are missing", h.File, h.Number, name, h.Time.Format(time.DateTime))
 		default:
-			gone[h.File] = gone[h.File].and(h)
+			gone.add(h)
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(gone)) {
-		v.wrong("%s: no record is left of the chains that were written to it: %s; where they have been rotated, name those files, too", file, gone[file])
+	for _, file := range gone.files() {
+		v.fault("%s: no record is left of the chains that were written to it: %s; where they have been rotated, name those files, too", file, gone[file])
 	}
-	for _, file := range slices.Sorted(maps.Keys(older)) {
-		v.note("chains that were written to %s before what is here, rotated away, removed or not given: %s", named(file), older[file])
+	for _, file := range older.files() {
+		v.note("chains that were written to %s before what is here, rotated away, removed or not given: %s", outputName(file), older[file])
 		v.Before += older[file].records
 	}
-	for _, file := range slices.Sorted(maps.Keys(elsewhere)) {
+	for _, file := range elsewhere.files() {
 		if v.Records == 0 && len(gone) == 0 {
-			v.wrong("there is no record in what was given, of the chains that were written to %s: %s", named(file), elsewhere[file])
+			v.fault("there is no record in what was given, of the chains that were written to %s: %s", outputName(file), elsewhere[file])
 			continue
 		}
-		v.note("chains that were written to %s, which was not given: %s", named(file), elsewhere[file])
+		v.note("chains that were written to %s, which was not given: %s", outputName(file), elsewhere[file])
 	}
 }
 
-func (u unseen) and(h Head) unseen {
-	u.chains++
-	u.records += h.Number
-	if h.Time.After(u.last) {
-		u.last = h.Time
-	}
-	return u
-}
-
-func named(file string) string {
+func outputName(file string) string {
 	if file == "-" {
 		return "standard output"
 	}
 	return file
 }
 
-// writtenTo returns which files of heads have been given: by their path, as the same
-// file, or, as a copy may lie anywhere, by their name. Of several of one name those count of which there are
-// records.
-func (v *Verifier) writtenTo(some map[string]time.Time) map[string]bool {
-	names := map[string][]string{}
+// given returns which files of heads have been given: by path, as the same file, or by name,
+// since a copy may be anywhere. Of several with one name, files that have records precede.
+func (v *Verifier) given(oldest map[string]time.Time) map[string]bool {
+	byName := map[string][]string{}
 	paths := map[string]bool{}
-	for _, h := range v.heads {
+	for _, h := range v.o.Heads {
 		if !h.Stream && !paths[h.File] {
 			paths[h.File] = true
-			names[filepath.Base(h.File)] = append(names[filepath.Base(h.File)], h.File)
+			byName[filepath.Base(h.File)] = append(byName[filepath.Base(h.File)], h.File)
 		}
 	}
 	given := map[string]bool{}
-	for _, file := range v.given {
+	for _, file := range v.o.Files {
 		if path, err := filepath.Abs(file); err == nil && paths[path] {
 			given[path] = true
 			continue
@@ -131,22 +104,22 @@ func (v *Verifier) writtenTo(some map[string]time.Time) map[string]bool {
 			given[path] = true
 			continue
 		}
-		like := names[filepath.Base(file)]
-		if seen := slices.DeleteFunc(slices.Clone(like), func(path string) bool { return some[path].IsZero() }); len(seen) > 0 {
-			like = seen
+		named := byName[filepath.Base(file)]
+		if seen := slices.DeleteFunc(slices.Clone(named), func(path string) bool { return oldest[path].IsZero() }); len(seen) > 0 {
+			named = seen
 		}
-		for _, path := range like {
+		for _, path := range named {
 			given[path] = true
 		}
 	}
 	return given
 }
 
-// sameFile returns which of the paths is another name of a file, as by a link.
+// sameFile returns which of the paths leads to a file too, as by a link; empty: none.
 func sameFile(file string, paths map[string]bool) string {
 	info, err := os.Stat(file)
 	if err != nil {
-		return "" // as "-", or where it is gone
+		return "" // as of "-"
 	}
 	for path := range paths {
 		if other, err := os.Stat(path); err == nil && os.SameFile(info, other) {
@@ -156,9 +129,9 @@ func sameFile(file string, paths map[string]bool) string {
 	return ""
 }
 
-// empty names the files without records.
-func (v *Verifier) empty() {
-	for _, file := range v.given {
+// emptyFiles notes the files without lines.
+func (v *Verifier) emptyFiles() {
+	for _, file := range v.o.Files {
 		if _, ok := v.firstLines[file]; !ok {
 			v.note("%s: there is nothing in it", file)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,12 +24,12 @@ func record(l *Log, id string) {
 }
 
 // gate returns the log of one that writes to audit.jsonl in a folder.
-func gate(dir string, out io.Writer) *Log {
+func gate(t *testing.T, dir string, out io.Writer) *Log {
 	o := Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains")}
 	if out != nil {
 		o.File = "-"
 	}
-	return New(o, out, slog.New(slog.DiscardHandler))
+	return open(t, o, out, nil)
 }
 
 // TestVerifyBeginning finds what is missing at the beginning of a file, even if nothing is
@@ -39,7 +38,7 @@ func TestVerifyBeginning(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 3 { // a gate that is started three times
-			l := gate(dir, nil)
+			l := gate(t, dir, nil)
 			record(l, fmt.Sprint(i, "a"))
 			record(l, fmt.Sprint(i, "b"))
 			l.Close()
@@ -90,10 +89,10 @@ func TestVerifyBeginning(t *testing.T) {
 		}
 	})
 	t.Run("heads are gone", func(t *testing.T) {
-		v := NewVerifier(nil, []string{path})
+		v := NewVerifier(VerifyOptions{Files: []string{path}, Words: VerifyWords{Folder: "data_dir"}})
 		v.End()
-		if v.Wrong != 1 || !strings.HasPrefix(v.Said[0], "data_dir has no heads of any chain") {
-			t.Errorf("said %q", v.Said)
+		if v.Faulty != 1 || !strings.HasPrefix(v.Faults[0], "data_dir has no heads of any chain") {
+			t.Errorf("said %q", v.Faults)
 		}
 	})
 }
@@ -105,7 +104,7 @@ func TestVerifyStream(t *testing.T) {
 	var first, second bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		for _, out := range []io.Writer{&first, &second} {
-			l := gate(dir, out)
+			l := gate(t, dir, out)
 			record(l, "a")
 			l.Close()
 		}
@@ -131,7 +130,7 @@ func TestVerifyMoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		a, b, idle := gate(dir, nil), gate(dir, nil), gate(dir, nil)
+		a, b, idle := gate(t, dir, nil), gate(t, dir, nil), gate(t, dir, nil)
 		record(a, "a1")
 		record(b, "b1")
 		record(idle, "i1")
@@ -178,7 +177,7 @@ func TestVerifyLater(t *testing.T) {
 	var before map[string]Head
 	synctest.Test(t, func(t *testing.T) {
 		for range 2 {
-			l := gate(dir, nil)
+			l := gate(t, dir, nil)
 			record(l, "a")
 			l.Close()
 			if before == nil {
@@ -191,14 +190,14 @@ func TestVerifyLater(t *testing.T) {
 		t.Fatal(err, before, after)
 	}
 	for want, later := range []map[string]Head{after, nil} { // so many faults
-		v := NewVerifier(maps.Clone(before), files)
+		v := NewVerifier(VerifyOptions{Heads: maps.Clone(before), Files: files})
 		if err := Lines(files, nil, v.Line); err != nil {
 			t.Fatal(err)
 		}
 		v.Later(later)
 		v.End()
-		if v.Wrong != want {
-			t.Errorf("later %v: said %q", later, v.Said)
+		if v.Faulty != want {
+			t.Errorf("later %v: said %q", later, v.Faults)
 		}
 	}
 }

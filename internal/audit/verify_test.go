@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,11 +22,8 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 	t.Helper()
 	path := filepath.Join(dir, "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options{File: path, Keep: keep, Heads: filepath.Join(dir, "chains")}, io.Discard, slog.New(slog.DiscardHandler))
-		l.file.max = 2000
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
+		l := open(t, Options{File: path, Keep: keep, Heads: filepath.Join(dir, "chains")}, nil, nil)
+		l.writer.out.max = 2000
 		for i := range n {
 			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i)})
 			time.Sleep(time.Second)
@@ -36,7 +32,7 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 			t.Fatal(err)
 		}
 	})
-	return append(Aside(path), path)
+	return append(rotatedFiles(path), path)
 }
 
 // verify returns what is said of files, with their folder left out.
@@ -55,8 +51,7 @@ func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (said
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := NewVerifier(heads, files)
-	v.Expired, v.Strict = expired, strict
+	v := NewVerifier(VerifyOptions{Files: files, Heads: heads, Expired: expired, Strict: strict, Words: VerifyWords{Folder: "data_dir"}})
 	if err := Lines(files, nil, v.Line); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +65,7 @@ func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (said
 		}
 		return out
 	}
-	return plain(v.Said), plain(v.Notes)
+	return plain(v.Faults), plain(v.Notes)
 }
 
 // TestVerifyRotation finds what is missing between files, and not what was rotated away.
@@ -128,7 +123,7 @@ func TestVerifyEveryLine(t *testing.T) {
 			changed[i] = bytes.Replace(lines[i], []byte(`"bytes":0`), []byte(`"bytes":1`), 1)
 			linked := slices.Clone(lines) // and its hash with it
 			body, _, _ := bytes.Cut(changed[i], []byte(`,"hash"`))
-			linked[i] = fmt.Appendf(nil, "%s,\"hash\":\"%s\"}\n", body, new(newDigester(nil)).digest(body))
+			linked[i] = fmt.Appendf(nil, "%s,\"hash\":\"%s\"}\n", body, Key(nil).hash(body))
 			for name, now := range map[string][][]byte{
 				"changed":         changed,
 				"changed, linked": linked,
@@ -158,7 +153,7 @@ func TestVerifyLost(t *testing.T) {
 	var out bytes.Buffer
 	disk := &shortDisk{out: &out}
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options{File: "-"}, disk, slog.New(slog.DiscardHandler))
+		l := open(t, Options{File: "-"}, disk, nil)
 		for i := range 10 {
 			disk.full = i >= 3 && i < 6
 			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
@@ -169,18 +164,17 @@ func TestVerifyLost(t *testing.T) {
 		}
 		l.Close()
 	})
-	v := NewVerifier(nil, nil)
-	v.Guess = true
+	v := NewVerifier(VerifyOptions{Guessed: true})
 	if err := Lines([]string{"-"}, &out, v.Line); err != nil {
 		t.Fatal(err)
 	}
 	v.End()
-	if v.Wrong > 0 || v.Records != 7 || v.Lost != 3 {
-		t.Errorf("%d records, %d lost, said %q", v.Records, v.Lost, v.Said)
+	if v.Faulty > 0 || v.Records != 7 || v.Lost != 3 {
+		t.Errorf("%d records, %d lost, said %q", v.Records, v.Lost, v.Faults)
 	}
 }
 
-// A shortDisk takes nothing while it is full.
+// A shortDisk fails while it is full.
 type shortDisk struct {
 	out  io.Writer
 	full bool
@@ -197,12 +191,12 @@ func (d *shortDisk) Write(b []byte) (int, error) {
 func TestErrHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &pipe{reader: make(chan struct{}, 10)}
-		l := New(Options{File: "-"}, out, slog.New(slog.DiscardHandler))
+		l := open(t, Options{File: "-"}, out, nil)
 		l.Write(&proxy.Record{Method: "GET"})
 		for _, step := range []struct {
 			wait time.Duration
 			bad  bool
-		}{{0, false}, {hangs, false}, {time.Millisecond, true}} {
+		}{{0, false}, {maxWrite, false}, {time.Millisecond, true}} {
 			time.Sleep(step.wait)
 			synctest.Wait()
 			if err := l.Err(); (err != nil) != step.bad {

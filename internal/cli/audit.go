@@ -176,7 +176,7 @@ func asJSON(readings []reading) any {
 				Failures []audit.Named `json:"failures"`
 			}{r.Summary, r.Reasons(), r.Crawlers(), hosts, all, about, r.Failures(r.top)}
 		case *verifying:
-			out["verify"] = map[string]any{"records": r.Records, "chains": r.Chains(), "faults": r.Wrong, "said": list(r.Said), "notes": list(r.Notes), "unchecked": r.Unchecked, "lost": r.Lost}
+			out["verify"] = map[string]any{"records": r.Records, "chains": r.Chains(), "faults": r.Faulty, "said": list(r.Faults), "notes": list(r.Notes), "unchecked": r.Unchecked, "lost": r.Lost}
 		case *again:
 			counts := map[string]int{}
 			for _, o := range replay.Outcomes {

@@ -43,8 +43,16 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 		}
 		keys = append(keys, key)
 	}
-	v := audit.NewVerifier(heads, a.File, keys...)
-	v.Guess, v.Strict, v.Keyless, v.Expired = a.Config == "", a.Strict, a.Keyless, expired
+	v := audit.NewVerifier(audit.VerifyOptions{
+		Files: a.File, Heads: heads, Expired: expired, Keys: keys,
+		Guessed: a.Config == "", Strict: a.Strict, Keyless: a.Keyless,
+		Words: audit.VerifyWords{
+			Folder:    "data_dir",
+			GiveHeads: "; give -c with the gate's configuration",
+			GiveKey:   "; give it with --key-file, or -c with the gate's configuration",
+			NoKey:     "they are from before log.audit_key_file was set, which --keyless accepts, or have been added",
+		},
+	})
 	return &verifying{v, dir}, nil
 }
 
@@ -59,13 +67,13 @@ func (v *verifying) end() {
 	v.End()
 }
 
-func (v *verifying) wrong() bool { return v.Wrong > 0 }
+func (v *verifying) wrong() bool { return v.Faulty > 0 }
 
 func (v *verifying) print(w io.Writer) {
-	for _, text := range v.Said {
+	for _, text := range v.Faults {
 		fmt.Fprintln(w, escape.Printable(text))
 	}
-	if more := v.Wrong - len(v.Said); more > 0 {
+	if more := v.Faulty - len(v.Faults); more > 0 {
 		fmt.Fprintf(w, "and %d more\n", more)
 	}
 	for _, text := range v.Notes {
@@ -76,8 +84,8 @@ func (v *verifying) print(w io.Writer) {
 	}
 	what := "none changed, missing or added"
 	switch {
-	case v.Wrong > 0:
-		what = plural(v.Wrong, "fault")
+	case v.Faulty > 0:
+		what = plural(v.Faulty, "fault")
 	case v.Records == 0:
 		what = "nothing to check"
 	case v.Unchecked > 0: // notes have the details, of this and of the next

@@ -224,8 +224,7 @@ func (d *day) live() {
 		if d.engine, err = policy.New(d.configure(text)); err != nil {
 			d.t.Fatal(err)
 		}
-		d.log = audit.New(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, chainsDir)}, io.Discard, slog.New(slog.DiscardHandler))
-		if err := d.log.Check(); err != nil {
+		if d.log, err = audit.Open(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, chainsDir)}, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
 			d.t.Fatal(err)
 		}
 	}

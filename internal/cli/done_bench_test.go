@@ -31,7 +31,7 @@ func BenchmarkDone(b *testing.B) {
 			if x == nil {
 				b.Skip()
 			}
-			g := recording("-")
+			g := recording(b, "-")
 			before := used(b)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -42,7 +42,7 @@ func BenchmarkDone(b *testing.B) {
 			g.report(b, before)
 		})
 		b.Run(name+"/20000 a second", func(b *testing.B) {
-			g := recording(filepath.Join(b.TempDir(), "audit.jsonl"))
+			g := recording(b, filepath.Join(b.TempDir(), "audit.jsonl"))
 			const clients, rate = 16, 20_000
 			var left atomic.Int64
 			left.Store(int64(b.N))
@@ -86,8 +86,12 @@ func over(tags []string) *proxy.Record {
 }
 
 // recording is as much of a gate as takes down what is over.
-func recording(file string) *gate {
-	return &gate{metrics: metrics.New(), overview: overview.New(), audit: audit.New(audit.Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))}
+func recording(b *testing.B, file string) *gate {
+	log, err := audit.Open(audit.Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &gate{metrics: metrics.New(), overview: overview.New(), audit: log}
 }
 
 // report ends it, and says what it has cost.

@@ -131,18 +131,14 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 		return err
 	}
 	o := auditing(c.Log)
-	o.Heads, o.KeepHeads = filepath.Join(dir, chainsDir), c.Robots.Keep
+	o.Heads, o.KeepHeads, o.Probe = filepath.Join(dir, chainsDir), c.Robots.Keep, c.Log.AuditRequired
 	if f := c.Log.AuditKeyFile; f != "" {
 		if o.Key, err = config.ReadKey(f); err != nil {
 			return fmt.Errorf("log.audit_key_file: %w", err)
 		}
 	}
-	g.audit = audit.New(o, out, g.log)
-	if err := g.audit.Check(); err != nil {
+	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
-	}
-	if c.Log.AuditRequired {
-		g.audit.Try()
 	}
 	return nil
 }

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// leastHeads is how long heads are kept at least.
-const leastHeads = 48 * time.Hour
+// minKeepHeads is how long heads are kept at least.
+const minKeepHeads = 48 * time.Hour
 
-// expiredFile lists the heads that have been removed, one a line, as JSON: a chain can be
-// compared with its last head for good. A chain that has no head and is not listed was not
-// written by a gate with this data_dir.
+// expiredFile lists the heads that have been removed, one a line, as JSON. So every chain can
+// be compared with its last head, and a chain without one was not written by a gate that
+// keeps its heads here.
 //
-// Earlier versions listed the name of the chain only.
+// A line may be the name of a chain only, as an earlier version wrote it.
 const expiredFile = "expired.txt"
 
-// removeOldHeads removes the heads that have not been written for so long.
+// removeOldHeads removes the heads that have not been written for a time.
 func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // there are none yet
 	}
-	heads, _ := Heads(dir) // without those that can't be read
+	heads, _ := Heads(dir) // without the heads that can't be read
 	list := []byte{'\n'}   // ends a line that a power cut has left
 	var paths []string
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < max(keep, leastHeads) {
+		if err != nil || time.Since(info.ModTime()) < max(keep, minKeepHeads) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -43,7 +43,7 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 		case head && !isAlive(path):
 			h := heads[chain]
 			if h.Hash == "" {
-				h = Head{Chain: chain, Time: info.ModTime().UTC()} // how far the chain has come is not known
+				h = Head{Chain: chain, Time: info.ModTime().UTC()} // it could not be read
 			}
 			line, err := json.Marshal(h)
 			if err != nil {
@@ -57,7 +57,7 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 		return
 	}
 	if err := appendSynced(filepath.Join(dir, expiredFile), list); err != nil {
-		log.Warn("old heads of the audit log's chains are not removed, since they can't be listed; check the space and permissions of data_dir", "error", err)
+		log.Warn("old positions of the audit log's chains are not removed, since they can't be listed; check the space and permissions of the folder", "folder", dir, "error", err)
 		return
 	}
 	for _, path := range paths {
@@ -65,7 +65,7 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 	}
 }
 
-// appendSynced appends to a file, and waits until the disk has it.
+// appendSynced appends to a file, and waits until the disk has the data.
 func appendSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -75,9 +75,9 @@ func appendSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Expired returns the heads that have been removed from a folder, by their chains. Where only
-// the chain's name is known, the head has no hash, and its time is the latest at which the
-// chain can have been written to.
+// Expired returns the heads that have been removed from a folder, by their chains. If only the
+// chain's name is known, the head has no hash, and its time is the latest at which the chain
+// can have been written to.
 func Expired(dir string) (map[string]Head, error) {
 	path := filepath.Join(dir, expiredFile)
 	data, err := os.ReadFile(path)
@@ -91,8 +91,8 @@ func Expired(dir string) (map[string]Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A name was added to the list when its head had not been written for leastHeads.
-	before := info.ModTime().Add(-leastHeads)
+	// A name was added to the list when its head had not been written for minKeepHeads.
+	before := info.ModTime().Add(-minKeepHeads)
 	all := map[string]Head{}
 	for line := range strings.Lines(string(data)) {
 		line, whole := strings.CutSuffix(line, "\n")

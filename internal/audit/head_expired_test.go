@@ -19,10 +19,7 @@ func TestVerifyWithoutHead(t *testing.T) {
 	dir := t.TempDir()
 	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
 	write := func() Link {
-		l := gate(dir, nil)
-		if err := l.Check(); err != nil {
-			t.Fatal(err)
-		}
+		l := gate(t, dir, nil)
 		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -35,7 +32,7 @@ func TestVerifyWithoutHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := filepath.Join(chains, old.Chain+headSuffix)
-	if err := os.Chtimes(head, time.Time{}, time.Now().Add(-leastHeads)); err != nil {
+	if err := os.Chtimes(head, time.Time{}, time.Now().Add(-minKeepHeads)); err != nil {
 		t.Fatal(err)
 	}
 	write()
@@ -81,8 +78,8 @@ func TestVerifyNameOfExpired(t *testing.T) {
 		at   time.Time
 		late bool
 	}{
-		{"written before", listed.Add(-leastHeads), false},
-		{"dated since", listed.Add(-leastHeads + earlier + time.Second), true},
+		{"written before", listed.Add(-minKeepHeads), false},
+		{"dated since", listed.Add(-minKeepHeads + clockSkew + time.Second), true},
 		{"dated yesterday", listed.Add(-24 * time.Hour), true},
 	} {
 		dir := t.TempDir()
@@ -120,7 +117,7 @@ func TestVerifyNameOfExpired(t *testing.T) {
 // a line that a power cut has left does not spoil the next.
 func TestExpiredUnreadable(t *testing.T) {
 	chains := t.TempDir()
-	written := time.Now().Add(-2 * leastHeads).Truncate(time.Second).UTC()
+	written := time.Now().Add(-2 * minKeepHeads).Truncate(time.Second).UTC()
 	damaged, list := filepath.Join(chains, "DAMAGED"+headSuffix), filepath.Join(chains, expiredFile)
 	for path, text := range map[string]string{damaged: "{", list: `{"chain":"CUT","num`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -145,7 +142,7 @@ func TestOldHeadsStay(t *testing.T) {
 	dir := t.TempDir()
 	chains := filepath.Join(dir, "chains")
 	age := func(chain string) {
-		if err := os.Chtimes(filepath.Join(chains, chain+headSuffix), time.Time{}, time.Now().Add(-leastHeads)); err != nil {
+		if err := os.Chtimes(filepath.Join(chains, chain+headSuffix), time.Time{}, time.Now().Add(-minKeepHeads)); err != nil {
 			t.Fatal(err)
 		}
 	}

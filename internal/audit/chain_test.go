@@ -3,8 +3,6 @@ package audit
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,10 +21,7 @@ var (
 // writeKeyed lets a gate with a key write three records to audit.jsonl in a folder.
 func writeKeyed(t *testing.T, dir string, key Key) {
 	t.Helper()
-	l := New(Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains"), Key: key}, io.Discard, slog.New(slog.DiscardHandler))
-	if err := l.Check(); err != nil {
-		t.Fatal(err)
-	}
+	l := open(t, Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains"), Key: key}, nil, nil)
 	for i := range 3 {
 		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 	}
@@ -43,20 +38,21 @@ func faults(t *testing.T, dir string, keyless bool, keys ...Key) []string {
 		t.Fatal(err)
 	}
 	files := []string{filepath.Join(dir, "audit.jsonl")}
-	v := NewVerifier(heads, files, keys...)
-	v.Keyless = keyless
+	v := NewVerifier(VerifyOptions{Files: files, Heads: heads, Keys: keys, Keyless: keyless, Words: VerifyWords{
+		GiveKey: "; give it", NoKey: "they may have been added",
+	}})
 	if err := Lines(files, nil, v.Line); err != nil {
 		t.Fatal(err)
 	}
 	v.End()
-	return v.Said
+	return v.Faults
 }
 
 // TestKeys: a chain that is made with a key verifies with it, also beside other keys, and
 // with nothing else.
 func TestKeys(t *testing.T) {
 	unknown := func(k Key) string {
-		return "chains made with key " + k.ID() + ", which was not given: 1, of 3 records, not checked; "
+		return "chains made with key " + k.ID() + ", which was not given: 1, of 3 records, not checked; give it"
 	}
 	const none = "chains made without a key: 1, of 3 records; "
 	for _, test := range []struct {
@@ -102,16 +98,12 @@ func TestKeyForged(t *testing.T) {
 			l := lastLinkOf(t, line)
 			if i < from {
 				out = append(out, line...)
-				c.id, c.key, c.number, c.hash = l.Chain, l.Key, l.Number, hash([]byte(l.Hash))
+				c.id, c.keyID, c.number, c.hash = l.Chain, l.Key, l.Number, l.Hash
 				continue
 			}
-			c.id, c.key = l.Chain, l.Key
+			c.id, c.keyID = l.Chain, l.Key
 			body, _, _ := bytes.Cut(line, []byte(`,"chain":"`))
-			place := ""
-			if l.Begins {
-				place = begins
-			}
-			out = c.link(out, change(append(bytes.Clone(body), "}\n"...), &c), 0, place)
+			out = c.link(out, change(append(bytes.Clone(body), "}\n"...), &c), Link{Begins: l.Begins})
 		}
 		if err := os.WriteFile(file, out, 0o600); err != nil {
 			t.Fatal(err)
@@ -121,16 +113,16 @@ func TestKeyForged(t *testing.T) {
 	alter := func(line []byte) []byte { return bytes.Replace(line, []byte(`"bytes":0`), []byte(`"bytes":1`), 1) }
 	for name, attack := range map[string]func(t *testing.T, file string) Link{
 		"keyless from the first record on": func(t *testing.T, file string) Link {
-			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.key = ""; return alter(line) })
+			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.keyID = ""; return alter(line) })
 		},
 		"keyless from the last record on": func(t *testing.T, file string) Link {
-			return rewrite(t, file, 2, func(line []byte, c *chain) []byte { c.key = ""; return alter(line) })
+			return rewrite(t, file, 2, func(line []byte, c *chain) []byte { c.keyID = ""; return alter(line) })
 		},
 		"the key's ID without the key": func(t *testing.T, file string) Link {
 			return rewrite(t, file, 2, func(line []byte, _ *chain) []byte { return alter(line) })
 		},
 		"the ID of another key": func(t *testing.T, file string) Link {
-			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.key = newKey.ID(); return alter(line) })
+			return rewrite(t, file, 0, func(line []byte, c *chain) []byte { c.keyID = newKey.ID(); return alter(line) })
 		},
 		"a record added": func(t *testing.T, file string) Link {
 			forge(t, file, lastLink(t, file), 1, time.Now())
