@@ -138,21 +138,6 @@ func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
 	}
 }
 
-// rawText skips the content of an element that holds only text, and its end
-// tag.
-func (l *lexer) rawText(name atom.Atom) error {
-	for t := newRawText(name); ; {
-		if i, ok := t.end(l.rest()); ok {
-			l.i += i
-			_, err := l.attributes(nil)
-			return err
-		}
-		if err := l.more(); err != nil {
-			return err
-		}
-	}
-}
-
 // declaration skips what begins with "<!" (13.2.5.42). Only in foreign content
 // is there CDATA.
 func (l *lexer) declaration(foreign bool) error {

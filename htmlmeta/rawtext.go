@@ -1,145 +1,85 @@
 package htmlmeta
 
-import (
-	"bytes"
+import "golang.org/x/net/html/atom"
 
-	"golang.org/x/net/html/atom"
-)
-
-// A rawText finds the end of an element whose content is text only, so that
-// none of it need be kept: an inline style may be larger than all the rest of
-// a page. It takes the text in pieces and copies nothing.
-//
-// A script hides its end tag behind "<!--" and a further "<script", by rules
-// older than the standard that wrote them down (WHATWG HTML, sections 13.2.5.15
-// to 13.2.5.31).
-type rawText struct {
-	name   string
-	script bool
-	escape escape
-	hidden bool // escape was used
-	dashes int  // in a row, just before
-	within within
-	n      int // letters of the tag's name that matched
-}
-
-type escape uint8
-
-const (
-	unescaped escape = iota
-	escaped          // after <!--
-	doubly           // after <!-- <script
-)
-
-// within is how far into something that looks like a tag the text is.
-type within uint8
-
-const (
-	plainText within = iota
-	lessThan         // <
-	slash            // </
-	endName          // </s…
-	bang             // <!
-	bangDash         // <!-
-	startName        // <s…, while escaped
-)
-
-func newRawText(name atom.Atom) *rawText {
-	return &rawText{name: name.String(), script: name == atom.Script}
-}
-
-// end returns the index in b of the byte that follows the name of the end
-// tag, if it is in b.
-func (t *rawText) end(b []byte) (i int, ok bool) {
-	for i := 0; i < len(b); i++ {
-		if t.within == plainText && t.escape == unescaped {
-			next := bytes.IndexByte(b[i:], '<')
-			if next < 0 {
-				return 0, false
-			}
-			i += next
+// rawText skips the content of an element that holds only text, and its end
+// tag (WHATWG HTML, sections 13.2.5.2 to 13.2.5.4). The text is not kept: an
+// inline style may be larger than the rest of the page.
+func (l *lexer) rawText(name atom.Atom) error {
+	for {
+		if err := l.skipPast('<'); err != nil {
+			return err
 		}
-		if t.step(b[i]) {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// step takes one byte and reports whether it completes the end tag's name.
-func (t *rawText) step(c byte) bool {
-	switch t.within {
-	case lessThan:
+		c, err := l.peek()
+		ended := false
 		switch {
+		case err != nil:
 		case c == '/':
-			t.within = slash
-			return false
-		case c == '!' && t.script && t.escape == unescaped:
-			t.within = bang
-			return false
-		case t.escape == escaped:
-			t.within, t.n = startName, 0
-			return t.step(c)
+			l.used()
+			ended, err = l.hasName(name.String())
+		case c == '!' && name == atom.Script:
+			l.used()
+			var escaped bool
+			if escaped, err = l.begins("--"); escaped {
+				ended, err = l.escapedScript()
+			}
 		}
-	case slash:
-		t.within, t.n = endName, 0
-		return t.step(c)
-	case endName:
-		switch {
-		case t.matches(c):
-			return false
-		case t.n < len(t.name) || !endsTagName(c):
-		case t.escape == doubly:
-			t.escape = escaped
-			t.within = plainText
-			return false
-		default:
-			return true
+		if err == nil && ended {
+			_, err = l.attributes(nil)
+			return err
 		}
-	case startName:
-		switch {
-		case t.matches(c):
-			return false
-		case t.n == len(t.name) && endsTagName(c):
-			t.escape = doubly
-			t.within = plainText
-			return false
-		}
-	case bang:
-		if c == '-' {
-			t.within = bangDash
-			return false
-		}
-	case bangDash:
-		if c == '-' {
-			t.within = plainText
-			t.escape, t.hidden, t.dashes = escaped, true, 2
-			return false
+		if err != nil {
+			return err
 		}
 	}
-	t.within = plainText
-	t.text(c)
-	return false
 }
 
-// text takes a byte that belongs to no tag.
-func (t *rawText) text(c byte) {
-	switch {
-	case c == '<':
-		t.within = lessThan
-	case c == '-':
-		t.dashes++
-		return
-	case c == '>' && t.dashes >= 2:
-		t.escape = unescaped
+// escapedScript skips the text of a script after "<!--", in which a "<script"
+// hides the next "</script>" (13.2.5.15 to 13.2.5.31). It reports whether the
+// script has ended; otherwise "-->" has ended the escaped text.
+func (l *lexer) escapedScript() (ended bool, err error) {
+	hidden := false // after <script
+	dashes := 2     // in a row, just before; those of "<!--" count
+	for {
+		c, err := l.next()
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case c == '-':
+			dashes++
+			continue
+		case c == '>' && dashes >= 2:
+			return false, nil
+		case c == '<':
+			slash, err := l.begins("/")
+			if err != nil {
+				return false, err
+			}
+			script, err := l.hasName("script")
+			if err != nil {
+				return false, err
+			}
+			if script && slash && !hidden {
+				return true, nil
+			}
+			if script {
+				hidden = !slash
+			}
+		}
+		dashes = 0
 	}
-	t.dashes = 0
 }
 
-func (t *rawText) matches(c byte) bool {
-	if t.n == len(t.name) || c|0x20 != t.name[t.n] {
-		return false
+// hasName uses as much of a lower-case tag name as follows, and reports whether
+// all of it did, in any case, and the name ends there.
+func (l *lexer) hasName(name string) (bool, error) {
+	for i := range len(name) {
+		if c, err := l.peek(); err != nil || c|0x20 != name[i] {
+			return false, err
+		}
+		l.used()
 	}
-	t.n++
-	return true
+	c, err := l.peek()
+	return err == nil && endsTagName(c), err
 }
