@@ -13,6 +13,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // wholePage returns what goquery finds in the head of the whole page.
@@ -138,29 +139,34 @@ var metaSoup = []string{
 	"<noscript>", "</noscript>", "<title>", "</title>", "<meta name=robots content=noindex>", "xmlns:a=b", " a:name=b",
 }
 
-// sameWithoutTree checks that of a page which is metas only flat, and plain where
-// it can, say what its tree does, and reports which of them could.
-func sameWithoutTree(t *testing.T, page string) (byFlat, byPlain bool) {
-	h := &head{lexer: lexer{r: strings.NewReader(page)}}
+// reducesToMetas checks that the reduced page is metas only, so that all are in
+// its head, and that the tree has the same as its tokens. It reports whether there
+// are any.
+func reducesToMetas(t *testing.T, text string) bool {
+	h := &head{lexer: lexer{r: strings.NewReader(text)}}
 	if err := h.scan(); err != nil {
-		t.Fatalf("%q: %v", page, err)
+		t.Fatalf("%q: %v", text, err)
 	}
-	metas, byFlat := flat(h.kept)
-	if byFlat == h.noscript {
-		t.Fatalf("%q, reduced to %q: flat says %v", page, h.kept, byFlat)
+	p := &page{utf8: strings.NewReader("")}
+	var metas []Meta
+	z := html.NewTokenizer(bytes.NewReader(p.text(h.kept)))
+	for z.Next() != html.ErrorToken {
+		token := z.Token()
+		if token.DataAtom != atom.Meta || token.Type == html.EndTagToken {
+			t.Fatalf("%q, reduced to %q: got %v, want only metas", text, h.kept, token)
+		}
+		if m, ok := named(token.Attr); ok {
+			metas = append(metas, m)
+		}
 	}
-	if want := tree(h.kept, false); byFlat && !slices.Equal(metas, want) {
-		t.Fatalf("%q, reduced to %q: got %q, the tree has %q", page, h.kept, metas, want)
+	if got := h.metas(p); !slices.Equal(got, metas) {
+		t.Fatalf("%q, reduced to %q: got %q, its tokens are %q", text, h.kept, got, metas)
 	}
-	more, byPlain := plain(h.kept)
-	if byPlain && !(byFlat && slices.Equal(more, metas)) {
-		t.Fatalf("%q, reduced to %q: got %q plainly, and %q", page, h.kept, more, metas)
-	}
-	return byFlat && h.named, byPlain && h.named
+	return len(h.kept) > 0
 }
 
-func TestWithoutTree(t *testing.T) {
-	flat, plain := 0, 0
+func TestReducedPage(t *testing.T) {
+	with := 0
 	for seed := range 10000 {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		page := "<meta"
@@ -170,25 +176,22 @@ func TestWithoutTree(t *testing.T) {
 		if rnd.IntN(2) == 0 {
 			page = strings.NewReplacer("&", "", "\r", "", "\x00", "").Replace(page)
 		}
-		byFlat, byPlain := sameWithoutTree(t, page)
-		if byFlat {
-			flat++
+		if reducesToMetas(t, page) {
+			with++
 		}
-		if byPlain {
-			plain++
-		}
+		agree(t, page, uint64(seed))
 	}
-	if flat < 400 || plain < 200 {
-		t.Errorf("only %d pages had metas and nothing else, %d of them plain ones", flat, plain)
+	if with < 400 {
+		t.Errorf("only %d pages kept metas, want 400", with)
 	}
 }
 
-// FuzzWithoutTree asserts the same of any page.
-func FuzzWithoutTree(f *testing.F) {
+// FuzzReducedPage asserts the same of any page.
+func FuzzReducedPage(f *testing.F) {
 	for _, s := range metaSoup {
 		f.Add("<meta name=a content=b" + s + "<meta name=c content='d'>")
 	}
-	f.Fuzz(func(t *testing.T, page string) { sameWithoutTree(t, page) })
+	f.Fuzz(func(t *testing.T, page string) { reducesToMetas(t, page) })
 }
 
 // FuzzScan asserts that Scan finds in the part of a page that it reads what

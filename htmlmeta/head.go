@@ -33,9 +33,7 @@ type head struct {
 	mode      insertionMode
 	resume    insertionMode // after the template
 	template  template
-	kept      []byte // the reduced page, for the tree builder
-	named     bool   // kept has a meta that may have a name and content
-	noscript  bool   // kept has a <noscript>
+	kept      []byte // the reduced page: the metas that matter
 
 	// With scripting off, what was found until the first <noscript>, and
 	// everything from there on, for reading it once more with scripting on.
@@ -142,7 +140,6 @@ func (h *head) startTag() (ended bool, err error) {
 	}
 	if h.mode == inHeadNoscript && !staysInNoscript(name) {
 		h.mode = inHead
-		h.kept = append(h.kept, "</noscript>"...)
 	}
 	switch name {
 	case atom.Html:
@@ -168,18 +165,17 @@ func (h *head) startTag() (ended bool, err error) {
 	return false, nil
 }
 
-// meta keeps a meta that may have a name and content, and one that tells the
-// page's encoding by not being UTF-8.
+// meta keeps a meta that may have a name and content, and one that is not UTF-8,
+// which tells the page's encoding where none is declared.
 func (h *head) meta() error {
 	before := len(h.kept)
 	h.kept = append(h.kept, "<meta"...)
 	_, err := h.attributes(&h.kept)
 	raw := h.kept[before:]
-	named := err == nil && containsFold(raw, "name") && containsFold(raw, "content")
+	named := containsFold(raw, "name") && containsFold(raw, "content")
 	if err != nil || !named && utf8.Valid(raw) {
 		h.kept = h.kept[:before]
 	}
-	h.named = h.named || named
 	return err
 }
 
@@ -214,26 +210,23 @@ func (h *head) startNoscript() error {
 		return h.rawText(atom.Noscript)
 	}
 	h.forkHere()
-	if h.mode != inHeadNoscript {
-		h.mode, h.noscript = inHeadNoscript, true
-		h.kept = append(h.kept, "<noscript>"...)
-	}
+	h.mode = inHeadNoscript
 	return nil
 }
 
-// forkHere lets a second reader begin at this start tag, unless one has begun.
+// forkHere starts a second reader at this start tag, for reading with scripting
+// on, unless there is one.
 func (h *head) forkHere() {
 	if h.fork != nil {
 		return
 	}
-	rec := &recorder{r: h.r}
-	rec.kept.WriteString("<noscript>")
-	rec.kept.Write(h.rest())
-	h.r = rec
+	again := bytes.NewBufferString("<noscript>")
+	again.Write(h.rest())
 	h.fork = &head{
-		scripting: true, mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)},
-		named: h.named, kept: slices.Clone(h.kept),
+		lexer: lexer{r: io.MultiReader(again, h.r)}, scripting: true,
+		mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)}, kept: slices.Clone(h.kept),
 	}
+	h.r = io.TeeReader(h.r, again)
 }
 
 // endTag handles an end tag whose "</" has been read, and reports whether it
@@ -271,7 +264,6 @@ func (h *head) endTag() (ended bool, err error) {
 	case atom.Noscript:
 		if h.mode == inHeadNoscript {
 			h.mode = inHead
-			h.kept = append(h.kept, "</noscript>"...)
 		}
 	}
 	return false, nil

@@ -1,7 +1,6 @@
 package htmlmeta
 
 import (
-	"bytes"
 	"errors"
 	"io"
 )
@@ -68,21 +67,4 @@ func readSome(r io.Reader, p []byte) (int, error) {
 		}
 	}
 	return 0, io.ErrNoProgress
-}
-
-// A recorder keeps a copy of what is read through it.
-type recorder struct {
-	r    io.Reader
-	kept bytes.Buffer
-}
-
-func (r *recorder) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
-	r.kept.Write(p[:n])
-	return n, err
-}
-
-// again returns a reader of what was recorded and then of what is to come.
-func (r *recorder) again() io.Reader {
-	return io.MultiReader(bytes.NewReader(r.kept.Bytes()), r.r)
 }

@@ -14,14 +14,14 @@ const maxDepth = 256
 // which browsers read as XML. Since many such pages are HTML at heart, and
 // crawlers read them so, it is read as HTML too, and both count.
 func scanXHTML(h *head, p *page) ([]Meta, error) {
-	rec := &recorder{r: p}
-	text := &wire{r: &xmlText{r: rec, p: p}}
+	var read bytes.Buffer
+	text := &wire{r: &xmlText{r: io.TeeReader(p, &read), p: p}}
 	metas, whole := xmlMetas(text)
-	page := rec.again()
+	page := io.MultiReader(&read, p)
 	if whole {
-		// The XML settles where the head ends. As HTML it may seem to go on, as
+		// The head ends where it ends in XML. As HTML it may seem to go on, as
 		// after <title/>, so no more of the page is read for that.
-		page = bytes.NewReader(rec.kept.Bytes())
+		page = &read
 	}
 	more, err := scanHTMLFrom(page, h, p)
 	switch {
