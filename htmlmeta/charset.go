@@ -1,6 +1,7 @@
 package htmlmeta
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -14,23 +15,24 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// A page is the decoded body in an encoding whose ASCII bytes are ASCII, all
-// that finding the head needs. Only two of the encodings of the web lack that:
-// UTF-16, and ISO-2022-JP once it has shifted. Those are converted while
-// reading; of the others only the metas are, at the end. So nothing but
-// a page that shifts has to wait for the 1,024 bytes in which it may declare its
-// encoding, as charset.NewReader does.
+// A page reads the decoded body in an encoding in which ASCII bytes are ASCII,
+// which is all that finding the head needs. Only two encodings of the web differ:
+// UTF-16, and ISO-2022-JP after an escape. Those are converted while reading. In
+// all others only the metas are converted, at the end. So only a page with an
+// escape has to wait for the 1,024 bytes that may declare its encoding, as
+// charset.NewReader does for every page.
 //
-// A byte order mark is dropped: to a parser it would be text, which ends the head.
+// A byte order mark is dropped: a parser would take it for text, which ends the
+// head.
 //
-// It relies on limited to give the same error again when read after one.
+// It relies on the errors of limited, which persist.
 type page struct {
-	r           io.Reader
+	in          *bufio.Reader
 	contentType string
-	start       []byte // the first bytes, for the prescan; settled with shifts
-	utf8        bool   // the bytes are UTF-8 already
-	started     bool
-	shifts      bool // escapes have been looked for and matter no more
+	begun       bool
+	start       []byte    // the first bytes, for the prescan
+	settled     bool      // start is complete, and escapes have no meaning
+	utf8        io.Reader // the page in UTF-8, if it is converted or known to be that
 }
 
 // prescanned is how many bytes may declare the encoding (WHATWG HTML, section
@@ -38,97 +40,81 @@ type page struct {
 const prescanned = 1024
 
 func (p *page) Read(b []byte) (int, error) {
-	if !p.started {
-		p.started = true
-		return p.begin(b)
+	if !p.begun {
+		p.begun = true
+		p.begin()
 	}
-	n, err := p.r.Read(b)
-	if plain := p.look(b, n); plain < n {
-		return plain, nil // the rest is to come, and then the error again
+	switch {
+	case p.utf8 != nil:
+		return p.utf8.Read(b)
+	case p.settled:
+		return p.in.Read(b)
 	}
-	return n, err
-}
-
-// look looks at the n bytes that were read into b, and returns how many of them
-// stay as they are.
-func (p *page) look(b []byte, n int) int {
-	if p.utf8 || p.shifts {
-		return n
-	}
-	if room := prescanned - len(p.start); room > 0 {
-		p.start = append(p.start, b[:min(n, room)]...)
-	}
-	i := bytes.IndexByte(b[:n], 0x1b)
-	if i < 0 {
-		return n
-	}
-	p.shifts = true
-	if _, _, told := charset.DetermineEncoding(nil, p.contentType); !told {
-		if err := p.readStart(); err != nil {
-			p.r = failed{err} // what the rest means is not known yet
-			return i
-		}
-	}
-	if p.name() == "iso-2022-jp" {
-		p.convert(b[i:n], japanese.ISO2022JP)
-		return i
-	}
-	return n
-}
-
-// readStart waits for the bytes that may declare the encoding: a title may shift
-// before them. Hardly a page has an escape and another encoding.
-func (p *page) readStart() error {
-	more := make([]byte, prescanned-len(p.start))
-	n, err := io.ReadFull(p.r, more) // the error will be there again
-	p.start = append(p.start, more[:n]...)
-	p.r = io.MultiReader(bytes.NewReader(more[:n]), p.r)
-	if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, errLimit) {
-		return nil
-	}
-	return err
-}
-
-type failed struct{ err error }
-
-func (f failed) Read([]byte) (int, error) { return 0, f.err }
-
-// begin looks at the first four bytes for a byte order mark or UTF-16.
-func (p *page) begin(b []byte) (int, error) {
-	n, err := io.ReadAtLeast(p.r, b, 4)
-	if n == 0 {
+	if _, err := p.in.Peek(1); err != nil {
 		return 0, err
 	}
-	// A read that fails after some bytes will fail again.
-	switch h := b[:n]; {
-	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
-		p.utf8 = true
-		return copy(b, h[3:]), nil
-	case bytes.HasPrefix(h, []byte("\xff\xfe")):
-		p.convert(h[2:], unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
-	case bytes.HasPrefix(h, []byte("\xfe\xff")):
-		p.convert(h[2:], unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
-
-	// UTF-16 without a mark shows in its zeros. A declaration is neither
-	// needed, since no other page begins so, nor trusted: a page that is said
-	// to be UTF-16 and isn't would lose its head.
-	case n >= 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
-		p.convert(h, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
-	case n >= 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
-		p.convert(h, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
-	default:
-		return p.look(b, n), nil
+	n := min(len(b), p.in.Buffered())
+	here, _ := p.in.Peek(n)
+	switch i := bytes.IndexByte(here, 0x1b); {
+	case i == 0:
+		if err := p.escape(); err != nil {
+			return 0, err
+		}
+		return p.Read(b)
+	case i > 0:
+		n = i
 	}
-	return 0, nil
+	p.start = append(p.start, here[:min(n, prescanned-len(p.start))]...)
+	return p.in.Read(b[:n])
 }
 
-// convert makes UTF-8 of what is to come: of begun, and of what follows it.
-func (p *page) convert(begun []byte, e encoding.Encoding) {
-	p.r = transform.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(begun)), p.r), e.NewDecoder())
-	p.utf8 = true
+// begin looks at the first four bytes for a byte order mark or UTF-16.
+func (p *page) begin() {
+	h, _ := p.in.Peek(4) // an error will be there again
+	switch {
+	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
+		p.in.Discard(3)
+		p.utf8 = p.in
+	case bytes.HasPrefix(h, []byte("\xff\xfe")):
+		p.in.Discard(2)
+		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+	case bytes.HasPrefix(h, []byte("\xfe\xff")):
+		p.in.Discard(2)
+		p.convert(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+
+	// UTF-16 without a mark shows in its zeros. A declaration of UTF-16 is not
+	// needed, since no other page begins like this, and not trusted: a page that
+	// claims it wrongly would lose its head.
+	case len(h) == 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
+		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
+	case len(h) == 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
+		p.convert(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+	}
 }
 
-// xmlEncoding matches what an XML declaration says (XML 1.0, section 4.3.3).
+// escape settles what the escape that comes next means. Unless Content-Type
+// names the encoding, it waits for the bytes that may declare it.
+func (p *page) escape() error {
+	if _, _, certain := charset.DetermineEncoding(nil, p.contentType); !certain {
+		more, err := p.in.Peek(prescanned - len(p.start))
+		if err != nil && err != io.EOF && !errors.Is(err, errLimit) {
+			return err
+		}
+		p.start = append(p.start, more...)
+	}
+	p.settled = true
+	if _, name, _ := p.encoding(); name == "iso-2022-jp" {
+		p.convert(japanese.ISO2022JP)
+	}
+	return nil
+}
+
+// convert reads the rest of the page as UTF-8.
+func (p *page) convert(e encoding.Encoding) {
+	p.utf8 = transform.NewReader(p.in, e.NewDecoder())
+}
+
+// xmlEncoding matches an XML declaration of the encoding (XML 1.0, section 4.3.3).
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']`)
 
 // encoding returns the page's encoding by Content-Type, declaration, or guess.
@@ -144,17 +130,12 @@ func (p *page) encoding() (e encoding.Encoding, name string, certain bool) {
 	return e, name, certain
 }
 
-func (p *page) name() string {
-	_, name, _ := p.encoding()
-	return name
-}
-
 // text converts a piece of the page to UTF-8.
 func (p *page) text(b []byte) []byte {
-	if isASCII(b) {
+	switch {
+	case firstHigh(b) < 0:
 		return b
-	}
-	if p.utf8 {
+	case p.utf8 != nil:
 		return bytes.ToValidUTF8(b, []byte("\ufffd"))
 	}
 	e, name, certain := p.encoding()
@@ -164,7 +145,7 @@ func (p *page) text(b []byte) []byte {
 		// readers from being misled by what they see, which can't happen here.
 		return bytes.ToValidUTF8(b, []byte("\ufffd"))
 	case !certain && name == "windows-1252" && utf8.Valid(b):
-		return b // the guess saw only the first bytes
+		return b // the guess saw the first bytes only
 	}
 	if u, err := e.NewDecoder().Bytes(b); err == nil {
 		return u
@@ -172,37 +153,27 @@ func (p *page) text(b []byte) []byte {
 	return bytes.ToValidUTF8(b, []byte("\ufffd"))
 }
 
-func isASCII(b []byte) bool { return firstHigh(b) < 0 }
-
 // firstHigh returns the index of the first byte that is not ASCII, or -1.
 func firstHigh(b []byte) int {
-	for i, c := range b {
-		if c >= utf8.RuneSelf {
-			return i
-		}
-	}
-	return -1
+	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// An xmlText is a page for a reader of XML, which refuses what is not UTF-8. It
-// converts from the first byte on that is not ASCII; by then the declaration,
-// which is ASCII, has been read.
+// An xmlText is a page for a reader of XML, which accepts UTF-8 only. It
+// converts from the first byte on that is not ASCII. The XML declaration is
+// ASCII, so it has been read by then.
 type xmlText struct {
-	r       io.Reader // of p
-	p       *page
-	decided bool
+	r         io.Reader // of p
+	p         *page
+	converted bool
 }
 
 func (x *xmlText) Read(b []byte) (int, error) {
 	n, err := x.r.Read(b)
-	if x.decided {
-		return n, err
-	}
 	i := firstHigh(b[:n])
-	if i < 0 {
+	if x.converted || i < 0 {
 		return n, err
 	}
-	x.decided = true
+	x.converted = true
 	rest := io.MultiReader(bytes.NewReader(bytes.Clone(b[i:n])), x.r)
 	x.r = transform.NewReader(rest, x.p.xmlDecoder())
 	if i == 0 {
@@ -211,14 +182,11 @@ func (x *xmlText) Read(b []byte) (int, error) {
 	return i, nil
 }
 
-// xmlDecoder returns what makes UTF-8 of the page, also of broken UTF-8.
-// Without a declaration XML is UTF-8 (XML 1.0, section 4.3.3).
+// xmlDecoder returns the decoder of the page as XML, which is UTF-8 unless it is
+// declared otherwise (XML 1.0, section 4.3.3). Broken UTF-8 is repaired.
 func (p *page) xmlDecoder() transform.Transformer {
 	e, name, certain := p.encoding()
-	if p.utf8 || name == "replacement" || !certain && name == "windows-1252" {
-		return unicode.UTF8.NewDecoder()
-	}
-	if e == encoding.Nop {
+	if p.utf8 != nil || name == "replacement" || !certain && name == "windows-1252" || e == encoding.Nop {
 		return unicode.UTF8.NewDecoder()
 	}
 	return e.NewDecoder()

@@ -1,51 +1,59 @@
 // Package htmlmeta reads the named <meta> elements of a page's head, and no
 // more of the page than the head can reach.
 //
-// It knows nothing of what the names mean.
+// Use [Scan]: it takes a response body as received, with its content codings
+// and in any encoding of the web. [Wanted] reports whether a Content-Type is
+// one of HTML. What a meta means is not known here; package robotstag knows
+// the ones for robots.
 package htmlmeta
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+
+	"robotsgate/internal/coding"
 )
 
 // A Meta is one <meta name content> of a head.
 type Meta struct {
-	Name    string // white space around it removed
+	Name    string // without surrounding white space
 	Content string // character references decoded, otherwise as written
 }
 
-// Options says how to read a body.
+// Options describe a body. The zero value is for a text/html page without
+// content coding.
 type Options struct {
-	ContentType     string // the field's value; an empty one is text/html
-	ContentEncoding string // the field's value, several lines joined by commas
-	MaxBytes        int    // of the decoded body; 0 is DefaultMaxBytes
+	ContentType     string // value of the header field; empty: text/html
+	ContentEncoding string // value of the header field, several lines joined by commas
+	MaxBytes        int    // limit on the decoded bytes read; 0: DefaultMaxBytes
 }
 
-// DefaultMaxBytes bounds the head where Options doesn't.
+// DefaultMaxBytes is the limit for Options without MaxBytes.
 const DefaultMaxBytes = 512 << 10
 
 // A Result is what Scan found.
 type Result struct {
 	Metas []Meta
 
-	// Complete is set if the head was read to its end, so that no meta in it
-	// can have been missed.
+	// Complete is true if the head was read to its end, so that no meta in it
+	// can be missing.
 	Complete bool
 
-	// Why says what kept Scan from the head's end: "limit", "encoding" or, if
-	// r's error was a timeout, "timeout".
+	// Why says what kept Scan from the end of the head: "limit", "encoding" or,
+	// if the reader's error was a timeout, "timeout".
 	Why string
 
-	// Bytes counts the decoded bytes that were read.
+	// Bytes is the number of decoded bytes that were read.
 	Bytes int64
 }
 
-// Wanted reports whether a body of this type has a head to scan.
+// Wanted reports whether a body of this Content-Type is HTML or XHTML.
 func Wanted(contentType string) bool {
 	switch mediaType(contentType) {
 	case "text/html", "application/xhtml+xml":
@@ -59,19 +67,82 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// Scan reads a page from r, as it came over the wire, and returns the named
-// metas that the HTML standard puts into its head.
+// Scan reads a page from r and returns the named metas that the HTML standard
+// puts into its head.
 //
-// It stops reading as soon as what has come settles that the head is over, and
-// never waits for more than it needs: when r blocks with nothing to deliver,
-// so does Scan. The error is that of r; what was found before it is returned
-// too.
+// It stops reading as soon as the bytes read show that the head has ended. When
+// r blocks, Scan blocks only if it needs more bytes to know that. An error is
+// one of r; the Result then holds the metas found before it.
 func Scan(r io.Reader, o Options) (Result, error) {
 	s := scanners.Get().(*scanner)
 	res, err := s.scan(r, o)
 	s.reset()
 	scanners.Put(s) // not after a panic
 	return res, err
+}
+
+// A scanner is the state of one Scan. Scanners are reused, since making their
+// buffers costs as much as a scan.
+type scanner struct {
+	wire    wire
+	limited limited
+	page    page
+	head    head
+}
+
+var scanners = sync.Pool{New: func() any {
+	return &scanner{page: page{in: bufio.NewReader(nil), start: make([]byte, 0, prescanned)}}
+}}
+
+// maxKept is the largest capacity of head.kept that is reused.
+const maxKept = 16 << 10
+
+// reset drops everything but the buffers.
+func (s *scanner) reset() {
+	kept := s.head.kept[:0]
+	if cap(kept) > maxKept {
+		kept = nil
+	}
+	s.page.in.Reset(nil)
+	*s = scanner{page: page{in: s.page.in, start: s.page.start[:0]}, head: head{kept: kept}}
+}
+
+func (s *scanner) scan(r io.Reader, o Options) (Result, error) {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	s.wire.r = r
+	s.limited.r, s.limited.left = &s.wire, o.MaxBytes
+	if o.ContentEncoding != "" {
+		body, err := coding.NewReader(&s.wire, []string{o.ContentEncoding})
+		if err != nil {
+			return Result{Why: "encoding"}, nil
+		}
+		defer body.Close()
+		s.limited.r = body
+	}
+	s.page.in.Reset(&s.limited)
+	s.page.contentType = o.ContentType
+	scan := scanHTML
+	if mediaType(o.ContentType) == "application/xhtml+xml" {
+		scan = scanXHTML
+	}
+	metas, err := scan(&s.head, &s.page)
+	res := Result{Metas: metas, Bytes: s.limited.n}
+	switch {
+	case err == nil:
+		res.Complete = true
+	case errors.Is(err, errLimit):
+		res.Why = "limit"
+	case s.wire.err != nil:
+		if timedOut(s.wire.err) {
+			res.Why = "timeout"
+		}
+		return res, s.wire.err
+	default:
+		res.Why = "encoding"
+	}
+	return res, nil
 }
 
 func timedOut(err error) bool {
@@ -82,26 +153,12 @@ func timedOut(err error) bool {
 	return ok && t.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// union returns the metas of all lists, each once.
-func union(lists ...[]Meta) []Meta {
-	var metas []Meta
-	var seen map[Meta]bool // once there are many
-	for _, list := range lists {
-		for _, m := range list {
-			switch {
-			case seen != nil && seen[m], seen == nil && slices.Contains(metas, m):
-				continue
-			case seen == nil && len(metas) == 32:
-				seen = make(map[Meta]bool)
-				for _, m := range metas {
-					seen[m] = true
-				}
-			}
-			if seen != nil {
-				seen[m] = true
-			}
-			metas = append(metas, m)
-		}
-	}
-	return metas
+// union returns the metas of both lists, each once.
+func union(a, b []Meta) []Meta {
+	seen := make(map[Meta]bool)
+	return slices.DeleteFunc(slices.Concat(a, b), func(m Meta) bool {
+		again := seen[m]
+		seen[m] = true
+		return again
+	})
 }
