@@ -66,10 +66,10 @@ func sameMetas(a, b []Meta) bool {
 	return slices.Equal(clean(a), clean(b))
 }
 
-// comparable reports whether the parser can be believed about a page. It isn't
-// where x/net/html departs from the standard: it gives up on templates in
-// foreign content, knows <select> as it was, and leaves the escaped text of a
-// script too early. Other encodings have tests of their own.
+// comparable reports whether the parser reads a page as the standard says. Package
+// x/net/html departs from it for templates in foreign content, for <select>, which
+// has changed since, and where it leaves the escaped text of a script too early.
+// Other encodings have tests of their own.
 func comparable(page string) bool {
 	lower := strings.ToLower(page)
 	// The parser takes bytes as they are, where Scan decodes them first.
@@ -92,7 +92,7 @@ func comparable(page string) bool {
 	return true
 }
 
-// oddLessThan matches what makes the parser leave a script's escaped text.
+// oddLessThan matches a "<" at which the parser leaves a script's escaped text.
 var oddLessThan = regexp.MustCompile(`<($|[^a-z/])`)
 
 // chunked returns reads of random size.
@@ -116,7 +116,7 @@ var soup = []string{
 	"<script>", "<script", "</script", "<script><!--", "--", "->", "</scrip", "</style", "<!--",
 }
 
-// TestTokenSoup compares many pages made of what heads are made of.
+// TestTokenSoup compares many random pages made of the tokens of heads.
 func TestTokenSoup(t *testing.T) {
 	n := 10000
 	if testing.Short() {
@@ -132,7 +132,7 @@ func TestTokenSoup(t *testing.T) {
 	}
 }
 
-// metaSoup is what metas are made of.
+// metaSoup has the parts of metas.
 var metaSoup = []string{
 	"<meta", "<META ", "<meta/", " name=", " name", " NAME = ", " content=", "content", "\tcontent\n=\r\n", " name='", " content=\"", "robots", "noindex", "a",
 	"'", "\"", "\"", ">", ">", "/", "/>", " ", "\r", "\r\n", "=", "<", "&amp;", "&lt", "&quot;", "&copy", "&copy=", "&#78;", "&#x4e", "&#0;", "\x00", "\ufffd", "é", "\xff", "&notit;",
@@ -194,8 +194,8 @@ func FuzzReducedPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page string) { reducesToMetas(t, page) })
 }
 
-// FuzzScan asserts that Scan finds in the part of a page that it reads what
-// goquery finds in the head of the whole.
+// FuzzScan asserts that Scan, which reads a part of the page, finds the metas that
+// goquery finds in the head of the whole page.
 func FuzzScan(f *testing.F) {
 	f.Add("<!doctype html><head><meta name=robots content=noindex></head><body>x", uint64(1))
 	f.Add("<head><noscript><img></noscript><meta name=a content=b>", uint64(2))

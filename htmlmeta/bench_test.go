@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A page as they are: some metas, links and scripts, then a long body.
+// ordinaryPage has some metas, links and scripts, then a long body.
 func ordinaryPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n<title>A page</title>\n" +
@@ -31,7 +31,7 @@ func ordinaryPage() []byte {
 	return b.Bytes()
 }
 
-// A page with many metas, of which few have a name.
+// manyMetas has many metas, of which few have a name.
 func manyMetas() []byte {
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title>\n")
@@ -91,8 +91,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkTokenizer is what BenchmarkScan is to be compared with: the bare
-// tokenizer over as much of the page as Scan reads.
+// BenchmarkTokenizer is to compare BenchmarkScan with: it runs the bare tokenizer
+// over as much of the page as Scan reads.
 func BenchmarkTokenizer(b *testing.B) {
 	for _, bb := range []struct {
 		name string

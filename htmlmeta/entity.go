@@ -6,20 +6,21 @@ import "regexp"
 // its document type (XML 1.0, section 4.2.1).
 type entities map[string]string
 
-// Bounds on entities: a few words for a few metas.
+// Bounds on entities.
 const (
 	maxEntities = 16
 	maxExpanded = 4 << 10 // in one attribute
 )
 
-// entityDeclaration matches plain text only: what refers to something else,
-// inside the page or outside, is not followed, so nothing is expanded twice.
+// entityDeclaration matches an entity of plain text. Entities that refer to other
+// entities or files are ignored, so nothing is expanded twice.
 var entityDeclaration = regexp.MustCompile(
 	`<!ENTITY\s+([A-Za-z_][A-Za-z0-9._-]{0,40})\s+(?:"([^"&%<]{0,256})"|'([^'&%<]{0,256})')\s*>`)
 
 var entityReference = regexp.MustCompile(`&[A-Za-z_][A-Za-z0-9._-]{0,40};`)
 
-// declare reads the declarations in a directive. The first of a name binds.
+// declare adds the declarations in a directive. Of several for a name the first
+// counts.
 func (e *entities) declare(directive []byte) {
 	for _, m := range entityDeclaration.FindAllSubmatch(directive, maxEntities) {
 		if *e == nil {
@@ -32,9 +33,9 @@ func (e *entities) declare(directive []byte) {
 	}
 }
 
-// expand puts in the texts of the references in an attribute, which the reader
-// of XML has left there as it doesn't know them. One that the page has escaped
-// looks the same by then.
+// expand replaces the references in an attribute that the XML decoder did not
+// know and so left as they were. An escaped reference, such as "&amp;n;", looks
+// the same at this point and is replaced too.
 func (e entities) expand(s string) string {
 	if len(e) == 0 {
 		return s

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// An insertionMode is the state of the HTML standard's tree builder, as far as
-// it can be in before the body begins (WHATWG HTML, section 13.2.6.4).
+// An insertionMode is a state that the HTML standard's tree builder can have
+// before the body begins (WHATWG HTML, section 13.2.6.4).
 type insertionMode uint8
 
 const (
@@ -19,29 +19,27 @@ const (
 	inHead                              // 13.2.6.4.4
 	inHeadNoscript                      // 13.2.6.4.5, only with scripting off
 	afterHead                           // 13.2.6.4.6
-	inTemplate                          // "in template" and whatever else a template holds
+	inTemplate                          // "in template" and all modes inside it
 )
 
-// A head finds the end of the head and keeps what of it can hold a meta.
-//
-// It drops what can neither hold a named meta nor change where the next one
-// goes: text, comments, links, scripts, styles, templates. What is left is a
-// page of a few hundred bytes, whose tree costs next to nothing and can't be deep.
+// A head finds the end of the head and keeps its metas, as a reduced page of a
+// few hundred bytes. A tree of that costs little and cannot be deep. All other
+// elements, text and comments are skipped without keeping them.
 type head struct {
 	lexer
 	scripting bool
 	mode      insertionMode
-	resume    insertionMode // after the template
+	resume    insertionMode // mode after the template
 	template  template
 	kept      []byte // the reduced page: the metas that matter
 
-	// With scripting off, what was found until the first <noscript>, and
-	// everything from there on, for reading it once more with scripting on.
+	// fork reads the page from the first <noscript> on once more, with scripting
+	// on. It is nil if there is no <noscript>, or scripting is on.
 	fork *head
 }
 
-// scan reads up to the end of the head. It returns nil if that was found or
-// the page ended before.
+// scan reads up to the end of the head. It returns nil at the end of the head or
+// of the page.
 func (h *head) scan() error {
 	for {
 		ended, err := h.token()
@@ -54,8 +52,8 @@ func (h *head) scan() error {
 	}
 }
 
-// token reads a token and reports whether it ends the head: as soon as what has
-// come of it settles that, since the rest may take until the page ends.
+// token reads a token and reports whether it ends the head. It does so as soon as
+// the first bytes of the token show it, since the token may be long.
 func (h *head) token() (ended bool, err error) {
 	c, err := h.peek()
 	switch {
@@ -74,7 +72,7 @@ func (h *head) token() (ended bool, err error) {
 	return true, nil
 }
 
-// markup handles what follows a "<" (13.2.5.6).
+// markup handles a token whose "<" has been read (13.2.5.6).
 func (h *head) markup() (ended bool, err error) {
 	c, err := h.peek()
 	switch {
@@ -94,8 +92,8 @@ func (h *head) markup() (ended bool, err error) {
 	return h.mode != inTemplate, nil // "< meta" is text
 }
 
-// reference reads a character reference and reports whether it ends the head:
-// one to white space is white space.
+// reference reads a character reference and reports whether it ends the head. A
+// reference to white space does not.
 func (h *head) reference() (ended bool, err error) {
 	b := []byte{'&'}
 	h.used()
@@ -122,36 +120,24 @@ func (h *head) startTag() (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if h.mode != inTemplate && endsHead(name, h.mode) {
-		return true, nil
-	}
-	if name == atom.Meta && h.mode != inTemplate {
-		if h.mode == beforeHead {
-			h.mode = inHead
-		}
-		return false, h.meta()
-	}
-	selfClosing, err := h.attributes(nil)
-	if err != nil {
-		return false, err
-	}
 	if h.mode == inTemplate {
+		selfClosing, err := h.attributes(nil)
+		if err != nil {
+			return false, err
+		}
 		return h.inTemplate(name, selfClosing)
 	}
-	if h.mode == inHeadNoscript && !staysInNoscript(name) {
+	if endsHead(name, h.mode) {
+		return true, nil
+	}
+	if h.mode == inHeadNoscript && !staysInNoscript(name) || h.mode == beforeHead && name != atom.Html {
 		h.mode = inHead
 	}
-	switch name {
-	case atom.Html:
-		return false, nil
-	case atom.Head:
-		if h.mode == beforeHead {
-			h.mode = inHead
-		}
-		return false, nil
+	if name == atom.Meta {
+		return false, h.meta()
 	}
-	if h.mode == beforeHead {
-		h.mode = inHead
+	if _, err := h.attributes(nil); err != nil {
+		return false, err
 	}
 	switch name {
 	case atom.Noscript:
@@ -179,8 +165,8 @@ func (h *head) meta() error {
 	return err
 }
 
-// endsHead reports whether a start tag ends the head: any does that isn't
-// listed for the mode.
+// endsHead reports whether a start tag ends the head. All do but the elements that
+// the standard lists for the mode.
 func endsHead(name atom.Atom, mode insertionMode) bool {
 	switch name {
 	case atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta,
@@ -193,8 +179,8 @@ func endsHead(name atom.Atom, mode insertionMode) bool {
 	return true
 }
 
-// staysInNoscript reports whether a start tag in a head's <noscript> leaves it
-// open. Others close it and are handled as if it hadn't been there.
+// staysInNoscript reports whether a start tag in a head's <noscript> leaves the
+// <noscript> open. Any other closes it first.
 func staysInNoscript(name atom.Atom) bool {
 	switch name {
 	case atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Noframes, atom.Style,
@@ -204,7 +190,7 @@ func staysInNoscript(name atom.Atom) bool {
 	return false
 }
 
-// startNoscript handles one in the head.
+// startNoscript handles a <noscript> in the head.
 func (h *head) startNoscript() error {
 	if h.scripting {
 		return h.rawText(atom.Noscript)
@@ -255,11 +241,11 @@ func (h *head) endTag() (ended bool, err error) {
 	}
 	switch name {
 	case atom.Body, atom.Html, atom.Br:
-		// In a <noscript> only </br> does; the others are ignored there.
+		// In a <noscript>, only </br> ends the head and the others are ignored.
 		return h.mode != inHeadNoscript || name == atom.Br, nil
 	case atom.Head:
 		if h.mode != inHeadNoscript {
-			h.mode = afterHead // the head's elements may still go on after it
+			h.mode = afterHead // elements of the head may still follow
 		}
 	case atom.Noscript:
 		if h.mode == inHeadNoscript {

@@ -8,21 +8,21 @@ import (
 )
 
 // A lexer finds where the tokens of a page end (WHATWG HTML, section 13.2.5).
-// It looks at what they say no more than that takes and keeps none of it, so it
-// needs no more memory for a large token than for a small one, and it never
-// reads on before it has used what it has.
+// It keeps nothing of them, so a large token needs no more memory than a small
+// one. It reads from r only when it has used all that it read before, so that it
+// never waits for bytes that it does not need.
 //
-// Its methods fail with the error of r, of which they may be told again.
+// An error of its methods is that of r.
 type lexer struct {
 	r      io.Reader
 	window [4 << 10]byte
-	i, n   int // window[i:n] has not been used yet
-	err    error
+	i, n   int   // window[i:n] has not been used yet
+	err    error // of r, to be returned after window[i:n]
 }
 
 func (l *lexer) rest() []byte { return l.window[l.i:l.n] }
 
-// more reads on, once nothing is left.
+// more reads from r. It is called when rest is empty.
 func (l *lexer) more() error {
 	if l.err != nil {
 		return l.err
@@ -57,7 +57,7 @@ func (l *lexer) next() (byte, error) {
 	return c, err
 }
 
-// skipTo skips what comes before the next c.
+// skipTo skips all bytes before the next c.
 func (l *lexer) skipTo(c byte) error {
 	for {
 		if i := bytes.IndexByte(l.rest(), c); i >= 0 {
@@ -93,7 +93,7 @@ func (l *lexer) skipSpace() error {
 	}
 }
 
-// name reads a tag's name. It returns 0 for an unknown one.
+// name reads a tag's name. It returns 0 for an unknown name.
 func (l *lexer) name() (atom.Atom, error) {
 	var lower [16]byte
 	for n := 0; ; {
@@ -119,8 +119,8 @@ func (l *lexer) name() (atom.Atom, error) {
 	}
 }
 
-// attributes reads the rest of a tag, appends it to kept if that isn't nil, and
-// reports whether the tag closes itself.
+// attributes reads the rest of a tag, appends it to kept unless that is nil, and
+// reports whether the tag is self-closing.
 func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
 	var t tag
 	for {
@@ -138,8 +138,8 @@ func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
 	}
 }
 
-// declaration skips what begins with "<!" (13.2.5.42). Only in foreign content
-// is there CDATA.
+// declaration skips a comment, document type or CDATA section, of which "<!" has
+// been read (13.2.5.42). CDATA sections exist in foreign content only.
 func (l *lexer) declaration(foreign bool) error {
 	c, err := l.peek()
 	begins := false
@@ -161,7 +161,8 @@ func (l *lexer) declaration(foreign bool) error {
 	return l.skipPast('>')
 }
 
-// begins uses as much of word as comes, and reports whether that was all of it.
+// begins uses the bytes that match the beginning of word, and reports whether all
+// of word matched.
 func (l *lexer) begins(word string) (bool, error) {
 	for i := range len(word) {
 		if c, err := l.peek(); err != nil || c != word[i] {
@@ -172,9 +173,10 @@ func (l *lexer) begins(word string) (bool, error) {
 	return true, nil
 }
 
-// comment skips one whose "<!--" has been read (13.2.5.43 to 13.2.5.51).
+// comment skips a comment whose "<!--" has been read (13.2.5.43 to 13.2.5.51).
 func (l *lexer) comment() error {
-	// "-->" may share its dashes with "<!--"; "--!>" needs its own.
+	// "<!-->" is a whole comment: "-->" may share the dashes of "<!--". "--!>"
+	// needs dashes of its own.
 	for dashes, own := 2, 0; ; {
 		c, err := l.next()
 		if err != nil {
@@ -199,7 +201,7 @@ func (l *lexer) comment() error {
 	}
 }
 
-// cdata skips up to its "]]>".
+// cdata skips a CDATA section whose "<![CDATA[" has been read.
 func (l *lexer) cdata() error {
 	for brackets := 0; ; {
 		c, err := l.next()

@@ -7,8 +7,8 @@ import (
 	"testing/iotest"
 )
 
-// TestTokenEnds checks where tokens end that seem to end elsewhere: what shows of
-// them would end the head, and what seems to be shown would not be a meta.
+// TestTokenEnds checks the ends of tokens that are easily misread. The metas after
+// the right end count, and those before it do not.
 func TestTokenEnds(t *testing.T) {
 	const a, b = `<meta name=a content=1>`, `<meta name=b content=2>`
 	for _, c := range []struct{ page, names string }{
@@ -69,8 +69,8 @@ func TestTokenEnds(t *testing.T) {
 	}
 }
 
-// TestEncodingOfAll checks that a meta without a name has its say in what the
-// encoding is, where a page does not tell.
+// TestEncodingOfAll checks that metas without a name count for guessing the
+// encoding of a page that does not declare it.
 func TestEncodingOfAll(t *testing.T) {
 	for first, want := range map[string]string{"": "ä", "<meta property=x content=ä>": "ä", "<meta property=x content=\xe4>": "Ã¤"} {
 		res, err := Scan(strings.NewReader(first+"<meta name=a content=ä>"), Options{ContentType: "text/html"})

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// subjects says which of testdata/*.txtar a test is about, by how their names begin.
+// subjects maps each test to the prefix of its files in testdata.
 var subjects = map[string]string{
 	"InHead":    "inhead-",
 	"EndOfHead": "end-",
@@ -34,7 +34,7 @@ var subjects = map[string]string{
 // <noscript> there and after </head> too, those in a <template> not.
 func TestInHead(t *testing.T) { archives(t) }
 
-// What begins the body, so that a meta after it is too late.
+// The body begins where the standard says, and metas in it do not count.
 func TestEndOfHead(t *testing.T) { archives(t) }
 
 // Past the limit nothing is read.
@@ -43,11 +43,11 @@ func TestLimit(t *testing.T) { archives(t) }
 // Content codings are decoded.
 func TestCodings(t *testing.T) { archives(t) }
 
-// XHTML is read as XML too.
+// XHTML is read as XML and as HTML.
 func TestXHTML(t *testing.T) { archives(t) }
 
-// The charset is that of the byte order mark, of Content-Type, or what the page
-// declares; neither a mark nor UTF-16 hides a head.
+// The encoding comes from the byte order mark, Content-Type, or the declaration in
+// the page, in this order. A mark or UTF-16 does not hide the head.
 func TestCharset(t *testing.T) { archives(t) }
 
 // TestSubjects checks that every archive is run, and by one test only.
@@ -73,10 +73,10 @@ func archiveNames() (files []string) {
 	return files
 }
 
-// archives checks Scan against the archives of a test. Each holds a page,
-// what is wanted of it as "name = content" lines or "partial: why", and
-// perhaps options: the two header fields, the charset and the coding in which
-// the page is to be sent, a byte order mark before it, padding after it, and the limit.
+// archives checks Scan against the archives of a test. Each has a page and the
+// wanted result, as lines "name = content" or "partial: why". It may have options:
+// the two header fields, the charset and the coding in which the page is sent, a byte
+// order mark before it, padding after it, and the limit.
 func archives(t *testing.T) {
 	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
 	ran := false
@@ -174,7 +174,7 @@ func send(t *testing.T, page string, options map[string]string) []byte {
 	return b
 }
 
-// A flusher is what the writers of all codings are.
+// A flusher is a writer of any of the codings.
 type flusher interface {
 	io.WriteCloser
 	Flush() error
@@ -227,8 +227,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestNoTree checks that a tree is built only for a head that has a named meta:
-// without the page's encoding, which the tree builder asks for, there is none.
+// TestNoTree checks that a tree is built only for a head that has a named meta. A
+// tree could not be built here, since the page is nil.
 func TestNoTree(t *testing.T) {
 	for _, page := range []string{
 		"",
@@ -238,7 +238,7 @@ func TestNoTree(t *testing.T) {
 	} {
 		h := &head{lexer: lexer{r: strings.NewReader(page)}}
 		if err := h.scan(); err != nil || len(h.kept) > 0 {
-			t.Errorf("%q: a tree would be built, %v", page, err)
+			t.Errorf("%q: kept %q, want no tree to be built; %v", page, h.kept, err)
 		}
 		if metas := h.metas(nil); metas != nil {
 			t.Errorf("%q: got %q", page, metas)
@@ -246,7 +246,7 @@ func TestNoTree(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreBounded checks that a page can't make its attributes large.
+// TestEntitiesAreBounded checks that entities cannot make an attribute large.
 func TestEntitiesAreBounded(t *testing.T) {
 	page := `<!DOCTYPE html [<!ENTITY a "` + strings.Repeat("a", 256) + `">]><html><head><title/>` +
 		`<meta name="a" content="` + strings.Repeat("&a;", 100<<10) + `"/></head></html>`

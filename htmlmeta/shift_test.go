@@ -8,9 +8,9 @@ import (
 	"testing/iotest"
 )
 
-// TestShiftBeforeDeclaration checks that a page which shifts in its title, and says
-// only then that it is ISO-2022-JP, is read as that however it arrives: the bytes of
-// its characters look like quotes, behind which a meta would be lost.
+// TestShiftBeforeDeclaration checks a page with an escape in its title that declares
+// ISO-2022-JP only after that. It must be read as ISO-2022-JP however it arrives: in
+// ASCII some bytes of its characters are quotes, which would hide a meta.
 func TestShiftBeforeDeclaration(t *testing.T) {
 	const shifted = "\x1b$B%\"%$='\x1b(B" // アイ洲
 	const page = "<title>" + shifted + "</title><meta charset=iso-2022-jp>" +

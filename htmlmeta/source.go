@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// errLimit ends a page of which MaxBytes have been read.
+// errLimit ends a page that is longer than MaxBytes.
 var errLimit = errors.New("page exceeds the limit")
 
-// A wire is the body as it comes, and remembers the error that ended it: a
-// decoder above may turn a broken connection into a broken stream.
+// A wire is the body as received. It remembers the error that ended it, since a
+// decoder may report a broken connection as a broken stream.
 type wire struct {
 	r   io.Reader
 	err error // other than io.EOF
@@ -23,8 +23,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limited counts what it passes on and ends with errLimit when there is more
-// than the limit. Its errors stay, so that it may be read again after one.
+// limited counts the bytes that it returns and ends with errLimit if there are
+// more than the limit. Its errors persist, so that it may be read again after one.
 type limited struct {
 	r    io.Reader
 	left int

@@ -14,8 +14,8 @@ import (
 
 const noindex = `<!doctype html><head><meta name=robots content=noindex>`
 
-// A stalled connection delivers its parts one by one and then nothing more,
-// which the test must see and not wait for.
+// A stalled connection delivers its parts one by one and then blocks, which Read
+// reports as errStalled.
 type stalled struct {
 	parts [][]byte
 }
@@ -33,8 +33,8 @@ func (s *stalled) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestStopsAtOnce checks that Scan reads not one byte more than it takes to
-// know that the head is over.
+// TestStopsAtOnce checks that Scan does not read a byte more than it needs to know
+// that the head has ended.
 func TestStopsAtOnce(t *testing.T) {
 	for _, page := range []string{
 		"</head><body>",
@@ -71,7 +71,7 @@ func TestStopsAtOnce(t *testing.T) {
 	}
 }
 
-// TestFlushed checks that decoders give what a server has flushed.
+// TestFlushed checks that decoders return all that a server has flushed.
 func TestFlushed(t *testing.T) {
 	for _, c := range []struct{ coding, field string }{
 		{"gzip", "gzip"}, {"zlib", "deflate"}, {"flate", "deflate"}, {"br", "br"}, {"zstd", "zstd"},
@@ -103,7 +103,7 @@ func TestFlushed(t *testing.T) {
 // TestReadsLittle checks that Scan leaves most of a page unread.
 func TestReadsLittle(t *testing.T) {
 	for _, coding := range []string{"", "gzip", "br", "zstd"} {
-		// Text that doesn't compress away.
+		// Text that compresses little.
 		var body strings.Builder
 		for i := range 200_000 {
 			body.WriteByte('a' + byte(i*i%31+i%7)%26)
@@ -124,8 +124,8 @@ type timeoutError struct{}
 func (timeoutError) Error() string { return "slow" }
 func (timeoutError) Timeout() bool { return true }
 
-// TestReaderError checks that what was found before an error is kept and the
-// error is r's own.
+// TestReaderError checks that metas before an error are returned, with the error of
+// the reader itself.
 func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestReaderError(t *testing.T) {
 		for _, coding := range []string{"", "gzip", "br", "zstd"} {
 			page := compress(t, coding, []byte(noindex+"<title>"))
 			if coding != "" {
-				// Flushed, so that the meta has come before the error.
+				// Flushed, so that the meta comes before the error.
 				var buf bytes.Buffer
 				w := newWriter(t, coding, &buf)
 				io.WriteString(w, noindex)
@@ -154,8 +154,7 @@ func TestReaderError(t *testing.T) {
 	}
 }
 
-// TestErrorWithData checks that what comes together with an error is read to its
-// end before.
+// TestErrorWithData checks that bytes returned together with an error are read.
 func TestErrorWithData(t *testing.T) {
 	broken := errors.New("broken")
 	for _, page := range []string{noindex + "</head> x", noindex + "\x1b$B</x", noindex + "<title>x</title><p><"} {
@@ -169,9 +168,9 @@ func TestErrorWithData(t *testing.T) {
 	}
 }
 
-// TestHostile gives Scan pages that are made to be slow or large. Each takes
-// some hundredths of a second; the bound is what a quadratic reader would miss,
-// even on a busy machine.
+// TestHostile scans pages that are made to be slow or large. Each takes some
+// hundredths of a second. A quadratic scan would exceed the bound, a linear one does
+// not, even on a busy machine.
 func TestHostile(t *testing.T) {
 	const (
 		size  = 256 << 10
@@ -249,8 +248,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBomb checks that a small body can't become a large page, nor be stacked
-// into one.
+// TestBomb checks that the limit holds for a small body that decodes to a large
+// page, also if it is encoded twice.
 func TestBomb(t *testing.T) {
 	for _, coding := range []string{"gzip", "br", "zstd"} {
 		bomb := compress(t, coding, []byte("<title>"+strings.Repeat("x", 8<<20)))

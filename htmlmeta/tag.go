@@ -2,13 +2,13 @@ package htmlmeta
 
 import "bytes"
 
-// A tag finds the end of a tag whose name has been read (WHATWG HTML, sections
-// 13.2.5.32 to 13.2.5.40). It takes the tag in pieces and copies nothing.
+// A tag is the state of reading a tag after its name (WHATWG HTML, sections
+// 13.2.5.32 to 13.2.5.40).
 type tag uint8
 
 const (
 	betweenAttributes tag = iota // also before the first
-	selfClosing                  // after a "/" there, unless more follows
+	selfClosing                  // after "/" outside a value
 	attributeName
 	afterName
 	beforeValue
@@ -17,8 +17,9 @@ const (
 	singleQuoted // "'"
 )
 
-// end returns how many bytes of b belong to the tag and whether the last of
-// them ends it. In that case t is selfClosing if the tag closes itself.
+// end takes the next piece of the page. It returns how many bytes of b belong to
+// the tag and whether the last of them ends it; then t is selfClosing if the tag
+// closes itself.
 func (t *tag) end(b []byte) (n int, ended bool) {
 	state := *t
 	defer func() { *t = state }()
@@ -63,7 +64,7 @@ func (t *tag) end(b []byte) (n int, ended bool) {
 				continue
 			}
 		}
-		// "=" begins a name that isn't there.
+		// A "=" without a name before it is the first byte of a name.
 		switch {
 		case c == '>':
 			return i + 1, true

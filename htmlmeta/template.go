@@ -2,12 +2,12 @@ package htmlmeta
 
 import "golang.org/x/net/html/atom"
 
-// A template tracks the open elements inside a <template> of the head, as far
-// as they decide which </template> closes it. Its content is a tree of its own
-// that no meta of the head can be in, so it isn't built.
+// A template tracks the open elements in a <template> of the head, as far as
+// they decide which </template> closes it. The content of a template is a tree
+// apart from the head's, so no meta in it counts.
 //
-// What matters, beyond templates in templates, is foreign content: in <svg>
-// and <math> a <template> is an element like any other, and nothing is raw text.
+// Templates may be nested, and may hold foreign content: in <svg> and <math> a
+// <template> is an ordinary element, and no element is raw text.
 type template struct {
 	stack []element
 }
@@ -18,7 +18,7 @@ const (
 	htmlTemplate    element = iota
 	foreignTemplate         // <svg><template>
 	foreignRoot             // svg or math
-	integration             // where HTML begins again inside foreign content
+	integration             // an element of foreign content that holds HTML
 )
 
 func (t *template) begin()     { t.stack = append(t.stack[:0], htmlTemplate) }
@@ -33,8 +33,8 @@ func (t *template) foreign() bool {
 	return top == foreignRoot || top == foreignTemplate
 }
 
-// start handles a start tag and reports whether it is an HTML element's, whose
-// content may be raw text.
+// start handles a start tag and reports whether the element is one of HTML, so
+// that its content may be raw text.
 func (t *template) start(name atom.Atom, selfClosing bool) bool {
 	if t.foreign() && breaksOut[name] {
 		for t.foreign() {
@@ -71,7 +71,7 @@ func (t *template) end(name atom.Atom) {
 	top := t.stack[len(t.stack)-1]
 	switch name {
 	case atom.Template:
-		// Closes all that is open in the innermost one (13.2.6.4.4).
+		// Closes every element in the innermost template (13.2.6.4.4).
 		for t.open() {
 			if e := t.pop(); e == htmlTemplate || e == foreignTemplate {
 				return
@@ -98,8 +98,8 @@ func (t *template) pop() element {
 	return e
 }
 
-// inTemplate handles a start tag in a template. It reports true after a
-// <plaintext>, which nothing ends.
+// inTemplate handles a start tag in a template. It reports true after
+// <plaintext>, which has no end.
 func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err error) {
 	if !h.template.start(name, selfClosing) {
 		return false, nil

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep an XML head may nest; none needs more.
+// maxDepth bounds the depth of elements in a head in XML.
 const maxDepth = 256
 
-// scanXHTML returns the metas of a page that is sent as application/xhtml+xml,
-// which browsers read as XML. Since many such pages are HTML at heart, and
-// crawlers read them so, it is read as HTML too, and both count.
+// scanXHTML returns the metas of a page sent as application/xhtml+xml. Browsers
+// read it as XML. Many such pages are HTML in fact, and crawlers read them as
+// HTML, so it is read both ways and the metas of both count.
 func scanXHTML(h *head, p *page) ([]Meta, error) {
 	var read bytes.Buffer
 	text := &wire{r: &xmlText{r: io.TeeReader(p, &read), p: p}}
@@ -28,22 +28,22 @@ func scanXHTML(h *head, p *page) ([]Meta, error) {
 	case whole:
 		err = nil
 	case text.err != nil:
-		err = text.err // as HTML it may have ended sooner, as XML there may be more
+		err = text.err // the head may have ended in HTML, and not yet in XML
 	}
 	return union(metas, more), err
 }
 
-// xmlMetas reads XML up to the end of its head and reports whether it found
-// that.
+// xmlMetas reads XML up to the end of its head, and reports whether it found the
+// end.
 func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
-	// The page is in UTF-8 by now, whatever it says.
+	// The page has been converted to UTF-8, whatever encoding it declares.
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var h xmlHead
 	for !h.over {
-		// Raw, so that nothing is kept of the elements that are open.
+		// RawToken keeps no stack of open elements.
 		token, err := d.RawToken()
 		if err != nil {
 			return h.metas, err == io.EOF
@@ -64,18 +64,18 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 type xmlHead struct {
 	metas []Meta
 	over  bool // no meta can follow
-	whole bool // since the head was read to its end, as XML has it
+	whole bool // the head was read to its end
 
 	depth    int // of open elements
-	head     int // its depth, once it is open
-	inner    int // open elements called "head" inside
+	head     int // depth of the head, once it is open
+	inner    int // open elements named "head" inside the head
 	noscript bool
 	prefixes prefixes
 	entities entities
 }
 
 func (h *xmlHead) start(t xml.StartElement) {
-	h.prefixes.leave(h.depth + 1) // of a void element without its end
+	h.prefixes.leave(h.depth + 1) // of a void element without an end tag
 	h.prefixes.bind(t.Attr, h.depth+1)
 	name := h.prefixes.htmlName(t.Name)
 	if !void(name) {
@@ -93,7 +93,7 @@ func (h *xmlHead) start(t xml.StartElement) {
 		}
 	case h.head == 0:
 	case name == "body":
-		h.over = true // the head was not closed: no XML
+		h.over = true // the head was not closed, so this is not XML
 	case name == "head":
 		h.inner++
 	case name == "noscript" && h.depth == h.head+1:
@@ -123,12 +123,12 @@ func (h *xmlHead) end(t xml.EndElement) {
 	case name == "head" && h.inner > 0:
 		h.inner--
 	case name == "head":
-		h.over = true // not all that it holds was closed: no XML
+		h.over = true // an element in it was not closed, so this is not XML
 	}
 }
 
-// void reports whether an element has no content. Written without its "/" it
-// is an error in XML that needn't hide what follows.
+// void reports whether an element has no content. Without the "/" it is an error
+// in XML, which is tolerated so that it does not hide the metas after it.
 func void(name string) bool {
 	switch name {
 	case "meta", "link", "base":
@@ -137,8 +137,8 @@ func void(name string) bool {
 	return false
 }
 
-// namedXML returns the meta of these attributes, if it has a name and content.
-// Of two that are the same the first counts, as in HTML.
+// namedXML returns the meta with these attributes, if it has a name and content.
+// Of two attributes with one name the first counts, as in HTML.
 func namedXML(attrs []xml.Attr, e entities) (m Meta, ok bool) {
 	m.Name = strings.TrimSpace(e.expand(attribute(attrs, "name")))
 	m.Content = e.expand(attribute(attrs, "content"))

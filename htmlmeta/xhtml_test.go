@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestXMLSoup compares many well-formed pages with what a reader of XML that
-// knows namespaces finds in the whole of them.
+// TestXMLSoup compares many well-formed pages with a reader of the whole page that
+// knows namespaces.
 func TestXMLSoup(t *testing.T) {
 	n := 5000
 	if testing.Short() {
@@ -31,8 +31,8 @@ func TestXMLSoup(t *testing.T) {
 	}
 }
 
-// TestXHTMLIsCut reads a page whose head ends at once as HTML, and goes on beyond the
-// limit as XML.
+// TestXHTMLIsCut reads a page in which the head ends at once in HTML, and after the
+// limit in XML.
 func TestXHTMLIsCut(t *testing.T) {
 	const start = "<html xmlns='http://www.w3.org/1999/xhtml'><head><x:y xmlns:x='z'/>"
 	const page = start + "<meta name='robots' content='noindex'/></head><body/></html>"
@@ -118,7 +118,7 @@ func (s *xmlSoup) meta() string {
 	return fmt.Sprintf("<%s name='a' content='%d'%s", name, s.metas, s.binding()) + s.pick("/>", "></"+name+">")
 }
 
-// binding may give a prefix another namespace, from here to the end of the element.
+// binding returns an attribute that may bind a prefix to another namespace.
 func (s *xmlSoup) binding() string {
 	return s.pick("", "", "", "", " xmlns:x='urn:x'", " xmlns:x='"+xhtmlNamespace+"'", " xmlns:h='"+xhtmlNamespace+"'")
 }
