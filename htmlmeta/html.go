@@ -41,9 +41,18 @@ func (h *head) metas(p *page) []Meta {
 	if len(h.kept) == 0 {
 		return nil
 	}
-	// The reduced page is flat, so the parser's only error, a tree that is too
-	// deep, cannot occur.
-	root, err := html.Parse(bytes.NewReader(p.text(h.kept)))
+	reduced := p.text(h.kept)
+	if metas, ok := plainMetas(reduced); ok {
+		return metas
+	}
+	return treeMetas(reduced)
+}
+
+// treeMetas returns the named metas of a reduced page.
+func treeMetas(reduced []byte) []Meta {
+	// A reduced page is flat, so the parser's only error, a tree that is too deep,
+	// cannot occur.
+	root, err := html.Parse(bytes.NewReader(reduced))
 	if err != nil {
 		return nil
 	}
