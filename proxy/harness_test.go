@@ -122,9 +122,10 @@ type world struct {
 
 // options may change a world's parts before it starts.
 type options struct {
-	gate   func(*Options)
-	engine func(*policy.Config)
-	egress func(*Egress)
+	gate     func(*Options)
+	engine   func(*policy.Config)
+	egress   func(*Egress)
+	upstream func(Upstream) Upstream // wraps the transport
 	// descriptors bound the connections to origins; nil: no bound.
 	descriptors *Descriptors
 	handler     http.HandlerFunc
@@ -183,6 +184,7 @@ func newWorld(t *testing.T, o options) *world {
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Roots:        w.originRoots, DialTimeout: 5 * time.Second, ResponseHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 	}
+	egress.Names.Parent = "egress.proxy"
 	if o.parent != nil {
 		o.parent.leadTo(host(plain.URL), host(secure.URL))
 		egress.Parent = o.parent.url
@@ -197,6 +199,9 @@ func newWorld(t *testing.T, o options) *world {
 	w.transport = NewTransport(egress, w.descriptors)
 	t.Cleanup(w.transport.Close)
 	upstream := Upstream(w.transport)
+	if o.upstream != nil {
+		upstream = o.upstream(upstream)
+	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	config := policy.Config{
 		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},

@@ -42,6 +42,9 @@ type Egress struct {
 	MaxConnsPerHost       int                     // 0: no limit
 	OnlyNetHTTP           bool                    // send all requests by net/http's Transport
 	Own                   func() []netip.AddrPort // where the gate listens, which is refused; nil: nowhere
+
+	// Names are the caller's names of some of these settings, so that an error can say which to change.
+	Names struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }
 
 // A Transport is the Upstream that connects to origins, or to a parent proxy.

@@ -67,6 +67,7 @@ func limits(l config.Limits) proxy.Limits {
 func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Transport {
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, own
+	e.Names.AllowPrivate, e.Names.DenyHosts, e.Names.Ports, e.Names.Parent = "egress.allow_private", "egress.deny_hosts", "egress.ports", "egress.proxy"
 	return proxy.NewTransport(e, d)
 }
 

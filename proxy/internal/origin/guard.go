@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,30 +41,35 @@ type guard struct {
 	denyHosts []glob.Glob
 	ports     []uint16
 	own       func() []netip.AddrPort // where the gate itself listens
+	names     struct{ allowPrivate, denyHosts, ports string }
 }
 
 func newGuard(e Config) *guard {
-	return &guard{
+	g := &guard{
 		allow:     e.AllowPrivate,
 		special:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()),
 		denyHosts: e.DenyHosts,
 		ports:     e.Ports,
 		own:       e.Own,
 	}
+	g.names.allowPrivate = cmp.Or(e.Names.AllowPrivate, "the gate's settings")
+	g.names.denyHosts = cmp.Or(e.Names.DenyHosts, "the denied hosts")
+	g.names.ports = cmp.Or(e.Names.Ports, "the permitted ports")
+	return g
 }
 
 // name judges what is known before a name is resolved: the name, the port, and
 // a literal address.
 func (g *guard) name(host, port string) error {
 	if slices.ContainsFunc(g.denyHosts, func(d glob.Glob) bool { return d.Match(host) }) {
-		return prohibit("host %s is in egress.deny_hosts", host)
+		return prohibit("host %s is in %s", host, g.names.denyHosts)
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return prohibit("port %q is not a number", port)
 	}
 	if len(g.ports) > 0 && !slices.Contains(g.ports, uint16(n)) {
-		return prohibit("port %s is not in egress.ports", port)
+		return prohibit("port %s is not in %s", port, g.names.ports)
 	}
 	if !mayBeAddress(host) {
 		return nil
@@ -96,7 +102,7 @@ func (g *guard) address(to netip.AddrPort) error {
 		return nil
 	}
 	if g.special.SafeAddr(addr) != nil {
-		return prohibit("address %s is special-purpose; egress.allow_private can permit it", addr)
+		return prohibit("address %s is special-purpose; %s can permit it", addr, g.names.allowPrivate)
 	}
 	return nil
 }

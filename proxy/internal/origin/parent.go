@@ -55,7 +55,7 @@ func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, 
 		c.ServerName, c.NextProtos = u.parent.Hostname(), nil // Transport has added h2
 		conn = tls.Client(conn, c)
 	}
-	if err := connectThrough(conn, u.parent, address, u.Dialer.Timeout); err != nil {
+	if err := u.connectThrough(conn, address); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Host, parentError(err))
 	}
@@ -63,11 +63,11 @@ func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, 
 }
 
 // connectThrough asks a parent proxy for a tunnel.
-func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time.Duration) error {
-	conn.SetDeadline(time.Now().Add(timeout))
+func (u *Transport) connectThrough(conn net.Conn, address string) error {
+	conn.SetDeadline(time.Now().Add(u.Dialer.Timeout))
 	defer conn.SetDeadline(time.Time{})
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{"User-Agent": {""}}}
-	if p := parent.User; p != nil {
+	if p := u.parent.User; p != nil {
 		password, _ := p.Password()
 		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(p.Username()+":"+password)))
 	}
@@ -78,12 +78,12 @@ func connectThrough(conn net.Conn, parent *url.URL, address string, timeout time
 	if err != nil {
 		return err
 	}
-	return connectRefused(resp)
+	return u.connectRefused(resp)
 }
 
 // connectRefused returns an error if a parent's answer to CONNECT opens no tunnel.
-func connectRefused(answer *http.Response) error {
-	if err := wantsLogin(answer); err != nil {
+func (u *Transport) connectRefused(answer *http.Response) error {
+	if err := u.wantsLogin(answer); err != nil {
 		return err
 	}
 	if answer.StatusCode/100 != 2 {
@@ -165,9 +165,9 @@ func parentAddress(u *url.URL) string {
 }
 
 // wantsLogin returns an error if a parent's answer is that it knows no such login.
-func wantsLogin(answer *http.Response) error {
+func (u *Transport) wantsLogin(answer *http.Response) error {
 	if answer.StatusCode != http.StatusProxyAuthRequired {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusWords(answer.StatusCode)))
+	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusWords(answer.StatusCode), u.login))
 }

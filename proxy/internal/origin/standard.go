@@ -21,7 +21,9 @@ type standard struct {
 	small    *http.Transport // with smallWindow; may be the same
 	patience time.Duration   // until the head of the response, attempts and all
 
-	parentAnswers bool // requests in clear: there is a parent of the scheme http or https
+	// answeredByParent returns an error if the response to a request in clear is the parent's own; nil: there is no
+	// parent that answers such requests.
+	answeredByParent func(*http.Response) error
 }
 
 // maxAttempts bounds the new connections on which Transport tries one request. An origin
@@ -74,10 +76,10 @@ func (s *standard) RoundTrip(req *http.Request) (*http.Response, error) {
 // be taken for an origin without a robots.txt.
 func (s *standard) via(t *http.Transport, req *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(req)
-	if err != nil || req.URL.Scheme != "http" || !s.parentAnswers {
+	if err != nil || req.URL.Scheme != "http" || s.answeredByParent == nil {
 		return resp, err
 	}
-	if err := wantsLogin(resp); err != nil {
+	if err := s.answeredByParent(resp); err != nil {
 		resp.Body.Close()
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -29,6 +30,7 @@ type Config struct {
 	MaxConnsPerHost       int
 	OnlyNetHTTP           bool                    // send all requests by net/http's Transport
 	Own                   func() []netip.AddrPort // where the gate listens; nil: nowhere
+	Names                 struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }
 
 // Bounds on HTTP/2, in bytes.
@@ -51,6 +53,7 @@ type Transport struct {
 	carrier   *carrier   // nil: it is not used
 	Dialer    net.Dialer // guarded, unless there is a parent
 	parent    *url.URL
+	login     string // the name of the setting with the parent's login
 	tls       *tls.Config
 	names     nameCache
 
@@ -64,6 +67,7 @@ func New(e Config, d *Descriptors) *Transport {
 		guard:       newGuard(e),
 		Dialer:      net.Dialer{Timeout: e.DialTimeout, KeepAlive: 30 * time.Second},
 		parent:      e.Parent,
+		login:       cmp.Or(e.Names.Parent, "its URL"),
 		tls:         &tls.Config{RootCAs: e.Roots, MinVersion: tls.VersionTLS12},
 		descriptors: d,
 	}
@@ -73,7 +77,10 @@ func New(e Config, d *Descriptors) *Transport {
 		u.Dialer.ControlContext = u.guard.control
 	}
 	patience := 2*e.DialTimeout + e.ResponseHeaderTimeout // to connect, to shake hands, and to answer
-	u.standard = &standard{parentAnswers: tunnels(e.Parent), patience: patience}
+	u.standard = &standard{patience: patience}
+	if tunnels(e.Parent) {
+		u.standard.answeredByParent = u.wantsLogin
+	}
 	u.transport = u.standard
 	if !tunnels(e.Parent) && e.MaxConnsPerHost == 0 && !e.OnlyNetHTTP {
 		u.carrier = &carrier{
@@ -116,7 +123,7 @@ func (u *Transport) newTransport(e Config, window, idle int) *http.Transport {
 		t.Proxy = http.ProxyURL(e.Parent)
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // else net/http adds its own
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			return connectRefused(answer) // before Transport makes an error of the reason phrase
+			return u.connectRefused(answer) // before Transport makes an error of the reason phrase
 		}
 	}
 	if u.carrier != nil {
