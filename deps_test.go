@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/match":  {},
 
 	// Decisions, and what they are made from.
-	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "policy/glob"},
+	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/lru", "policy/glob"},
 	"policy/robotstag":       {},
 	"policy/glob":            {},
 	"htmlmeta":               {"internal/coding"},
@@ -34,7 +34,8 @@ var imports = map[string][]string{
 	"proxy/internal/memory":  {},
 	"proxy/internal/netconn": {},
 	"proxy/internal/origin":  {"policy", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn"},
-	"internal/store":         {"policy"},
+	"internal/store":         {"policy", "internal/lru"},
+	"internal/lru":           {},
 	"internal/admin":         {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":        {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/history":       {"policy/robotstxt", "internal/escape"},
@@ -49,6 +50,8 @@ var imports = map[string][]string{
 	"internal/bench":         {}, // so does it
 	"internal/e2e":           {}, // and it
 
+	"internal/store/storetest": {"policy"}, // tests of a policy.Store
+
 	// The only one that wires.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
 		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "policy/glob"},
@@ -62,7 +65,6 @@ var libraries = map[string][]string{
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
 	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
-	"github.com/dgraph-io/ristretto/v2":     {"policy"},
 	"github.com/dunglas/httpsfv":            {"proxy"},
 	"github.com/elazarl/goproxy":            {"proxy"},
 	"github.com/klauspost/compress":         {"internal/coding"},

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// TestTinyCache has many times more origins than ristretto has room for, and
-// more than its queue takes at once: what it drops costs a parse, never a fetch.
+// TestTinyCache has many times more origins than there is room for in memory. An
+// origin that is dropped costs a parse, never a fetch.
 func TestTinyCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3000
@@ -52,31 +52,30 @@ func TestTinyCache(t *testing.T) {
 	})
 }
 
-// TestNewest: of two Sets in a row ristretto can keep the first.
+// TestNewest: the entry that was put last is found, before it is saved and after.
 func TestNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := newCache(1<<20, 0, newDurable(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.close()
+		store := newDurable()
+		c := newCache(1<<20, 0, store, slog.New(slog.DiscardHandler))
+		defer c.unsaved.close()
 		origin := func(i int) string { return fmt.Sprintf("https://%d.example", i) }
 		for v := range 3 {
 			for i := range 100 {
-				s := &Snapshot{Status: 200, Fetched: time.Now()}
-				s.setBody(fmt.Appendf(nil, "# %d", v), 0)
-				c.put(origin(i), newEntry(Record{}.with("", s), 0))
+				c.put(origin(i), newEntry(fetched(200, fmt.Sprintf("# %d", v)), 0), nil)
 			}
 		}
 		for when := range 3 {
 			for i := range 100 {
-				for how, get := range map[string]func(string) *entry{"quick": c.quick, "stored": c.stored, "load": c.load} {
-					if e := get(origin(i)); e == nil || e.Good.Body != "# 2" {
-						t.Fatalf("%s, time %d: got %+v, want the newest", how, when, e)
-					}
+				if e := c.get(origin(i)); e == nil || e.file.Body() != "# 2" {
+					t.Fatalf("time %d: got %+v, want the newest", when, e)
 				}
 			}
 			time.Sleep(time.Second)
+		}
+		for i := range 100 {
+			if e := c.read(t.Context(), origin(i)); e == nil || e.file.Body() != "# 2" {
+				t.Fatalf("in the store: got %+v, want the newest", e)
+			}
 		}
 	})
 }
@@ -109,55 +108,11 @@ func TestStoreFails(t *testing.T) {
 		s.err = nil
 		s.mu.Unlock()
 		time.Sleep(6 * time.Second)
-		if _, ok := s.Load("https://example.com"); !ok {
+		if _, ok := s.Load(t.Context(), "https://example.com"); !ok {
 			t.Error("it is not saved although it can be")
 		}
 		e.Close()
 	})
-}
-
-// TestPendingIsBounded in bytes while the store fails.
-func TestPendingIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newDurable()
-		s.err = errors.New("no")
-		c, err := newCache(1<<20, 0, s, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.close()
-		c.most = 1 << 20
-		for i := range 1000 {
-			snap := &Snapshot{Status: 200, Fetched: time.Now()}
-			snap.setBody([]byte(strings.Repeat("#", 10_000)), 0)
-			origin := fmt.Sprintf("https://%d.example", i%500)
-			c.put(origin, newEntry(Record{}.with("", snap), 0))
-			if n, sum, counted := waiting(c); sum != counted || sum > c.most || i > 200 && n < 90 {
-				t.Fatalf("after %d: %d wait, %d bytes, %d counted, %d allowed", i, n, sum, counted, c.most)
-			}
-			if c.quick(origin) == nil {
-				t.Fatal("the newest is lost")
-			}
-		}
-		s.mu.Lock()
-		s.err = nil
-		s.mu.Unlock()
-		time.Sleep(10 * time.Second)
-		if n, _, counted := waiting(c); n != 0 || counted != 0 {
-			t.Errorf("%d, %d bytes wait after the save", n, counted)
-		}
-	})
-}
-
-// waiting returns how many entries wait for the store, what they cost, and what
-// is counted.
-func waiting(c *cache) (n int, sum, counted int64) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for o, e := range c.pending {
-		sum += e.cost(o)
-	}
-	return len(c.pending), sum, c.bytes
 }
 
 // TestCost wants memory to follow what entries say they cost.
@@ -167,13 +122,11 @@ func TestCost(t *testing.T) {
 	}
 	for name, record := range map[string]func(i int) Record{
 		"rules": func(i int) Record {
-			s := &Snapshot{URL: "https://example.com/robots.txt", Status: 200}
 			var b strings.Builder
 			for line := range 50 {
 				fmt.Fprintf(&b, "User-agent: bot%d\nDisallow: /%d/%d\n", line, i, line)
 			}
-			s.setBody([]byte(b.String()), 0)
-			return Record{}.with("", s)
+			return fetched(200, b.String())
 		},
 		"refusals": func(i int) Record {
 			var rec Record
@@ -214,13 +167,6 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestCacheBytes is what the operator set, checked.
-func TestCacheBytes(t *testing.T) {
-	if _, err := New(Config{Robots: Robots{}, Store: newDurable(), Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "robots.cache_bytes") {
-		t.Errorf("got %v, want an error that names the key", err)
-	}
-}
-
 // BenchmarkDecide is the hot path: a rule of an origin that is in memory.
 func BenchmarkDecide(b *testing.B) {
 	web := newOrigins()
@@ -238,7 +184,7 @@ func BenchmarkDecide(b *testing.B) {
 	target, _ := ParseURL("https://example.com/section-7/page?x=y")
 	r := Request{Target: target, Crawler: &Crawler{Mode: Enforce}, UserAgent: "Mozilla/5.0 (compatible; ExampleBot/1.0)"}
 	e.Decide(b.Context(), r)
-	e.robots.cache.save(new(time.Time))
+	e.resolver.cache.unsaved.save()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -278,32 +224,4 @@ func TestRecordWith(t *testing.T) {
 	if len(bound.Bound) != 1 || len(several.Bound) != 3 {
 		t.Errorf("a record was changed: %v, %v", bound.Bound, several.Bound)
 	}
-}
-
-// TestEntryIsFewParts: each is looked at by every collection of garbage.
-func TestEntryIsFewParts(t *testing.T) {
-	_, text := usual("a.example")
-	rec := func() Record {
-		s := &Snapshot{URL: "https://a.example/robots.txt", Status: 200, Body: text, SHA256: Digest(text), ETag: `"abc"`, Modified: "Sun, 06 Nov 1994 08:49:37 GMT"}
-		for _, part := range []*string{&s.URL, &s.ETag, &s.Modified} { // as from a response
-			*part = strings.Clone(*part)
-		}
-		return Record{}.with("abot", s)
-	}
-	const n = 1000
-	kept := make([]*entry, n)
-	objects := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapObjects)
-	}
-	before := objects()
-	for i := range kept {
-		kept[i] = newEntry(rec(), 1<<20)
-	}
-	if got := float64(objects()-before) / n; got > 6.5 {
-		t.Errorf("an entry is %.1f parts, want 6", got)
-	}
-	runtime.KeepAlive(kept)
 }

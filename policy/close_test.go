@@ -30,10 +30,10 @@ func TestClose(t *testing.T) {
 		synctest.Wait()
 		e.Close()
 		wg.Wait()
-		if _, ok := s.Load("https://example.com"); ok {
+		if _, ok := s.Load(t.Context(), "https://example.com"); ok {
 			t.Error("a fetch that was cut short is kept")
 		}
-		if _, ok := s.Load("https://b.example"); !ok {
+		if _, ok := s.Load(t.Context(), "https://b.example"); !ok {
 			t.Error("what was fetched before is not saved")
 		}
 		// Late requests find nothing, and end nothing.
@@ -42,7 +42,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v, want canceled", err)
 		}
 		e.Refresh(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
-		e.Known("https://b.example")
+		e.Known(t.Context(), Scope{Origin: "https://b.example"})
 		if n := len(web.fetched()); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
 		}
@@ -59,7 +59,7 @@ func TestCloseBetweenRequests(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		e.Decide(t.Context(), r)
-		time.Sleep(time.Second) // saved: from now on it comes from ristretto
+		time.Sleep(time.Second) // it is saved
 		var wg sync.WaitGroup
 		begun := make(chan struct{})
 		for g := range 8 {

@@ -1,75 +1,67 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 	"time"
 )
 
-// durable is a Store that outlives an engine. It keeps what a disk would: the
-// times lose their monotonic part, bodies are kept by their digest.
+// durable is a Store that outlives an engine. It keeps records as JSON, so that times
+// lose their monotonic part, as on a disk.
 type durable struct {
-	mu     sync.Mutex
-	rows   map[string][]byte
-	bodies map[string]string
-	err    error // of Save
-	loads  int
+	mu    sync.Mutex
+	rows  map[string][]byte
+	err   error // of Save
+	loads int
 }
 
-func newDurable() *durable {
-	return &durable{rows: map[string][]byte{}, bodies: map[string]string{}}
-}
+func newDurable() *durable { return &durable{rows: map[string][]byte{}} }
 
-func (d *durable) Load(origin string) (rec Record, ok bool) {
+func (d *durable) Load(_ context.Context, key string) (rec Record, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loads++
-	row, ok := d.rows[origin]
+	row, ok := d.rows[key]
 	if !ok {
 		return Record{}, false
 	}
 	if err := json.Unmarshal(row, &rec); err != nil {
 		panic(err)
 	}
-	if rec.Good != nil {
-		rec.Good.Body = d.bodies[rec.Good.SHA256]
-		if Digest(rec.Good.Body) != rec.Good.SHA256 {
-			panic("body and digest disagree")
-		}
-	}
-	if rec.Last == nil {
-		rec.Last = rec.Good
+	if rec.Good != nil && Digest(string(rec.Body)) != rec.Good.SHA256 {
+		panic("body and digest disagree")
 	}
 	return rec, true
 }
 
-func (d *durable) Save(records map[string]Record) error {
+func (d *durable) Save(_ context.Context, records map[string]Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err != nil {
 		return d.err
 	}
-	for origin, rec := range records {
-		if rec.Good != nil {
-			d.bodies[rec.Good.SHA256] = rec.Good.Body
-		}
-		if rec.Last == rec.Good {
-			rec.Last = nil
+	for key, rec := range records {
+		if rec.Empty() {
+			delete(d.rows, key)
+			continue
 		}
 		row, err := json.Marshal(rec)
 		if err != nil {
 			panic(err)
 		}
-		d.rows[origin] = row
+		d.rows[key] = row
 	}
 	return nil
 }
 
-// shift makes all that is kept come from a clock that was ahead.
+func (d *durable) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
+
+// shift makes all records come from a clock that was ahead.
 func (d *durable) shift(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for origin, row := range d.rows {
+	for key, row := range d.rows {
 		var rec Record
 		if err := json.Unmarshal(row, &rec); err != nil {
 			panic(err)
@@ -79,6 +71,17 @@ func (d *durable) shift(by time.Duration) {
 				s.Fetched = s.Fetched.Add(by)
 			}
 		}
-		d.rows[origin], _ = json.Marshal(rec)
+		d.rows[key], _ = json.Marshal(rec)
 	}
+}
+
+// fetched returns the record of one answer to the request for a robots.txt, as a store keeps it.
+func fetched(status int, body string) Record {
+	now := time.Now()
+	s := &Snapshot{URL: example, Status: status, Fetched: now, Since: now}
+	rec := Record{}.with("", s)
+	if s.good() {
+		s.SHA256, rec.Body = Digest(body), []byte(body)
+	}
+	return rec
 }

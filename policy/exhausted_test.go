@@ -51,10 +51,10 @@ func TestExhausted(t *testing.T) {
 				}
 				refused("first")
 				time.Sleep(time.Minute)
-				if rec, known := e.Known("https://example.com"); known {
+				if rec, known := e.Known(t.Context(), Scope{Origin: "https://example.com"}); known {
 					t.Errorf("it is known that %+v", rec.Last)
 				}
-				if _, stored := disk.Load("https://example.com"); stored {
+				if _, stored := disk.Load(t.Context(), "https://example.com"); stored {
 					t.Error("it is stored")
 				}
 				serve(web, rules("User-agent: *\nDisallow: /\n"))
@@ -63,7 +63,7 @@ func TestExhausted(t *testing.T) {
 				time.Sleep(25 * time.Hour) // what is known has to be fetched anew
 				serve(web, short)
 				refused("later")
-				if rec, _ := e.Known("https://example.com"); rec.Last == nil || !rec.Last.good() {
+				if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); rec.Last == nil || !rec.Last.good() {
 					t.Errorf("the last answer is %+v", rec.Last)
 				}
 				serve(web, rules("User-agent: *\nAllow: /\n"))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/internal/coding"
+	"robotsgate/policy/robotstxt"
 )
 
 var (
@@ -46,87 +47,91 @@ const (
 	maxError     = 256
 )
 
+// Hints name what an operator can change, in the errors of fetches. Clients and the log see them.
+type Hints struct {
+	Timeout     string // the setting behind [Robots.Timeout]; empty: its value is named
+	Parent      string // what to do if the parent proxy can't be reached
+	Certificate string // what to do if an origin's certificate is not trusted
+}
+
 // A fetcher asks origins for their robots.txt.
 type fetcher struct {
 	transport http.RoundTripper
 	robots    *Robots
+	hints     Hints
 	large     chan struct{} // see newLarge; nil: all may be read at once
 }
 
 const (
-	// smallBody is what is read of every body at once, in bytes: nearly all are smaller.
+	// smallBody is how much of every body is read at once, in bytes: nearly all are smaller.
 	smallBody = 32 << 10
-	// largeBodies bounds what the others take while they are read, in bytes.
+	// largeBodies bounds the memory of the others while they are read, in bytes.
 	largeBodies = 64 << 20
 )
 
-// newLarge returns the places for bodies beyond smallBody: else as many origins as are
-// asked at once could have max_bytes held of each. Who needs one takes it for all the
-// rest: places that are taken bit by bit could be held by those that wait for more.
+// newLarge returns a semaphore for bodies beyond smallBody: without it each origin that is
+// fetched from could take MaxBytes of memory at the same time. A fetch takes its place for the
+// whole rest of the body, since fetches that hold some memory and wait for more could block each other.
 func newLarge(maxBytes int) chan struct{} {
 	return make(chan struct{}, max(1, largeBodies/max(1, maxBytes)))
 }
 
-// fetch asks an origin for its robots.txt, RFC 9309, 2.3, and returns what it
-// answered. Of the asking client only the User-Agent is sent. Prior, if not
-// nil, is a good copy that the origin may confirm instead of sending it again.
+// Fetch requests the file at a URL as an Engine requests an origin's robots.txt. The result has
+// the answer, its rules, and what it means to a crawler: Fresh, Unavailable or Unreachable.
+// It is for tools that examine the file itself.
+func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string, hints Hints) (Resolution, error) {
+	f := fetcher{transport: transport, robots: r, hints: hints}
+	s, file, err := f.fetch(ctx, url, userAgent, nil)
+	if err != nil {
+		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)
+	}
+	return Resolution{State: r.class(s), Snapshot: s, File: file}, nil
+}
+
+// fetch requests the file at a URL (RFC 9309, 2.3), follows redirects, and returns the
+// answer, with its rules if it has any. Of the asking client only the User-Agent is sent. Prior,
+// if not nil, has a good copy that the origin may confirm instead of sending it again. The answer
+// varies if any response on the way to it does.
 // The only errors are ErrBusy and ErrExhausted, and ErrProhibited and ErrNoHost for the origin itself; every
 // other failure is an answer.
-func (f *fetcher) fetch(ctx context.Context, origin, userAgent string, prior *Snapshot) (*Snapshot, error) {
-	return f.follow(ctx, origin+"/robots.txt", userAgent, prior)
-}
-
-// Fetch asks for the file at a URL as an Engine asks an origin for its robots.txt,
-// and says what a crawler makes of the answer: Fresh, Unavailable or Unreachable.
-// It is for those who want to look at the file itself.
-func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string) (*Snapshot, State, error) {
-	f := fetcher{transport: transport, robots: r}
-	s, err := f.follow(ctx, url, userAgent, nil)
-	if err != nil {
-		return nil, "", fmt.Errorf("fetch %s: %w", url, err)
-	}
-	return s, r.class(s), nil
-}
-
-// follow is fetch for any URL: it follows redirects. The answer varies if any response on
-// the way to it does.
-func (f *fetcher) follow(ctx context.Context, start, userAgent string, prior *Snapshot) (*Snapshot, error) {
+func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *entry) (*Snapshot, *robotstxt.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
 	userAgent = sendable(userAgent)
 	at, varied := start, false
 	for hop := 0; ; hop++ {
-		asked := prior.validators(at)
-		s, next, err := f.get(ctx, at, userAgent, asked)
+		asked := prior.record().Good.validators(at)
+		r, err := f.get(ctx, at, userAgent, asked)
+		s := r.snapshot
 		if s != nil {
 			varied = varied || s.Varies
 			s.Varies = varied
 		}
 		switch {
 		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
-			return nil, err
+			return nil, nil, err
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted):
-			return nil, err
+			return nil, nil, err
 		case err != nil && hop == 0 && unresolved(err):
-			return nil, fmt.Errorf("%w: %w", ErrNoHost, err)
+			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			s = f.failure(at, reason(ctx, err))
+			s = noAnswer(at, f.reason(ctx, err))
 			s.Varies = varied
-			return s, nil
+			return s, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
-			if !varied || prior.Varies {
-				return confirmed(prior, s), nil
+			if !varied || prior.Good.Varies {
+				return confirmed(prior.Good, s), prior.file, nil
 			}
 			// The copy was for all: another crawler may have brought it. Its confirmation is
 			// not this crawler's answer, so ask again, for all of it.
-			prior, next, hop = nil, start, -1
-		case next == "":
-			return s, nil
+			prior, r.next, hop = nil, start, -1
+		case r.next == "":
+			return s, r.file, nil
 		case hop == f.robots.MaxRedirects:
 			s.Looped = true // RFC 9309, 2.3.1.2: as if there were none
-			return s, nil
+			return s, nil, nil
 		}
-		at = next
+		at = r.next
 	}
 }
 
@@ -142,12 +147,18 @@ func sendable(userAgent string) string {
 	return strings.TrimSpace(string(agent))
 }
 
-// get makes one request. It returns the answer, and where it redirects to.
-// Asked are validators of a copy, which the origin may confirm with a 304.
-func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Header) (s *Snapshot, next string, err error) {
+// A response is the answer to one request.
+type response struct {
+	snapshot *Snapshot
+	file     *robotstxt.File // the rules, if it has any
+	next     string          // where it redirects to; empty: nowhere
+}
+
+// get makes one request. Asked are validators of a copy, which the origin may confirm with a 304.
+func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Header) (r response, err error) {
 	target, err := ParseURL(at)
 	if err != nil {
-		return nil, "", err
+		return r, err
 	}
 	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{
 		// An empty value keeps net/http from adding its own.
@@ -156,32 +167,39 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Head
 	maps.Copy(req.Header, asked)
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return nil, "", err
+		return r, err
 	}
 	defer resp.Body.Close()
 
 	now := time.Now()
-	s = &Snapshot{
+	s := &Snapshot{
 		URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now),
 		Varies: varies(resp.Header),
 	}
+	r.snapshot = s
 	confirms := s.Status == http.StatusNotModified && len(asked) > 0
 	if s.good() || confirms {
 		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")
 	}
 	switch {
 	case confirms:
-		return s, "", nil
+		return r, nil
 	case s.good():
-		return s, "", f.read(ctx, s, resp)
+		data, err := f.read(ctx, resp)
+		if err != nil {
+			return r, err
+		}
+		r.file = robotstxt.Parse(data, f.robots.MaxBytes)
+		s.setFile(r.file)
+		return r, nil
 	}
-	if next, err = location(resp, at); next != "" || err != nil {
-		return s, next, err
+	if r.next, err = location(resp, at); r.next != "" || err != nil {
+		return r, err
 	}
 	if f.robots.class(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
-	return s, "", nil
+	return r, nil
 }
 
 // validators returns the header that asks whether a copy still holds. What was
@@ -213,25 +231,20 @@ func confirmed(prior, answer *Snapshot) *Snapshot {
 	return &s
 }
 
-// read takes the body, decoded and bounded. A body cut short by the origin is
-// an error: rules that are missing might be those that deny.
-func (f *fetcher) read(ctx context.Context, s *Snapshot, resp *http.Response) error {
+// read returns the body, decoded and bounded. A body cut short by the origin is
+// an error: the rules that are missing might be those that deny.
+func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	body, err := coding.NewReader(resp.Body, resp.Header.Values("Content-Encoding"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer body.Close()
-	// One byte past the limit tells whether it was reached; the rest of an
+	// One byte past the limit shows whether it was reached; the rest of an
 	// endless file is never read.
-	data, err := f.readBounded(ctx, io.LimitReader(body, int64(f.robots.MaxBytes)+1))
-	if err != nil {
-		return err
-	}
-	s.setBody(data, f.robots.MaxBytes)
-	return nil
+	return f.readBounded(ctx, io.LimitReader(body, int64(f.robots.MaxBytes)+1))
 }
 
-// readBounded reads all of a body. What is large waits for its place.
+// readBounded reads a whole body. A large one waits for the semaphore.
 func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(data) < smallBody {
@@ -289,28 +302,28 @@ func location(resp *http.Response, at string) (string, error) {
 	return target.String(), nil
 }
 
-// failure is the answer of an origin that gave none.
-func (f *fetcher) failure(at, reason string) *Snapshot {
+// noAnswer is the snapshot of an origin that gave no answer.
+func noAnswer(at, reason string) *Snapshot {
 	if len(reason) > maxError {
 		reason = strings.ToValidUTF8(reason[:maxError], "") + "…"
 	}
 	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
 }
 
-// reason words an error for the crawler and the log, without what only a
+// reason words an error for the crawler and the log, without parts that only a
 // programmer can read.
-func reason(ctx context.Context, err error) string {
+func (f *fetcher) reason(ctx context.Context, err error) string {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case unresolved(err):
-		return "a redirect leads to a name that does not resolve" // the resolver's address is nobody's business
+		return "a redirect leads to a name that does not resolve" // without the resolver's address
 	case errors.Is(err, ErrParent):
-		return err.Error() + "; check egress.proxy"
+		return withHint(err.Error(), f.hints.Parent)
 	case errors.As(err, &certificate):
-		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
+		return withHint(certificate.Err.Error(), f.hints.Certificate)
 	case ctx.Err() != nil:
-		return "no complete answer within robots.timeout"
+		return "no complete answer within " + cmp.Or(f.hints.Timeout, f.robots.Timeout.String())
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the answer was cut short"
 	case errors.Is(err, io.EOF):
@@ -319,6 +332,13 @@ func reason(ctx context.Context, err error) string {
 		return strings.TrimPrefix(op.Error(), "dial ")
 	}
 	return err.Error()
+}
+
+func withHint(text, hint string) string {
+	if hint == "" {
+		return text
+	}
+	return text + "; " + hint
 }
 
 // unresolved reports whether an error is the resolver's.

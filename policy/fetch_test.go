@@ -32,7 +32,7 @@ func TestSentHeader(t *testing.T) {
 		web.serve("http://b.example/", rules(""))
 		r := defaults()
 		f := fetcher{transport: web, robots: &r}
-		if _, err := f.fetch(t.Context(), "https://a.example", test.userAgent, nil); err != nil {
+		if _, _, err := f.fetch(t.Context(), "https://a.example/robots.txt", test.userAgent, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(web.requests) != 2 {
@@ -69,11 +69,15 @@ func TestBounds(t *testing.T) {
 		web.serve("https://example.com/robots.txt", raw(text))
 		r := defaults()
 		f := fetcher{transport: web, robots: &r}
-		s, err := f.fetch(t.Context(), "https://example.com", "Bot/1.0", nil)
+		s, file, err := f.fetch(t.Context(), "https://example.com/robots.txt", "Bot/1.0", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.size() + len(s.Body); n > 1000 {
+		n := s.size()
+		if file != nil {
+			n += len(file.Body())
+		}
+		if n > 1000 {
 			t.Errorf("%s: %d bytes are kept", name, n)
 		}
 	}
@@ -101,14 +105,14 @@ func TestLimit(t *testing.T) {
 			}))
 			return resp, err
 		})}
-		s, err := f.fetch(t.Context(), "https://example.com", "", nil)
+		s, file, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Cut || len(s.Body) > r.MaxBytes || len(s.Body) < r.MaxBytes-len(line) || !strings.HasSuffix(s.Body, "\n") {
-			t.Errorf("%q: got %d bytes, cut %v", coding, len(s.Body), s.Cut)
+		if !s.Cut || len(file.Body()) > r.MaxBytes || len(file.Body()) < r.MaxBytes-len(line) || !strings.HasSuffix(file.Body(), "\n") {
+			t.Errorf("%q: got %d bytes, cut %v", coding, len(file.Body()), s.Cut)
 		}
-		if s.SHA256 != Digest(s.Body) {
+		if s.SHA256 != Digest(file.Body()) {
 			t.Errorf("%q: the digest is not that of what is parsed", coding)
 		}
 		if read > r.MaxBytes+64<<10 {
@@ -128,7 +132,7 @@ func TestExactLimit(t *testing.T) {
 		web := newOrigins()
 		web.serve("https://example.com/robots.txt", rules(body))
 		f := fetcher{transport: web, robots: &r}
-		if s, err := f.fetch(t.Context(), "https://example.com", "", nil); err != nil || s.Cut != cut {
+		if s, _, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", nil); err != nil || s.Cut != cut {
 			t.Errorf("%q: got %+v, %v, want cut %v", body, s, err, cut)
 		}
 	}
@@ -150,8 +154,8 @@ func TestTimeout(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return raw("HTTP/1.1 302 Found\nLocation: /\n\n")(req)
 		})}
-		s, err := f.fetch(t.Context(), "https://example.com", "", nil)
-		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "robots.timeout") {
+		s, _, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", nil)
+		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "within "+r.Timeout.String()) {
 			t.Errorf("got %+v, %v", s, err)
 		}
 		if took := time.Since(start); took != r.Timeout {
@@ -178,7 +182,7 @@ func TestBodiesAreClosed(t *testing.T) {
 			resp.Body = closer{resp.Body, func() { open-- }}
 			return resp, err
 		})}
-		f.fetch(t.Context(), "https://example.com", "", nil)
+		f.fetch(t.Context(), "https://example.com/robots.txt", "", nil)
 		if open != 0 {
 			t.Errorf("%q: %d bodies are left open", text, open)
 		}
@@ -194,6 +198,7 @@ func (c closer) Close() error { c.close(); return nil }
 
 // TestReason words errors for those who read a refusal.
 func TestReason(t *testing.T) {
+	f := fetcher{robots: new(defaults())}
 	dead, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, test := range []struct {
@@ -201,12 +206,12 @@ func TestReason(t *testing.T) {
 		err  error
 		want string
 	}{
-		{dead, errors.New("whatever"), "no complete answer within robots.timeout"},
+		{dead, errors.New("whatever"), "no complete answer within 10s"},
 		{t.Context(), io.ErrUnexpectedEOF, "the answer was cut short"},
 		{t.Context(), io.EOF, "the origin closed the connection without an answer"},
 		{t.Context(), errors.New("tls: no"), "tls: no"},
 	} {
-		if got := reason(test.ctx, test.err); got != test.want {
+		if got := f.reason(test.ctx, test.err); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.err, got, test.want)
 		}
 	}
@@ -215,6 +220,7 @@ func TestReason(t *testing.T) {
 // What a refusal says of a failure helps whoever reads it, and tells nothing of
 // the network that the gate is in.
 func TestReasonOfNetwork(t *testing.T) {
+	f := fetcher{hints: Hints{Parent: "check egress.proxy", Certificate: "name it in egress.ca_file"}}
 	dns := &net.DNSError{Err: "no such host", Name: "x.example", Server: "10.0.0.53:53", IsNotFound: true}
 	certificate := &tls.CertificateVerificationError{Err: errors.New("x509: signed by nobody")}
 	for _, test := range []struct {
@@ -225,7 +231,7 @@ func TestReasonOfNetwork(t *testing.T) {
 		{fmt.Errorf("%w: %w", ErrParent, dns), "check egress.proxy"},
 		{fmt.Errorf("tls: %w", certificate), "egress.ca_file"},
 	} {
-		got := reason(t.Context(), test.err)
+		got := f.reason(t.Context(), test.err)
 		if !strings.Contains(got, test.want) {
 			t.Errorf("%v: got %q, want %q in it", test.err, got, test.want)
 		}
@@ -264,15 +270,15 @@ func TestLargeBodies(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				s, err := f.fetch(t.Context(), fmt.Sprintf("https://%d.example", i), "", nil)
-				if err != nil || len(s.Body) != 2*smallBody {
-					t.Errorf("a large one: %d bytes, %v", len(s.Body), err)
+				_, file, err := f.fetch(t.Context(), fmt.Sprintf("https://%d.example/robots.txt", i), "", nil)
+				if err != nil || len(file.Body()) != 2*smallBody {
+					t.Errorf("a large one: %d bytes, %v", len(file.Body()), err)
 				}
 			})
 		}
 		all.Go(func() {
 			time.Sleep(time.Second / 2) // by then the large ones wait for each other
-			if _, err := f.fetch(t.Context(), "https://small.example", "", nil); err != nil || large.Load() == 0 {
+			if _, _, err := f.fetch(t.Context(), "https://small.example/robots.txt", "", nil); err != nil || large.Load() == 0 {
 				t.Errorf("a small one had to wait: %v", err)
 			}
 		})
@@ -284,7 +290,7 @@ func TestLargeBodies(t *testing.T) {
 		f.large <- struct{}{}
 		f.large <- struct{}{}
 		r.Timeout = time.Second
-		if s, err := f.fetch(t.Context(), "https://late.example", "", nil); !errors.Is(err, ErrBusy) {
+		if s, _, err := f.fetch(t.Context(), "https://late.example/robots.txt", "", nil); !errors.Is(err, ErrBusy) {
 			t.Errorf("one that never gets a place: %+v, %v", s, err)
 		}
 		<-f.large

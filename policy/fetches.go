@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -8,237 +9,316 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// traffic is what goes on between the gate and one origin about its robots.txt for one
-// [Scope], from the first request that has to wait to the last. Where nothing says that
-// answers are for one crawler only, all wait for the flight that is under way;
-// from then on each asks for itself.
+// fetches are the fetches of robots.txt files that are under way.
+type fetches struct {
+	mu     sync.Mutex
+	scopes map[string]*scopeFetches // by the key of the scope
+	closed bool                     // no fetch is started any more
+
+	running sync.WaitGroup // fetches and renewals
+}
+
+// scopeFetches are the fetches for one [Scope], from the first request that has to wait
+// to the last. Where nothing says that answers are for one crawler only, all requests wait
+// for the fetch that is under way. From then on each crawler has a fetch of its own.
 type scopeFetches struct {
 	key    string // of the scope
 	origin string
-	loaded sync.Once // entry, for the first time
+	loaded sync.Once // sets entry for the first time
 
-	// The library's mutex guards the rest.
-	users   int                  // requests and jobs: the last takes it away
+	// fetches.mu guards the rest.
+	users   int                  // requests and jobs; the last one removes it
 	entry   *entry               // what is known by now; nil: nothing
 	apart   bool                 // the last answer was for one crawler only
-	lead    *fetchJob            // the newest that has not landed, nil if it has
-	jobs    map[string]*fetchJob // that have not landed, by slot
-	queue   []*fetchJob          // those of them that wait for a lane
-	running int                  // those that don't
+	lead    *fetchJob            // the newest, nil if it has ended
+	jobs    map[string]*fetchJob // that have not ended, by slot
+	queue   []*fetchJob          // of jobs: those that wait to be started
+	running int                  // the number of the others
 }
 
-// A flight is one fetch, for all who wait for it.
+// A fetchJob is one fetch, for all requests that wait for it.
 type fetchJob struct {
-	by        *resolver // whose settings it goes by
-	slot      string    // for whom
-	token     string    // who asked first
+	by        *resolver // its settings hold
+	slot      string    // the crawler that it is for, see slots.go
+	token     string    // of the crawler that asked first
 	userAgent string
 	urgency   urgency
 	asked     time.Time
 
-	done   chan struct{} // closed when it has landed, and the rest is set
-	answer *Snapshot     // what it has brought, or made it needless
-	entry  *entry        // with all that is known of the origin since
+	done   chan struct{} // closed when the job has ended, and the rest is set
+	answer *Snapshot     // what it has brought, or the answer that made it needless
+	entry  *entry        // everything that is known of the origin since
 	layer  Layer         // where that comes from
 	err    error
 }
 
-// urgency says when a flight may end without asking the origin.
+// urgency says when a job may end without a request to the origin.
 type urgency int
 
 const (
-	need  urgency = iota // something that holds is known by now
-	ahead                // something that holds, and is not due, is known by now
+	need  urgency = iota // when a valid answer is known by now
+	ahead                // when a valid answer that is not due for renewal is known by now
 	force                // never
 )
 
-// maxConcurrentFetches is how many fetches from one origin may be under way at once.
+// maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
 const maxConcurrentFetches = 4
 
-// enter returns the traffic for the scope of a key; leave has to follow.
-func (l *resolver) enter(key string) *scopeFetches {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.scopes[key]
-	if t == nil {
-		t = &scopeFetches{key: key, origin: ParseKey(key).Origin, jobs: map[string]*fetchJob{}}
-		l.scopes[key] = t
+// stop prevents new fetches.
+func (f *fetches) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}
+
+// begin counts something that close waits for, unless close has begun.
+func (f *fetches) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
 	}
-	t.users++
-	return t
+	f.running.Add(1)
+	return true
 }
 
-func (l *resolver) leave(t *scopeFetches) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leaveLocked(t)
+// enter returns the fetches for the scope of a key; the caller calls leave in the end.
+func (f *fetches) enter(key string) *scopeFetches {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sf := f.scopes[key]
+	if sf == nil {
+		sf = &scopeFetches{key: key, origin: ParseKey(key).Origin, jobs: map[string]*fetchJob{}}
+		f.scopes[key] = sf
+	}
+	sf.users++
+	return sf
 }
 
-// left is leave for those who hold the lock.
-func (l *resolver) leaveLocked(t *scopeFetches) {
-	if t.users--; t.users == 0 {
-		delete(l.scopes, t.key)
+func (f *fetches) leave(sf *scopeFetches) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leaveLocked(sf)
+}
+
+func (f *fetches) leaveLocked(sf *scopeFetches) {
+	if sf.users--; sf.users == 0 {
+		delete(f.scopes, sf.key)
 	}
 }
 
-// load looks up what is known. It comes before join.
-func (l *resolver) load(t *scopeFetches) (err error) {
-	defer l.recovered(t.origin, &err)
-	t.loaded.Do(func() { t.entry = l.cache.load(t.key) })
-	return nil
+// load looks up what is known, before the first join. If that fails nothing is known.
+func (r *resolver) load(sf *scopeFetches) {
+	sf.loaded.Do(func() {
+		var err error // logged
+		defer r.recovered(sf.origin, &err)
+		ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+		defer cancel()
+		if sf.entry = r.cache.find(ctx, sf.key); sf.entry != nil {
+			r.cache.keep(sf.key, sf.entry)
+		}
+	})
 }
 
-// join takes part in a flight, and starts it if need be. Own says that it is
-// for this crawler: what it brings is its answer, even if it binds only one.
-func (l *resolver) join(t *scopeFetches, token, userAgent string, u urgency) (f *fetchJob, own bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// join returns the job to wait for, and starts it if need be. Own says that the job is
+// for this crawler: its result is the crawler's answer, even if it binds only one.
+func (r *resolver) join(sf *scopeFetches, token, userAgent string, u urgency) (job *fetchJob, own bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
 	slot := token
-	if !l.robots.hasSlot(t.entry.record(), t.jobs, token, now) {
+	if !r.robots.hasSlot(sf.entry.record(), sf.jobs, token, now) {
 		slot = others
 	}
-	if f = t.jobs[slot]; f != nil {
-		return f, true
+	if job = sf.jobs[slot]; job != nil {
+		return job, true
 	}
-	if t.lead != nil && !t.apart {
-		return t.lead, false
+	if sf.lead != nil && !sf.apart {
+		return sf.lead, false
 	}
-	f = &fetchJob{by: l, slot: slot, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
-	if l.robots.UserAgent != "" {
-		f.userAgent = l.robots.UserAgent
+	job = &fetchJob{by: r, slot: slot, token: token, userAgent: userAgent, urgency: u, asked: now, done: make(chan struct{})}
+	if r.robots.UserAgent != "" {
+		job.userAgent = r.robots.UserAgent
 	}
-	t.users++
-	t.jobs[slot], t.lead = f, f
-	l.startLocked(t, f)
-	return f, true
+	sf.users++
+	sf.jobs[slot], sf.lead = job, job
+	r.startLocked(sf, job)
+	return job, true
 }
 
-// startLocked sends a flight on its way, unless it is needless by now or there is no
-// lane for it yet. The caller holds the lock.
-func (l *resolver) startLocked(t *scopeFetches, f *fetchJob) {
-	switch s := l.needless(t, f); {
-	case l.closed:
-		l.finishLocked(t, f, shutDown(t.origin))
+// startLocked starts a job, or queues it if as many as may are running. It ends it at once if it is
+// needless by now.
+func (r *resolver) startLocked(sf *scopeFetches, job *fetchJob) {
+	switch s := r.needlessLocked(sf, job); {
+	case r.closed:
+		r.endLocked(sf, job, shutDown(sf.origin))
 	case s != nil:
-		f.answer, f.layer = s, InStore
-		l.finishLocked(t, f, nil)
-	case t.running == maxConcurrentFetches:
-		t.queue = append(t.queue, f)
+		job.answer, job.layer = s, InStore
+		r.endLocked(sf, job, nil)
+	case sf.running == maxConcurrentFetches:
+		sf.queue = append(sf.queue, job)
 	default:
-		if t.entry != nil {
-			t.entry.renewing.Store(true)
+		if sf.entry != nil {
+			sf.entry.renewing.Store(true)
 		}
-		t.running++
-		l.running.Add(1)
-		go l.run(t, f, t.entry)
+		sf.running++
+		r.running.Add(1)
+		go r.run(sf, job, sf.entry, sf.permitKeyLocked(job))
 	}
 }
 
-// needless returns an answer that makes a flight needless, nil if there is none.
-func (l *resolver) needless(t *scopeFetches, f *fetchJob) *Snapshot {
-	if f.urgency == force {
+// permitKeyLocked returns the key for [Store.Acquire].
+func (sf *scopeFetches) permitKeyLocked(job *fetchJob) string {
+	if sf.apart {
+		return copyKey(sf.key, job.slot) // so that one crawler need not wait for another
+	}
+	return sf.key
+}
+
+// needlessLocked returns an answer that makes a job needless, nil if there is none.
+func (r *resolver) needlessLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
+	if job.urgency == force {
 		return nil
 	}
-	now, rec := time.Now(), t.entry.record()
-	s := l.robots.current(rec, f.token, now, f.asked)
-	if s == nil && f.slot == others && l.robots.holds(rec.Bound[others], now, f.asked) {
+	now, rec := time.Now(), sf.entry.record()
+	s := r.robots.current(rec, job.token, now, job.asked)
+	if s == nil && job.slot == others && r.robots.holds(rec.Bound[others], now, job.asked) {
 		s = rec.Bound[others]
 	}
-	if s != nil && f.urgency == ahead && l.robots.due(rec, f.token, s, now) {
+	if s != nil && job.urgency == ahead && r.robots.due(rec, job.token, s, now) {
 		return nil
 	}
 	return s
 }
 
-// run asks the origin. What it brings may make needless what waits for a lane.
-func (l *resolver) run(t *scopeFetches, f *fetchJob, known *entry) {
-	defer l.running.Done()
-	s, file, err := l.fetch(t, f, known)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.running--
-	f.layer = Fetched
+// run carries out a job. Its result may make queued jobs needless.
+func (r *resolver) run(sf *scopeFetches, job *fetchJob, known *entry, permitKey string) {
+	defer r.running.Done()
+	release, changed := r.acquire(permitKey)
+	if changed {
+		known = r.reload(sf, known)
+	}
+	if changed && r.endIfNeedless(sf, job) {
+		release()
+		return
+	}
+	s, file, err := r.fetch(sf, job, known)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	job.layer = Fetched
 	if err == nil {
-		l.keep(t, f, s, file)
+		r.keepLocked(sf, job, s, file, release)
+	} else {
+		release()
 	}
-	l.finishLocked(t, f, err)
-	queue := t.queue
-	t.queue = nil
-	for _, f := range queue {
-		f.by.startLocked(t, f)
+	r.endRunningLocked(sf, job, err)
+}
+
+// acquire asks the store for permission to fetch.
+func (r *resolver) acquire(key string) (release func(), changed bool) {
+	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer cancel()
+	return r.cache.store.Acquire(ctx, key)
+}
+
+// reload takes over a record that another process has saved since known was loaded. It returns
+// what is known by now.
+func (r *resolver) reload(sf *scopeFetches, known *entry) *entry {
+	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer cancel()
+	var e *entry
+	if r.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
+		e = r.cache.read(ctx, sf.key)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e != nil && sf.entry == known { // else another job of this process has ended meanwhile
+		sf.entry = e
+		r.cache.keep(sf.key, e)
+	}
+	return sf.entry
+}
+
+func (r *resolver) endIfNeedless(sf *scopeFetches, job *fetchJob) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.needlessLocked(sf, job)
+	if s != nil {
+		job.answer, job.layer = s, InStore
+		r.endRunningLocked(sf, job, nil)
+	}
+	return s != nil
+}
+
+// endRunningLocked ends a job that was started, and starts the queued ones.
+func (r *resolver) endRunningLocked(sf *scopeFetches, job *fetchJob, err error) {
+	sf.running--
+	r.endLocked(sf, job, err)
+	queue := sf.queue
+	sf.queue = nil
+	for _, job := range queue {
+		job.by.startLocked(sf, job)
 	}
 }
 
-// finishLocked ends a flight. The caller holds the lock.
-func (l *resolver) finishLocked(t *scopeFetches, f *fetchJob, err error) {
-	delete(t.jobs, f.slot)
-	if t.lead == f {
-		t.lead = nil
+func (r *resolver) endLocked(sf *scopeFetches, job *fetchJob, err error) {
+	delete(sf.jobs, job.slot)
+	if sf.lead == job {
+		sf.lead = nil
 	}
-	f.entry, f.err = t.entry, err
-	close(f.done)
-	l.leaveLocked(t)
+	job.entry, job.err = sf.entry, err
+	close(job.done)
+	r.leaveLocked(sf)
 }
 
-// fetch returns what an origin answers, with its rules compiled if it has any.
-func (l *resolver) fetch(t *scopeFetches, f *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
-	origin := t.origin
-	defer l.recovered(origin, &err)
-	prior, err := l.prior(t, f, known)
-	if err != nil {
-		return nil, nil, err
-	}
+// fetch returns an origin's answer, with its rules compiled if it has any.
+func (r *resolver) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
+	defer r.recovered(sf.origin, &err)
 	begun := time.Now()
-	s, err = l.fetcher.fetch(l.ctx, origin, f.userAgent, prior)
-	if l.ctx.Err() != nil {
-		return nil, nil, shutDown(origin) // what is cut short says nothing about the origin
+	url := sf.origin + "/robots.txt"
+	s, file, err = r.fetcher.fetch(r.ctx, url, job.userAgent, r.prior(sf, job, known))
+	if r.ctx.Err() != nil {
+		return nil, nil, shutDown(sf.origin) // a fetch that was cut short says nothing about the origin
 	}
 	if err != nil {
-		l.onFetch(Fetch{Origin: origin, Outcome: "error", Took: time.Since(begun)})
-		return nil, nil, fmt.Errorf("fetch %s/robots.txt: %w", origin, err)
+		r.onFetch(Fetch{Origin: sf.origin, Outcome: "error", Took: time.Since(begun)})
+		return nil, nil, fmt.Errorf("fetch %s: %w", url, err)
 	}
-	l.onFetch(Fetch{Origin: origin, Outcome: string(l.robots.class(s)), Took: time.Since(begun)})
-	l.log.Debug("robots.txt fetched", "origin", origin, "status", s.Status, "error", s.Error, "bytes", len(s.Body), "took", time.Since(begun))
-	if s.good() {
-		e := newEntry(Record{Good: s, Last: s}, l.robots.MaxBytes)
-		s, file = e.Good, e.file
-	}
+	r.onFetch(Fetch{Origin: sf.origin, Outcome: string(r.robots.class(s)), Took: time.Since(begun)})
+	r.log.Debug("robots.txt fetched", "origin", sf.origin, "status", s.Status, "error", s.Error, "rules", file != nil, "took", time.Since(begun))
 	return s, file, nil
 }
 
-// prior returns the copy that the origin may confirm, with its body; nil if there is none.
-func (l *resolver) prior(t *scopeFetches, f *fetchJob, known *entry) (*Snapshot, error) {
-	good := known.record().copyFor(f.slot)
-	if good == nil || good == known.Good {
-		return good, nil
+// prior returns the copy that the origin may confirm; nil if there is none.
+func (r *resolver) prior(sf *scopeFetches, job *fetchJob, known *entry) *entry {
+	switch good := known.record().copyFor(job.slot); good {
+	case nil:
+		return nil
+	case known.Good:
+		return known
+	default:
+		return r.copyEntry(r.ctx, sf.key, job.slot, good)
 	}
-	e, err := l.copyEntry(t.key, f.slot, good)
-	if e == nil {
-		return nil, err
-	}
-	return e.Good, nil
 }
 
-// keep makes what a flight has brought part of what is known. Others may have
-// landed since it departed. The caller holds the lock.
-func (l *resolver) keep(t *scopeFetches, f *fetchJob, s *Snapshot, file *robotstxt.File) {
-	rec := t.entry.record()
-	t.apart = !s.shared()
-	if t.apart && f.slot == others {
+// keepLocked adds the answer of a job to what is known. Other jobs may have ended since this one
+// was started. Release is called when the store has the answer.
+func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *robotstxt.File, release func()) {
+	rec := sf.entry.record()
+	sf.apart = !s.shared()
+	if sf.apart && job.slot == others {
 		s = forOthers(s)
 	}
-	l.count(s, rec, f.slot)
-	next := rec.with(f.slot, s)
-	l.robots.vacate(&next, t.jobs, time.Now())
-	f.answer = s
+	r.count(s, rec, job.slot)
+	next := rec.with(job.slot, s)
+	r.robots.vacate(&next, sf.jobs, time.Now())
+	job.answer = s
 	if s.good() && !s.shared() {
-		f.answer = next.Copies[f.slot]
-		l.cache.put(copyKey(t.key, f.slot), &entry{Record: Record{Good: s, Last: s}, file: file})
+		r.cache.put(copyKey(sf.key, job.slot), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
 	}
 	for token := range rec.Copies {
 		if next.Copies[token] == nil {
-			l.cache.put(copyKey(t.key, token), &entry{}) // so that the store forgets it
+			r.cache.put(copyKey(sf.key, token), &entry{}, nil) // so that the store forgets it
 		}
 	}
 	e := &entry{Record: next}
@@ -247,14 +327,14 @@ func (l *resolver) keep(t *scopeFetches, f *fetchJob, s *Snapshot, file *robotst
 	case next.Good == s:
 		e.file = file
 	default:
-		e.file = t.entry.file
+		e.file = sf.entry.file
 	}
-	t.entry = e
-	l.cache.put(t.key, e)
+	sf.entry = e
+	r.cache.put(sf.key, e, release)
 }
 
-// forOthers returns what stands for an answer to one of many crawlers that share an answer. It
-// has no rules: they would be those for one of them.
+// forOthers returns the answer to keep for many crawlers that share one, when s is the answer to
+// one of them. It has no rules, since those of s are for that crawler only.
 func forOthers(s *Snapshot) *Snapshot {
 	return &Snapshot{
 		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, Others: true,
@@ -262,16 +342,16 @@ func forOthers(s *Snapshot) *Snapshot {
 	}
 }
 
-// count carries over from the answer before how long, and how often in a row,
-// the origin has been answering like this.
-func (l *resolver) count(s *Snapshot, rec *Record, key string) {
-	class := l.robots.class(s)
+// count sets since when, and how often in a row, the origin has been answering
+// like this, from the answer before.
+func (r *resolver) count(s *Snapshot, rec *Record, key string) {
+	class := r.robots.class(s)
 	if class == Fresh {
 		return
 	}
 	s.Since = s.Fetched
 	before := rec.newest(key)
-	if before != nil && !before.good() && l.robots.class(before) == class {
+	if before != nil && !before.good() && r.robots.class(before) == class {
 		s.Since = before.Since
 		s.Failures = before.Failures
 	}

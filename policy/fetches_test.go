@@ -181,7 +181,7 @@ func TestRotatingNames(t *testing.T) {
 		if got := honest(); got != want {
 			t.Errorf("after an hour: got %q, want %q", got, want)
 		}
-		if rec, _ := e.Known("https://example.com"); len(rec.Bound) > 17 {
+		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) > 17 {
 			t.Errorf("%d answers are kept", len(rec.Bound))
 		}
 	})
@@ -228,7 +228,7 @@ func TestSeatIsKept(t *testing.T) {
 			}
 		}
 		hasSlot := func(token string) bool {
-			rec, _ := e.Known("https://example.com")
+			rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
 			return rec.Bound[token] != nil
 		}
 		ask("HonestBot/1.0")
@@ -288,7 +288,7 @@ func TestOthersRecover(t *testing.T) {
 		check("deny unreachable unreachable", 10*time.Second)
 		time.Sleep(10 * time.Second)
 		check("allow no-match fresh", 0)
-		if rec, _ := e.Known("https://example.com"); len(rec.Bound) != 16 {
+		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != 16 {
 			t.Errorf("%d answers are kept, want 16", len(rec.Bound))
 		}
 		time.Sleep(24 * time.Hour)
@@ -416,7 +416,7 @@ func TestRefreshWithoutSeat(t *testing.T) {
 		if err != nil || st.State != Unreachable || st.Allow || st.Snapshot.Status != 403 || st.Snapshot.Fetched.Before(begun) {
 			t.Errorf("got %+v, %v", st, err)
 		}
-		rec, _ := e.Known("https://example.com")
+		rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
 		for token := range rec.Bound {
 			if token == others {
 				continue
@@ -456,7 +456,7 @@ func TestCloseManyCrawlers(t *testing.T) {
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("the end took %v", took)
 			}
-			if n := len(e.robots.scopes); n != 0 {
+			if n := len(e.resolver.scopes); n != 0 {
 				t.Errorf("%d origins still have traffic", n)
 			}
 		})
@@ -475,43 +475,15 @@ func TestTrafficEnds(t *testing.T) {
 			defer cancel()
 			e.Decide(ctx, asks(t, "https://example.com/", agent))
 		}
-		if n := len(e.robots.scopes); n != 1 {
+		if n := len(e.resolver.scopes); n != 1 {
 			t.Errorf("%d origins have traffic, want 1", n)
 		}
 		atOnce(t, e, 100)
 		time.Sleep(time.Minute)
 		web.serve("https://b.example/robots.txt", failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
-		if n := len(e.robots.scopes); n != 0 {
+		if n := len(e.resolver.scopes); n != 0 {
 			t.Errorf("%d origins still have traffic", n)
-		}
-	})
-}
-
-// TestRecordBefore: what was stored before crawlers shared an answer is read as it is.
-func TestRecordBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web, s := newOrigins(), newDurable()
-		s.rows["https://example.com"] = []byte(`{"last":{"url":"https://example.com/robots.txt","status":404,"fetched":"1999-12-01T00:00:00Z","lifetime":-1},` +
-			`"bound":{"abot":{"url":"https://example.com/robots.txt","status":403,"fetched":"1999-12-31T23:00:00Z","lifetime":-1},` +
-			`"bbot":{"url":"https://example.com/robots.txt","status":503,"error":"the origin answered 503","fetched":"1999-12-31T23:59:58Z","lifetime":-1,"failures":1}}}`)
-		web.serve(example, raw(tooMany))
-		e := engineFor(t, defaults(), web, s, io.Discard)
-		defer e.Close()
-		for _, test := range []struct{ agent, want string }{
-			{"ABot/1.0", "allow unavailable unavailable"},
-			{"BBot/1.0", "deny unreachable unreachable"},
-		} {
-			if got := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", test.agent))); got != test.want {
-				t.Errorf("%s: got %q, want %q", test.agent, got, test.want)
-			}
-		}
-		if n := len(web.fetched()); n != 0 {
-			t.Errorf("%d fetches, want none", n)
-		}
-		atOnce(t, e, 40)
-		if n := len(web.fetched()); n != 15 { // 14 slots are free
-			t.Errorf("%d fetches, want 15", n)
 		}
 	})
 }

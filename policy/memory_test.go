@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,9 @@ func (s *sites) RoundTrip(r *http.Request) (*http.Response, error) {
 // emptyStore is a store that keeps nothing, so that what is in memory is the cache's.
 type emptyStore struct{ err error }
 
-func (emptyStore) Load(string) (Record, bool)     { return Record{}, false }
-func (n emptyStore) Save(map[string]Record) error { return n.err }
+func (emptyStore) Load(context.Context, string) (Record, bool)      { return Record{}, false }
+func (s emptyStore) Save(context.Context, map[string]Record) error  { return s.err }
+func (s emptyStore) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
 
 // usual is a robots.txt of 1.5 KB.
 func usual(host string) (int, string) {
@@ -50,7 +52,7 @@ func fill(tb testing.TB, e *Engine, n int) {
 	for i := range n {
 		ask(tb, e, fmt.Sprintf("https://www.site-%d.example/", i), "Bot/1.0")
 		if i%1000 == 999 || i == n-1 {
-			e.robots.cache.save(new(time.Time))
+			e.resolver.cache.unsaved.save()
 		}
 	}
 }
@@ -82,7 +84,7 @@ func holds(tb testing.TB, n int, bytes int64) (held int, taken int64) {
 	fill(tb, e, n)
 	taken = heap() - before
 	for i := range n {
-		if e.robots.cache.quick(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
+		if e.resolver.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
 			held++
 		}
 	}

@@ -166,21 +166,18 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// defaults are those of the configuration.
+// defaults are DefaultRobots with a small cache.
 func defaults() Robots {
-	return Robots{
-		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour, AfterStale: "disallow",
-		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5,
-		TooManyRequests: "disallow", Unavailable: "allow", CacheBytes: 1 << 20,
-	}
+	r := DefaultRobots()
+	r.CacheBytes = 1 << 20
+	return r
 }
 
-// engineFor returns an engine, which the caller closes: ristretto's goroutines
-// must end inside the bubble.
+// engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
 func engineFor(t *testing.T, robots Robots, web http.RoundTripper, s Store, log io.Writer) *Engine {
 	t.Helper()
 	e, err := New(Config{
-		Robots: robots, Transport: web, Store: s,
+		Robots: robots, Transport: web, Store: s, Hints: Hints{Timeout: "robots.timeout"},
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {

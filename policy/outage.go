@@ -35,8 +35,8 @@ type outages struct {
 
 // An outage is what is needed of a record to judge it by any settings.
 type outage struct {
-	key    string    // of the record's scope
-	good   *Snapshot // without its body, as the next
+	key    string // of the record's scope
+	good   *Snapshot
 	last   *Snapshot // what speaks for the origin; not a failure if bound has some
 	bound  map[string]*Snapshot
 	copies map[string]*Snapshot
@@ -59,7 +59,7 @@ func (o *outages) note(key string, rec *Record) {
 
 // failure returns what of a record may be an outage; the settings say whether it is.
 func failure(key string, rec *Record) (k outage, failing bool) {
-	k = outage{key: key, good: bare(rec.Good), last: bare(rec.Last), copies: rec.Copies}
+	k = outage{key: key, good: rec.Good, last: rec.Last, copies: rec.Copies}
 	if suspect(rec.Last) {
 		return k, true
 	}
@@ -72,16 +72,6 @@ func failure(key string, rec *Record) (k outage, failing bool) {
 		}
 	}
 	return k, k.bound != nil
-}
-
-// bare returns a snapshot without its body, which may be large.
-func bare(s *Snapshot) *Snapshot {
-	if s == nil {
-		return nil
-	}
-	short := *s
-	short.Body = ""
-	return &short
 }
 
 // suspect reports whether a snapshot is an outage under the strictest settings.
@@ -98,7 +88,7 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 			continue
 		}
 		rec := Record{Good: k.good, Copies: k.copies}
-		st := r.standing(s, rec.copyFor(token), now)
+		st := r.resolution(s, rec.copyFor(token), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
 			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: st.State, Allow: st.Allow,

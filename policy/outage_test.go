@@ -99,15 +99,11 @@ func TestOutagesAreBounded(t *testing.T) {
 		defer e.Close()
 		for i := range 3 * maxOutages {
 			rec := Record{}.with("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
-			rec.Good = &Snapshot{Status: 200, Body: strings.Repeat("x", 1000)}
-			e.robots.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec})
+			e.resolver.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec}, nil)
 		}
 		all := e.Outages()
 		if len(all) != maxOutages || all[0].Origin != "http://149.example" || all[maxOutages-1].Origin != "http://100.example" {
 			t.Errorf("got %d, from %s to %s", len(all), all[0].Origin, all[len(all)-1].Origin)
-		}
-		if body := e.robots.cache.down.all[0].good.Body; body != "" {
-			t.Errorf("a body of %d bytes is kept", len(body))
 		}
 	})
 }
@@ -130,11 +126,7 @@ func TestCached(t *testing.T) {
 		if got := e.Cached(); got.Entries != 3 || got.Bytes < 13_000 || got.Bytes > 200_000 {
 			t.Errorf("got %+v", got)
 		}
-		r, err := NewTagCache(1 << 20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
+		r := NewTagCache(1 << 20)
 		r.Put("http://a.example/", robotstag.ParseMeta("robots", "noindex"), http.Header{})
 		time.Sleep(time.Second)
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {

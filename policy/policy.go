@@ -2,8 +2,13 @@
 // overrides, then by the origin's robots.txt (RFC 9309), which it fetches,
 // keeps and renews.
 //
-// It opens no sockets of its own: all it sends goes through the RoundTripper it
-// is given, and all it keeps goes to the Store.
+// Make an [Engine] with [New], from a [Config] with [DefaultRobots] in it. Make
+// the [Target] of each request with [ParseURL] or [ParseTarget], and call
+// [Engine.Decide] before the request is sent. The [Decision] says whether it may be
+// sent, and why. [Robots.Judge] decides by a robots.txt at hand, without an Engine.
+//
+// The package opens no sockets of its own: fetches go through the RoundTripper in
+// the Config, and records that outlive the process go to the [Store].
 package policy
 
 import (
@@ -18,15 +23,37 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// Config is what an Engine decides by.
+// A Config is what an Engine decides by. Only Robots is required.
 type Config struct {
 	Crawlers  Crawlers
-	Overrides []Override
+	Overrides []Override // the first that applies decides, before robots.txt
 	Robots    Robots
-	Transport http.RoundTripper // for fetching robots.txt; it applies the egress rules
-	Store     Store
-	Log       *slog.Logger
-	OnFetch   func(Fetch) // told of every fetch; may be nil
+	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
+	Store     Store             // nil: records are kept in memory only
+	Hints     Hints             // for the errors of fetches
+	Log       *slog.Logger      // nil: none
+	OnFetch   func(Fetch)       // called after every fetch; may be nil
+}
+
+// complete returns c with defaults for the fields that were left out.
+func (c Config) complete() Config {
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	if c.Store == nil {
+		c.Store = noStore{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.OnFetch == nil {
+		c.OnFetch = func(Fetch) {}
+	}
+	if c.Crawlers.Default == nil {
+		c.Crawlers.Default = &Crawler{Name: "default"}
+	}
+	c.Crawlers.mark()
+	return c
 }
 
 // A Fetch is what became of asking an origin for its robots.txt.
@@ -39,8 +66,8 @@ type Fetch struct {
 // A Request is what is asked of the Engine.
 type Request struct {
 	Target    Target
-	Crawler   *Crawler
-	UserAgent string // the header as sent
+	Crawler   *Crawler // nil: the default one
+	UserAgent string   // the header as sent
 
 	whole bool // about all of the host, of which Target is the root
 }
@@ -84,31 +111,32 @@ func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 type Engine struct {
 	crawlers  Crawlers
 	overrides []Override
-	robots    *resolver
+	resolver  *resolver
 	log       *slog.Logger
-	met       sync.Map // names of crawlers that have been looked at, see meet
+	checked   sync.Map // names of crawlers, see checkUserAgent
 }
 
-// New returns an engine that works until Close.
+// New returns an engine that works until Close. It is an error if c.Robots lacks a
+// value that must be positive.
 func New(c Config) (*Engine, error) {
-	lib, err := newResolver(c)
-	if err != nil {
+	if err := c.Robots.check(); err != nil {
 		return nil, err
 	}
-	c.Crawlers.mark()
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: lib, log: c.Log}, nil
+	c = c.complete()
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: newResolver(c), log: c.Log}, nil
 }
 
-// With returns an engine that decides as c says, on all that e knows and has under
-// way; e may be used beside it. Of c the Store, the Log, Robots.MaxBytes and
-// Robots.CacheBytes are not looked at: those of [New] hold. One Close ends both.
+// Reconfigured returns an engine that decides as c says and shares with e all records and
+// the fetches that are under way. Both may be used at the same time. The Store, the Log,
+// Robots.MaxBytes and Robots.CacheBytes of c are ignored: those of [New] hold. Closing one
+// closes both.
 func (e *Engine) Reconfigured(c Config) *Engine {
-	c.Crawlers.mark()
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, robots: e.robots.library(c), log: e.log}
+	c = c.complete()
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: e.resolver.shared.resolver(c), log: e.log}
 }
 
 // Close ends background work and saves what is not yet saved.
-func (e *Engine) Close() { e.robots.close() }
+func (e *Engine) Close() { e.resolver.close() }
 
 // Crawlers returns who is known.
 func (e *Engine) Crawlers() Crawlers { return e.crawlers }
@@ -121,14 +149,15 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // ErrCostly, the context's own, or that the engine is closed. Paths that
 // [Engine.CheckPath] reports are judged as they stand.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
-	e.meet(r)
-	readings := e.robots.robots.Readings
+	e.setCrawler(&r)
+	e.checkUserAgent(r)
+	readings := e.resolver.robots.Readings
 	d, decided := byOverride(e.overrides, readings, r, time.Now())
 	if decided {
 		return d, nil
 	}
 	key, url := keyAndURL(r)
-	st, err := e.robots.ask(ctx, key, tokenKey(d.Tokens), r.UserAgent)
+	st, err := e.resolver.resolve(ctx, key, tokenKey(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -136,17 +165,17 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if quick := d; quick.judgeWithin(robotstxt.Quick(), r.Target, readings) {
 		return quick, nil
 	}
-	if err := e.robots.slow.acquire(ctx); err != nil {
+	if err := e.resolver.slow.acquire(ctx); err != nil {
 		return Decision{}, err
 	}
-	defer e.robots.slow.release()
+	defer e.resolver.slow.release()
 	d.judgeWithin(robotstxt.Thorough(), r.Target, readings)
 	return d, nil
 }
 
 // CheckPath reports a target whose path must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
-func (e *Engine) CheckPath(t Target) error { return e.robots.robots.Readings.check(t) }
+func (e *Engine) CheckPath(t Target) error { return e.resolver.robots.Readings.check(t) }
 
 // keyAndURL returns the key of the record that decides about a request, and the URL of the
 // robots.txt. Both are parts of one string: Decide allocates it for every request.
@@ -160,16 +189,22 @@ func keyAndURL(r Request) (key, url string) {
 	return url[:len(url)-len(path)], url
 }
 
-// meet looks at a crawler's first request: sites that name its product token, and
-// then find another name in their logs, are misled (RFC 9309, 2.2.1).
-func (e *Engine) meet(r Request) {
+func (e *Engine) setCrawler(r *Request) {
+	if r.Crawler == nil {
+		r.Crawler = e.crawlers.Default
+	}
+}
+
+// checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites
+// that name the token in robots.txt, and find another name in their logs, are misled (RFC 9309, 2.2.1).
+func (e *Engine) checkUserAgent(r Request) {
 	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" {
 		return
 	}
-	if _, met := e.met.Load(r.Crawler.Name); met {
+	if _, checked := e.checked.Load(r.Crawler.Name); checked {
 		return
 	}
-	e.met.Store(r.Crawler.Name, true)
+	e.checked.Store(r.Crawler.Name, true)
 	agent := strings.ToLower(r.UserAgent)
 	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
 		e.log.Warn("the crawler's User-Agent does not have the product token that it obeys: sites can't tell that they mean it",
@@ -198,16 +233,25 @@ func (d *Decision) forHost() {
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
+	e.setCrawler(&r)
 	key, _ := keyAndURL(r)
-	return e.robots.refresh(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
+	return e.resolver.refresh(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
 }
 
-// Known returns what is kept of an origin for clients that are none of the configured
-// crawlers, without asking it.
-func (e *Engine) Known(origin string) (Record, bool) { return e.KnownFor(Scope{Origin: origin}) }
+// Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
+// known, without a fetch. due says that a request would start one. ok is false if nothing is
+// known that is for this crawler.
+func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
+	e.setCrawler(&r)
+	key, _ := keyAndURL(r)
+	return e.resolver.peek(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)))
+}
 
-// KnownFor returns the record of a scope, without asking the origin.
-func (e *Engine) KnownFor(s Scope) (Record, bool) { return e.robots.known(s.Key()) }
+// Known returns the record of a scope, without a fetch.
+func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
+	known := e.resolver.cache.find(ctx, s.Key())
+	return *known.record(), known != nil
+}
 
 func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
 	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
@@ -271,12 +315,12 @@ func (d *Decision) withoutRules(t Target) {
 func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
 	now := time.Now()
 	s := &Snapshot{Status: status, Fetched: now, Since: now}
+	st := r.resolution(s, nil, now)
 	if s.good() {
-		s.setBody(body, r.MaxBytes)
+		st.File = robotstxt.Parse(body, r.MaxBytes)
+		s.setFile(st.File)
+		st.Good = s
 	}
-	e := newEntry(Record{}.with("", s), r.MaxBytes)
-	st := r.standing(s, e.Good, now)
-	st.File = e.file
 	d := Decision{Enforced: true, Tokens: tokens, Robots: &st}
 	if len(tokens) > 0 {
 		d.Token = tokens[0]

@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"io"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -255,36 +254,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A 206 that an earlier version has stored as a copy is neither obeyed nor confirmed by a 304.
-func TestStoredPartialContent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const body = "User-agent: *\n"
-		store := newDurable()
-		old := &Snapshot{URL: example, Status: http.StatusPartialContent, Fetched: time.Now(), Lifetime: -1, ETag: `"part"`}
-		old.setBody([]byte(body), 1<<20)
-		ask := asks(t, "https://example.com/x", "Bot/1")
-		if err := store.Save(map[string]Record{ask.Target.Origin(): {Good: old, Last: old}}); err != nil {
-			t.Fatal(err)
-		}
-		web := newOrigins()
-		web.serve(example, raw("HTTP/1.1 304 Not Modified\n\n"))
-		e := engineFor(t, defaults(), web, store, io.Discard)
-		defer e.Close()
-		if got := verdict(e.Decide(t.Context(), ask)); got != "deny unreachable unreachable" {
-			t.Errorf("at first: got %q", got)
-		}
-		time.Sleep(time.Hour)
-		if got := verdict(e.Decide(t.Context(), ask)); got != "deny unreachable unreachable" {
-			t.Errorf("after a 304: got %q", got)
-		}
-		web.serve(example, rules("User-agent: *\nDisallow: /x\n"))
-		time.Sleep(time.Hour)
-		if got := verdict(e.Decide(t.Context(), ask)); got != "deny rule fresh" {
-			t.Errorf("after a 200: got %q", got)
-		}
-	})
-}
-
 // TestExplain is what refusals, the API and check say: names are exact.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -351,6 +320,52 @@ func TestForeignProductToken(t *testing.T) {
 			if got := strings.Count(log.String(), "does not have the product token"); got != test.want {
 				t.Errorf("%s: %d warnings, want %d", test.name, got, test.want)
 			}
+		}
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	for field, change := range map[string]func(*Robots){
+		"MaxAge":     func(r *Robots) { r.MaxAge = 0 },
+		"Timeout":    func(r *Robots) { r.Timeout = -1 },
+		"MaxBytes":   func(r *Robots) { r.MaxBytes = 0 },
+		"CacheBytes": func(r *Robots) { *r = Robots{MaxAge: 1, Timeout: 1, MaxBytes: 1} },
+	} {
+		r := DefaultRobots()
+		change(&r)
+		if _, err := New(Config{Robots: r}); err == nil || !strings.Contains(err.Error(), "Robots."+field) {
+			t.Errorf("without %s: got %v, want an error that names it", field, err)
+		}
+	}
+}
+
+// TestMinimalConfig: the zero values of all other fields work.
+func TestMinimalConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, rules("User-agent: *\nDisallow: /private/\n"))
+		e, err := New(Config{Robots: DefaultRobots(), Transport: web})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		target, err := ParseURL("https://example.com/private/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := e.Crawlers()
+		for range 3 {
+			d, err := e.Decide(t.Context(), Request{Target: target, Crawler: c.Identify(Client{}), UserAgent: "Bot/1.0"})
+			if got := verdict(d, err); got != "deny rule fresh" || !d.Denied() {
+				t.Errorf("got %s, denied %v", got, d.Denied())
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := len(web.fetched()); n != 1 {
+			t.Errorf("%d fetches, want 1", n)
+		}
+		if c.Named("default") == nil || c.Named("other") != nil {
+			t.Error("Named must find the default crawler only")
 		}
 	})
 }

@@ -61,7 +61,7 @@ func (r *Robots) ResolveAt(answer, good *Snapshot, at time.Time) Resolution {
 	if !good.good() {
 		good = nil // as newEntry has it
 	}
-	return r.standing(answer, good, at)
+	return r.resolution(answer, good, at)
 }
 
 // TokenKey names the crawler with these product tokens in [Record.Bound].

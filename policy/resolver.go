@@ -5,201 +5,196 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
-// A library knows the robots.txt of every origin: what is in memory, else in
-// the store, else what the origin answers. It goes by one set of settings.
+// A resolver returns what the robots.txt of an origin means to a crawler. It looks in
+// memory, in the store, and then asks the origin. It has one set of settings.
 type resolver struct {
 	robots  *Robots
 	fetcher fetcher
 	onFetch func(Fetch)
-	*sharedState
+	*shared
 }
 
-// A sharedState is what libraries have in common that differ in their settings: all that
-// is known, and who is on the way to know more.
-type sharedState struct {
+// shared is what the resolvers of several settings have in common, see [Engine.Reconfigured].
+type shared struct {
 	cache *cache
 	large chan struct{} // see newLarge
+	slow  *slowLimit
 	log   *slog.Logger
 
-	slow *slowLimit
-
-	ctx    context.Context // of fetches: they serve everybody, not just who asked first
+	ctx    context.Context // of fetches: they serve all crawlers, not only the first that asked
 	cancel context.CancelFunc
 
-	mu      sync.Mutex
-	scopes  map[string]*scopeFetches // by the key of the scope
-	closed  bool                     // nothing is begun any more
-	running sync.WaitGroup           // what has been
+	fetches
 }
 
-func newResolver(c Config) (*resolver, error) {
-	cached, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
-	if err != nil {
-		return nil, err
+func newResolver(c Config) *resolver {
+	s := &shared{
+		cache: newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log),
+		large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log,
+		fetches: fetches{scopes: map[string]*scopeFetches{}},
 	}
-	s := &sharedState{cache: cached, large: newLarge(cached.maxBytes), log: c.Log, slow: newSlowLimit(), scopes: map[string]*scopeFetches{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s.library(c), nil
+	return s.resolver(c)
 }
 
-// library returns one with the settings in c. What is kept compiled was cut at one
-// length, which stays.
-func (s *sharedState) library(c Config) *resolver {
+// resolver returns one with the settings in c. All compiled files were cut at the same
+// length, so MaxBytes stays as it is.
+func (s *shared) resolver(c Config) *resolver {
 	robots := c.Robots
 	robots.reserve(c.Crawlers)
 	robots.MaxBytes = s.cache.maxBytes
-	l := &resolver{robots: &robots, fetcher: fetcher{c.Transport, &robots, s.large}, onFetch: c.OnFetch, sharedState: s}
-	if l.onFetch == nil {
-		l.onFetch = func(Fetch) {}
-	}
-	return l
+	return &resolver{robots: &robots, fetcher: fetcher{c.Transport, &robots, c.Hints, s.large}, onFetch: c.OnFetch, shared: s}
 }
 
-// close ends the jobs, which is why it can wait for them: a RoundTripper
-// returns when its context ends.
-func (l *resolver) close() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.cancel()
-	l.running.Wait()
-	l.cache.close()
+// close cancels the fetches, and waits for them: a RoundTripper returns when its context ends.
+func (r *resolver) close() {
+	r.fetches.stop()
+	r.cancel()
+	r.running.Wait()
+	r.cache.unsaved.close()
 }
 
-// ask returns what an origin's robots.txt means to the crawler with this token, by the
-// record with this key. It waits for a fetch only if nothing that is known still holds.
-func (l *resolver) ask(ctx context.Context, key, token, userAgent string) (Resolution, error) {
+// resolve returns what an origin's robots.txt means to the crawler with this token, by the
+// record with this key. It waits for a fetch only if no known answer is still valid.
+func (r *resolver) resolve(ctx context.Context, key, token, userAgent string) (Resolution, error) {
 	now := time.Now()
-	if e := l.cache.quick(key); e != nil {
-		if s := l.robots.current(&e.Record, token, now, now); s != nil {
-			if st, ok, _ := l.judge(key, token, e, s, now); ok {
-				l.renew(e, s, key, token, userAgent, now)
-				st.From = InMemory
-				return st, nil
+	if e := r.cache.get(key); e != nil {
+		if s := r.robots.current(&e.Record, token, now, now); s != nil {
+			if res, ok := r.judge(ctx, key, token, e, s, now); ok {
+				r.renew(e, s, key, token, userAgent, now)
+				res.From = InMemory
+				return res, nil
 			}
 		}
 	}
-	return l.wait(ctx, key, token, userAgent, need)
+	return r.wait(ctx, key, token, userAgent, need)
 }
 
-// refresh fetches although what is known may still hold. The clients for which this fetch
-// does not decide fetch anew at their next request.
-func (l *resolver) refresh(ctx context.Context, key, token, userAgent string) (Resolution, error) {
+// peek returns what is known without a fetch; due says that the next request would start one.
+// ok is false if nothing is known that is for this crawler.
+func (r *resolver) peek(ctx context.Context, key, token string) (res Resolution, due, ok bool) {
+	e := r.cache.find(ctx, key)
+	if e == nil {
+		return Resolution{}, false, false
+	}
+	now := time.Now()
+	s := r.robots.current(&e.Record, token, now, now)
+	if s == nil {
+		s, due = e.newest(token), true
+	}
+	if s == nil {
+		return Resolution{}, false, false
+	}
+	res, ok = r.judge(ctx, key, token, e, s, now)
+	return res, due, ok
+}
+
+// refresh fetches although a known answer may still be valid. The other crawlers fetch anew at
+// their next request.
+func (r *resolver) refresh(ctx context.Context, key, token, userAgent string) (Resolution, error) {
 	asked := time.Now()
-	st, err := l.wait(ctx, key, token, userAgent, force)
+	res, err := r.wait(ctx, key, token, userAgent, force)
 	if err != nil {
-		return st, err
+		return res, err
 	}
 	scope := ParseKey(key)
 	for _, crawlers := range []bool{false, true} {
 		scope.Crawlers = crawlers
-		if err := l.outdate(scope.Key(), asked); err != nil {
-			return st, err
-		}
+		r.outdate(scope.Key(), asked)
 	}
-	return st, nil
+	return res, nil
 }
 
-// outdate marks what is known under a key and was fetched before a time as no longer holding.
-func (l *resolver) outdate(key string, asked time.Time) error {
-	t := l.enter(key)
-	defer l.leave(t)
-	if err := l.load(t); err != nil {
-		return err
+// outdate marks the answers under a key that were fetched before a time as no longer valid.
+func (r *resolver) outdate(key string, asked time.Time) {
+	sf := r.enter(key)
+	defer r.leave(sf)
+	r.load(sf)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if sf.entry == nil {
+		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t.entry == nil {
-		return nil
-	}
-	next := &entry{Record: t.entry.Record, file: t.entry.file}
+	next := &entry{Record: sf.entry.Record, file: sf.entry.file}
 	next.Refreshed = asked
-	t.entry = next
-	l.cache.put(key, next)
-	return nil
+	sf.entry = next
+	r.cache.put(key, next, nil)
 }
 
-// renew fetches in the background if what holds is about to end.
-func (l *resolver) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
-	if !l.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !l.begin() {
+// renew starts a fetch in the background if an answer is about to end.
+func (r *resolver) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
+	if !r.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !r.begin() {
 		return
 	}
 	go func() {
-		defer l.running.Done()
-		t := l.enter(key)
-		defer l.leave(t)
-		if l.load(t) == nil {
-			l.join(t, token, userAgent, ahead)
-		}
+		defer r.running.Done()
+		sf := r.enter(key)
+		defer r.leave(sf)
+		r.load(sf)
+		r.join(sf, token, userAgent, ahead)
 	}()
 }
 
-// patience is how much longer a request waits than two fetches may take: that
-// of somebody else, which may serve all, and its own.
-const patience = time.Second
+// waitMargin is how much longer a request waits than two fetches may take: one for another
+// crawler, which may serve all, and its own.
+const waitMargin = time.Second
 
-// wait takes part in jobs to an origin until one has brought an answer for
-// this token. The first may bring one that binds another crawler only, or that
-// is from before a refresh was asked for: then there has to be another.
-func (l *resolver) wait(ctx context.Context, key, token, userAgent string, u urgency) (Resolution, error) {
+// wait joins fetches from an origin until one has brought an answer for
+// this token. The first may bring one that binds another crawler only, or one
+// from before a refresh was asked for: then another fetch is needed.
+func (r *resolver) wait(ctx context.Context, key, token, userAgent string, u urgency) (Resolution, error) {
 	asked := time.Now()
-	late := time.NewTimer(2*l.robots.Timeout + patience)
+	late := time.NewTimer(2*r.robots.Timeout + waitMargin)
 	defer late.Stop()
-	t := l.enter(key)
-	defer l.leave(t)
-	if err := l.load(t); err != nil {
-		return Resolution{}, err
-	}
+	sf := r.enter(key)
+	defer r.leave(sf)
+	r.load(sf)
 	for {
-		f, own := l.join(t, token, userAgent, u)
+		job, own := r.join(sf, token, userAgent, u)
 		select {
-		case <-f.done:
-			if f.err != nil {
-				return Resolution{}, f.err
-			}
-			now := time.Now()
-			s := l.answer(f, own, token, u, now, asked)
-			if s == nil {
-				continue
-			}
-			st, ok, err := l.judge(key, token, f.entry, s, now)
-			if err != nil {
-				return Resolution{}, err
-			}
-			if !ok {
-				l.forgetCopy(t, token, f.entry.Copies[token])
-				continue
-			}
-			if u == need {
-				l.renew(f.entry, s, key, token, userAgent, now)
-			}
-			st.From = f.layer
-			return st, nil
+		case <-job.done:
 		case <-late.C:
-			return l.tooLate(t, token), nil
+			return r.tooLate(ctx, sf, token), nil
 		case <-ctx.Done():
 			return Resolution{}, context.Cause(ctx)
 		}
+		if job.err != nil {
+			return Resolution{}, job.err
+		}
+		now := time.Now()
+		s := r.answer(job, own, token, u, now, asked)
+		if s == nil {
+			continue
+		}
+		res, ok := r.judge(ctx, key, token, job.entry, s, now)
+		if !ok {
+			r.forgetCopy(sf, token, job.entry.Copies[token])
+			continue
+		}
+		if u == need {
+			r.renew(job.entry, s, key, token, userAgent, now)
+		}
+		res.From = job.layer
+		return res, nil
 	}
 }
 
-// answer returns what a flight has brought for a crawler, nil if nothing. Own
-// says that it was a flight for that crawler.
-func (l *resolver) answer(f *fetchJob, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
+// answer returns what a job has brought for a crawler, nil if nothing. Own
+// says that the job was for that crawler.
+func (r *resolver) answer(job *fetchJob, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
 	if u != force {
-		s := l.robots.current(&f.entry.Record, token, now, asked)
+		s := r.robots.current(&job.entry.Record, token, now, asked)
 		if s == nil && own {
-			s = f.answer
+			s = job.answer
 		}
 		return s
 	}
-	s := f.entry.newest(token)
+	s := job.entry.newest(token)
 	if own {
-		s = f.answer
+		s = job.answer
 	}
 	if s == nil || s.Fetched.Before(asked) {
 		return nil
@@ -207,105 +202,83 @@ func (l *resolver) answer(f *fetchJob, own bool, token string, u urgency, now, a
 	return s
 }
 
-// tooLate is the standing for who can't wait any longer: nobody knows what the
-// origin answers to it, so it is unreachable.
-func (l *resolver) tooLate(t *scopeFetches, token string) Resolution {
+// tooLate is the result for a request that can't wait any longer: the origin's answer to
+// it is not known, so it is unreachable.
+func (r *resolver) tooLate(ctx context.Context, sf *scopeFetches, token string) Resolution {
 	now := time.Now()
-	l.mu.Lock()
-	e := t.entry
-	l.mu.Unlock()
+	r.mu.Lock()
+	e := sf.entry
+	r.mu.Unlock()
 	if e == nil {
 		e = &entry{}
 	}
 	s := &Snapshot{
-		URL: t.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
+		URL: sf.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
 		Fetched: now, Failures: 1, Since: now, Others: true,
 	}
-	st, ok, _ := l.judge(t.key, token, e, s, now)
+	res, ok := r.judge(ctx, sf.key, token, e, s, now)
 	if !ok {
-		st = l.robots.standing(s, nil, now)
+		res = r.robots.resolution(s, nil, now)
 	}
-	st.From = Fetched
-	return st
-}
-
-func (l *resolver) known(key string) (Record, bool) {
-	e := l.cache.quick(key)
-	if e == nil {
-		e = l.cache.stored(key)
-	}
-	if e == nil {
-		return Record{}, false
-	}
-	return e.Record, true
+	res.From = Fetched
+	return res
 }
 
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
-func (l *resolver) judge(key, token string, e *entry, s *Snapshot, now time.Time) (st Resolution, ok bool, err error) {
-	st = l.robots.standing(s, e.copyFor(token), now)
-	if st.State != Fresh && st.State != Stale {
-		return st, true, nil
+func (r *resolver) judge(ctx context.Context, key, token string, e *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
+	res = r.robots.resolution(s, e.copyFor(token), now)
+	if res.State != Fresh && res.State != Stale {
+		return res, true
 	}
-	obeyed := st.Snapshot
+	obeyed := res.Snapshot
 	if obeyed == e.Good {
-		st.File = e.file
-		return st, true, nil
+		res.File = e.file
+		return res, true
 	}
-	own, err := l.copyEntry(key, token, obeyed)
+	own := r.copyEntry(ctx, key, token, obeyed)
 	if own == nil {
-		return st, false, err
+		return res, false
 	}
-	// The evidence is the copy with its rules, of which robots.max_bytes may have left less.
-	for _, s := range []**Snapshot{&st.Snapshot, &st.Answer, &st.Good} {
+	// The evidence is the copy with its rules, which a lower Robots.MaxBytes may have cut.
+	for _, s := range []**Snapshot{&res.Snapshot, &res.Answer, &res.Good} {
 		if *s == obeyed {
 			*s = own.Good
 		}
 	}
-	st.File = own.file
-	return st, true, nil
+	res.File = own.file
+	return res, true
 }
 
-// copyEntry returns a copy that binds one token only with its body and rules, nil if they are
+// copyEntry returns a copy that binds one token only with its rules, nil if they are
 // gone: each is in a record of its own, which the store may have forgotten.
-func (l *resolver) copyEntry(key, token string, s *Snapshot) (*entry, error) {
+func (r *resolver) copyEntry(ctx context.Context, key, token string, s *Snapshot) *entry {
 	key = copyKey(key, token)
 	same := func(e *entry) bool { return e != nil && e.Good != nil && e.Good.Fetched.Equal(s.Fetched) }
-	if e := l.cache.quick(key); same(e) {
-		return e, nil
+	if e := r.cache.get(key); same(e) {
+		return e
 	}
-	t := l.enter(key) // so that it is loaded once for all that wait for it
-	defer l.leave(t)
-	if err := l.load(t); err != nil || !same(t.entry) {
-		return nil, err
+	sf := r.enter(key) // so that it is loaded once for all requests that wait for it
+	defer r.leave(sf)
+	if r.load(sf); !same(sf.entry) {
+		return nil
 	}
-	return t.entry, nil
+	return sf.entry
 }
 
 // forgetCopy drops a copy whose rules are gone, unless there is another one by now.
-func (l *resolver) forgetCopy(t *scopeFetches, token string, gone *Snapshot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if gone != nil && t.entry.record().Copies[token] == gone {
-		t.entry = &entry{Record: t.entry.withoutCopy(token), file: t.entry.file}
+func (r *resolver) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if gone != nil && sf.entry.record().Copies[token] == gone {
+		sf.entry = &entry{Record: sf.entry.withoutCopy(token), file: sf.entry.file}
 	}
-}
-
-// begin counts something that close waits for, unless close has begun.
-func (l *resolver) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.running.Add(1)
-	return true
 }
 
 // recovered makes an error of a panic, which would end the process. It is for defer.
-func (l *resolver) recovered(origin string, err *error) {
+func (r *resolver) recovered(origin string, err *error) {
 	if p := recover(); p != nil {
-		l.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
+		r.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
 	}
 }

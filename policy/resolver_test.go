@@ -97,7 +97,7 @@ func TestManyTokens(t *testing.T) {
 		for i := range 100 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))
 		}
-		if rec, _ := e.Known("https://example.com"); len(rec.Bound) != maxBound+1 || rec.Bound[others] == nil {
+		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != maxBound+1 || rec.Bound[others] == nil {
 			t.Errorf("%d answers are kept, want those of %d crawlers and one more", len(rec.Bound), maxBound)
 		}
 	})
@@ -139,7 +139,7 @@ func TestLeaving(t *testing.T) {
 		defer cancel()
 		e.Decide(ctx, asks(t, "https://b.example/", "Bot/1.0"))
 		time.Sleep(6 * time.Second)
-		if _, ok := e.Known("https://b.example"); !ok {
+		if _, ok := e.Known(t.Context(), Scope{Origin: "https://b.example"}); !ok {
 			t.Error("the answer is lost")
 		}
 	})

@@ -15,14 +15,13 @@ import (
 // A Snapshot is one fetched robots.txt: what the origin answered, and when. A
 // failure is a snapshot too, with no body.
 type Snapshot struct {
-	URL      string    `json:"url"`             // where the last redirect led
-	Status   int       `json:"status"`          // 0: the origin gave no complete answer
-	Error    string    `json:"error,omitempty"` // why not
-	Fetched  time.Time `json:"fetched"`         // when it was fetched, or last confirmed by a 304
-	Body     string    `json:"-"`               // decoded, cut at robots.max_bytes; of a 2xx only
-	SHA256   string    `json:"sha256,omitempty"`
-	Cut      bool      `json:"cut,omitempty"`    // the body was longer than robots.max_bytes
-	Looped   bool      `json:"looped,omitempty"` // more redirects than robots.max_redirects
+	URL      string    `json:"url"`              // where the last redirect led
+	Status   int       `json:"status"`           // 0: the origin gave no complete answer
+	Error    string    `json:"error,omitempty"`  // why not
+	Fetched  time.Time `json:"fetched"`          // when it was fetched, or last confirmed by a 304
+	SHA256   string    `json:"sha256,omitempty"` // of the body, of a 2xx only
+	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Robots.MaxBytes
+	Looped   bool      `json:"looped,omitempty"` // more redirects than Robots.MaxRedirects
 	Varies   bool      `json:"varies,omitempty"` // by its Vary it depends on the User-Agent: it binds the crawler that asked only
 	Others   bool      `json:"others,omitempty"` // it stands in for the answers to many crawlers, and denies whatever it is
 	ETag     string    `json:"etag,omitempty"`
@@ -62,10 +61,9 @@ func (s *Snapshot) aboutFile() bool {
 	return s.complete() || s.Looped || s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
 
-// setBody keeps what is parsed of a body, with the digest that names it as evidence.
-func (s *Snapshot) setBody(data []byte, limit int) {
-	file := robotstxt.Parse(data, limit)
-	s.Body, s.SHA256, s.Cut = file.Body(), Digest(file.Body()), file.Truncated()
+// setFile notes which body the snapshot is about. The digest names it as evidence.
+func (s *Snapshot) setFile(file *robotstxt.File) {
+	s.SHA256, s.Cut = Digest(file.Body()), file.Truncated()
 }
 
 // Digest names a body: its SHA-256 in lower-case hex.
@@ -85,6 +83,10 @@ type Record struct {
 	// Scope has the Token. If a crawler has both, that in Bound is newer.
 	Bound  map[string]*Snapshot `json:"bound,omitempty"`
 	Copies map[string]*Snapshot `json:"copies,omitempty"`
+
+	// Body is that of Good, decoded and cut at Robots.MaxBytes. Only stores have it: an Engine
+	// leaves it out of the records that it returns.
+	Body []byte `json:"body,omitempty"`
 
 	// Refreshed is when the operator last asked for new copies of all: what was fetched
 	// before no longer holds.
@@ -153,9 +155,9 @@ func (r Record) withoutCopy(token string) Record {
 	return r
 }
 
-// Size estimates the memory that the record holds, in bytes, without bodies.
+// Size estimates the memory that the record holds, in bytes.
 func (r *Record) Size() int {
-	n := 0
+	n := len(r.Body)
 	for _, answers := range []map[string]*Snapshot{r.Bound, r.Copies} {
 		for token, s := range answers {
 			n += s.size() + 2*len(token) + 64
@@ -172,16 +174,6 @@ func (r *Record) Size() int {
 
 func (s *Snapshot) size() int {
 	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
-}
-
-// compact puts what a snapshot holds into one piece of memory: there are as many of them
-// as origins, and each piece is looked at by every collection of garbage.
-func (s *Snapshot) compact() {
-	all := s.URL + s.Error + s.SHA256 + s.ETag + s.Modified
-	for _, text := range []*string{&s.URL, &s.Error, &s.SHA256, &s.ETag, &s.Modified} {
-		n := len(*text)
-		*text, all = all[:n], all[n:]
-	}
 }
 
 // with returns the record after one more fetch, for a product token or for
@@ -205,7 +197,7 @@ func (r Record) with(slot string, s *Snapshot) Record {
 		if copies == nil {
 			copies = map[string]*Snapshot{}
 		}
-		copies[slot] = bare(s)
+		copies[slot] = s
 	default:
 		bound[slot] = s
 	}

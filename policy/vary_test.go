@@ -228,14 +228,14 @@ func TestVaryManyTokens(t *testing.T) {
 			time.Sleep(25 * time.Hour)
 		}
 		s.check("configured crawlers", "NewsBot", denied)
-		rec, _ := e.Known("https://example.com")
+		rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
 		if n := len(rec.Copies); n == 0 || n > maxBound {
 			t.Errorf("%d copies are known, want %d at most", n, maxBound)
 		}
 		s.engine.Close() // after which nothing writes to the store
 		kept := 0
 		for key := range s.disk.rows {
-			if rec, _ := s.disk.Load(key); ParseKey(key).Token != "" && !ParseKey(key).Crawlers && !rec.Empty() {
+			if rec, _ := s.disk.Load(t.Context(), key); ParseKey(key).Token != "" && !ParseKey(key).Crawlers && !rec.Empty() {
 				kept++
 			}
 		}
@@ -386,7 +386,7 @@ func TestVaryEvidence(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, body, _ := strings.Cut(map[string]string{"Evil": variedAllow, "Honest": variedDeny}[name], "\n\n")
-			if got := d.Robots.Snapshot; got.SHA256 != Digest(body) || got.Body != body || d.Robots.Good != got || d.Robots.Answer != got {
+			if got := d.Robots.Snapshot; got.SHA256 != Digest(body) || d.Robots.File.Body() != body || d.Robots.Good != got || d.Robots.Answer != got {
 				t.Errorf("%s: got %+v", name, d.Robots)
 			}
 		}

@@ -1,15 +1,114 @@
 package policy
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 )
 
-// An unsaved entry is one that another has taken the place of before the store had
-// it. Requests may have been decided by it, so it is saved all the same, first.
+const (
+	// saveInterval bounds the loss in a crash: a snapshot is on disk a second
+	// after the decision that it was fetched for.
+	saveInterval = 250 * time.Millisecond
+	// retryInterval is the pause after a write that failed.
+	retryInterval = 5 * time.Second
+	// saveTimeout bounds one write, also the last one in close.
+	saveTimeout = 30 * time.Second
+	// maxRound bounds the records of one write, by their cost.
+	maxRound = 8 << 20
+	// minUnsaved is how many bytes may wait for the store, if half of the cache is less.
+	minUnsaved = 40 << 20
+)
+
+// writeBehind saves entries in the background, in the order in which they were added. An entry is
+// saved even if a newer one has taken its place before, since requests may have been decided by it.
+// If the store fails for long, the oldest are given up.
+type writeBehind struct {
+	store Store
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	queue    []*unsaved          // the oldest first
+	newest   map[string]*unsaved // of each key
+	bytes    int64               // cost of the queue
+	maxBytes int64
+
+	wake    chan struct{}
+	ending  sync.Once
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// An unsaved entry waits for the store.
 type unsaved struct {
-	origin string
-	entry  *entry
+	key   string
+	entry *entry
+	saved []func() // called after the first try to save it
+}
+
+func (u *unsaved) cost() int64 { return u.entry.cost(u.key) }
+
+func newWriteBehind(store Store, maxBytes int64, log *slog.Logger) *writeBehind {
+	w := &writeBehind{
+		store: store, log: log, newest: map[string]*unsaved{}, maxBytes: maxBytes,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	go w.loop()
+	return w
+}
+
+// get returns the newest unsaved entry under a key, nil without any.
+func (w *writeBehind) get(key string) *entry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u := w.newest[key]; u != nil {
+		return u.entry
+	}
+	return nil
+}
+
+// add puts an entry into the queue. Saved is called after the first try to save it, unless the entry
+// is given up or the process ends before.
+func (w *writeBehind) add(key string, e *entry, saved func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u := w.newest[key]
+	if u != nil && u.entry.within(&e.Record) {
+		w.bytes -= u.cost()
+		u.entry = e
+	} else {
+		u = &unsaved{key: key, entry: e}
+		w.queue = append(w.queue, u)
+		w.newest[key] = u
+	}
+	w.bytes += u.cost()
+	if saved != nil {
+		u.saved = append(u.saved, saved)
+	}
+	for w.bytes > w.maxBytes && len(w.queue) > 1 {
+		w.removeLocked(w.queue[0])
+		w.queue = w.queue[1:]
+	}
+	w.nudge()
+}
+
+// nudge asks for a save.
+func (w *writeBehind) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// removeLocked takes an entry that leaves the queue out of the accounts.
+func (w *writeBehind) removeLocked(u *unsaved) {
+	w.bytes -= u.cost()
+	if w.newest[u.key] == u {
+		delete(w.newest, u.key)
+	}
 }
 
 // within reports whether next has every answer of r: then r need not be saved.
@@ -25,57 +124,95 @@ func (r *Record) within(next *Record) bool {
 	return has(r.Good) && has(r.Last)
 }
 
-// supersede keeps what was to be saved of an origin until it is, before another
-// entry takes its place. The caller holds the lock.
-func (c *cache) supersede(origin string, by *entry) {
-	old := c.pending[origin]
-	if old == nil || old.within(&by.Record) {
-		return
-	}
-	c.earlier = append(c.earlier, unsaved{origin, old})
-	c.bytes += old.cost(origin)
-	for c.bytes+by.cost(origin) > c.most && len(c.earlier) > 0 { // the store is failing
-		c.bytes -= c.earlier[0].entry.cost(c.earlier[0].origin)
-		c.earlier = c.earlier[1:]
+func (w *writeBehind) loop() {
+	defer close(w.stopped)
+	var logged time.Time
+	for stopping := false; !stopping; {
+		select {
+		case <-w.wake:
+		case <-w.stop:
+			stopping = true
+		}
+		pause := saveInterval // gathers a burst into one write
+		if n, err := w.save(); err != nil {
+			if time.Since(logged) >= time.Minute {
+				logged = time.Now()
+				w.log.Error("snapshots can't be saved, they stay in memory", "error", err, "origins", n)
+			}
+			pause = retryInterval
+			w.nudge()
+		}
+		select {
+		case <-time.After(pause):
+		case <-w.stop:
+		}
 	}
 }
 
-// rounds returns what has to be saved one after the other: of each origin one
-// entry at a time, those last that are in force. The caller holds the lock.
-func (c *cache) rounds() (all []map[string]*entry) {
-	place := map[string]int{}
-	for _, u := range c.earlier {
-		i := place[u.origin]
-		if i == len(all) {
-			all = append(all, map[string]*entry{})
+// save writes the entries that are in the queue now. If the store fails it returns how many it tried to write.
+func (w *writeBehind) save() (tried int, err error) {
+	w.mu.Lock()
+	n := len(w.queue)
+	w.mu.Unlock()
+	for n > 0 {
+		round := w.round()
+		if len(round) == 0 {
+			return 0, nil
 		}
-		all[i][u.origin] = u.entry
-		place[u.origin]++
+		records := make(map[string]Record, len(round))
+		for _, u := range round {
+			records[u.key] = u.entry.stored()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		err := w.store.Save(ctx, records)
+		cancel()
+		if err == nil {
+			w.remove(round)
+		}
+		for _, u := range round {
+			for _, saved := range u.saved {
+				saved()
+			}
+		}
+		if err != nil {
+			return len(round), err
+		}
+		n -= len(round)
 	}
-	if len(c.pending) > 0 {
-		all = append(all, maps.Clone(c.pending))
-	}
-	return all
+	return 0, nil
 }
 
-// saved ends the wait of entries that the store has by now.
-func (c *cache) saved(round map[string]*entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.earlier = slices.DeleteFunc(c.earlier, func(u unsaved) bool {
-		done := round[u.origin] == u.entry
-		if done {
-			c.bytes -= u.entry.cost(u.origin)
+// round returns copies of the first entries of the queue that can be saved together: one of each key.
+func (w *writeBehind) round() map[*unsaved]unsaved {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	round, keys, bytes := map[*unsaved]unsaved{}, map[string]bool{}, int64(0)
+	for _, u := range w.queue {
+		if keys[u.key] || bytes > maxRound {
+			break
 		}
-		return done
+		round[u], keys[u.key] = *u, true
+		u.saved = nil
+		bytes += u.cost()
+	}
+	return round
+}
+
+// remove takes entries out of the queue that the store has.
+func (w *writeBehind) remove(round map[*unsaved]unsaved) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = slices.DeleteFunc(w.queue, func(u *unsaved) bool {
+		if round[u].entry != u.entry {
+			return false // not in the round, or replaced meanwhile
+		}
+		w.removeLocked(u)
+		return true
 	})
 }
 
-// recordsOf returns what the store takes.
-func recordsOf(round map[string]*entry) map[string]Record {
-	records := make(map[string]Record, len(round))
-	for o, e := range round {
-		records[o] = e.Record
-	}
-	return records
+// close saves the queue. Entries that are added after it are lost.
+func (w *writeBehind) close() {
+	w.ending.Do(func() { close(w.stop) })
+	<-w.stopped
 }

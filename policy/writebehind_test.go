@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -11,113 +13,153 @@ import (
 	"time"
 )
 
-// A diary remembers the digests that were saved, in order.
-type diary struct {
+// A savedLog is a store that lists the digests that were saved, in order.
+type savedLog struct {
 	*durable
 	mu    sync.Mutex
 	err   error
 	saved []string
 }
 
-func (d *diary) Save(records map[string]Record) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.err != nil {
-		return d.err
+func (l *savedLog) Save(ctx context.Context, records map[string]Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
 	}
 	for _, r := range records {
-		d.saved = append(d.saved, r.Good.SHA256)
+		l.saved = append(l.saved, r.Good.SHA256)
 	}
-	return d.durable.Save(records)
+	return l.durable.Save(ctx, records)
 }
 
-// all returns what has been saved; what is saved again counts once.
-func (d *diary) all() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Compact(slices.Clone(d.saved))
+func (l *savedLog) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
 }
 
-// answer is a record of one robots.txt.
-func answer(text string, after Record) Record {
-	s := &Snapshot{Status: 200, Fetched: time.Now()}
-	s.setBody([]byte(text), 0)
-	return after.with("", s)
+// all returns the digests that have been saved; one that is saved again counts once.
+func (l *savedLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Compact(slices.Clone(l.saved))
 }
 
-// TestUnsaved: whatever has been decided by comes to be saved, in its order, however
-// soon something else takes its place. What only adds to it replaces it.
-func TestUnsaved(t *testing.T) {
+// check compares the accounts with the queue.
+func (w *writeBehind) check(t *testing.T) (waiting int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var sum int64
+	newest := map[string]*unsaved{}
+	for _, u := range w.queue {
+		sum += u.cost()
+		newest[u.key] = u
+	}
+	if sum != w.bytes || sum > w.maxBytes || !maps.Equal(newest, w.newest) {
+		t.Fatalf("%d bytes wait, %d are counted, %d allowed; newest %v, want %v", sum, w.bytes, w.maxBytes, w.newest, newest)
+	}
+	return len(w.queue)
+}
+
+// TestWriteBehind: every answer is saved, in order, however soon another one takes its place. An entry
+// that only adds to the one before replaces it.
+func TestWriteBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{durable: newDurable()}
-		c, err := newCache(1<<20, 0, d, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.close()
+		store := &savedLog{durable: newDurable()}
+		w := newWriteBehind(store, 1<<20, slog.New(slog.DiscardHandler))
+		defer w.close()
 		const origin = "https://a.example"
-		rec, want := Record{}, []string{}
-		put := func(text string) {
-			rec = answer(text, rec)
-			c.put(origin, newEntry(rec, 0))
+		var e *entry
+		want := []string{}
+		add := func(text string) {
+			e = newEntry(fetched(200, text), 0)
+			w.add(origin, e, nil)
 			want = append(want, Digest(text))
 		}
-		put("0")
-		time.Sleep(10 * time.Millisecond) // it is saved at once; what follows waits
+		add("0")
+		time.Sleep(10 * time.Millisecond) // it is saved at once; the next ones wait
 		for i := range 5 {
-			put(fmt.Sprint(i + 1))
+			add(fmt.Sprint(i + 1))
 		}
-		// One more crawler's answer takes nothing away.
-		rec = rec.with("bot", &Snapshot{Status: 403, Fetched: time.Now()})
-		c.put(origin, newEntry(rec, 0))
+		if n := w.check(t); n != 5 {
+			t.Errorf("%d wait, want 5", n)
+		}
+		w.add(origin, &entry{Record: e.with("bot", &Snapshot{Status: 403, Fetched: time.Now()}), file: e.file}, nil)
+		if n := w.check(t); n != 5 {
+			t.Errorf("%d wait after an entry that adds an answer, want 5", n)
+		}
 		time.Sleep(time.Second)
-		if !slices.Equal(d.all(), want) {
-			t.Errorf("saved %v, want %v", d.all(), want)
+		if !slices.Equal(store.all(), want) {
+			t.Errorf("saved %v, want %v", store.all(), want)
 		}
-		if n, _, counted := waiting(c); n != 0 || counted != 0 {
-			t.Errorf("%d, %d bytes wait after the save", n, counted)
+		if n := w.check(t); n != 0 {
+			t.Errorf("%d wait after the save", n)
 		}
 
-		// So it is when the store has failed for a while.
-		d.mu.Lock()
-		d.err = errors.New("no space left on device")
-		d.mu.Unlock()
+		store.fail(errors.New("no space left on device"))
 		for i := range 5 {
-			put(fmt.Sprint("full ", i))
+			add(fmt.Sprint("full ", i))
 			time.Sleep(time.Second)
 		}
-		d.mu.Lock()
-		d.err = nil
-		d.mu.Unlock()
+		store.fail(nil)
 		time.Sleep(time.Minute)
-		if !slices.Equal(d.all(), want) {
-			t.Errorf("saved %v, want %v", d.all(), want)
+		if !slices.Equal(store.all(), want) {
+			t.Errorf("after a failure: saved %v, want %v", store.all(), want)
+		}
+		if n := w.check(t); n != 0 {
+			t.Errorf("%d wait after the second save", n)
 		}
 	})
 }
 
-// TestUnsavedBound: while the store fails, what is superseded goes before what is in force.
-func TestUnsavedBound(t *testing.T) {
+// TestWriteBehindBound: while the store fails, the oldest entries are given up.
+func TestWriteBehindBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{durable: newDurable(), err: errors.New("no")}
-		c, err := newCache(1<<20, 0, d, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.close()
-		c.most = 100_000
-		other := newEntry(answer("other", Record{}), 0)
-		c.put("https://other.example", other)
+		store := &savedLog{durable: newDurable(), err: errors.New("no")}
+		w := newWriteBehind(store, 100_000, slog.New(slog.DiscardHandler))
+		defer w.close()
 		for i := range 1000 {
-			c.put("https://a.example", newEntry(answer(fmt.Sprint(i), Record{}), 0))
-			c.mu.RLock()
-			if c.bytes > c.most || c.pending["https://other.example"] != other {
-				t.Fatalf("after %d: %d bytes of %d wait", i, c.bytes, c.most)
+			key := fmt.Sprintf("https://%d.example", i%300)
+			e := newEntry(fetched(200, fmt.Sprint(i)), 0)
+			w.add(key, e, nil)
+			if n := w.check(t); i > 200 && n < 50 {
+				t.Fatalf("after %d: %d wait", i, n)
 			}
-			c.mu.RUnlock()
+			if w.get(key) != e {
+				t.Fatalf("after %d: the newest is lost", i)
+			}
 		}
-		d.mu.Lock()
-		d.err = nil
-		d.mu.Unlock()
+		store.fail(nil)
+		time.Sleep(time.Minute)
+		if n := w.check(t); n != 0 {
+			t.Errorf("%d wait after the save", n)
+		}
 	})
+}
+
+// TestWriteBehindSaved: the callback comes after the first try to save, whether or not it succeeds.
+func TestWriteBehindSaved(t *testing.T) {
+	for _, err := range []error{nil, errors.New("no")} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &savedLog{durable: newDurable(), err: err}
+			w := newWriteBehind(store, 1<<20, slog.New(slog.DiscardHandler))
+			defer w.close()
+			calls := 0
+			saved := func() {
+				calls++
+				if _, ok := store.Load(t.Context(), example); ok != (err == nil) {
+					t.Errorf("store fails with %v: saved %v", err, ok)
+				}
+			}
+			w.add(example, newEntry(fetched(200, "x"), 0), saved)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if calls != 1 {
+				t.Errorf("store fails with %v: %d calls, want 1", err, calls)
+			}
+			store.fail(nil)
+		})
+	}
 }

@@ -223,11 +223,7 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.roots.AddCert(authority.Certificate())
-	remembered, err := policy.NewTagCache(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(remembered.Close)
+	remembered := policy.NewTagCache(1 << 20)
 	opts := Options{
 		Settings: Settings{
 			Engine: engine, Upstream: upstream,

@@ -107,8 +107,8 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin := target.Origin()
-	rec, others := a.Engine.Known(origin)
-	ofCrawlers, crawlers := a.Engine.KnownFor(policy.Scope{Origin: origin, Crawlers: true})
+	rec, others := a.Engine.Known(r.Context(), policy.Scope{Origin: origin})
+	ofCrawlers, crawlers := a.Engine.Known(r.Context(), policy.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
 		fail(w, http.StatusNotFound, "nothing is known of "+origin+" yet")
 		return
@@ -122,7 +122,7 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
 		ask.Crawler = all.Known[0] // what is known decides for the configured crawlers
 	}
-	if st, due, ok := a.Engine.Peek(ask); ok {
+	if st, due, ok := a.Engine.Peek(r.Context(), ask); ok {
 		k.inForce = standing(st, due)
 		if st.File != nil {
 			k.Body = st.File.Body()

@@ -47,10 +47,10 @@ func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 		records := map[string]policy.Record{}
 		for i := from; i < min(from+batch, n); i++ {
 			body := fmt.Sprintf("# %d\n%s", i, robotsTxt(50))
-			s := &policy.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body), Lifetime: -1}
-			records[origin(i)] = policy.Record{Good: s, Last: s}
+			s := &policy.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), SHA256: policy.Digest(body), Lifetime: -1}
+			records[origin(i)] = policy.Record{Good: s, Last: s, Body: []byte(body)}
 		}
-		if err := d.Save(records); err != nil {
+		if err := d.Save(b.Context(), records); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -36,7 +36,7 @@ type gate struct {
 	level      *slog.LevelVar // of log
 	authority  *ca.Authority
 	clients    trust // the files by which clients trust the CA
-	store      policy.Store
+	store      snapshots
 	engine     *policy.Engine
 	remembered *policy.TagCache
 	upstream   *proxy.Transport
@@ -154,9 +154,7 @@ func (g *gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
-	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
-		return err
-	}
+	g.remembered = policy.NewTagCache(int64(c.Tags.CacheBytes))
 	o := serving(c)
 	text, err := c.Effective()
 	if err != nil {
@@ -283,9 +281,6 @@ func (g *gate) close() {
 	if g.engine != nil {
 		g.engine.Close()
 	}
-	if g.remembered != nil {
-		g.remembered.Close()
-	}
 	if g.upstream != nil {
 		g.upstream.Close()
 	}
@@ -294,10 +289,8 @@ func (g *gate) close() {
 			l.Close()
 		}
 	}
-	if d, ok := g.store.(*store.Disk); ok {
-		if err := d.Close(); err != nil {
-			g.log.Error("closing the snapshots", "error", err)
-		}
+	if err := g.store.close(); err != nil {
+		g.log.Error("closing the snapshots", "error", err)
 	}
 	g.configurations.Close()
 	if err := g.audit.Close(); err != nil {
@@ -326,20 +319,6 @@ func openCA(c *config.Config, dir string) (*ca.Authority, error) {
 		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
 	}
 	return ca.Open(dir)
-}
-
-// openStore returns the snapshots on disk, or in memory where another gate has
-// the disk's.
-func openStore(c *config.Config, dir string, log *slog.Logger) (policy.Store, error) {
-	d, err := store.Open(dir, keeping(c.Robots), log)
-	if errors.Is(err, store.ErrInUse) {
-		log.Warn("another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
-		return store.NewMemory(int64(c.Robots.CacheBytes)), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
 }
 
 func listen(key, address string) (net.Listener, error) {

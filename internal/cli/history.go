@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/admin"
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/store"
@@ -217,23 +216,4 @@ func whom(crawlers bool, token string) string {
 		return "crawlers: " + escape.Printable(token)
 	}
 	return escape.Printable(token)
-}
-
-// pastOf returns what an origin has answered, for the API; nil where nothing is kept.
-func pastOf(s policy.Store) func(origin string) ([]admin.Past, error) {
-	d, ok := s.(*store.Disk)
-	if !ok {
-		return nil
-	}
-	return func(origin string) (all []admin.Past, err error) {
-		answers, err := d.History(origin)
-		for _, a := range answers {
-			p := admin.Past{From: a.From.UTC(), Crawlers: a.Crawlers, Token: a.Token, Status: a.Snapshot.Status, SHA256: a.Snapshot.SHA256, Error: a.Snapshot.Error, Bytes: d.Length(a.Snapshot.SHA256)}
-			if !a.To.IsZero() {
-				p.To = a.To.UTC()
-			}
-			all = append(all, p)
-		}
-		return all, err
-	}
 }

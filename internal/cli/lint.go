@@ -77,13 +77,14 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	}
 	defer upstream.Close()
 	settings := robots(cfg.Robots)
-	f, state, err := settings.Fetch(ctx, upstream, t.String(), cmp.Or(settings.UserAgent, "robotsgate/"+version()))
+	res, err := settings.Fetch(ctx, upstream, t.String(), cmp.Or(settings.UserAgent, "robotsgate/"+version()), hints)
 	if err != nil {
 		return "", nil, err
 	}
-	switch state {
+	f := res.Snapshot
+	switch res.State {
 	case policy.Fresh:
-		return f.URL, []byte(f.Body), nil
+		return f.URL, []byte(res.File.Body()), nil
 	case policy.Unavailable:
 		why := fmt.Sprintf("the answer has status %d", f.Status)
 		if f.Looped {

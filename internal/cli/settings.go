@@ -127,6 +127,13 @@ func roots(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// hints name keys of the configuration in the errors of package policy.
+var hints = policy.Hints{
+	Timeout:     "robots.timeout",
+	Parent:      "check egress.proxy",
+	Certificate: "if its CA is your own, name it in egress.ca_file",
+}
+
 func engineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
 	return policy.Config{
 		Crawlers:  crawlers(c),
@@ -134,6 +141,7 @@ func engineConfig(c *config.Config, transport http.RoundTripper, s policy.Store,
 		Robots:    robots(c.Robots),
 		Transport: transport,
 		Store:     s,
+		Hints:     hints,
 		Log:       log,
 		OnFetch:   onFetch,
 	}

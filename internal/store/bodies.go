@@ -36,26 +36,26 @@ func isDigest(name string) bool {
 	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-func (b *bodies) read(digest string) (string, error) {
+func (b *bodies) read(digest string) ([]byte, error) {
 	path, err := b.path(digest)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if policy.Digest(string(data)) != digest {
 		os.Remove(path) // so that it is written anew
-		return "", fmt.Errorf("%s does not hold what its name says", path)
+		return nil, fmt.Errorf("%s does not hold what its name says", path)
 	}
-	return string(data), nil
+	return data, nil
 }
 
 // write puts a whole file in place at once, or leaves the one that is there: a
 // reader never sees half of one, and two gates may write the same. It tells
 // whether there was none.
-func (b *bodies) write(digest, body string) (isNew bool, err error) {
+func (b *bodies) write(digest string, body []byte) (isNew bool, err error) {
 	path, err := b.path(digest)
 	if err != nil {
 		return false, err
@@ -67,7 +67,7 @@ func (b *bodies) write(digest, body string) (isNew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = f.WriteString(body)
+	_, err = f.Write(body)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -34,8 +34,8 @@ func openFor(t *testing.T, dir string, limits Limits) *Disk {
 
 // answered is a record of an origin that has just answered with a body.
 func answered(body string) policy.Record {
-	s := &policy.Snapshot{Status: 200, Fetched: time.Now(), Body: body, SHA256: policy.Digest(body)}
-	return policy.Record{Good: s, Last: s}
+	s := &policy.Snapshot{Status: 200, Fetched: time.Now(), SHA256: policy.Digest(body)}
+	return policy.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
 // down is rec after its origin has just failed.
@@ -187,7 +187,7 @@ func TestFlood(t *testing.T) {
 				}
 				left := 0
 				for i := range flood.hosts {
-					_, ok := d.Load(origin(i))
+					_, ok := d.Load(t.Context(), origin(i))
 					if ok {
 						left++
 					} else if left > 0 {
@@ -237,7 +237,7 @@ func TestSupersededGoFirst(t *testing.T) {
 			time.Sleep(time.Hour)
 			save(t, d, map[string]policy.Record{origin(i): answered(robots(1000+i, size))})
 		}
-		if _, ok := d.Load("https://first.example"); !ok {
+		if _, ok := d.Load(t.Context(), "https://first.example"); !ok {
 			t.Error("a record went before what is superseded")
 		}
 		for i := 16; i <= 40; i++ {
@@ -247,10 +247,10 @@ func TestSupersededGoFirst(t *testing.T) {
 		if history, err := d.History("https://changes.example"); err != nil || len(history) > 0 {
 			t.Errorf("left: %v, %v", history, err)
 		}
-		if _, ok := d.Load("https://first.example"); ok {
+		if _, ok := d.Load(t.Context(), "https://first.example"); ok {
 			t.Error("the record fetched longest ago is still there")
 		}
-		if _, ok := d.Load(origin(40)); !ok {
+		if _, ok := d.Load(t.Context(), origin(40)); !ok {
 			t.Error("the newest record is gone")
 		}
 		sound(t, d)
@@ -289,7 +289,7 @@ func TestKeep(t *testing.T) {
 		}
 		time.Sleep(1000 * time.Hour)
 		for o := range n {
-			if _, ok := d.Load(origin(o)); !ok {
+			if _, ok := d.Load(t.Context(), origin(o)); !ok {
 				t.Fatalf("what is in force has gone, too: %d", o)
 			}
 		}
@@ -358,7 +358,7 @@ func TestFlapping(t *testing.T) {
 				for i := range n {
 					rec := record(i)
 					rec.Last.Fetched = time.Now().Add(time.Duration(i) * time.Minute)
-					_, werr := d.bodies.write(rec.Good.SHA256, rec.Good.Body)
+					_, werr := d.bodies.write(rec.Good.SHA256, rec.Body)
 					err = errors.Join(err, werr, c.save(o, rec))
 				}
 				return err
@@ -441,7 +441,7 @@ func TestClose(t *testing.T) {
 		defer d.Close()
 		left := 0
 		for i := range records {
-			if _, ok := d.Load(i); ok {
+			if _, ok := d.Load(t.Context(), i); ok {
 				left++
 			}
 		}
@@ -471,7 +471,7 @@ func TestAtOnce(t *testing.T) {
 				for n := range 10 { // too many for all to stay
 					records[fmt.Sprintf("https://%d-%d-%d.example", g, i, n)] = answered(body(10*i + n))
 				}
-				if err := d.Save(records); err != nil {
+				if err := d.Save(t.Context(), records); err != nil {
 					t.Error(err)
 				}
 			}
@@ -485,7 +485,7 @@ func TestAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				d.Load(changes) // which may have been evicted, but then nothing is said
+				d.Load(t.Context(), changes) // which may have been evicted, but then nothing is said
 				d.nudge()
 			}
 		})
@@ -522,7 +522,7 @@ func TestNudge(t *testing.T) {
 		if d.due() {
 			t.Error("it is not swept")
 		}
-		if _, ok := d.Load("https://last.example"); !ok {
+		if _, ok := d.Load(t.Context(), "https://last.example"); !ok {
 			t.Error("the newest is gone")
 		}
 	})

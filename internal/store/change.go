@@ -99,12 +99,13 @@ func (c *change) save(origin string, rec policy.Record) error {
 	key := []byte(origin)
 	old := c.row(key)
 	next := row{Record: rec}
+	next.Body = nil // it is a file
 	if next.Last == next.Good {
 		next.Last = nil
 	}
 	past := next.follow(old)
 	if digest := next.digest(); digest != old.digest() {
-		if err := c.name(digest, bodySize(rec.Good)); err != nil {
+		if err := c.name(digest, int64(len(rec.Body))); err != nil {
 			return err
 		}
 	}
@@ -285,13 +286,6 @@ func (c *change) naming(digest string) (key []byte, n naming, err error) {
 	}
 	n, _ = openNaming(key, c.bodies.Get(key)) // what can't be read is begun anew
 	return key, n, nil
-}
-
-func bodySize(s *policy.Snapshot) int64 {
-	if s == nil {
-		return 0
-	}
-	return int64(len(s.Body))
 }
 
 // stamped returns key behind a time that sorts before later ones.

@@ -48,7 +48,7 @@ func usable(t *testing.T, dir string, records map[string]policy.Record) (left in
 	}
 	defer d.Close()
 	for origin, want := range records {
-		got, ok := d.Load(origin)
+		got, ok := d.Load(t.Context(), origin)
 		if !ok {
 			continue
 		}
@@ -58,7 +58,7 @@ func usable(t *testing.T, dir string, records map[string]policy.Record) (left in
 		}
 	}
 	save(t, d, map[string]policy.Record{"https://new.example": good("User-agent: *\n")})
-	if _, ok := d.Load("https://new.example"); !ok {
+	if _, ok := d.Load(t.Context(), "https://new.example"); !ok {
 		t.Error("what was saved since is not found")
 	}
 	return left, b.String()
@@ -259,22 +259,22 @@ func TestDamageWhileOpen(t *testing.T) {
 	}
 	f.Close()
 	for origin := range records {
-		if got, ok := d.Load(origin); ok && same(got, records[origin]) != nil {
+		if got, ok := d.Load(t.Context(), origin); ok && same(got, records[origin]) != nil {
 			t.Errorf("%s: got %+v", origin, got)
 		}
 	}
 	if log.Len() == 0 {
 		t.Error("nothing is said")
 	}
-	_ = d.Save(map[string]policy.Record{"https://new.example": failed(1)})
+	_ = d.Save(t.Context(), map[string]policy.Record{"https://new.example": failed(1)})
 	// Cut short, which the kernel answers with a signal.
 	if err := os.Truncate(path, int64(page)); err != nil {
 		t.Fatal(err)
 	}
 	for origin := range records {
-		d.Load(origin)
+		d.Load(t.Context(), origin)
 	}
-	if err := d.Save(map[string]policy.Record{"https://new.example": failed(1)}); err == nil {
+	if err := d.Save(t.Context(), map[string]policy.Record{"https://new.example": failed(1)}); err == nil {
 		t.Error("saved into a file that is not there")
 	}
 }

@@ -12,6 +12,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,11 +102,11 @@ func (d *Disk) Close() error {
 	return d.db.Close()
 }
 
-// Load returns the record of an origin. What can't be read is forgotten.
-func (d *Disk) Load(origin string) (policy.Record, bool) {
-	r, err := d.load(origin)
+// Load returns the record under a key. One that can't be read is as if it were not there.
+func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
+	r, err := d.load(key)
 	if err != nil {
-		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", origin, "error", err)
+		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
 	}
 	if err != nil || r == nil {
 		return policy.Record{}, false
@@ -136,7 +137,7 @@ func (d *Disk) read(key, sealed []byte) (*row, error) {
 		return nil, err
 	}
 	if r.Good != nil {
-		if r.Good.Body, err = d.bodies.read(r.Good.SHA256); err != nil {
+		if r.Body, err = d.bodies.read(r.Good.SHA256); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +185,7 @@ func (d *Disk) recovered(err *error) {
 
 // Save writes records in batches, each with its bodies first, so that none ever
 // names one that is not there. A batch also makes room for itself.
-func (d *Disk) Save(records map[string]policy.Record) error {
+func (d *Disk) Save(_ context.Context, records map[string]policy.Record) error {
 	rows, length := d.limits.batch()
 	var batch []string
 	var size int64
@@ -192,7 +193,7 @@ func (d *Disk) Save(records map[string]policy.Record) error {
 	origins := slices.Sorted(maps.Keys(records))
 	for i, origin := range origins {
 		batch = append(batch, origin)
-		size += bodySize(records[origin].Good)
+		size += int64(len(records[origin].Body))
 		if len(batch) < rows && size < length && i < len(origins)-1 {
 			continue
 		}
@@ -202,6 +203,11 @@ func (d *Disk) Save(records map[string]policy.Record) error {
 		batch, size = batch[:0], 0
 	}
 	return nil
+}
+
+// Acquire grants permission at once: no other process uses the folder.
+func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
+	return func() {}, false
 }
 
 func (d *Disk) save(origins []string, records map[string]policy.Record) error {
@@ -216,7 +222,7 @@ func (d *Disk) save(origins []string, records map[string]policy.Record) error {
 		if good == nil {
 			continue
 		}
-		isNew, err := d.bodies.write(good.SHA256, good.Body)
+		isNew, err := d.bodies.write(good.SHA256, records[origin].Body)
 		if err != nil {
 			d.unmake(made)
 			return err

@@ -24,9 +24,9 @@ var ample = Limits{Keep: 8760 * time.Hour, Bytes: 10 << 30}
 func good(body string) policy.Record {
 	s := &policy.Snapshot{
 		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		Body: body, SHA256: policy.Digest(body), ETag: `"1"`, Lifetime: time.Hour,
+		SHA256: policy.Digest(body), ETag: `"1"`, Lifetime: time.Hour,
 	}
-	return policy.Record{Good: s, Last: s}
+	return policy.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
 // failed is a record of an origin that answers one crawler with 503.
@@ -48,7 +48,7 @@ func open(t *testing.T, dir string) (d *Disk, log *bytes.Buffer) {
 
 func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
 	t.Helper()
-	if err := s.Save(records); err != nil {
+	if err := s.Save(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestRestart(t *testing.T) {
 		"https://empty.example":  good(""),
 		"https://failed.example": failed(3),
 		"https://both.example": {
-			Good: good("# old").Good, Last: &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+			Good: good("# old").Good, Body: []byte("# old"), Last: &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 			Bound: failed(1).Bound,
 		},
 	}
@@ -81,7 +81,7 @@ func TestRestart(t *testing.T) {
 	save(t, d, records)
 	for range 2 {
 		for origin, want := range records {
-			got, ok := d.Load(origin)
+			got, ok := d.Load(t.Context(), origin)
 			if !ok {
 				t.Fatalf("%s is lost", origin)
 			}
@@ -89,7 +89,7 @@ func TestRestart(t *testing.T) {
 				t.Errorf("%s: %v", origin, err)
 			}
 		}
-		if _, ok := d.Load("https://unknown.example"); ok {
+		if _, ok := d.Load(t.Context(), "https://unknown.example"); ok {
 			t.Error("what was never saved is found")
 		}
 		d.Close()
@@ -105,10 +105,10 @@ func TestClosed(t *testing.T) {
 	d, log := open(t, t.TempDir())
 	save(t, d, map[string]policy.Record{"https://a.example": good("")})
 	d.Close()
-	if _, ok := d.Load("https://a.example"); ok || log.Len() > 0 {
+	if _, ok := d.Load(t.Context(), "https://a.example"); ok || log.Len() > 0 {
 		t.Errorf("found %v, log: %s", ok, log)
 	}
-	if err := d.Save(map[string]policy.Record{"https://a.example": good("")}); err == nil {
+	if err := d.Save(t.Context(), map[string]policy.Record{"https://a.example": good("")}); err == nil {
 		t.Error("saved after Close")
 	}
 }
@@ -156,7 +156,7 @@ func TestBodies(t *testing.T) {
 	}
 	// Nothing but a digest names a file.
 	for _, digest := range []string{"", "x", "../../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
-		if _, err := d.bodies.write(digest, "x"); err == nil {
+		if _, err := d.bodies.write(digest, []byte("x")); err == nil {
 			t.Errorf("%q: written", digest)
 		}
 		if _, err := d.bodies.read(digest); err == nil {
@@ -182,17 +182,17 @@ func TestDamagedBody(t *testing.T) {
 			if err := damage(path); err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := d.Load("https://a.example"); ok {
+			if got, ok := d.Load(t.Context(), "https://a.example"); ok {
 				t.Errorf("got %+v", got)
 			}
 			if !strings.Contains(log.String(), "https://a.example") {
 				t.Errorf("log: %s", log)
 			}
-			if _, ok := d.Load("https://b.example"); !ok {
+			if _, ok := d.Load(t.Context(), "https://b.example"); !ok {
 				t.Error("another origin's record is gone")
 			}
 			save(t, d, map[string]policy.Record{"https://a.example": rec})
-			if got, ok := d.Load("https://a.example"); !ok || same(got, rec) != nil {
+			if got, ok := d.Load(t.Context(), "https://a.example"); !ok || same(got, rec) != nil {
 				t.Errorf("after another fetch: got %+v, %v", got, ok)
 			}
 		})
@@ -205,7 +205,7 @@ func TestSuddenEnd(t *testing.T) {
 	d, _ := open(t, dir)
 	rec := good("User-agent: *\n")
 	// Between body and index: a body that no record names, and half of one.
-	if _, err := d.bodies.write(rec.Good.SHA256, rec.Good.Body); err != nil {
+	if _, err := d.bodies.write(rec.Good.SHA256, rec.Body); err != nil {
 		t.Fatal(err)
 	}
 	path, _ := d.bodies.path(rec.Good.SHA256)
@@ -214,11 +214,11 @@ func TestSuddenEnd(t *testing.T) {
 	}
 	d.Close()
 	d, log := open(t, dir)
-	if _, ok := d.Load("https://a.example"); ok || log.Len() > 0 {
+	if _, ok := d.Load(t.Context(), "https://a.example"); ok || log.Len() > 0 {
 		t.Errorf("found %v, log: %s", ok, log)
 	}
 	save(t, d, map[string]policy.Record{"https://a.example": rec})
-	if got, ok := d.Load("https://a.example"); !ok || same(got, rec) != nil {
+	if got, ok := d.Load(t.Context(), "https://a.example"); !ok || same(got, rec) != nil {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 }

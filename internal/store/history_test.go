@@ -97,7 +97,7 @@ func TestHistory(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
-		if got, ok := d.Load(o); !ok || got.Good.Body != "one" {
+		if got, ok := d.Load(t.Context(), o); !ok || string(got.Body) != "one" {
 			t.Errorf("got %+v, %v", got, ok)
 		}
 		if none, err := d.History("https://unknown.example"); err != nil || len(none) > 0 {
@@ -205,14 +205,12 @@ func TestHistoryCopies(t *testing.T) {
 		scope.Token = "bot"
 		copyKey := scope.Key()
 		other := policy.Scope{Origin: o + ".com", Crawlers: true, Token: "bot"}.Key()
-		// index is the record beside copies: it has them without their bodies.
+		// index is the record beside copies.
 		index := func(rec policy.Record) policy.Record {
 			if rec.Good == nil {
 				return policy.Record{Bound: map[string]*policy.Snapshot{"x": {Status: 403, Fetched: time.Now()}}}
 			}
-			short := *rec.Good
-			short.Body = ""
-			return policy.Record{Copies: map[string]*policy.Snapshot{"bot": &short}}
+			return policy.Record{Copies: map[string]*policy.Snapshot{"bot": rec.Good}}
 		}
 		save(t, d, map[string]policy.Record{key: answered("for all"), other: answered("other")})
 		time.Sleep(time.Hour)
@@ -225,7 +223,7 @@ func TestHistoryCopies(t *testing.T) {
 		}
 		save(t, d, map[string]policy.Record{key: index(policy.Record{}), copyKey: {}})
 		save(t, d, map[string]policy.Record{copyKey: {}}) // it is gone already
-		if _, ok := d.Load(copyKey); ok {
+		if _, ok := d.Load(t.Context(), copyKey); ok {
 			t.Error("a forgotten copy is found")
 		}
 		if u := d.Usage(); u.Origins != 1 {

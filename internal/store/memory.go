@@ -1,80 +1,46 @@
 package store
 
 import (
-	"container/list"
-	"sync"
+	"context"
 
+	"robotsgate/internal/lru"
 	"robotsgate/policy"
 )
 
-// A Memory is a policy.Store for a process that has no folder of its own. It
-// forgets what has not been asked for longest when it holds more bytes than
-// it may.
+// A Memory is a policy.Store for a process that has no folder of its own. When it
+// is full it forgets the records that were not loaded or saved for longest.
 type Memory struct {
-	most int64
-
-	mu    sync.Mutex
-	bytes int64
-	order list.List // of *kept, the last used in front
-	index map[string]*list.Element
-}
-
-type kept struct {
-	origin string
-	rec    policy.Record
-	size   int64
+	records *lru.Cache[policy.Record]
 }
 
 // NewMemory returns an empty store that holds about so many bytes at most.
-func NewMemory(most int64) *Memory {
-	return &Memory{most: most, index: map[string]*list.Element{}}
+func NewMemory(maxBytes int64) *Memory {
+	return &Memory{records: lru.New[policy.Record](maxBytes)}
 }
 
-// Load returns the record of an origin.
-func (m *Memory) Load(origin string) (policy.Record, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e := m.index[origin]
-	if e == nil {
-		return policy.Record{}, false
-	}
-	m.order.MoveToFront(e)
-	return e.Value.(*kept).rec, true
+// Load returns the record under a key.
+func (m *Memory) Load(_ context.Context, key string) (policy.Record, bool) {
+	return m.records.Get(key)
 }
 
 // Save keeps the records. It never fails.
-func (m *Memory) Save(records map[string]policy.Record) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for origin, rec := range records {
-		m.forget(m.index[origin])
+func (m *Memory) Save(_ context.Context, records map[string]policy.Record) error {
+	for key, rec := range records {
 		if rec.Empty() {
+			m.records.Delete(key)
 			continue
 		}
-		k := &kept{origin, rec, size(origin, rec)}
-		m.index[origin] = m.order.PushFront(k)
-		m.bytes += k.size
-	}
-	for m.bytes > m.most && m.order.Len() > 0 {
-		m.forget(m.order.Back())
+		m.records.Put(key, rec, size(key, rec))
 	}
 	return nil
 }
 
-func (m *Memory) forget(e *list.Element) {
-	if e == nil {
-		return
-	}
-	k := m.order.Remove(e).(*kept)
-	delete(m.index, k.origin)
-	m.bytes -= k.size
+// Acquire grants permission at once: no other process uses the memory.
+func (m *Memory) Acquire(context.Context, string) (release func(), changed bool) {
+	return func() {}, false
 }
 
-func size(origin string, rec policy.Record) int64 {
-	const place = 300 // in the index and in the order
-	n := place + 2*len(origin) + rec.Size()
-	if rec.Good != nil {
-		n += len(rec.Good.Body)
-	}
-	return int64(n)
+func size(key string, rec policy.Record) int64 {
+	const fixed = 300 // its place in the cache
+	return int64(fixed + 2*len(key) + rec.Size())
 }

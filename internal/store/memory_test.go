@@ -15,20 +15,20 @@ func TestMemoryIsBounded(t *testing.T) {
 	body := strings.Repeat("#", 1000)
 	for i := range 1000 {
 		save(t, m, map[string]policy.Record{fmt.Sprintf("https://%d.example", i): good(body)})
-		if _, ok := m.Load("https://0.example"); !ok {
+		if _, ok := m.Load(t.Context(), "https://0.example"); !ok {
 			t.Fatalf("what is always asked for was forgotten after %d", i)
 		}
-		if m.bytes > m.most || m.order.Len() != len(m.index) {
-			t.Fatalf("after %d: %d bytes of %d, %d in order, %d in the index", i, m.bytes, m.most, m.order.Len(), len(m.index))
+		if u := m.Usage(); u.Bytes > u.Bound {
+			t.Fatalf("after %d: %d bytes of %d", i, u.Bytes, u.Bound)
 		}
 	}
-	if n := len(m.index); n < 40 || n > 100 {
+	if n := m.Usage().Origins; n < 40 || n > 100 {
 		t.Errorf("%d records of a kilobyte in 100", n)
 	}
-	if _, ok := m.Load("https://1.example"); ok {
+	if _, ok := m.Load(t.Context(), "https://1.example"); ok {
 		t.Error("the oldest is still there")
 	}
-	if got, ok := m.Load("https://999.example"); !ok || same(got, good(body)) != nil {
+	if got, ok := m.Load(t.Context(), "https://999.example"); !ok || same(got, good(body)) != nil {
 		t.Errorf("the newest: got %+v, %v", got, ok)
 	}
 }
@@ -39,13 +39,13 @@ func TestMemoryReplaces(t *testing.T) {
 	for i := range 100 {
 		save(t, m, map[string]policy.Record{"https://a.example": good(strings.Repeat("#", 100-i))})
 	}
-	if got, ok := m.Load("https://a.example"); !ok || got.Good.Body != "#" || len(m.index) != 1 || m.bytes != size("https://a.example", got) {
-		t.Errorf("got %+v, %v, %d records, %d bytes", got, ok, len(m.index), m.bytes)
+	if got, ok := m.Load(t.Context(), "https://a.example"); !ok || string(got.Body) != "#" || m.Usage() != (Usage{Origins: 1, Bytes: size("https://a.example", got), Bound: 1 << 20}) {
+		t.Errorf("got %+v, %v, %+v", got, ok, m.Usage())
 	}
 	// More than there is room for is not kept, and no harm is done.
 	save(t, m, map[string]policy.Record{"https://b.example": good(strings.Repeat("#", 2<<20))})
-	if len(m.index) != 0 || m.bytes != 0 {
-		t.Errorf("%d records, %d bytes", len(m.index), m.bytes)
+	if _, ok := m.Load(t.Context(), "https://b.example"); ok || m.Usage().Origins != 1 {
+		t.Errorf("found %v, %+v", ok, m.Usage())
 	}
 }
 
@@ -56,8 +56,8 @@ func TestMemoryAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 500 {
 				origin := fmt.Sprintf("https://%d.example", (g+i)%20)
-				m.Save(map[string]policy.Record{origin: good("User-agent: *\n")})
-				m.Load(origin)
+				m.Save(t.Context(), map[string]policy.Record{origin: good("User-agent: *\n")})
+				m.Load(t.Context(), origin)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func TestMemoryForgets(t *testing.T) {
 	m := NewMemory(1 << 20)
 	save(t, m, map[string]policy.Record{"http://a.example": answered("x")})
 	save(t, m, map[string]policy.Record{"http://a.example": {}})
-	if _, ok := m.Load("http://a.example"); ok || m.Usage().Bytes != 0 {
+	if _, ok := m.Load(t.Context(), "http://a.example"); ok || m.Usage().Bytes != 0 {
 		t.Errorf("it is still there, %+v", m.Usage())
 	}
 }

@@ -62,7 +62,7 @@ func TestPack(t *testing.T) {
 		d = openFor(t, dir, ample)
 		defer d.Close()
 		for origin, body := range map[string]string{last: "last", "https://a.example": "a"} {
-			if got, ok := d.Load(origin); !ok || got.Good.Body != body {
+			if got, ok := d.Load(t.Context(), origin); !ok || string(got.Body) != body {
 				t.Errorf("%s: got %+v, %v", origin, got, ok)
 			}
 		}

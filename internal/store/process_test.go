@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,10 +58,10 @@ func otherProcess(dir string) {
 			for n := range 100 {
 				records[origin(100*i+n)] = answered(body(100*i + n/2))
 			}
-			fmt.Println("saved", i, d.Save(records))
+			fmt.Println("saved", i, d.Save(context.Background(), records))
 			continue
 		}
-		err := d.Save(map[string]policy.Record{origin(i): good(body(i))})
+		err := d.Save(context.Background(), map[string]policy.Record{origin(i): good(body(i))})
 		fmt.Println("saved", i, err)
 	}
 }
@@ -109,7 +110,7 @@ func TestKilled(t *testing.T) {
 	cmd.Wait()
 	d, log := open(t, dir)
 	for i := range n {
-		if got, ok := d.Load(origin(i)); !ok || same(got, good(body(i))) != nil {
+		if got, ok := d.Load(t.Context(), origin(i)); !ok || same(got, good(body(i))) != nil {
 			t.Errorf("%d: got %+v, %v", i, got, ok)
 		}
 	}
@@ -150,11 +151,11 @@ func TestKilledInFlood(t *testing.T) {
 			defer d.Close()
 			left := 0
 			for i := range 100 * last {
-				if _, ok := d.Load(origin(i)); ok {
+				if _, ok := d.Load(t.Context(), origin(i)); ok {
 					left++
 				}
 			}
-			if got, ok := d.Load("https://stays.example"); !ok || got.Good.Body != "stays" {
+			if got, ok := d.Load(t.Context(), "https://stays.example"); !ok || string(got.Body) != "stays" {
 				t.Errorf("got %+v, %v", got, ok)
 			}
 			if left < 50 || log.Len() > 0 {

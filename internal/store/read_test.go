@@ -37,7 +37,7 @@ func TestReadBeside(t *testing.T) {
 			for j := range 20 {
 				all[fmt.Sprintf("https://%d-%d.example", i%7, j)] = answered(fmt.Sprint(i, j))
 			}
-			if err := d.Save(all); err != nil {
+			if err := d.Save(t.Context(), all); err != nil {
 				t.Error(err)
 			}
 		}

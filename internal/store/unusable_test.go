@@ -23,7 +23,7 @@ func TestInUse(t *testing.T) {
 	}
 	d.Close()
 	d, _ = open(t, dir)
-	if _, ok := d.Load("https://a.example"); !ok {
+	if _, ok := d.Load(t.Context(), "https://a.example"); !ok {
 		t.Error("the record is gone")
 	}
 }
@@ -105,10 +105,10 @@ func TestSaveFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil { // where its folder would be
 		t.Fatal(err)
 	}
-	if err := d.Save(map[string]policy.Record{"https://a.example": rec}); err == nil {
+	if err := d.Save(t.Context(), map[string]policy.Record{"https://a.example": rec}); err == nil {
 		t.Error("no error")
 	}
-	if got, ok := d.Load("https://a.example"); !ok || same(got, failed(1)) != nil {
+	if got, ok := d.Load(t.Context(), "https://a.example"); !ok || same(got, failed(1)) != nil {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 }
@@ -126,7 +126,7 @@ func TestNoBodiesWithoutIndex(t *testing.T) {
 		dir := t.TempDir()
 		d, _ := open(t, dir)
 		spoil(d)
-		if err := d.Save(map[string]policy.Record{"http://a.example": good("User-agent: *\nDisallow: /a\n")}); err == nil {
+		if err := d.Save(t.Context(), map[string]policy.Record{"http://a.example": good("User-agent: *\nDisallow: /a\n")}); err == nil {
 			t.Errorf("%s: Save says that all went well", name)
 		}
 		found, err := filepath.Glob(filepath.Join(dir, bodiesDir, "*", "*"))

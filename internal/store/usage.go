@@ -22,7 +22,6 @@ func (d *Disk) Usage() Usage {
 
 // Usage returns what is in memory.
 func (m *Memory) Usage() Usage {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return Usage{Origins: int64(len(m.index)), Bytes: m.bytes, Bound: m.most}
+	origins, bytes, bound := m.records.Usage()
+	return Usage{Origins: int64(origins), Bytes: bytes, Bound: bound}
 }

@@ -1,0 +1,41 @@
+package policy
+
+import "context"
+
+// A Store keeps records beyond what fits into memory and beyond the life of the
+// process. Several processes may share one.
+//
+// A store may forget a record at any time, which costs a fetch. It must not
+// return a record that was not saved under the key, nor one whose Body differs
+// from the digest in Good. Everything that it has to keep is in the exported
+// fields of [Record], which encoding/json can encode.
+//
+// Methods are safe for concurrent use and return soon after their context ends.
+type Store interface {
+	// Load returns the record under a key, which is that of a [Scope]. ok is false if
+	// there is none, or if it can't be read.
+	Load(ctx context.Context, key string) (rec Record, ok bool)
+
+	// Save keeps the records, by key, and forgets those that are empty. The map belongs
+	// to the store only during the call.
+	Save(ctx context.Context, records map[string]Record) error
+
+	// Acquire asks for permission to fetch a robots.txt, so that of several processes only
+	// one fetches it. It waits while another process has permission for the same key, but
+	// not after ctx has ended or the store has failed: then the caller may fetch all the same.
+	//
+	// If changed is true, another process may have saved a record under the key since the
+	// caller loaded it, so the caller has to load it again before it fetches. The caller calls
+	// release when what it has fetched is saved, or when it has fetched nothing. A
+	// permission must end by itself too, since the process that has it may be killed.
+	//
+	// A store of one process alone returns at once, with a release that does nothing.
+	Acquire(ctx context.Context, key string) (release func(), changed bool)
+}
+
+// noStore is the Store of an engine without one.
+type noStore struct{}
+
+func (noStore) Load(context.Context, string) (Record, bool)    { return Record{}, false }
+func (noStore) Save(context.Context, map[string]Record) error  { return nil }
+func (noStore) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
