@@ -77,7 +77,6 @@ func (p *Proxy) attended(serve http.HandlerFunc) http.HandlerFunc {
 				panic(http.ErrAbortHandler) // an answer would have to wait for the client, too
 			}
 			defer end()
-			growStack()
 		}
 		if c != nil && c.presence.serving.Load() {
 			if r.Body != http.NoBody {
