@@ -51,9 +51,9 @@ func (d *Descriptors) origins() int { return max(perDial, d.Limit/2-d.reserve())
 // small third: together they may take about half of what is for origins.
 func (d *Descriptors) idle() int {
 	if d.Limit == 0 {
-		return maxKept
+		return maxIdle
 	}
-	return min(maxKept, max(1, d.origins()/4))
+	return min(maxIdle, max(1, d.origins()/4))
 }
 
 // Failures returns how often a connection could not be opened or accepted for want of a
@@ -154,8 +154,8 @@ func (d *Descriptors) closeSome(n int) bool {
 	d.mu.Unlock()
 	closed := 0
 	for _, u := range pools {
-		if u.carrier != nil {
-			closed += u.carrier.closeOldest(n - closed)
+		if u.http1 != nil {
+			closed += u.http1.closeOldest(n - closed)
 		}
 	}
 	return closed > 0 || d.sweep(pools)
@@ -167,8 +167,8 @@ func (d *Descriptors) closeIdle() {
 	pools := d.pools
 	d.mu.Unlock()
 	for _, u := range pools {
-		if u.carrier != nil {
-			u.carrier.closeOldest(maxKept)
+		if u.http1 != nil {
+			u.http1.closeOldest(maxIdle)
 		}
 	}
 	d.sweep(pools)
@@ -213,7 +213,7 @@ func (d *Descriptors) startSweep(pools []*Transport) (done chan struct{}) {
 	d.sweeps, d.swept = done, time.Now()
 	go func() {
 		for _, u := range pools {
-			u.standard.CloseIdleConnections()
+			u.netHTTP.CloseIdleConnections()
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -42,7 +42,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	unknown := newDescriptors(0, nil)
-	if unknown.Clients(10) != 10 || unknown.Other(500) != 500 || unknown.idle() != maxKept || !unknown.take(1<<30) {
+	if unknown.Clients(10) != 10 || unknown.Other(500) != 500 || unknown.idle() != maxIdle || !unknown.take(1<<30) {
 		t.Error("there is a bound where no limit is known")
 	}
 	if d := newDescriptors(19_999, nil); d.Clients(10_000) != 10_000 {
@@ -74,14 +74,14 @@ func TestCountedOnce(t *testing.T) {
 
 // TestOldestFirst: of the idle connections, those go first that have been unused for longest.
 func TestOldestFirst(t *testing.T) {
-	var k keptConns
+	var k idleConns
 	k.idle = time.Hour
 	defer k.end()
 	var ends []net.Conn
 	for n := range 3 {
 		ours, theirs := net.Pipe()
 		ends = append(ends, theirs)
-		k.keep(newOriginConn(originKey{host: fmt.Sprint(n)}, ours))
+		k.keep(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
 	}
 	if n := k.closeOldest(2); n != 2 {
 		t.Errorf("%d closed", n)
@@ -97,13 +97,13 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
-// TestMostKept: the pool keeps no more than its share.
-func TestMostKept(t *testing.T) {
-	k := keptConns{idle: time.Hour, max: 2}
+// TestMostIdle: the pool keeps no more than its share.
+func TestMostIdle(t *testing.T) {
+	k := idleConns{idle: time.Hour, max: 2}
 	defer k.end()
 	for n := range 5 {
 		ours, _ := net.Pipe()
-		k.keep(newOriginConn(originKey{host: fmt.Sprint(n)}, ours))
+		k.keep(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
 	}
 	if n := k.order.Len(); n != 2 {
 		t.Errorf("%d are kept", n)
@@ -133,10 +133,10 @@ func TestAcceptShortage(t *testing.T) {
 		d := newDescriptors(300, quietLog)
 		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
 		ours, _ := net.Pipe()
-		u.carrier.keep(newOriginConn(originKey{}, ours))
+		u.http1.keep(newHTTP1Conn(originKey{}, ours))
 		l := &failingListener{errno: errno, times: 1}
-		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || u.carrier.order.Len() > 0 || d.Failures() != 0 {
-			t.Errorf("%v: %v, %d kept, %d failures", errno, err, u.carrier.order.Len(), d.Failures())
+		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || u.http1.order.Len() > 0 || d.Failures() != 0 {
+			t.Errorf("%v: %v, %d kept, %d failures", errno, err, u.http1.order.Len(), d.Failures())
 		}
 		l = &failingListener{errno: errno, times: 2}
 		_, err := d.Listener(l).Accept()
@@ -214,7 +214,7 @@ func TestWaitForSweep(t *testing.T) {
 		d := newDescriptors(300, quietLog)
 		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
 		closing := make(chan struct{})
-		u.standard.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		u.netHTTP.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() {
 				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
@@ -223,7 +223,7 @@ func TestWaitForSweep(t *testing.T) {
 			}()
 			return &slowClose{ours, d, closing}, nil
 		}
-		resp, err := u.standard.large.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		resp, err := u.netHTTP.large.RoundTrip(request(t, http.MethodGet, "origin.example"))
 		if err != nil {
 			t.Fatal(err)
 		}

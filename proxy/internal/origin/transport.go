@@ -48,10 +48,10 @@ const maxResponseHeader = 1 << 20
 // leave through it, and past its guard.
 type Transport struct {
 	guard     *guard
-	transport http.RoundTripper // carrier or standard
-	standard  *standard
-	carrier   *carrier   // nil: it is not used
-	Dialer    net.Dialer // guarded, unless there is a parent
+	transport http.RoundTripper // http1Client or netHTTP
+	netHTTP   *netHTTP
+	http1     *http1Client // nil: it is not used
+	Dialer    net.Dialer   // guarded, unless there is a parent
 	parent    *url.URL
 	login     string // the name of the setting with the parent's login
 	tls       *tls.Config
@@ -77,24 +77,24 @@ func New(e Config, d *Descriptors) *Transport {
 		u.Dialer.ControlContext = u.guard.control
 	}
 	patience := 2*e.DialTimeout + e.ResponseHeaderTimeout // to connect, to shake hands, and to answer
-	u.standard = &standard{patience: patience}
+	u.netHTTP = &netHTTP{patience: patience}
 	if tunnels(e.Parent) {
-		u.standard.answeredByParent = u.wantsLogin
+		u.netHTTP.answeredByParent = u.wantsLogin
 	}
-	u.transport = u.standard
+	u.transport = u.netHTTP
 	if !tunnels(e.Parent) && e.MaxConnsPerHost == 0 && !e.OnlyNetHTTP {
-		u.carrier = &carrier{
-			keptConns: keptConns{idle: e.IdleTimeout, max: idle}, connect: u.connect, next: u.standard,
+		u.http1 = &http1Client{
+			idleConns: idleConns{idle: e.IdleTimeout, max: idle}, connect: u.connect, next: u.netHTTP,
 			answer: e.ResponseHeaderTimeout, total: patience,
 		}
-		u.transport = u.carrier
+		u.transport = u.http1
 	}
 	if e.MaxConnsPerHost > 0 { // two transports would open twice as many
-		u.standard.large = u.newTransport(e, onlyWindow, idle)
-		u.standard.small = u.standard.large
+		u.netHTTP.large = u.newTransport(e, onlyWindow, idle)
+		u.netHTTP.small = u.netHTTP.large
 	} else {
-		u.standard.large = u.newTransport(e, largeWindow, idle)
-		u.standard.small = u.newTransport(e, smallWindow, max(1, idle/16))
+		u.netHTTP.large = u.newTransport(e, largeWindow, idle)
+		u.netHTTP.small = u.newTransport(e, smallWindow, max(1, idle/16))
 	}
 	u.descriptors.add(u)
 	return u
@@ -110,7 +110,7 @@ func (u *Transport) newTransport(e Config, window, idle int) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // bodies pass as the client asked for them
 		MaxIdleConns:           idle,
-		MaxIdleConnsPerHost:    min(idle, maxKeptOrigin),
+		MaxIdleConnsPerHost:    min(idle, maxIdleOrigin),
 		MaxConnsPerHost:        e.MaxConnsPerHost,
 		IdleConnTimeout:        e.IdleTimeout,
 		ResponseHeaderTimeout:  e.ResponseHeaderTimeout,
@@ -126,7 +126,7 @@ func (u *Transport) newTransport(e Config, window, idle int) *http.Transport {
 			return u.connectRefused(answer) // before Transport makes an error of the reason phrase
 		}
 	}
-	if u.carrier != nil {
+	if u.http1 != nil {
 		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 			if conn := handedOver(ctx); conn != nil {
 				return conn, nil
@@ -174,17 +174,17 @@ func (u *Transport) Check(host, port string) error {
 func (u *Transport) Close() {
 	u.descriptors.remove(u)
 	u.CloseIdleConnections()
-	if u.carrier != nil {
-		u.carrier.end()
+	if u.http1 != nil {
+		u.http1.end()
 	}
 }
 
 // CloseIdleConnections closes idle connections.
 func (u *Transport) CloseIdleConnections() {
-	if u.carrier != nil {
-		u.carrier.closeOldest(maxKept)
+	if u.http1 != nil {
+		u.http1.closeOldest(maxIdle)
 	}
-	u.standard.CloseIdleConnections()
+	u.netHTTP.CloseIdleConnections()
 }
 
 // Dial opens a tunnel to host and port, past the guard or through the parent.

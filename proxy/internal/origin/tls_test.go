@@ -134,7 +134,7 @@ func TestHandedOverUnused(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := errors.New("another way was found")
-	o.upstream.carrier.next = roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, other })
+	o.upstream.http1.next = roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, other })
 	if _, err := o.upstream.RoundTrip(r); err != other {
 		t.Errorf("got %v", err)
 	}

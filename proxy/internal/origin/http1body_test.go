@@ -60,7 +60,7 @@ func TestMore(t *testing.T) {
 					<-proceed
 				}
 			})
-			c := o.carrier(t)
+			c := o.client(t)
 			if k.secure {
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
@@ -75,7 +75,7 @@ func TestMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			body := resp.Body.(*originBody)
+			body := resp.Body.(*http1Body)
 			if _, err := io.ReadFull(body, make([]byte, k.read)); err != nil {
 				t.Fatal(err)
 			}

@@ -15,8 +15,8 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// A standard sends requests by net/http's Transport, which can send all of them.
-type standard struct {
+// A netHTTP sends requests by net/http's Transport, which can send all of them.
+type netHTTP struct {
 	large    *http.Transport // with largeWindow
 	small    *http.Transport // with smallWindow; may be the same
 	patience time.Duration   // until the head of the response, attempts and all
@@ -38,7 +38,7 @@ var (
 // RoundTrip waits for the head of the response as long as Transport may take for one attempt, since in
 // HTTP/2 it makes another if a stream is refused. The memory for it is taken from the reservation in the
 // request's context.
-func (s *standard) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	t := s.large
 	secure := req.URL.Scheme == "https" // it may be HTTP/2
 	if secure {
@@ -74,7 +74,7 @@ func (s *standard) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // via sends a request by a Transport. A 407 of the parent is not the origin's (RFC 9110, 15.5.8), and must not
 // be taken for an origin without a robots.txt.
-func (s *standard) via(t *http.Transport, req *http.Request) (*http.Response, error) {
+func (s *netHTTP) via(t *http.Transport, req *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(req)
 	if err != nil || req.URL.Scheme != "http" || s.answeredByParent == nil {
 		return resp, err
@@ -86,7 +86,7 @@ func (s *standard) via(t *http.Transport, req *http.Request) (*http.Response, er
 	return resp, nil
 }
 
-func (s *standard) CloseIdleConnections() {
+func (s *netHTTP) CloseIdleConnections() {
 	s.large.CloseIdleConnections()
 	s.small.CloseIdleConnections()
 }

@@ -100,8 +100,8 @@ func numbered(n, i int) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }
 
-func (o *lineOrigin) carrier(t *testing.T) *carrier {
-	c := &carrier{connect: dialPlain, answer: patience, total: patience}
+func (o *lineOrigin) client(t *testing.T) *http1Client {
+	c := &http1Client{connect: dialPlain, answer: patience, total: patience}
 	c.idle = time.Hour
 	t.Cleanup(c.end)
 	return c
@@ -122,7 +122,7 @@ func request(t *testing.T, method, host string) *http.Request {
 }
 
 // fetch sends a request and returns its answer with the body read.
-func fetch(t *testing.T, c *carrier, r *http.Request) (*http.Response, string, error) {
+func fetch(t *testing.T, c *http1Client, r *http.Request) (*http.Response, string, error) {
 	t.Helper()
 	resp, err := c.RoundTrip(r)
 	if err != nil {
@@ -133,16 +133,16 @@ func fetch(t *testing.T, c *carrier, r *http.Request) (*http.Response, string, e
 	return resp, string(b), err
 }
 
-func wantBody(t *testing.T, c *carrier, r *http.Request, want string) {
+func wantBody(t *testing.T, c *http1Client, r *http.Request, want string) {
 	t.Helper()
 	if _, body, err := fetch(t, c, r); err != nil || body != want {
 		t.Errorf("%s: got %q, %v, want %q", r.Method, body, err, want)
 	}
 }
 
-// pipes makes a carrier's connections pipes, for tests in a bubble. What it returns counts
+// pipes makes an http1Client's connections pipes, for tests in a bubble. What it returns counts
 // them, and waits until all have been served.
-func pipes(c *carrier, serve func(n int, conn net.Conn)) *piped {
+func pipes(c *http1Client, serve func(n int, conn net.Conn)) *piped {
 	p := &piped{}
 	c.connect = func(context.Context, originKey) (net.Conn, error) {
 		n := int(p.conns.Add(1))
@@ -176,7 +176,7 @@ func TestBrokenConnection(t *testing.T) {
 				}
 				return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 			}))
-			c := o.carrier(t)
+			c := o.client(t)
 			wantBody(t, c, request(t, "FIRST", o.host), "")
 			_, _, err := fetch(t, c, request(t, method, o.host))
 			want := int64(1)
@@ -207,7 +207,7 @@ func TestRepeatedOnce(t *testing.T) {
 		arrived = append(arrived, n)
 		return ""
 	}))
-	c := o.carrier(t)
+	c := o.client(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() { fetch(t, c, request(t, http.MethodGet, o.host)) })
@@ -238,7 +238,7 @@ func TestNotRepeated(t *testing.T) {
 				http.ReadRequest(reader)
 				io.WriteString(conn, begun)
 			})
-			c := o.carrier(t)
+			c := o.client(t)
 			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
 			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err == nil {
 				t.Errorf("got %q", body)
@@ -250,7 +250,7 @@ func TestNotRepeated(t *testing.T) {
 	}
 	t.Run("new", func(t *testing.T) {
 		o := startLineOrigin(t, answering(func(int, int, *http.Request) string { return "" }))
-		if _, _, err := fetch(t, o.carrier(t), request(t, http.MethodGet, o.host)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, _, err := fetch(t, o.client(t), request(t, http.MethodGet, o.host)); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v", err)
 		}
 		if got := o.conns.Load(); got != 1 {
@@ -267,7 +267,7 @@ func TestNotRepeated(t *testing.T) {
 			}
 			return numbered(n, i)
 		}))
-		c := o.carrier(t)
+		c := o.client(t)
 		wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
 		if _, _, err := fetch(t, c, request(t, http.MethodGet, o.host).WithContext(ctx)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
@@ -306,7 +306,7 @@ func TestAnswerTime(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, kept %v", name, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := &carrier{answer: 10 * time.Second, total: time.Minute}
+					c := &http1Client{answer: 10 * time.Second, total: time.Minute}
 					c.idle = time.Hour
 					over := make(chan bool)
 					p := pipes(c, func(n int, conn net.Conn) {
@@ -342,7 +342,7 @@ func TestAnswerTime(t *testing.T) {
 // TestTotalTime: what it takes to connect counts too, but not what a body takes.
 func TestTotalTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carrier{answer: 10 * time.Second, total: 12 * time.Second}
+		c := &http1Client{answer: 10 * time.Second, total: 12 * time.Second}
 		c.idle = time.Hour
 		defer c.end()
 		pipes(c, func(_ int, conn net.Conn) { io.Copy(io.Discard, conn) })
@@ -375,7 +375,7 @@ func TestInformedOf(t *testing.T) {
 	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
 		return "HTTP/1.1 100 Continue\r\n\r\n" + early + "HTTP/1.1 199 X\r\nContent-Length: 5\r\n\r\n" + numbered(n, i)
 	}))
-	c := o.carrier(t)
+	c := o.client(t)
 	var told []int
 	var link string
 	r := request(t, http.MethodGet, o.host)
@@ -410,7 +410,7 @@ func TestHeadBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := make(chan int, 1)
-			c := &carrier{answer: patience, total: patience}
+			c := &http1Client{answer: patience, total: patience}
 			pipes(c, func(_ int, conn net.Conn) {
 				sum := 0
 				defer func() { written <- sum }()
@@ -439,7 +439,7 @@ func TestHeadBound(t *testing.T) {
 		o := startLineOrigin(t, answering(func(int, int, *http.Request) string {
 			return start + strings.Repeat("x", maxResponseHeader-len(start)-len(end)) + end + strings.Repeat("b", 2<<20)
 		}))
-		c := o.carrier(t)
+		c := o.client(t)
 		for range 2 { // the bound begins anew
 			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err != nil || len(body) != 2<<20 {
 				t.Errorf("%d bytes, %v", len(body), err)
@@ -454,7 +454,7 @@ func TestHeadBound(t *testing.T) {
 // TestRefusedFields: what Transport refuses to send is refused, and costs no connection.
 func TestRefusedFields(t *testing.T) {
 	o := startAnswering(t)
-	c := o.carrier(t)
+	c := o.client(t)
 	wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
 	for name, value := range map[string]string{"A b": "x", "": "x", "A": "x\r\nB: y", "A:": "x", "C": "\x00"} {
 		r := request(t, http.MethodGet, o.host)
@@ -481,7 +481,7 @@ func TestContextEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &carrier{answer: time.Minute, total: time.Minute}
+				c := &http1Client{answer: time.Minute, total: time.Minute}
 				c.idle = time.Hour
 				closed := make(chan bool, 1)
 				pipes(c, func(_ int, conn net.Conn) {
@@ -512,7 +512,7 @@ func TestContextEnds(t *testing.T) {
 // closed or kept, but never kept and closed.
 func TestLeftAtTheEnd(t *testing.T) {
 	o := startAnswering(t)
-	c := o.carrier(t)
+	c := o.client(t)
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
 		resp, err := c.RoundTrip(request(t, http.MethodGet, o.host).WithContext(ctx))
@@ -538,7 +538,7 @@ func TestLeftAtTheEnd(t *testing.T) {
 // TestCloseEndsRead: a body is closed while it is read, and ends.
 func TestCloseEndsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &carrier{answer: time.Minute, total: time.Minute}
+		c := &http1Client{answer: time.Minute, total: time.Minute}
 		pipes(c, func(_ int, conn net.Conn) {
 			http.ReadRequest(bufio.NewReader(conn))
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody")
@@ -560,9 +560,9 @@ func TestCloseEndsRead(t *testing.T) {
 	})
 }
 
-// TestCarrierLikeTransport: what is sent, and what comes of an answer, is what it is with
+// TestHTTP1LikeNetHTTP: what is sent, and what comes of an answer, is what it is with
 // Transport.
-func TestCarrierLikeTransport(t *testing.T) {
+func TestHTTP1LikeNetHTTP(t *testing.T) {
 	answers := []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n4\r\nbody\r\n0\r\nT: x\r\n\r\n",
@@ -600,7 +600,7 @@ func TestCarrierLikeTransport(t *testing.T) {
 				})
 				r := request(t, method, o.host)
 				r.Host, r.Header["User-Agent"], r.Header["X-Two"] = "origin.example", []string{""}, []string{"a", "b"}
-				c := o.carrier(t)
+				c := o.client(t)
 				trip := c.RoundTrip
 				if i == 1 {
 					tr := &http.Transport{DisableCompression: true}
@@ -629,13 +629,13 @@ func TestCarrierLikeTransport(t *testing.T) {
 	}
 }
 
-// TestUpstreamCarries: what the carrier sends has passed the guard.
-func TestUpstreamCarries(t *testing.T) {
+// TestGuardBeforeHTTP1: what the http1Client sends has passed the guard.
+func TestGuardBeforeHTTP1(t *testing.T) {
 	o := startAnswering(t)
 	u := New(Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
 	defer u.Close()
-	if u.carrier == nil {
-		t.Fatal("there is no carrier")
+	if u.http1 == nil {
+		t.Fatal("there is no http1Client")
 	}
 	if _, err := u.RoundTrip(request(t, http.MethodGet, o.host)); !errors.Is(err, policy.ErrProhibited) {
 		t.Errorf("got %v", err)
@@ -652,7 +652,7 @@ func TestNoStatus(t *testing.T) {
 			o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
 				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + numbered(n, i)
 			}))
-			c := o.carrier(t)
+			c := o.client(t)
 			resp, _, err := fetch(t, c, request(t, http.MethodGet, o.host))
 			if err != nil || resp.StatusCode >= 200 {
 				t.Errorf("got %v, %v", resp, err)

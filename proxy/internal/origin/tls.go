@@ -28,7 +28,7 @@ func (u *Transport) connect(ctx context.Context, key originKey) (net.Conn, error
 		return nil, err
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		u.carrier.speakHTTP2.add(key.host)
+		u.http1.speakHTTP2.add(key.host)
 		other := &speaksHTTP2{}
 		other.conn.Store(conn)
 		return nil, other
@@ -81,7 +81,7 @@ func (u *Transport) dialTLS(ctx context.Context, address string, protocols []str
 	return c, nil
 }
 
-// speaksHTTP2 is why a connection is not the carrier's, and what hands it over to
+// speaksHTTP2 is why a connection is not the http1Client's, and what hands it over to
 // Transport.
 type speaksHTTP2 struct {
 	conn atomic.Pointer[tls.Conn] // nil once it has been taken

@@ -20,13 +20,13 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// An originConn is a connection to an origin. It carries one request at a time, in the
+// An http1Conn is a connection to an origin. It carries one request at a time, in the
 // goroutine of who asks.
-type originConn struct {
+type http1Conn struct {
 	key      originKey
 	conn     net.Conn
 	socket   netconn.Socket
-	reader   *bufio.Reader       // of the originConn
+	reader   *bufio.Reader       // of the http1Conn
 	left     int64               // bytes that may still be read of a head
 	head     headSize            // of what has been read of it
 	memory   *memory.Reservation // for it; nil: unlimited
@@ -34,14 +34,14 @@ type originConn struct {
 	timedOut bool                // the last read took too long
 	abort    func()              // closes it
 
-	// These are keptConns'.
+	// These are idleConns'.
 	since     time.Time     // when it was kept
 	place     *list.Element // nil: it is not kept
 	inspected bool          // it is looked at just now
 }
 
-func newOriginConn(key originKey, conn net.Conn) *originConn {
-	c := &originConn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
+func newHTTP1Conn(key originKey, conn net.Conn) *http1Conn {
+	c := &http1Conn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
 	c.reader = bufio.NewReader(c)
 	c.socket.Init(conn)
 	return c
@@ -50,7 +50,7 @@ func newOriginConn(key originKey, conn net.Conn) *originConn {
 var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)
 
 // Read is the reader's.
-func (c *originConn) Read(p []byte) (int, error) {
+func (c *http1Conn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errLongHead
 	}
@@ -86,14 +86,14 @@ func afterFunc(ctx context.Context, do func()) (stop func() bool) {
 	return context.AfterFunc(ctx, do)
 }
 
-// A carrier sends requests over originConns: those without a body, which are nearly all.
+// An http1Client sends requests over http1Conns: those without a body, which are nearly all.
 //
 // Transport hands such a request from the goroutine that asks to one that writes, and its
 // answer from one that reads: that is a fifth of what a request costs, and none of it is
 // needed where all that is to be written is written before anything is read. Requests with
 // a body, HTTP/2, and what goes through a parent or is limited by host are Transport's.
-type carrier struct {
-	keptConns
+type http1Client struct {
+	idleConns
 	connect func(ctx context.Context, key originKey) (net.Conn, error)
 	next    http.RoundTripper // for all other requests
 	answer  time.Duration     // for the head of an answer
@@ -102,16 +102,16 @@ type carrier struct {
 	speakHTTP2 hostSet // those whose connections are not for it
 }
 
-// carries reports whether a request is one for the carrier, as far as is known.
-func (t *carrier) carries(r *http.Request) bool {
+// carries reports whether a request is one for the http1Client, as far as is known.
+func (t *http1Client) canSend(r *http.Request) bool {
 	return (r.Body == nil || r.Body == http.NoBody) && r.ContentLength == 0 && len(r.Header["Upgrade"]) == 0 &&
 		(r.URL.Scheme == "http" || !t.speakHTTP2.has(r.URL.Host))
 }
 
-// RoundTrip sends a request, if it is one for the carrier, and returns its answer. The context ends both, until
+// RoundTrip sends a request, if it is one for the http1Client, and returns its answer. The context ends both, until
 // the answer's body has been read or closed.
-func (t *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !t.carries(req) {
+func (t *http1Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !t.canSend(req) {
 		return t.next.RoundTrip(req)
 	}
 	resp, err := t.send(req)
@@ -122,7 +122,7 @@ func (t *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (t *carrier) send(req *http.Request) (*http.Response, error) {
+func (t *http1Client) send(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	buf := requestHeads.Get().(*[]byte)
 	defer requestHeads.Put(buf)
@@ -147,10 +147,10 @@ func (t *carrier) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.exchange(ctx, newOriginConn(key, conn), req, head, by)
+	return t.exchange(ctx, newHTTP1Conn(key, conn), req, head, by)
 }
 
-func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request, head []byte, by time.Time) (*http.Response, error) {
+func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Request, head []byte, by time.Time) (*http.Response, error) {
 	c.memory = memory.FromContext(ctx)
 	stop := afterFunc(ctx, c.abort)
 	resp, err := c.ask(req, head, by, t.answer)
@@ -162,7 +162,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 		}
 		return nil, err
 	}
-	body := &originBody{ReadCloser: resp.Body, carrier: t, c: c, stop: stop, left: resp.ContentLength}
+	body := &http1Body{ReadCloser: resp.Body, client: t, c: c, stop: stop, left: resp.ContentLength}
 	// What is switched to another protocol is not a connection of HTTP any more, and of
 	// what is no status nobody knows.
 	body.again = !resp.Close && resp.StatusCode >= 200
@@ -175,7 +175,7 @@ func (t *carrier) exchange(ctx context.Context, c *originConn, req *http.Request
 }
 
 // ask sends a request, which is all in its head, and reads the head of its answer.
-func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration) (*http.Response, error) {
+func (c *http1Conn) ask(req *http.Request, head []byte, by time.Time, patience time.Duration) (*http.Response, error) {
 	c.heard, c.left, c.head = false, maxResponseHeader, headSize{}
 	if at := time.Now().Add(patience); at.Before(by) {
 		by = at
@@ -212,19 +212,19 @@ func (c *originConn) ask(req *http.Request, head []byte, by time.Time, patience 
 	}
 }
 
-// An originBody is an answer's body. Its connection can be used again when it has come
+// An http1Body is an answer's body. Its connection can be used again when it has come
 // to its end; closed before, it takes the connection with it.
-type originBody struct {
+type http1Body struct {
 	io.ReadCloser // that of net/http, whose Close would read all the rest
-	carrier       *carrier
-	c             *originConn
+	client        *http1Client
+	c             *http1Conn
 	stop          func() bool // of the context's end
 	again         bool        // the connection may be used again
 	left          int64       // bytes to come; negative: that is not known
 	ended         atomic.Bool
 }
 
-func (b *originBody) Read(p []byte) (int, error) {
+func (b *http1Body) Read(p []byte) (int, error) {
 	if b.left >= 0 {
 		return b.readKnown(p)
 	}
@@ -237,7 +237,7 @@ func (b *originBody) Read(p []byte) (int, error) {
 
 // readKnown reads a body of known length, what is not in the reader yet straight from the
 // connection.
-func (b *originBody) readKnown(p []byte) (n int, err error) {
+func (b *http1Body) readKnown(p []byte) (n int, err error) {
 	p = p[:min(int64(len(p)), b.left)]
 	switch {
 	case len(p) == 0:
@@ -261,11 +261,11 @@ func (b *originBody) readKnown(p []byte) (n int, err error) {
 }
 
 // AtHand reports whether some of the body can be read at once.
-func (b *originBody) AtHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
+func (b *http1Body) AtHand() bool { return b.left > 0 && b.c.reader.Buffered() > 0 }
 
 // Peek returns what of the body is at hand, until the next Read, and whether that is all
 // of it.
-func (b *originBody) Peek() (beginning []byte, whole bool) {
+func (b *http1Body) Peek() (beginning []byte, whole bool) {
 	if b.left <= 0 {
 		return nil, false
 	}
@@ -275,7 +275,7 @@ func (b *originBody) Peek() (beginning []byte, whole bool) {
 }
 
 // More reads behind what was at hand what else has come, and does not wait.
-func (b *originBody) More(p []byte) (n int, err error) {
+func (b *http1Body) More(p []byte) (n int, err error) {
 	c := b.c
 	if b.left <= 0 || c.key.secure || c.reader.Buffered() > 0 {
 		return 0, nil
@@ -289,12 +289,12 @@ func (b *originBody) More(p []byte) (n int, err error) {
 }
 
 // Close may come at any time, also while Read waits.
-func (b *originBody) Close() error {
+func (b *http1Body) Close() error {
 	b.end(false)
 	return nil
 }
 
-func (b *originBody) end(again bool) {
+func (b *http1Body) end(again bool) {
 	if !b.ended.CompareAndSwap(false, true) {
 		return
 	}
@@ -303,5 +303,5 @@ func (b *originBody) end(again bool) {
 		closeAtOnce(b.c.conn)
 		return
 	}
-	b.carrier.keep(b.c)
+	b.client.keep(b.c)
 }

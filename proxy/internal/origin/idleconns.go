@@ -12,25 +12,25 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// Bounds on connections that are kept, by the carrier and as many by Transport.
+// Bounds on connections that are kept, by the http1Client and as many by Transport.
 const (
-	maxKept       = 4096
-	maxKeptOrigin = 256
+	maxIdle       = 4096
+	maxIdleOrigin = 256
 )
 
-// lookEvery is how often those that are not used are looked at.
-const lookEvery = 5 * time.Second
+// checkInterval is how often those that are not used are looked at.
+const checkInterval = 5 * time.Second
 
-// KeptConns are connections to origins over HTTP/1 that may be used again.
-type keptConns struct {
+// idleConns are connections to origins over HTTP/1 that may be used again.
+type idleConns struct {
 	idle time.Duration // that a connection is kept unused
-	max  int           // connections kept in all; 0: maxKept
+	max  int           // connections kept in all; 0: maxIdle
 
 	mu    sync.Mutex
-	kept  map[originKey][]*originConn // of each origin the last used is last
-	order list.List                   // all of them, the longest unused first
-	timer *time.Timer                 // until the first of order is too old, or sooner; nil: there is none
-	over  bool                        // nothing is kept any more
+	kept  map[originKey][]*http1Conn // of each origin the last used is last
+	order list.List                  // all of them, the longest unused first
+	timer *time.Timer                // until the first of order is too old, or sooner; nil: there is none
+	over  bool                       // nothing is kept any more
 
 	looked time.Time // when those that are dead were looked for
 }
@@ -42,17 +42,17 @@ type originKey struct {
 }
 
 // take returns the connection to an origin that was used last, nil if none is kept.
-func (k *keptConns) take(key originKey) *originConn {
+func (k *idleConns) take(key originKey) *http1Conn {
 	for {
 		c := k.pop(key)
-		if c == nil || c.mayServe() {
+		if c == nil || c.usable() {
 			return c
 		}
 		closeAtOnce(c.conn)
 	}
 }
 
-func (k *keptConns) pop(key originKey) *originConn {
+func (k *idleConns) pop(key originKey) *http1Conn {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range slices.Backward(k.kept[key]) {
@@ -65,29 +65,29 @@ func (k *keptConns) pop(key originKey) *originConn {
 }
 
 // keep keeps a connection for the next request.
-func (k *keptConns) keep(c *originConn) {
+func (k *idleConns) keep(c *http1Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.over || len(k.kept[c.key]) >= maxKeptOrigin {
+	if k.over || len(k.kept[c.key]) >= maxIdleOrigin {
 		closeAtOnce(c.conn)
 		return
 	}
 	if k.kept == nil {
-		k.kept = map[originKey][]*originConn{}
+		k.kept = map[originKey][]*http1Conn{}
 	}
 	c.since = time.Now()
 	k.kept[c.key] = append(k.kept[c.key], c)
 	c.place = k.order.PushBack(c)
-	if k.order.Len() > cmp.Or(k.max, maxKept) {
-		k.close(k.order.Front().Value.(*originConn))
+	if k.order.Len() > cmp.Or(k.max, maxIdle) {
+		k.close(k.order.Front().Value.(*http1Conn))
 	}
 	if k.timer == nil {
-		k.timer = time.AfterFunc(min(k.idle, lookEvery), k.sweep)
+		k.timer = time.AfterFunc(min(k.idle, checkInterval), k.sweep)
 	}
 }
 
 // remove forgets a connection. The caller holds the lock.
-func (k *keptConns) remove(c *originConn) {
+func (k *idleConns) remove(c *http1Conn) {
 	k.order.Remove(c.place)
 	c.place = nil
 	all := k.kept[c.key]
@@ -106,7 +106,7 @@ func (k *keptConns) remove(c *originConn) {
 	k.kept[c.key] = all
 }
 
-func (k *keptConns) close(c *originConn) {
+func (k *idleConns) close(c *http1Conn) {
 	k.remove(c)
 	closeAtOnce(c.conn)
 }
@@ -122,7 +122,7 @@ func closeAtOnce(conn net.Conn) {
 
 // sweep closes what is dead, and what has been unused for too long. Neither is done under
 // the lock, which every request takes: there may be thousands.
-func (k *keptConns) sweep() {
+func (k *idleConns) sweep() {
 	for _, c := range k.due() {
 		k.lookAt(c)
 	}
@@ -132,16 +132,16 @@ func (k *keptConns) sweep() {
 }
 
 // due returns those that are to be looked at.
-func (k *keptConns) due() (all []*originConn) {
+func (k *idleConns) due() (all []*http1Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if time.Since(k.looked) < lookEvery {
+	if time.Since(k.looked) < checkInterval {
 		return nil
 	}
 	k.looked = time.Now()
 	for place := k.order.Front(); place != nil; place = place.Next() {
-		c := place.Value.(*originConn)
-		if time.Since(c.since) < lookEvery {
+		c := place.Value.(*http1Conn)
+		if time.Since(c.since) < checkInterval {
 			break
 		}
 		all = append(all, c)
@@ -151,11 +151,11 @@ func (k *keptConns) due() (all []*originConn) {
 
 // lookAt closes a connection that its origin has closed, or floods: it would hold a
 // descriptor, and memory of the kernel's.
-func (k *keptConns) lookAt(c *originConn) {
+func (k *idleConns) lookAt(c *http1Conn) {
 	if !k.setApart(c) {
 		return
 	}
-	good := c.mayServe()
+	good := c.usable()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c.inspected = false
@@ -165,7 +165,7 @@ func (k *keptConns) lookAt(c *originConn) {
 }
 
 // setApart sets a connection apart, so that no request takes it, unless it is not kept any more.
-func (k *keptConns) setApart(c *originConn) bool {
+func (k *idleConns) setApart(c *http1Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c.inspected = c.place != nil
@@ -173,14 +173,14 @@ func (k *keptConns) setApart(c *originConn) bool {
 }
 
 // tooOld removes those that have been unused for too long, and sets the timer for the next.
-func (k *keptConns) tooOld() (all []*originConn) {
+func (k *idleConns) tooOld() (all []*http1Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.timer = nil
 	for first := k.order.Front(); first != nil; first = k.order.Front() {
-		c := first.Value.(*originConn)
+		c := first.Value.(*http1Conn)
 		if left := k.idle - time.Since(c.since); left > 0 {
-			k.timer = time.AfterFunc(min(left, lookEvery), k.sweep)
+			k.timer = time.AfterFunc(min(left, checkInterval), k.sweep)
 			break
 		}
 		k.remove(c)
@@ -191,7 +191,7 @@ func (k *keptConns) tooOld() (all []*originConn) {
 
 // closeOldest closes up to n connections, those first that have been unused for longest, and
 // returns how many.
-func (k *keptConns) closeOldest(n int) (closed int) {
+func (k *idleConns) closeOldest(n int) (closed int) {
 	for ; closed < n; closed++ {
 		c := k.popOldest()
 		if c == nil {
@@ -202,25 +202,25 @@ func (k *keptConns) closeOldest(n int) (closed int) {
 	return closed
 }
 
-func (k *keptConns) popOldest() *originConn {
+func (k *idleConns) popOldest() *http1Conn {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	oldest := k.order.Front()
 	if oldest == nil {
 		return nil
 	}
-	c := oldest.Value.(*originConn)
+	c := oldest.Value.(*http1Conn)
 	k.remove(c)
 	return c
 }
 
 // end closes all that are kept, and those in use after their answer.
-func (k *keptConns) end() {
+func (k *idleConns) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.over = true
 	for first := k.order.Front(); first != nil; first = k.order.Front() {
-		k.close(first.Value.(*originConn))
+		k.close(first.Value.(*http1Conn))
 	}
 	if k.timer != nil {
 		k.timer.Stop()
@@ -228,14 +228,14 @@ func (k *keptConns) end() {
 	}
 }
 
-// mayServe reports whether a connection can take another request: its origin has neither closed a kept connection nor sent
+// usable reports whether a connection can take another request: its origin has neither closed a kept connection nor sent
 // anything, which would be taken for the next answer.
-func (c *originConn) mayServe() bool {
+func (c *http1Conn) usable() bool {
 	return c.socket.Silent() && !c.holds()
 }
 
 // holds reports whether TLS has something behind the last answer.
-func (c *originConn) holds() bool {
+func (c *http1Conn) holds() bool {
 	if !c.key.secure {
 		return false
 	}

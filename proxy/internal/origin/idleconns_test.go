@@ -47,7 +47,7 @@ var reusable = map[string]struct{ method, answer string }{
 // TestKept: one connection carries many requests.
 func TestKept(t *testing.T) {
 	o := startLineOrigin(t, answering(func(_, _ int, r *http.Request) string { return reusable[r.Header.Get("Want")].answer }))
-	c := o.carrier(t)
+	c := o.client(t)
 	for range 2 {
 		for name, k := range reusable {
 			r := request(t, k.method, o.host)
@@ -110,7 +110,7 @@ func TestNotKept(t *testing.T) {
 				}
 				return numbered(n, i)
 			}))
-			c := o.carrier(t)
+			c := o.client(t)
 			r := request(t, k.method, o.host)
 			if resp, err := c.RoundTrip(r); err == nil {
 				k.read(resp)
@@ -127,14 +127,14 @@ func TestNotKept(t *testing.T) {
 }
 
 // theKept returns the one connection that is kept.
-func theKept(t *testing.T, c *carrier) *originConn {
+func theKept(t *testing.T, c *http1Client) *http1Conn {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.order.Len() != 1 {
 		t.Fatalf("%d connections are kept", c.order.Len())
 	}
-	return c.order.Front().Value.(*originConn)
+	return c.order.Front().Value.(*http1Conn)
 }
 
 // arrive waits until there is so much to read of a connection, or its end, and reads
@@ -154,7 +154,7 @@ func arrive(t *testing.T, conn net.Conn, n int) {
 
 // readable waits until there is something to read on the connection that is kept, its end
 // included, and reads nothing.
-func readable(t *testing.T, c *carrier) {
+func readable(t *testing.T, c *http1Client) {
 	t.Helper()
 	arrive(t, theKept(t, c).conn, 1)
 }
@@ -187,7 +187,7 @@ func TestUnasked(t *testing.T) {
 					}
 				}
 			})
-			c := o.carrier(t)
+			c := o.client(t)
 			wantBody(t, c, request(t, http.MethodDelete, o.host), "1.1")
 			ended <- true
 			readable(t, c)
@@ -204,7 +204,7 @@ func TestUnasked(t *testing.T) {
 // end while the connection is unused.
 func TestQuietAfterDeadline(t *testing.T) {
 	o := startAnswering(t)
-	c := o.carrier(t)
+	c := o.client(t)
 	r := request(t, http.MethodDelete, o.host)
 	wantBody(t, c, r, "1.1")
 	theKept(t, c).conn.SetDeadline(time.Unix(1, 0))
@@ -267,7 +267,7 @@ func TestUnaskedInTLS(t *testing.T) {
 						io.WriteString(s, numbered(n, i))
 					}
 				})
-				c := o.carrier(t)
+				c := o.client(t)
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
 					if err != nil {
@@ -281,7 +281,7 @@ func TestUnaskedInTLS(t *testing.T) {
 					t.Fatalf("%d bytes, %v", len(body), err)
 				}
 				for range 2 {
-					if name == "nothing" && !theKept(t, c).mayServe() {
+					if name == "nothing" && !theKept(t, c).usable() {
 						t.Error("to look at it changes it")
 					}
 				}
@@ -291,38 +291,38 @@ func TestUnaskedInTLS(t *testing.T) {
 	}
 }
 
-// A stillConn is a connection on which nothing happens until it is closed.
-type stillConn struct {
+// A fakeConn is a connection on which nothing happens until it is closed.
+type fakeConn struct {
 	net.Conn
 	closed atomic.Bool
 }
 
-func (c *stillConn) Close() error { c.closed.Store(true); return nil }
+func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
 
-// keepStill keeps a connection as after an answer.
-func keepStill(o *keptConns, host string) *stillConn {
-	conn := &stillConn{}
-	o.keep(newOriginConn(originKey{host: host}, conn))
+// putIdle keeps a connection as after an answer.
+func putIdle(o *idleConns, host string) *fakeConn {
+	conn := &fakeConn{}
+	o.keep(newHTTP1Conn(originKey{host: host}, conn))
 	return conn
 }
 
-// TestKeptBounds: there are so many connections to an origin and so many in all. The one
+// TestIdleBounds: there are so many connections to an origin and so many in all. The one
 // used last is used next; the one unused for longest goes first.
-func TestKeptBounds(t *testing.T) {
+func TestIdleBounds(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
-		o := keptConns{idle: time.Hour}
+		o := idleConns{idle: time.Hour}
 		defer o.end()
-		var all []*stillConn
-		for range maxKeptOrigin + 1 {
-			all = append(all, keepStill(&o, "a"))
+		var all []*fakeConn
+		for range maxIdleOrigin + 1 {
+			all = append(all, putIdle(&o, "a"))
 		}
 		for i, c := range all {
-			if got, want := c.closed.Load(), i == maxKeptOrigin; got != want {
+			if got, want := c.closed.Load(), i == maxIdleOrigin; got != want {
 				t.Fatalf("connection %d closed: %v", i, got)
 			}
 		}
-		other := keepStill(&o, "b")
-		for i := maxKeptOrigin - 1; i >= 0; i-- {
+		other := putIdle(&o, "b")
+		for i := maxIdleOrigin - 1; i >= 0; i-- {
 			if c := o.take(originKey{host: "a"}); c == nil || c.conn != all[i] {
 				t.Fatalf("connection %d does not come in turn", i)
 			}
@@ -341,35 +341,35 @@ func TestKeptBounds(t *testing.T) {
 		}
 	})
 	t.Run("all", func(t *testing.T) {
-		o := keptConns{idle: time.Hour}
+		o := idleConns{idle: time.Hour}
 		defer o.end()
-		var all []*stillConn
-		for i := range maxKept + 2 {
-			if i == maxKept {
+		var all []*fakeConn
+		for i := range maxIdle + 2 {
+			if i == maxIdle {
 				o.keep(o.take(originKey{host: "0"})) // used again: the oldest is 1
 			}
-			all = append(all, keepStill(&o, strconv.Itoa(i)))
+			all = append(all, putIdle(&o, strconv.Itoa(i)))
 		}
 		for i, c := range all {
 			if got, want := c.closed.Load(), i == 1 || i == 2; got != want {
 				t.Fatalf("connection %d closed: %v", i, got)
 			}
 		}
-		if len(o.kept) != maxKept || o.order.Len() != maxKept {
+		if len(o.kept) != maxIdle || o.order.Len() != maxIdle {
 			t.Errorf("%d origins and %d connections are kept", len(o.kept), o.order.Len())
 		}
 	})
 }
 
-// TestKeptTime: each is closed when it has been unused for so long, and at the end no
+// TestIdleTimeout: each is closed when it has been unused for so long, and at the end no
 // timer is left.
-func TestKeptTime(t *testing.T) {
+func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := keptConns{idle: 90 * time.Second}
+		o := idleConns{idle: 90 * time.Second}
 		start := time.Now()
-		first := keepStill(&o, "a")
+		first := putIdle(&o, "a")
 		time.Sleep(30 * time.Second)
-		second := keepStill(&o, "b")
+		second := putIdle(&o, "b")
 		time.Sleep(30 * time.Second)
 		o.keep(o.take(originKey{host: "a"})) // at 60 s
 		for _, step := range []struct {
@@ -391,7 +391,7 @@ func TestKeptTime(t *testing.T) {
 		if o.timer != nil || len(o.kept) > 0 || o.order.Len() > 0 {
 			t.Error("something is left")
 		}
-		third := keepStill(&o, "a") // it begins anew
+		third := putIdle(&o, "a") // it begins anew
 		time.Sleep(o.idle)
 		synctest.Wait()
 		if !third.closed.Load() {
@@ -409,7 +409,7 @@ func TestCloseIdle(t *testing.T) {
 		}
 		return numbered(n, i)
 	}))
-	c := o.carrier(t)
+	c := o.client(t)
 	resp, err := c.RoundTrip(request(t, http.MethodGet, o.host))
 	if err != nil {
 		t.Fatal(err)
@@ -453,25 +453,25 @@ func TestGoodbye(t *testing.T) {
 	const long = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbo"
 	for name, k := range map[string]struct {
 		answer string
-		throw  func(c *carrier, resp *http.Response, leave func())
+		throw  func(c *http1Client, resp *http.Response, leave func())
 	}{
-		"kept":      {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) { c.end() }},
+		"kept":      {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) { c.end() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
-		"dead": {numbered(1, 1), func(c *carrier, _ *http.Response, _ func()) {
+		"dead": {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) {
 			theKept(t, c).socket.Init(described{raw: noDescriptor{}})
 			if c.take(originKey{true, "origin"}) != nil {
 				t.Error("it is used again")
 			}
 		}},
-		"unread": {long, func(_ *carrier, resp *http.Response, _ func()) { resp.Body.Close() }},
-		"left": {long, func(_ *carrier, resp *http.Response, leave func()) {
+		"unread": {long, func(_ *http1Client, resp *http.Response, _ func()) { resp.Body.Close() }},
+		"left": {long, func(_ *http1Client, resp *http.Response, leave func()) {
 			leave()
 			io.Copy(io.Discard, resp.Body)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &carrier{answer: time.Minute, total: time.Minute}
+				c := &http1Client{answer: time.Minute, total: time.Minute}
 				c.idle = time.Hour
 				p := pipes(c, func(_ int, conn net.Conn) {
 					s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
@@ -508,15 +508,15 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// sweepNow lets a carrier sweep as if the connection had been unused for a while.
-func sweepNow(t *testing.T, c *carrier) {
+// sweepNow lets an http1Client sweep as if the connection had been unused for a while.
+func sweepNow(t *testing.T, c *http1Client) {
 	t.Helper()
 	kept := theKept(t, c)
 	c.mu.Lock()
 	if c.timer != nil {
 		c.timer.Stop() // had it fired already, it would have found nothing to do
 	}
-	kept.since, c.looked = time.Now().Add(-lookEvery), time.Time{}
+	kept.since, c.looked = time.Now().Add(-checkInterval), time.Time{}
 	c.mu.Unlock()
 	c.sweep()
 }
@@ -535,20 +535,20 @@ func (w watched) Control(f func(fd uintptr)) error {
 // TestSweepHoldsNobodyUp: while connections are looked at, others are taken and kept, and
 // what is looked at is left alone, or closed.
 func TestSweepHoldsNobodyUp(t *testing.T) {
-	for name, during := range map[string]func(o *keptConns) (closed bool){
-		"nothing": func(*keptConns) bool { return false },
-		"taken":   func(o *keptConns) bool { return o.take(originKey{host: "a"}) != nil },
-		"other": func(o *keptConns) bool {
-			keepStill(o, "b")
+	for name, during := range map[string]func(o *idleConns) (closed bool){
+		"nothing": func(*idleConns) bool { return false },
+		"taken":   func(o *idleConns) bool { return o.take(originKey{host: "a"}) != nil },
+		"other": func(o *idleConns) bool {
+			putIdle(o, "b")
 			return o.take(originKey{host: "b"}) == nil
 		},
-		"end": func(o *keptConns) bool { o.end(); return true },
+		"end": func(o *idleConns) bool { o.end(); return true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := keptConns{idle: time.Hour}
+			o := idleConns{idle: time.Hour}
 			defer o.end()
-			conn := &stillConn{}
-			c := newOriginConn(originKey{host: "a"}, conn)
+			conn := &fakeConn{}
+			c := newHTTP1Conn(originKey{host: "a"}, conn)
 			var want bool
 			looks := 0
 			quiet, _ := socketPair(t)
@@ -562,13 +562,13 @@ func TestSweepHoldsNobodyUp(t *testing.T) {
 			}}})
 			o.keep(c)
 			o.mu.Lock()
-			c.since = time.Now().Add(-lookEvery)
+			c.since = time.Now().Add(-checkInterval)
 			o.mu.Unlock()
 			o.sweep()
 			if got := conn.closed.Load(); got != want || looks != 1 {
 				t.Errorf("closed: %v, want %v; looked at %d times", got, want, looks)
 			}
-			c.socket.Init(&stillConn{})
+			c.socket.Init(&fakeConn{})
 			if got := o.take(c.key); (got == nil) != want {
 				t.Errorf("taken behind it: %v", got)
 			}
@@ -594,7 +594,7 @@ func TestDeadAreSwept(t *testing.T) {
 				}
 				io.Copy(io.Discard, conn)
 			})
-			c := o.carrier(t)
+			c := o.client(t)
 			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
 			if answered <- true; after != nil {
 				readable(t, c)
@@ -611,9 +611,9 @@ func TestDeadAreSwept(t *testing.T) {
 	}
 }
 
-// TestCarrierUnderLoad: whatever origins and clients do, an answer is that to its own
+// TestHTTP1UnderLoad: whatever origins and clients do, an answer is that to its own
 // request, and nothing is left behind.
-func TestCarrierUnderLoad(t *testing.T) {
+func TestHTTP1UnderLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	o := startLineOrigin(t, answering(func(_, i int, r *http.Request) string {
 		nonce, big := r.Header.Get("Nonce"), strings.Repeat("b", rand.IntN(9000))
@@ -637,7 +637,7 @@ func TestCarrierUnderLoad(t *testing.T) {
 			return head + "Content-Length: " + strconv.Itoa(len(nonce+big)) + "\r\n\r\n" + nonce + big
 		}
 	}))
-	c := o.carrier(t)
+	c := o.client(t)
 	c.answer = time.Second
 	var all sync.WaitGroup
 	var whole atomic.Int64
