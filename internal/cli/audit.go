@@ -5,14 +5,12 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/replay"
 )
 
-// chainsDir is where in data_dir it is kept how far the audit log's chains have come.
+// chainsDir is the folder in data_dir with the heads of the audit log's chains.
 const chainsDir = "chains"
 
 // Audit reads audit logs.
@@ -41,16 +39,16 @@ func (*Audit) Help() string {
 		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
 }
 
-// A reading is what comes of the lines of logs.
-type reading interface {
+// An auditReport collects the lines of audit logs.
+type auditReport interface {
 	line(*audit.Line)
-	end()
-	// print tells a person; wrong says that something differs.
+	end()         // called after the last line
+	failed() bool // something differs
 	print(io.Writer)
-	wrong() bool
+	json() (name string, value any)
 }
 
-// Run reads the files once, for all that is asked of them.
+// Run reads the files once, for all reports.
 func (a *Audit) Run(s Streams) error {
 	if a.Top < 0 {
 		return errors.New("--top: can't be negative")
@@ -59,48 +57,53 @@ func (a *Audit) Run(s Streams) error {
 		return errors.New("--strict, --keyless and --key-file need --verify")
 	}
 	a.File = distinct(a.File)
-	out := &heldBack{w: s.Out}
+	out := &errWriter{w: s.Out}
 	s.Out = out
-	var readings []reading
+	var reports []auditReport
 	if !a.Replay && !a.Verify {
-		readings = append(readings, &summing{Summary: &audit.Summary{}, top: a.Top, s: s})
+		reports = append(reports, &sumReport{Summary: &audit.Summary{}, top: a.Top, s: s})
 	}
 	c, dir, err := a.folder()
-	if err != nil && (len(readings) == 0 || a.Config != "") {
-		return err // a sum needs no data_dir
+	if err != nil && (len(reports) == 0 || a.Config != "") {
+		return err // a summary needs no data_dir
 	}
 	if a.Verify {
-		v, err := a.verifying(c, dir)
+		v, err := a.verifyReport(c, dir)
 		if err != nil {
 			return err
 		}
-		readings = append(readings, v)
+		reports = append(reports, v)
 	}
 	if a.Replay {
-		r, err := replaying(dir, s.Out, a.JSON)
+		r, err := newReplayReport(dir, s.Out, a.JSON)
 		if err != nil {
 			return err
 		}
 		defer r.close()
-		readings = append(readings, r)
+		reports = append(reports, r)
 	}
 	readErr := audit.Lines(a.File, s.In, func(l *audit.Line) {
-		for _, r := range readings {
+		for _, r := range reports {
 			r.line(l)
 		}
 	})
 	status := Exit(0)
-	for _, r := range readings {
+	for _, r := range reports {
 		r.end()
 		if !a.JSON {
 			r.print(s.Out)
 		}
-		if r.wrong() {
+		if r.failed() {
 			status = 1
 		}
 	}
 	if a.JSON {
-		if err := encode(s.Out, asJSON(readings)); err != nil {
+		all := map[string]any{}
+		for _, r := range reports {
+			name, value := r.json()
+			all[name] = value
+		}
+		if err := encode(s.Out, all); err != nil {
 			return err
 		}
 	}
@@ -116,8 +119,7 @@ func (a *Audit) Run(s Streams) error {
 	return nil
 }
 
-// distinct leaves out files that are named again: each record of theirs would be there
-// twice.
+// distinct removes files that are named again, since each of their records would count twice.
 func distinct(files []string) (all []string) {
 	for _, file := range files {
 		if !slices.ContainsFunc(all, func(other string) bool { return filepath.Clean(other) == filepath.Clean(file) }) {
@@ -127,13 +129,13 @@ func distinct(files []string) (all []string) {
 	return all
 }
 
-// heldBack keeps the first error of writing, for the end.
-type heldBack struct {
+// An errWriter keeps the first error of writing.
+type errWriter struct {
 	w   io.Writer
 	err error
 }
 
-func (h *heldBack) Write(b []byte) (int, error) {
+func (h *errWriter) Write(b []byte) (int, error) {
 	n, err := h.w.Write(b)
 	if h.err == nil {
 		h.err = err
@@ -151,39 +153,10 @@ func (a *Audit) folder() (*config.Config, string, error) {
 	return c, dir, err
 }
 
-// list is [] where there is nothing, for programs.
+// list returns all, in JSON [] in place of null.
 func list(all []string) []string {
 	if all == nil {
 		return []string{}
 	}
 	return all
-}
-
-// asJSON is what was found, for programs.
-func asJSON(readings []reading) any {
-	out := map[string]any{}
-	for _, r := range readings {
-		switch r := r.(type) {
-		case *summing:
-			hosts, all, about := r.Hosts(r.top)
-			out["summary"] = struct {
-				*audit.Summary
-				Reasons  []audit.Named `json:"reasons"`
-				Crawlers []audit.Named `json:"crawlers"`
-				Hosts    []audit.Named `json:"hosts"`
-				Names    int           `json:"hosts_total"`
-				About    bool          `json:"hosts_estimated"`
-				Failures []audit.Named `json:"failures"`
-			}{r.Summary, r.Reasons(), r.Crawlers(), hosts, all, about, r.Failures(r.top)}
-		case *verifying:
-			out["verify"] = map[string]any{"records": r.Records, "chains": r.Chains(), "faults": r.Faulty, "said": list(r.Faults), "notes": list(r.Notes), "unchecked": r.Unchecked, "lost": r.Lost}
-		case *again:
-			counts := map[string]int{}
-			for _, o := range replay.Outcomes {
-				counts[strings.ReplaceAll(string(o), " ", "_")] = r.counts[o]
-			}
-			out["replay"] = map[string]any{"counts": counts, "differences": list(r.differences), "invalid": r.noRecord}
-		}
-	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
@@ -14,8 +15,8 @@ import (
 	"robotsgate/policy"
 )
 
-// again decides records once more.
-type again struct {
+// A replayReport decides records again, from the evidence that is kept.
+type replayReport struct {
 	replayer *replay.Replayer
 	reader   *store.Reader
 	out      io.Writer
@@ -27,7 +28,7 @@ type again struct {
 	noRecord    int
 }
 
-func replaying(dir string, out io.Writer, asJSON bool) (*again, error) {
+func newReplayReport(dir string, out io.Writer, asJSON bool) (*replayReport, error) {
 	reader, err := store.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no snapshots: name the gate's configuration with -c", dir)
@@ -40,10 +41,10 @@ func replaying(dir string, out io.Writer, asJSON bool) (*again, error) {
 		History:       reader.History,
 		Body:          reader.Body,
 	})
-	return &again{replayer: r, reader: reader, out: out, quiet: asJSON, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}}, nil
+	return &replayReport{replayer: r, reader: reader, out: out, quiet: asJSON, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}}, nil
 }
 
-// configurationOf returns what was decided by under a configuration that is kept.
+// configurationOf returns the settings of a kept configuration.
 func configurationOf(dir, digest string) (*policy.Config, error) {
 	text, err := store.ReadConfiguration(dir, digest)
 	if err != nil {
@@ -57,7 +58,7 @@ func configurationOf(dir, digest string) (*policy.Config, error) {
 	return &p, nil
 }
 
-func (a *again) line(l *audit.Line) {
+func (a *replayReport) line(l *audit.Line) {
 	if l.Record == nil {
 		a.noRecord++
 		return
@@ -78,14 +79,14 @@ func (a *again) line(l *audit.Line) {
 	}
 }
 
-func (a *again) end() {}
-func (a *again) wrong() bool {
+func (a *replayReport) end() {}
+func (a *replayReport) failed() bool {
 	return a.counts[replay.Different] > 0 || a.sum(replay.Outcome.Changed) > 0
 }
-func (a *again) close() { a.reader.Close() }
+func (a *replayReport) close() { a.reader.Close() }
 
-// sum counts the records whose outcome is of a kind.
-func (a *again) sum(kind func(replay.Outcome) bool) (n int) {
+// sum returns the number of records with an outcome of this kind.
+func (a *replayReport) sum(kind func(replay.Outcome) bool) (n int) {
 	for o, count := range a.counts {
 		if kind(o) {
 			n += count
@@ -94,7 +95,15 @@ func (a *again) sum(kind func(replay.Outcome) bool) (n int) {
 	return n
 }
 
-func (a *again) print(w io.Writer) {
+func (a *replayReport) json() (string, any) {
+	counts := map[string]int{}
+	for _, o := range replay.Outcomes {
+		counts[strings.ReplaceAll(string(o), " ", "_")] = a.counts[o]
+	}
+	return "replay", map[string]any{"counts": counts, "differences": list(a.differences), "invalid": a.noRecord}
+}
+
+func (a *replayReport) print(w io.Writer) {
 	fmt.Fprintf(w, "decided again: %s the same, %s, evidence gone: %d, no decision: %d",
 		plural(a.counts[replay.Same], "record"), plural(a.counts[replay.Different], "difference"), a.sum(replay.Outcome.Gone), a.counts[replay.NoDecision])
 	if n := a.sum(replay.Outcome.Changed); n > 0 {

@@ -8,15 +8,15 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// summing sums up.
-type summing struct {
+// A sumReport summarises the records.
+type sumReport struct {
 	*audit.Summary
 	top  int
 	s    Streams
 	said int
 }
 
-func (t *summing) line(l *audit.Line) {
+func (t *sumReport) line(l *audit.Line) {
 	t.Line(l)
 	const most = 20
 	if l.Record != nil {
@@ -27,14 +27,27 @@ func (t *summing) line(l *audit.Line) {
 	}
 }
 
-func (t *summing) end()        {}
-func (t *summing) wrong() bool { return false }
+func (t *sumReport) end()         {}
+func (t *sumReport) failed() bool { return false }
 
-func (t *summing) print(w io.Writer) {
+func (t *sumReport) json() (string, any) {
+	hosts, all, estimated := t.Hosts(t.top)
+	return "summary", struct {
+		*audit.Summary
+		Reasons   []audit.Named `json:"reasons"`
+		Crawlers  []audit.Named `json:"crawlers"`
+		Hosts     []audit.Named `json:"hosts"`
+		Names     int           `json:"hosts_total"`
+		Estimated bool          `json:"hosts_estimated"`
+		Failures  []audit.Named `json:"failures"`
+	}{t.Summary, t.Reasons(), t.Crawlers(), hosts, all, estimated, t.Failures(t.top)}
+}
+
+func (t *sumReport) print(w io.Writer) {
 	if t.Requests > 0 {
 		fmt.Fprintf(w, "%s to %s UTC\n", t.From.UTC().Format(utc), t.To.UTC().Format(utc))
 	}
-	fmt.Fprintf(w, "%s: %d allowed, %d denied, %d denied but let through (report mode), %d without a decision\n",
+	fmt.Fprintf(w, "%s: %d allowed, %d denied, %d would be denied (report mode), %d without a decision\n",
 		plural(t.Requests, "request"), t.Allowed, t.Denied, t.Reported, t.Undecided)
 	fmt.Fprintf(w, "%s with an error, %d bytes of responses\n", plural(t.Errors, "request"), t.Bytes)
 	if t.Lost > 0 {
@@ -45,10 +58,10 @@ func (t *summing) print(w io.Writer) {
 	}
 	table(w, "by reason", t.Reasons())
 	table(w, "by crawler", t.Crawlers())
-	hosts, all, about := t.Hosts(t.top)
+	hosts, all, estimated := t.Hosts(t.top)
 	title := "by host"
 	switch {
-	case about:
+	case estimated:
 		title += fmt.Sprintf(" (the first %d; of more than can be counted, so these are estimates)", len(hosts))
 	case all > len(hosts):
 		title += fmt.Sprintf(" (the first %d of %d)", len(hosts), all)
@@ -57,7 +70,7 @@ func (t *summing) print(w io.Writer) {
 	table(w, "by error", t.Failures(t.top))
 }
 
-// table prints counts by names.
+// table prints counts by name.
 func table(w io.Writer, title string, rows []audit.Named) {
 	if len(rows) == 0 {
 		return

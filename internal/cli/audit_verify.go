@@ -12,13 +12,13 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// verifying checks the chains.
-type verifying struct {
+// A verifyReport checks the chains of records.
+type verifyReport struct {
 	*audit.Verifier
 	dir string
 }
 
-func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
+func (a *Audit) verifyReport(c *config.Config, dir string) (*verifyReport, error) {
 	dir = filepath.Join(dir, chainsDir)
 	heads, err := audit.Heads(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,23 +53,26 @@ func (a *Audit) verifying(c *config.Config, dir string) (*verifying, error) {
 			NoKey:     "they are from before log.audit_key_file was set, which --keyless accepts, or have been added",
 		},
 	})
-	return &verifying{v, dir}, nil
+	return &verifyReport{v, dir}, nil
 }
 
-func (v *verifying) line(l *audit.Line) { v.Line(l) }
+func (v *verifyReport) line(l *audit.Line) { v.Line(l) }
 
-// end looks for the heads of chains that have begun since the first look: the gate may be
-// running.
-func (v *verifying) end() {
+// end reads the heads of the chains again: a running gate may have begun new chains.
+func (v *verifyReport) end() {
 	if heads, err := audit.Heads(v.dir); err == nil {
 		v.Later(heads)
 	}
 	v.End()
 }
 
-func (v *verifying) wrong() bool { return v.Faulty > 0 }
+func (v *verifyReport) failed() bool { return v.Faulty > 0 }
 
-func (v *verifying) print(w io.Writer) {
+func (v *verifyReport) json() (string, any) {
+	return "verify", map[string]any{"records": v.Records, "chains": v.Chains(), "faults": v.Faulty, "said": list(v.Faults), "notes": list(v.Notes), "unchecked": v.Unchecked, "lost": v.Lost}
+}
+
+func (v *verifyReport) print(w io.Writer) {
 	for _, text := range v.Faults {
 		fmt.Fprintln(w, escape.Printable(text))
 	}
@@ -96,8 +99,8 @@ func (v *verifying) print(w io.Writer) {
 	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
 }
 
-// before says how many records are missing before the first ones.
-func (v *verifying) before() string {
+// before returns the number of records that are missing before the first ones, in words.
+func (v *verifyReport) before() string {
 	if v.Before == 0 {
 		return ""
 	}

@@ -48,7 +48,7 @@ func (h *History) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	out := &heldBack{w: s.Out}
+	out := &errWriter{w: s.Out}
 	s.Out = out
 	origins, err := originsOf(h.Origin)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,19 +11,19 @@ import (
 	"robotsgate/proxy"
 )
 
-// redrawn is how often progress is shown.
-const redrawn = time.Second
+// progressInterval is the time between two updates of the status line.
+const progressInterval = time.Second
 
-// follow shows what text returns once a second, not before one is over. When end is
-// called the line stays as it is then, or goes if left is false.
-func (l *statusLine) follow(text func() string, left bool) (end func()) {
+// follow shows what text returns, each second, until end is called. Then the line stays
+// if keep is true, and is erased otherwise.
+func (l *statusLine) follow(text func() string, keep bool) (end func()) {
 	if l == nil {
 		return func() {}
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(redrawn)
+		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -39,72 +38,67 @@ func (l *statusLine) follow(text func() string, left bool) (end func()) {
 		close(stop)
 		<-stopped
 		last := ""
-		if left {
+		if keep {
 			last = text()
 		}
 		l.end(last)
 	})
 }
 
-// A progress is what serve has done so far.
-type progress struct {
-	*tally // by origins
+// A rate is the speed of a count between two calls of its method.
+type rate struct {
+	count int64
+	at    time.Time // of the last call
+}
 
-	shown int // requests, when it was last looked at
-	at    time.Time
+// perSecond returns the rate since the last call, rounded to the nearest integer.
+func (r *rate) perSecond(count int64) int {
+	now := time.Now()
+	over, more := now.Sub(r.at), count-r.count
+	r.count, r.at = count, now
+	if over <= 0 {
+		return 0
+	}
+	return int(float64(more)/over.Seconds() + 0.5)
+}
+
+// A progress counts the requests to a gate, and their origins.
+type progress struct {
+	*counter
+	rate rate
 }
 
 func newProgress() *progress {
-	// The origin is that of the robots.txt: a request that is not decided by one is
-	// for none.
+	// A request that is not decided by a robots.txt counts for no origin.
 	origin := func(x *proxy.Record) string {
 		if x.Decision == nil {
 			return ""
 		}
 		return x.Decision.URL
 	}
-	return &progress{tally: newTally(origin), at: time.Now()}
+	return &progress{counter: newCounter(origin), rate: rate{at: time.Now()}}
 }
 
-// text sums up, with the rate since it did so last.
+// text returns a summary, with the rate since its last call.
 func (p *progress) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	rate := perSecond(p.requests-p.shown, now.Sub(p.at))
-	p.shown, p.at = p.requests, now
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%d/s), %d denied", plural(p.requests, "request"), rate, p.denied)
-	if p.reported > 0 {
-		fmt.Fprintf(&b, ", %d let through", p.reported)
-	}
+	unreachable := ""
 	if p.unreachable > 0 {
-		fmt.Fprintf(&b, ", %d of them unreachable", p.unreachable)
+		unreachable = fmt.Sprintf(", %d of them unreachable", p.unreachable)
 	}
-	fmt.Fprintf(&b, ", %s", p.counted("origin"))
-	return b.String()
+	return fmt.Sprintf("%s (%d/s), %s%s, %s", plural(p.requests, "request"), p.rate.perSecond(int64(p.requests)), p.deniedLocked(), unreachable, p.targetsLocked("origin"))
 }
 
-// perSecond rounds to the nearest.
-func perSecond(n int, over time.Duration) int {
-	if over <= 0 {
-		return 0
-	}
-	return int(float64(n)/over.Seconds() + 0.5)
-}
-
-// A batchProgress is how far a batch has come.
+// A batchProgress counts the lines of a batch.
 type batchProgress struct {
 	lines, bytes atomic.Int64
-	size         int64 // of all the input; 0 if it is not known
-
-	shown int64 // lines, when it was last looked at
-	at    time.Time
+	size         int64 // of the whole input; 0 if it is not known
+	rate         rate
 }
 
-// newBatchProgress looks whether in has an end that can be known.
 func newBatchProgress(in io.Reader) *batchProgress {
-	p := &batchProgress{at: time.Now()}
+	p := &batchProgress{rate: rate{at: time.Now()}}
 	file, ok := in.(*os.File)
 	if !ok {
 		return p
@@ -118,14 +112,11 @@ func newBatchProgress(in io.Reader) *batchProgress {
 	return p
 }
 
-// text is for one goroutine.
+// text returns a summary, with the rate since its last call. One goroutine may call it.
 func (p *batchProgress) text() string {
-	now, lines := time.Now(), p.lines.Load()
-	rate := perSecond(int(lines-p.shown), now.Sub(p.at))
-	p.shown, p.at = lines, now
-	share := ""
+	lines, share := p.lines.Load(), ""
 	if p.size > 0 {
 		share = fmt.Sprintf(", %d%%", min(100, 100*p.bytes.Load()/p.size))
 	}
-	return fmt.Sprintf("%s%s (%d/s)", plural(int(lines), "line"), share, rate)
+	return fmt.Sprintf("%s%s (%d/s)", plural(int(lines), "line"), share, p.rate.perSecond(lines))
 }

@@ -14,13 +14,13 @@ import (
 	"robotsgate/proxy"
 )
 
-// What else is written stands above the line, in whole lines, and the line is never
-// wider than the terminal.
+// TestStatusLine: other output stands above the line, in whole lines, and the line is
+// never wider than the terminal.
 func TestStatusLine(t *testing.T) {
 	var screen bytes.Buffer
 	width := 10
 	l := &statusLine{screen: &screen, width: func() int { return width }}
-	other := beside{l, &screen}
+	other := writerAbove{l, &screen}
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -48,7 +48,7 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
-// What is no terminal has no line, and is written to as it is.
+// TestNoStatusLine: a writer that is no terminal gets no line, and is not wrapped.
 func TestNoStatusLine(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -57,7 +57,7 @@ func TestNoStatusLine(t *testing.T) {
 	defer file.Close()
 	for _, w := range []io.Writer{file, &bytes.Buffer{}, io.Discard} {
 		l := newStatusLine(w, func(string) string { return "xterm" })
-		if l != nil || l.around(w) != w {
+		if l != nil || l.above(w) != w {
 			t.Errorf("%T is taken for a terminal", w)
 		}
 		l.follow(func() string { t.Error("asked for text"); return "" }, true)()
@@ -79,13 +79,13 @@ func TestProgressText(t *testing.T) {
 		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}})
 		p.count(&proxy.Record{Decision: &policy.Decision{Reason: policy.ByRule, URL: robots(3)}})
 		time.Sleep(2 * time.Second) // fake clock
-		if got, want := p.text(), "14 requests (7/s), 2 denied, 1 let through, 1 of them unreachable, 4 origins"; got != want {
+		if got, want := p.text(), "14 requests (7/s), 2 denied, 1 would be denied, 1 of them unreachable, 4 origins"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		for i := range maxPlaces + 10 {
+		for i := range maxTargets + 10 {
 			p.count(&proxy.Record{Decision: &policy.Decision{Allow: true, URL: robots(i)}})
 		}
-		if got := len(p.places); got != maxPlaces {
+		if got := len(p.targets); got != maxTargets {
 			t.Errorf("%d origins are remembered", got)
 		}
 	})

@@ -30,7 +30,7 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 		line("asks", "%s", escape.Printable(d.Crawler.Name))
 	}
 	if !d.Allow && !d.Enforced {
-		line("mode", "report: the gate marks it and lets it through")
+		line("mode", "report: it would be denied; the gate marks it and sends it on")
 	}
 	if e.ReadAs != "" {
 		line("read as", "%s, as common servers read it", escape.Printable(e.ReadAs))

@@ -47,8 +47,8 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
-	t := newTally(hostOf)
-	g, err := newGate(c, s.Err, s.Err, t.count)
+	requests := newCounter(hostOf)
+	g, err := newGate(c, s.Err, s.Err, requests.count)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Err, "robotsgate: %s\n", t.String())
+	fmt.Fprintf(s.Err, "robotsgate: %s\n", requests)
 	if status != 0 {
 		return Exit(status)
 	}
@@ -176,11 +176,4 @@ func (s Streams) notStarted(name string, err error) Exit {
 		s.Status(fmt.Errorf("%s: %w", name, err))
 	}
 	return 126
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -31,7 +31,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	}
 	_, person := terminal(io.Out)
 	line := newStatusLine(io.Err, os.Getenv)
-	io.Out, io.Err = line.around(io.Out), line.around(io.Err)
+	io.Out, io.Err = line.above(io.Out), line.above(io.Err)
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
 	}
@@ -66,7 +66,7 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 		fmt.Fprintf(banner, "Admin: http://%s\n", g.adminListener.Addr())
 	}
 	if c.Mode == config.Report {
-		fmt.Fprintln(banner, "Mode: report. Denied requests are marked and logged, but let through.")
+		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 

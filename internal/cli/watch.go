@@ -11,25 +11,28 @@ import (
 	"robotsgate/internal/config"
 )
 
-// glance is the time between two looks at the configuration.
-const glance = time.Second
+const (
+	// pollInterval is the time between two reads of the configuration file.
+	pollInterval = time.Second
+	// settleInterval is the same after SIGHUP, where somebody waits for the change.
+	settleInterval = 100 * time.Millisecond
+	// longMissing is the number of reads after which a file that can't be read counts as
+	// missing. Until then it may be in the middle of being replaced.
+	longMissing = 10
+)
 
-// blink is the time between two looks where somebody waits for the change.
-const blink = 100 * time.Millisecond
-
-// watch says when the file at path has changed, or SIGHUP asks to read it again, until
-// ctx ends. An empty path is no file.
+// watch sends a reason to read the file at path again: its contents have changed, or the
+// process has received SIGHUP. It ends with ctx. An empty path is no file.
 //
-// It looks at what the file holds: that is small, and tells the same of a file that is
-// written in place, replaced by another as editors do, or reached through links that
-// are turned round as in Kubernetes; on every file system.
+// It compares the contents, since the file is small. This notices a write in place, a
+// rename over the file, and a replaced symbolic link, on every file system.
 func watch(ctx context.Context, path string) <-chan string {
 	changed := make(chan string)
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // for good: it must not end a gate that drains
-	look := newLook(path)
+	signal.Notify(hangup, syscall.SIGHUP) // never undone: SIGHUP must not end a gate that drains
+	file := newWatchedFile(path)
 	go func() {
-		tick := time.NewTicker(glance)
+		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
 		for {
 			why := ""
@@ -38,14 +41,9 @@ func watch(ctx context.Context, path string) <-chan string {
 				return
 			case <-hangup:
 				why = "SIGHUP"
-				look.settle(ctx)
+				file.settle(ctx)
 			case <-tick.C:
-				switch {
-				case look.again():
-					why = "the file has changed"
-				case look.lost():
-					why = "the file is gone" // who reads it again says so
-				default:
+				if why = file.poll(); why == "" {
 					continue
 				}
 			}
@@ -59,74 +57,77 @@ func watch(ctx context.Context, path string) <-chan string {
 	return changed
 }
 
-// A look is what was seen of a file.
-type look struct {
-	path  string
-	known []byte // what it held when it was last read for use
-	last  []byte // at the last look
-	gone  int    // looks in a row that found nothing
+// A watchedFile remembers the contents of a file.
+type watchedFile struct {
+	path    string
+	used    []byte // the contents that the gate uses
+	last    []byte // the contents at the last read
+	missing int    // reads in a row that failed
 }
 
-func newLook(path string) *look {
-	l := &look{path: path}
-	l.take()
-	return l
+func newWatchedFile(path string) *watchedFile {
+	f := &watchedFile{path: path}
+	f.use()
+	return f
 }
 
-// take looks at the file that is about to be read for use.
-func (l *look) take() {
-	l.known = l.read()
-	l.last = l.known
-	l.gone = 0
+// use reads the file for a gate that is about to read it, too.
+func (f *watchedFile) use() {
+	f.used = f.read()
+	f.last = f.used
+	f.missing = 0
 }
 
-// settle takes a look when two in a row have seen the same, within a second or two.
-func (l *look) settle(ctx context.Context) {
+// settle calls use until the file stays the same for settleInterval, at most 20 times.
+func (f *watchedFile) settle(ctx context.Context) {
 	for range 20 {
-		l.take()
+		f.use()
 		select {
-		case <-time.After(blink):
+		case <-time.After(settleInterval):
 		case <-ctx.Done():
 			return
 		}
-		if bytes.Equal(l.read(), l.known) {
+		if bytes.Equal(f.read(), f.used) {
 			return
 		}
 	}
 }
 
-// again reports whether the file holds something new, and held it at the last look
-// too: it may be in the middle of being written. One that can't be read is being
-// replaced.
-func (l *look) again() bool {
-	now := l.read()
-	if l.gone++; now != nil {
-		l.gone = 0
+// The reasons that poll returns.
+const (
+	fileChanged = "the file has changed"
+	fileMissing = "the file is gone"
+)
+
+// poll reads the file and returns why the gate must read it again, "" if it need not.
+// Contents count when two reads in a row find them, since the file may be in the middle
+// of being written. A file that stays missing is reported once.
+func (f *watchedFile) poll() string {
+	now := f.read()
+	settled := bytes.Equal(now, f.last)
+	f.last = now
+	if now == nil {
+		if f.missing++; f.missing == longMissing && f.used != nil {
+			return fileMissing
+		}
+		return ""
 	}
-	settled := bytes.Equal(now, l.last)
-	l.last = now
-	if now == nil || !settled || bytes.Equal(now, l.known) {
-		return false
+	f.missing = 0
+	if !settled || bytes.Equal(now, f.used) {
+		return ""
 	}
-	l.known = now
-	return true
+	f.used = now
+	return fileChanged
 }
 
-// longGone is after how many looks a file that can't be read is no longer taken for
-// one that is being replaced.
-const longGone = 10
-
-// lost reports, once, that the file has been missing for long.
-func (l *look) lost() bool { return l.known != nil && l.gone == longGone }
-
-// read returns what the file holds, nil if that can't be had: a pipe would be empty
-// afterwards.
-func (l *look) read() []byte {
-	info, err := os.Stat(l.path)
+// read returns the contents, nil if there are none. It does not read a pipe, which would
+// be empty afterwards.
+func (f *watchedFile) read() []byte {
+	info, err := os.Stat(f.path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > config.MaxFileBytes {
 		return nil
 	}
-	data, err := os.ReadFile(l.path)
+	data, err := os.ReadFile(f.path)
 	if err != nil {
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 	"robotsgate/internal/config"
 )
 
-// A change counts when the file has come to rest, once, and only if it can be read.
-func TestLook(t *testing.T) {
+// TestPoll: a change counts once, when two reads in a row find it, and only if the file
+// can be read.
+func TestPoll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -19,11 +20,11 @@ func TestLook(t *testing.T) {
 		}
 	}
 	write("a")
-	l := newLook(path)
+	f := newWatchedFile(path)
 	again := func(want bool, when string) {
 		t.Helper()
-		if got := l.again(); got != want {
-			t.Errorf("%s: %v, want %v", when, got, want)
+		if got := f.poll(); (got == fileChanged) != want {
+			t.Errorf("%s: %q, want a change: %v", when, got, want)
 		}
 	}
 	again(false, "as it was")
@@ -31,11 +32,11 @@ func TestLook(t *testing.T) {
 	again(false, "in the middle")
 	write("a half and the other")
 	again(false, "grown since")
-	again(true, "at rest")
-	again(false, "told already")
+	again(true, "settled")
+	again(false, "reported already")
 	write("")
 	again(false, "empty")
-	again(true, "empty, at rest")
+	again(true, "empty, settled")
 	os.Remove(path)
 	again(false, "gone")
 	again(false, "still gone")
@@ -43,50 +44,50 @@ func TestLook(t *testing.T) {
 	again(false, "back")
 	again(false, "back as it was")
 	write("b")
-	l.take() // on SIGHUP
-	again(false, "taken already")
+	f.use() // on SIGHUP
+	again(false, "used already")
 	write("c")
 	again(false, "put back")
 	write("b")
 	again(false, "put back")
-	again(false, "put back, at rest")
+	again(false, "put back, settled")
 	write(string(make([]byte, config.MaxFileBytes+1)))
 	again(false, "no configuration")
-	again(false, "no configuration, at rest")
+	again(false, "no configuration, settled")
 }
 
-// A file that is gone for long is told of, once each time.
-func TestLookForLost(t *testing.T) {
+// TestPollMissing: a file that stays missing is reported, once each time.
+func TestPollMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	l := newLook(path)
-	look := func(times int) (lost int) {
+	f := newWatchedFile(path)
+	polls := func(times int) (lost int) {
 		for range times {
-			if l.again(); l.lost() {
+			if f.poll() == fileMissing {
 				lost++
 			}
 		}
 		return lost
 	}
-	if n := look(3 * longGone); n != 0 {
-		t.Errorf("where there never was one: told %d times", n)
+	if n := polls(3 * longMissing); n != 0 {
+		t.Errorf("where there never was one: reported %d times", n)
 	}
 	for range 2 {
 		if err := os.WriteFile(path, []byte("mode: report"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		look(2)
+		polls(2)
 		os.Remove(path)
-		if n := look(longGone - 1); n != 0 {
-			t.Errorf("gone for a moment: told %d times", n)
+		if n := polls(longMissing - 1); n != 0 {
+			t.Errorf("gone for a moment: reported %d times", n)
 		}
-		if n := look(3 * longGone); n != 1 {
-			t.Errorf("gone for long: told %d times, want 1", n)
+		if n := polls(3 * longMissing); n != 1 {
+			t.Errorf("gone for long: reported %d times, want 1", n)
 		}
 	}
 }
 
-// What is no file is not read: a pipe would be empty afterwards.
-func TestLookAtPipe(t *testing.T) {
+// TestPollPipe: a pipe is not read, since it would be empty afterwards.
+func TestPollPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,9 +95,9 @@ func TestLookAtPipe(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	w.WriteString("mode: report")
-	l := newLook("/proc/self/fd/" + fmt.Sprint(r.Fd()))
+	f := newWatchedFile("/proc/self/fd/" + fmt.Sprint(r.Fd()))
 	for range 2 {
-		if l.again() {
+		if f.poll() != "" {
 			t.Error("a pipe has changed")
 		}
 	}

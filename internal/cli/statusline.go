@@ -10,21 +10,20 @@ import (
 	"golang.org/x/term"
 )
 
-// A statusLine is the last line of a terminal, drawn anew in its place. All else
-// that goes to the terminal has to go through it, so that neither garbles the other.
-// A nil statusLine shows nothing.
+// A statusLine is the last line of a terminal, redrawn in place. All other output to the
+// terminal must go through [statusLine.above]. A nil statusLine shows nothing.
 type statusLine struct {
 	screen io.Writer
-	width  func() int // of the terminal, in columns; 0: it is not ours to draw on
+	width  func() int // of the terminal, in columns; 0: the process must not draw on it
 
 	mu      sync.Mutex
 	text    string // "" if there is no line
 	drawn   bool
-	between bool // the cursor is in the middle of a line of somebody else's
+	midLine bool // the other output does not end with a line break
 }
 
-// newStatusLine returns a line on the terminal that w is, nil if it is none, or one
-// that can't move its cursor.
+// newStatusLine returns a line on the terminal w, nil if w is no terminal, or one that
+// can't move its cursor.
 func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
 	file, ok := terminal(w)
 	if !ok || getenv("TERM") == "dumb" || getenv("TERM") == "" && runtime.GOOS != "windows" {
@@ -36,7 +35,7 @@ func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
 		}
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil || width <= 0 {
-			return 80 // as terminals are that don't say
+			return 80 // the common width
 		}
 		return width
 	}}
@@ -47,31 +46,31 @@ func terminal(w any) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// around returns a writer to a terminal that shows the line too.
-func (l *statusLine) around(w io.Writer) io.Writer {
+// above returns a writer for other output to the terminal w, above the line.
+func (l *statusLine) above(w io.Writer) io.Writer {
 	if _, ok := terminal(w); l == nil || !ok {
 		return w
 	}
-	return beside{l, w}
+	return writerAbove{l, w}
 }
 
-// show draws text, as much of it as one line holds. It must be ASCII.
+// show draws text, cut to the width of the terminal. It must be ASCII.
 func (l *statusLine) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = text
-	l.draw()
+	l.drawLocked()
 }
 
-// end leaves the line as text, "" for nothing, and goes to the next.
+// end shows text for the last time and moves to the next line. With "" it erases the line.
 func (l *statusLine) end(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.text = text; text == "" {
-		l.clear()
+		l.eraseLocked()
 		return
 	}
-	if l.draw(); l.drawn {
+	if l.drawLocked(); l.drawn {
 		_, _ = io.WriteString(l.screen, "\n")
 	}
 	l.text, l.drawn = "", false
@@ -79,11 +78,11 @@ func (l *statusLine) end(text string) {
 
 const eraseToEnd = "\x1b[K" // ECMA-48, 8.3.41
 
-// draw writes the line over what it was. The caller holds the lock. The last column
-// stays free: a character there makes some terminals go on to the next line.
-func (l *statusLine) draw() {
+// drawLocked draws the line, for a caller that holds mu. The last column stays free: some
+// terminals begin a new line after a character there.
+func (l *statusLine) drawLocked() {
 	width := l.width()
-	if l.between || l.text == "" || width == 0 {
+	if l.midLine || l.text == "" || width == 0 {
 		return
 	}
 	text := l.text[:min(len(l.text), width-1)]
@@ -91,30 +90,29 @@ func (l *statusLine) draw() {
 	l.drawn = true
 }
 
-// clear takes the line away, so that something else can stand there. The caller
-// holds the lock.
-func (l *statusLine) clear() {
+// eraseLocked erases the line, for a caller that holds mu.
+func (l *statusLine) eraseLocked() {
 	if l.drawn && l.width() > 0 {
 		_, _ = io.WriteString(l.screen, "\r"+eraseToEnd)
 	}
 	l.drawn = false
 }
 
-// beside writes above a status line.
-type beside struct {
+// writerAbove writes above a status line.
+type writerAbove struct {
 	line *statusLine
 	w    io.Writer
 }
 
-func (b beside) Write(p []byte) (int, error) {
-	l := b.line
+func (a writerAbove) Write(p []byte) (int, error) {
+	l := a.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.clear()
-	n, err := b.w.Write(p)
+	l.eraseLocked()
+	n, err := a.w.Write(p)
 	if n > 0 {
-		l.between = !bytes.HasSuffix(p[:n], []byte("\n"))
+		l.midLine = !bytes.HasSuffix(p[:n], []byte("\n"))
 	}
-	l.draw()
+	l.drawLocked()
 	return n, err
 }
