@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // sites is a web of any number of origins, which answers by their names.
@@ -111,7 +113,8 @@ func TestCacheHolds(t *testing.T) {
 // TestCacheBound: with 64 MiB the heap grows by 128 MiB at most, whatever comes, and
 // whether or not it can be saved.
 func TestCacheBound(t *testing.T) {
-	if testing.Short() || raceDetector {
+	gatetest.Long(t)
+	if raceDetector {
 		t.Skip("it measures memory, and takes long under the race detector")
 	}
 	repeated := func(line string, bytes int) func(string) (int, string) {

@@ -18,20 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 )
 
 // TestSoak puts the gate under clients that leave at any time and origins that
 // break, and looks whether anything stays behind: goroutines, file descriptors,
-// memory. ROBOTSGATE_SOAK=10m makes it last that long.
+// memory.
 func TestSoak(t *testing.T) {
-	last := 3 * time.Second
-	if s := os.Getenv("ROBOTSGATE_SOAK"); s != "" {
-		var err error
-		if last, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	last := gatetest.Size(3*time.Second, 30*time.Second)
 	s := &soak{}
 	s.world = newWorld(t, options{
 		handler: s.serve, robotsTxt: s.robots,

@@ -11,19 +11,19 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// A realClient is a program as people run it, which knows of the gate only by
-// the variables that robotsgate env prints.
+// A realClient is an HTTP client that finds the gate by the variables that robotsgate env prints.
 type realClient struct {
 	name     string
-	install  string   // Debian's package
-	works    []string // a command that succeeds where the client can be used
-	get      []string // a command that prints the response to URL
-	kind     string   // what the gate takes it for where it rejects the certificate; empty: it checks none
-	optional bool     // it is not among Debian's packages
+	install  string   // Debian package
+	works    []string // command that succeeds if the client can be used
+	get      []string // command that prints the response to URL
+	kind     string   // name in the gate's log when the client rejects the certificate; empty: it checks none
+	optional bool     // Debian has no package of it
+	quick    bool     // starts fast enough for every run of the tests
 }
 
 var realClients = []realClient{
-	{name: "curl", install: "curl", kind: "curl",
+	{name: "curl", install: "curl", kind: "curl", quick: true,
 		works: []string{"curl", "--version"},
 		get:   []string{"curl", "-sS", "-i", "URL"}},
 	{name: "wget", install: "wget", kind: "wget",
@@ -50,11 +50,11 @@ var realClients = []realClient{
 	{name: "HttpURLConnection", install: "default-jdk-headless", kind: "Java",
 		works: []string{"java", "--describe-module", "jdk.compiler"},
 		get:   []string{"sh", "testdata/clients/java.sh", "ConnectionGet", "URL"}},
-	{name: "go", kind: "Go", works: []string{"true"}, get: []string{"fetch", "URL"}},
+	{name: "go", kind: "Go", quick: true, works: []string{"true"}, get: []string{"fetch", "URL"}},
 }
 
-// node is the newest Node there is: CI gets one from npm, since Debian's does not
-// know NODE_USE_ENV_PROXY.
+// node returns the command of the newest Node: the one that .ci/run installs from npm, since
+// Debian's does not support NODE_USE_ENV_PROXY, or else the system's.
 func node() string {
 	if newer, _ := filepath.Glob("testdata/clients/node_modules/node-*/bin/node"); len(newer) > 0 {
 		return newer[0]
@@ -62,9 +62,9 @@ func node() string {
 	return "node"
 }
 
-// TestRealClients sends clients through the gate as they come. Each must get
-// the allowed page with its annotations, and a refusal that says why; the
-// origin's log proves that what was refused never arrived.
+// TestRealClients runs unmodified clients behind the gate. Each must receive the allowed page
+// with its annotations, and a refusal with its reason. The origin's log proves that no denied
+// request reached it.
 func TestRealClients(t *testing.T) {
 	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
 	t.Run("clients", func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRealClients(t *testing.T) {
 				t.Parallel()
 				c.mustWork(t)
 				for _, scheme := range []string{"http", "https"} {
-					// A name that no resolver knows: the gate's parent proxy does.
+					// Only the gate's parent proxy resolves this name.
 					url := scheme + "://shop.invalid"
 					c.getsPage(t, site.Config, url+"/page.html?for="+c.name)
 					c.isRefused(t, site.Config, url+"/private/plans.html?for="+c.name)
@@ -81,19 +81,19 @@ func TestRealClients(t *testing.T) {
 				log := gatetest.Read(t, site.Log)
 				for _, scheme := range []string{"http", "https"} {
 					if want := "GET " + scheme + "://shop.invalid/page.html?for=" + c.name; !strings.Contains(log, want) {
-						t.Errorf("%q never arrived at the origin", want)
+						t.Errorf("the origin did not receive %q", want)
 					}
 				}
 			})
 		}
 	})
 	if log := gatetest.Read(t, site.Log); strings.Contains(log, "/private/") {
-		t.Errorf("requests that are denied have arrived at the origin:\n%s", log)
+		t.Errorf("the origin received denied requests:\n%s", log)
 	}
 }
 
-// TestRealClientsWithoutTrust sends clients through the gate that have never heard
-// of its CA. They get nothing, and the log says what each of them has to be told.
+// TestRealClientsWithoutTrust runs clients that do not trust the gate's CA. They must receive
+// nothing, and the gate's log must say what to configure for each.
 func TestRealClientsWithoutTrust(t *testing.T) {
 	for _, c := range realClients {
 		if c.kind == "" {
@@ -113,28 +113,31 @@ func TestRealClientsWithoutTrust(t *testing.T) {
 	}
 }
 
-// mustWork ends the test where the client is not on the machine.
+// mustWork ends the test if the client is not installed, or is only for long runs.
 func (c *realClient) mustWork(t *testing.T) {
 	t.Helper()
+	if !c.quick {
+		gatetest.Long(t)
+	}
 	out, err := exec.Command(c.works[0], c.works[1:]...).CombinedOutput()
 	switch {
 	case err == nil:
 	case c.optional:
-		t.Skipf("%s can't be used here (%v): npm has it", c.name, err)
+		t.Skipf("%s is not installed (%v): npm has it", c.name, err)
 	default:
-		gatetest.Missing(t, "%s can't be used here: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
+		gatetest.Missing(t, "%s is not installed: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
 	}
 }
 
-// run runs the client in a shell that has evaluated what robotsgate env
-// prints, and returns all the client prints.
+// run runs the client in a shell that has evaluated the output of robotsgate env, and returns
+// the client's output.
 func (c *realClient) run(t *testing.T, config, url string) string {
 	t.Helper()
 	return c.runWith(t, `vars=$(robotsgate env -c "$0") || exit; eval "$vars"`, nil, url, config)
 }
 
-// runWith runs the client in a shell that has carried out begin, with these
-// variables and nothing of the machine's own settings: not its proxies, nor a ~/.curlrc.
+// runWith runs the client in a shell after the command begin, with these variables. Proxies
+// and files such as ~/.curlrc of the machine have no effect.
 func (c *realClient) runWith(t *testing.T, begin string, vars []string, url string, zero ...string) string {
 	t.Helper()
 	args := []string{"-c", begin + "\nexec \"$@\"", strings.Join(zero, "")}
@@ -143,9 +146,9 @@ func (c *realClient) runWith(t *testing.T, begin string, vars []string, url stri
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"),
-		"PYTHONDONTWRITEBYTECODE=1"}, vars...) // nor anything left behind in testdata
+		"PYTHONDONTWRITEBYTECODE=1"}, vars...) // Python leaves no files in testdata
 	out, err := cmd.CombinedOutput()
-	t.Logf("%s: %v\n%s", strings.Join(cmd.Args[4:], " "), err, out) // a refusal may be an error to it
+	t.Logf("%s: %v\n%s", strings.Join(cmd.Args[4:], " "), err, out) // some clients fail on a refusal
 	return string(out)
 }
 
@@ -161,7 +164,7 @@ func (c *realClient) isRefused(t *testing.T, config, url string) {
 	expect(t, out, `\b403\b`, `(?i)Robots-Gate-Decision: deny;reason=rule`, `(?i)Proxy-Status: robotsgate;error=http_request_denied`,
 		`Line 2 of https?://shop\.invalid/robots\.txt says .*Disallow: /private/`)
 	if strings.Contains(out, "What nobody may read") {
-		t.Error("the client has got what robots.txt denies")
+		t.Error("the client received the disallowed page")
 	}
 }
 
@@ -169,7 +172,7 @@ func expect(t *testing.T, got string, patterns ...string) {
 	t.Helper()
 	for _, p := range patterns {
 		if !regexp.MustCompile(p).MatchString(got) {
-			t.Errorf("nothing in the client's output matches %s", p)
+			t.Errorf("the client's output does not match %s", p)
 		}
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
-// TestHonestBesideCostlyDecisions asks for an ordinary page while 64 clients ask for paths
-// of a site whose robots.txt is made to take long.
+// TestHonestBesideCostlyDecisions measures requests for an ordinary page while 64 clients request
+// paths of a site whose robots.txt is made to be slow to match.
 func TestHonestBesideCostlyDecisions(t *testing.T) {
+	gatetest.Long(t)
 	const clients, requests = 64, 101
 	site := func(robots string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +48,8 @@ func TestHonestBesideCostlyDecisions(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	// median is of an honest client's requests, one at every tick, until enough are
-	// answered and done reports true.
+	// median returns the median duration of an honest client's requests, one at every tick, until
+	// enough are answered and done reports true.
 	median := func(done func() bool) time.Duration {
 		client := newClient()
 		defer client.CloseIdleConnections()
@@ -86,7 +89,7 @@ func TestHonestBesideCostlyDecisions(t *testing.T) {
 		}
 		for end := time.Now().Add(time.Minute); sent.Load() < clients || answered.Load() < clients/2; <-tick.C {
 			if time.Now().After(end) {
-				t.Fatalf("%s: of %d requests %d are answered", name, sent.Load(), answered.Load())
+				t.Fatalf("%s: %d of %d requests were answered within a minute", name, answered.Load(), sent.Load())
 			}
 		}
 		before := answered.Load()
@@ -94,9 +97,9 @@ func TestHonestBesideCostlyDecisions(t *testing.T) {
 		meanwhile := answered.Load() - before
 		stop.Store(true)
 		flood.Wait()
-		// On a machine that is busy with other tests an idle gate is slow, too.
+		// On a busy machine an idle gate is slow too.
 		most := max(20*time.Millisecond, 10*idle)
-		text := fmt.Sprintf("%s: the median of honest requests is %v, and %v on an idle gate; %d costly ones were answered meanwhile", name, loaded, idle, meanwhile)
+		text := fmt.Sprintf("%s: the median of honest requests is %v, on an idle gate %v; %d costly requests were answered during the measurement", name, loaded, idle, meanwhile)
 		if loaded > most {
 			t.Errorf("%s; want at most %v", text, most)
 		}

@@ -266,7 +266,7 @@ func TestService(t *testing.T) {
 	wantSame(t, "file for the environment", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
 
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		gatetest.Missing(t, "there is no systemd-analyze: Debian's package systemd has it")
+		gatetest.Missing(t, "systemd-analyze is not installed: Debian's package systemd has it")
 	}
 	program, err := exec.LookPath("robotsgate")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// gunicornApp answers with the path that gunicorn tells it.
+// gunicornApp answers with the path that it receives from gunicorn.
 const gunicornApp = `
 def app(environ, start_response):
     path = environ["PATH_INFO"]
@@ -26,8 +26,8 @@ def app(environ, start_response):
     return [("page " + path).encode()]
 `
 
-// gunicorn takes the beginning of the path that SCRIPT_NAME names off the path. Through the
-// gate it receives no such header.
+// TestGunicornScriptName: gunicorn removes the prefix in the header SCRIPT_NAME from the path. The
+// gate must not pass this header on.
 func TestGunicornScriptName(t *testing.T) {
 	origin := startGunicorn(t)
 	direct := gatetest.Client(t, "")
@@ -42,7 +42,7 @@ func TestGunicornScriptName(t *testing.T) {
 	}
 }
 
-// getWith asks for a path that is allowed, with the header that makes a disallowed one of it.
+// getWith requests an allowed path with the header that turns it into a disallowed one.
 func getWith(t *testing.T, c *http.Client, origin, header string) string {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, origin+"/public/private/x", nil)
@@ -62,10 +62,10 @@ func getWith(t *testing.T, c *http.Client, origin, header string) string {
 	return resp.Status + " " + string(body)
 }
 
-// startGunicorn returns the origin of a gunicorn that serves gunicornApp. The test is skipped
-// where there is none, unless ROBOTSGATE_REQUIRE_CLIENTS=1.
+// startGunicorn returns the origin of a gunicorn that serves gunicornApp.
 func startGunicorn(t *testing.T) string {
 	t.Helper()
+	gatetest.Long(t)
 	path, err := exec.LookPath("gunicorn")
 	if err != nil {
 		gatetest.Missing(t, "gunicorn is not installed: Debian's package gunicorn has it")
@@ -103,7 +103,7 @@ func startGunicorn(t *testing.T) string {
 		select {
 		case <-done:
 		case <-time.After(30 * time.Second):
-			t.Error("gunicorn does not end")
+			t.Error("gunicorn did not end within 30 s")
 			cmd.Process.Kill()
 			<-done
 		}
@@ -114,7 +114,7 @@ func startGunicorn(t *testing.T) string {
 	case <-done:
 		t.Fatal("gunicorn ended")
 	case <-time.After(30 * time.Second):
-		t.Fatal("gunicorn does not say that it listens")
+		t.Fatal("gunicorn did not listen within 30 s")
 	}
 	return origin
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,9 +17,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestFloodOfLogins tries wrong passwords from one address, always as many at a time as
-// may wait, while others log in for the first time: they must not wait for what is in
-// front of them there, wherever they come from.
+// TestFloodOfLogins sends wrong passwords from one address, always 60 at a time. Other clients
+// that log in for the first time must not wait for the wrong passwords that arrived before.
 func TestFloodOfLogins(t *testing.T) {
 	const atOnce = 60
 	dir := t.TempDir()
@@ -52,12 +52,13 @@ func TestFloodOfLogins(t *testing.T) {
 		return resp.StatusCode, err
 	}
 	if _, err := get("127.0.0.5", "a", "wrong"); err != nil {
-		t.Skipf("this machine has one loopback address only: %v", err)
+		t.Skipf("this machine has only one loopback address: %v", err)
 	}
 	var compared, sent atomic.Int64
 	stop := make(chan struct{})
+	var flood sync.WaitGroup
 	for range atOnce {
-		go func() {
+		flood.Go(func() {
 			for {
 				select {
 				case <-stop:
@@ -68,21 +69,22 @@ func TestFloodOfLogins(t *testing.T) {
 					compared.Add(1)
 				}
 			}
-		}()
+		})
 	}
+	defer flood.Wait()
 	defer close(stop)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(30 * time.Second); compared.Load() < 5 || sent.Load() < atOnce; <-tick.C {
 		if time.Now().After(end) {
-			t.Fatalf("the flood does not come: %d of %d have been compared", compared.Load(), sent.Load())
+			t.Fatalf("%d of %d wrong passwords were compared within 30 s", compared.Load(), sent.Load())
 		}
 	}
 	for _, c := range []struct{ from, user, password string }{
-		{"127.0.0.5", "b", "right"},      // the same address, another name
-		{"127.0.0.1", "a", "right"},      // another address
-		{"127.0.0.6", "a", "right"},      // known by now
-		{"127.0.0.5", "a", "also right"}, // the same of both
+		{"127.0.0.5", "b", "right"},      // the same address, another user
+		{"127.0.0.1", "a", "right"},      // another address, the same user
+		{"127.0.0.6", "a", "right"},      // a password that was verified before
+		{"127.0.0.5", "a", "also right"}, // the same address and user
 	} {
 		before := compared.Load()
 		status, err := get(c.from, c.user, c.password)
@@ -90,7 +92,7 @@ func TestFloodOfLogins(t *testing.T) {
 			t.Errorf("%s from %s: %d, %v", c.user, c.from, status, err)
 		}
 		n := compared.Load() - before
-		t.Logf("%s from %s: %d wrong passwords were answered meanwhile", c.user, c.from, n)
+		t.Logf("%s from %s: %d wrong passwords were answered during this login", c.user, c.from, n)
 		if n > atOnce/2 {
 			t.Errorf("%s from %s waited for %d wrong passwords", c.user, c.from, n)
 		}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +11,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestOwnPageLines runs the lines that the gate's own page has for each client,
-// as they stand there but for the URL.
+// TestOwnPageLines runs the lines for each client on the gate's own page, with another URL.
 func TestOwnPageLines(t *testing.T) {
 	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
 	page, err := gatetest.Get(gate + "/")
@@ -24,20 +24,23 @@ func TestOwnPageLines(t *testing.T) {
 	}
 	lines := gatetest.PageLines(page)
 	replace := strings.NewReplacer("https://example.com/", "https://shop.invalid/page.html",
-		"python3 -c", "/usr/bin/python3 -c", // that of Debian's packages
+		"python3 -c", "/usr/bin/python3 -c", // the Python that Debian's packages are for
 		"./your-program", "fetch https://shop.invalid/page.html",
 		"YourProgram.java", abs(t, "testdata/clients/ConnectionGet.java")+" https://shop.invalid/page.html",
 		" node -e", " "+abs(t, node())+" -e")
 	run := func(client string, works ...string) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
+			if client != "curl" {
+				gatetest.Long(t)
+			}
 			if out, err := exec.Command(works[0], works[1:]...).CombinedOutput(); err != nil && strings.HasPrefix(client, "Node") {
-				t.Skipf("it can't be used here (%v %s): npm has it", err, out)
+				t.Skipf("not installed (%v %s): npm has it", err, out)
 			} else if err != nil {
-				gatetest.Missing(t, "it can't be used here: %v %s", err, out)
+				gatetest.Missing(t, "not installed: %v %s", err, out)
 			}
 			if len(lines[client]) == 0 {
-				t.Fatalf("the page has no lines for it:\n%s", page)
+				t.Fatalf("the page has no lines for this client:\n%s", page)
 			}
 			dir := t.TempDir()
 			gatetest.Write(t, filepath.Join(dir, "ca.pem"), pem)
@@ -50,7 +53,7 @@ func TestOwnPageLines(t *testing.T) {
 			cmd.Dir = dir
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=" + os.Getenv("GORACE")}
 			out, err := cmd.CombinedOutput()
-			saved, _ := os.ReadFile(filepath.Join(dir, "page.html")) // as aria2 does
+			saved, _ := os.ReadFile(filepath.Join(dir, "page.html")) // by aria2
 			if got := string(out) + string(saved); err != nil || !strings.Contains(got, "What everybody may read") {
 				t.Errorf("%s\n%v\n%s", strings.Join(cmd.Args[2:], "\n"), err, got)
 			}
@@ -73,7 +76,7 @@ func TestOwnPageLines(t *testing.T) {
 func abs(t *testing.T, path string) string {
 	t.Helper()
 	if !strings.Contains(path, "/") {
-		return path // a command
+		return path // a command on the PATH
 	}
 	out, err := filepath.Abs(path)
 	if err != nil {
@@ -82,32 +85,44 @@ func abs(t *testing.T, path string) string {
 	return out
 }
 
-// TestConfigurationScript asks a browser's question of /proxy.pac, in JavaScript.
+// pacQuestions are URLs, their hosts, and whether /proxy.pac must name the gate for them.
+var pacQuestions = []struct {
+	url, host string
+	gate      bool
+}{
+	{"http://shop.example/x", "shop.example", true},
+	{"https://shop.example/", "shop.example", true},
+	{"http://robotsgate.invalid/", "robotsgate.invalid", true},
+	{"http://localhost:8000/", "localhost", false},
+	{"http://127.0.0.1:8000/", "127.0.0.1", false},
+	{"http://[::1]:8000/", "::1", false},
+	{"http://127.0.0.1.evil.example/", "127.0.0.1.evil.example", true},
+	{"http://127.evil/", "127.evil", true},
+	{"http://localhost.example/", "localhost.example", true},
+	{"GATE/ca.pem", "127.0.0.1", false},
+}
+
+// TestConfigurationScript calls the function of /proxy.pac as a browser does.
 func TestConfigurationScript(t *testing.T) {
 	if err := exec.Command("node", "--version").Run(); err != nil {
-		t.Skip("no node to run it")
+		gatetest.Missing(t, "node is not installed: Debian's package nodejs has it")
 	}
 	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
 	script, err := gatetest.Get(gate + "/proxy.pac")
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := "PROXY " + strings.TrimPrefix(gate, "http://")
-	for _, c := range []struct{ url, host, want string }{
-		{"http://shop.example/x", "shop.example", proxy},
-		{"https://shop.example/", "shop.example", proxy},
-		{"http://robotsgate.invalid/", "robotsgate.invalid", proxy},
-		{"http://localhost:8000/", "localhost", "DIRECT"},
-		{"http://127.0.0.1:8000/", "127.0.0.1", "DIRECT"},
-		{"http://[::1]:8000/", "::1", "DIRECT"},
-		{"http://127.0.0.1.evil.example/", "127.0.0.1.evil.example", proxy},
-		{"http://127.evil/", "127.evil", proxy},
-		{"http://localhost.example/", "localhost.example", proxy},
-		{gate + "/ca.pem", "127.0.0.1", "DIRECT"},
-	} {
-		out, err := exec.Command("node", "-e", script+"console.log(FindProxyForURL(process.argv[1], process.argv[2]))", c.url, c.host).CombinedOutput()
-		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
-			t.Errorf("%s: got %q (%v), want %q", c.url, got, err, c.want)
+	var calls, want strings.Builder
+	for _, q := range pacQuestions {
+		fmt.Fprintf(&calls, "console.log(FindProxyForURL(%q, %q))\n", strings.Replace(q.url, "GATE", gate, 1), q.host)
+		proxy := "DIRECT"
+		if q.gate {
+			proxy = "PROXY " + strings.TrimPrefix(gate, "http://")
 		}
+		fmt.Fprintln(&want, proxy)
+	}
+	out, err := exec.Command("node", "-e", script+calls.String()).CombinedOutput()
+	if err != nil || string(out) != want.String() {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, out, &want)
 	}
 }

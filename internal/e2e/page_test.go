@@ -29,9 +29,10 @@ import (
 // rebound.example is this machine.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
+	gatetest.Long(t)
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		gatetest.Missing(t, "there is no chromium: Debian's package of that name has it")
+		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1"))

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,14 +14,11 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// Under load the configuration is changed again and again, in every way that it can
-// be: not one request or connection is lost, and every change takes effect.
-// ROBOTSGATE_LOAD says how many requests there are.
+// TestReloadUnderLoad changes the configuration again and again during requests, in every way
+// in which a file can be replaced. No request and no connection may be lost, and every change
+// must take effect.
 func TestReloadUnderLoad(t *testing.T) {
-	n, err := strconv.ParseInt(os.Getenv("ROBOTSGATE_LOAD"), 10, 64)
-	if err != nil {
-		n = 3000
-	}
+	n := gatetest.Size[int64](2000, 100_000)
 	dir := t.TempDir()
 	origin := gatetest.ServeFiles(t, "testdata/clients/site", dir)
 	// The version stands in an override's reason, which comes back with each answer.

@@ -59,18 +59,21 @@ func java(args ...string) *exec.Cmd {
 	return exec.Command("java", append([]string{"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}, args...)...)
 }
 
-// startServers starts every server that is installed, to serve the pages of site.txtar. It
-// returns the origins by the names that the configurations give to the ports, such as
-// "nginx/static", and Debian's packages of the servers that are not installed. The
-// certificate of those with TLS is written to a file.
-func startServers(t *testing.T, certificate string) (origins map[string]origin, missing []string) {
+// startServers starts those of the servers that are installed. They serve the pages of
+// site.txtar. It returns the origins by the names that the configurations give to the ports,
+// such as "nginx/static", and the Debian packages of the servers that are not installed. The
+// certificate of the origins with TLS is written to a file.
+func startServers(t *testing.T, servers []webServer, certificate string) (origins map[string]origin, missing []string) {
 	t.Helper()
 	dir := publicDir(t)
 	site := filepath.Join(dir, "site")
 	writeSite(t, site)
 	ports := newPorts()
-	has := map[string]bool{}
+	has := map[string]bool{} // the templates refer to all servers
 	for _, server := range webServers {
+		has[server.name] = false
+	}
+	for _, server := range servers {
 		_, err := os.Stat(server.needs)
 		if has[server.name] = err == nil; err != nil {
 			missing = append(missing, server.install)
@@ -79,7 +82,7 @@ func startServers(t *testing.T, certificate string) (origins map[string]origin, 
 	key := filepath.Join(dir, "key.pem")
 	writeCertificate(t, certificate, key)
 	var commands []*exec.Cmd
-	for _, server := range webServers {
+	for _, server := range servers {
 		if !has[server.name] {
 			continue
 		}

@@ -15,13 +15,16 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestSpellings asks real servers for disallowed pages in every spelling of
-// testdata/spellings.txt, and in many that are made up. What a server serves directly must not
-// come through the gate. Servers that are not installed are skipped, unless
-// ROBOTSGATE_REQUIRE_CLIENTS=1.
+// TestSpellings requests disallowed pages from real servers in every spelling of
+// testdata/spellings.txt and in random spellings. If a server serves a spelling directly, the
+// gate must refuse it. Without ROBOTSGATE_LONG=1 the only server is nginx.
 func TestSpellings(t *testing.T) {
 	certificate := filepath.Join(t.TempDir(), "origin.pem")
-	origins, missing := startServers(t, certificate)
+	servers := webServers[:1]
+	if gatetest.LongTests() {
+		servers = webServers
+	}
+	origins, missing := startServers(t, servers, certificate)
 	if len(missing) > 0 {
 		t.Run("missing", func(t *testing.T) {
 			gatetest.Missing(t, "these Debian packages are not installed: %s", strings.Join(missing, ", "))
@@ -29,14 +32,14 @@ func TestSpellings(t *testing.T) {
 	}
 	gate := startGate(t, "ca_file: "+certificate)
 	corpus := readSpellings(t, "testdata/spellings.txt")
-	seed := spellingSeed(t)
+	seed := gatetest.Seed(t)
 	t.Run("servers", func(t *testing.T) {
 		for i, name := range slices.Sorted(maps.Keys(origins)) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				spellings := slices.Clone(corpus)
 				s := speller{rand.New(rand.NewPCG(seed, uint64(i)))}
-				for range madeUpSpellings {
+				for range randomSpellings {
 					spellings = append(spellings, s.spelling(), s.mutation())
 				}
 				testSpellings(t, gate, origins[name], spellings)
@@ -45,27 +48,12 @@ func TestSpellings(t *testing.T) {
 	})
 }
 
-// madeUpSpellings is how many of both kinds each origin is asked for besides the corpus.
-const madeUpSpellings = 300
+// randomSpellings is the number of random spellings of each kind per origin.
+const randomSpellings = 300
 
-// leastServed is for how many of its spellings an origin must serve a disallowed page when it
-// is asked directly: half of what the strictest server serves.
+// leastServed is the number of spellings for which an origin must serve a disallowed page
+// directly: half of what the strictest server serves.
 const leastServed = 100
-
-// spellingSeed returns the number that the made-up spellings come from: a new one each time,
-// or that of $ROBOTSGATE_SPELLING_SEED.
-func spellingSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("ROBOTSGATE_SPELLING_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("to repeat: ROBOTSGATE_SPELLING_SEED=%d", seed)
-	return seed
-}
 
 // testSpellings asks one origin, directly first.
 func testSpellings(t *testing.T, gate string, o origin, spellings []string) {

@@ -11,16 +11,6 @@ import (
 	"time"
 )
 
-// Missing ends a test that needs a program which is not installed: the test is skipped, or
-// fails with ROBOTSGATE_REQUIRE_CLIENTS=1.
-func Missing(t testing.TB, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("ROBOTSGATE_REQUIRE_CLIENTS") == "1" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 // Read returns the content of a file.
 func Read(t testing.TB, file string) string {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 )
 
@@ -155,7 +156,7 @@ func TestFlood(t *testing.T) {
 		hosts  int
 		record func(i int) policy.Record
 	}{
-		{"rules", 20_000, func(i int) policy.Record { return answered(robots(i, 1500)) }},
+		{"rules", gatetest.Size(3*atOnce, 10*atOnce), func(i int) policy.Record { return answered(robots(i, 1500)) }},
 		{"failures", 3 * atOnce, func(int) policy.Record { return down(policy.Record{}, 503) }},
 		{"both", 3 * atOnce, func(i int) policy.Record {
 			if i%2 == 0 {

@@ -1,0 +1,60 @@
+package gatetest
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// LongTests reports whether long tests run too, which ROBOTSGATE_LONG=1 asks for. Then no test
+// may be skipped because a program is not installed.
+func LongTests() bool { return os.Getenv("ROBOTSGATE_LONG") == "1" }
+
+// Long skips a test that takes long, unless ROBOTSGATE_LONG=1.
+func Long(t testing.TB) {
+	t.Helper()
+	if !LongTests() {
+		t.Skip("this test takes long: run it with ROBOTSGATE_LONG=1")
+	}
+}
+
+// Missing ends a test that needs a program which is not installed: the test is skipped, or
+// fails with ROBOTSGATE_LONG=1.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if LongTests() {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Size returns how much a test does: less in a plain run and under the race detector, more
+// with ROBOTSGATE_LONG=1.
+func Size[T any](less, more T) T {
+	if LongTests() && !race {
+		return more
+	}
+	return less
+}
+
+// Seed returns the seed of a test's random values, and logs how to repeat the test:
+// ROBOTSGATE_SEED sets it.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("ROBOTSGATE_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("ROBOTSGATE_SEED: %v", err)
+		}
+	}
+	t.Logf("to repeat: ROBOTSGATE_SEED=%d", seed)
+	return seed
+}
+
+// Rand returns a source of random values with a new seed, as Seed has it.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(Seed(t), 0))
+}
