@@ -11,14 +11,15 @@ import (
 	"slices"
 )
 
-// marker is the first line of every bundle we write. By it we know our own
-// when a variable such as SSL_CERT_FILE leads back to one.
+// marker is the first line of every bundle. It shows that SSL_CERT_FILE, or a
+// similar variable, names a bundle of a gate.
 const marker = "# robotsgate: the system's certificate authorities and the gate's own\n"
 
-// ErrNoRoots says that the system's certificate authorities were not found.
+// ErrNoRoots means that the system's certificate authorities were not found.
 var ErrNoRoots = errors.New("the system's certificate authorities were not found: install the package ca-certificates, or set SSL_CERT_FILE to a PEM file with them")
 
-// rootFiles are where systems keep their roots; the first that is there counts.
+// rootFiles are the files in which systems keep their roots. The first that exists
+// is used.
 var rootFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Gentoo, Arch, Alpine
 	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL
@@ -32,7 +33,7 @@ var rootFiles = []string{
 	"/etc/certs/ca-certificates.crt",                    // Solaris, illumos
 }
 
-// rootDirs hold one root in a file; all of the first that has any count.
+// rootDirs are folders with one root in each file. The first that has any is used.
 var rootDirs = []string{
 	"/etc/ssl/certs",
 	"/etc/pki/tls/certs",
@@ -43,8 +44,9 @@ var rootDirs = []string{
 }
 
 // SystemRoots returns the certificate authorities that this machine trusts, as
-// PEM, and the file or folder they come from. SSL_CERT_FILE goes first, unless
-// it names a bundle of ours. If there are none the error is [ErrNoRoots].
+// PEM, and the file or folder with them. The file in SSL_CERT_FILE comes first,
+// unless it is a bundle or the CA of a gate. If there are none the error is
+// [ErrNoRoots].
 func SystemRoots() ([]byte, string, error) {
 	return systemRoots(os.Getenv("SSL_CERT_FILE"), rootFiles, rootDirs)
 }
@@ -80,8 +82,8 @@ func systemRoots(first string, files, dirs []string) ([]byte, string, error) {
 	return nil, "", ErrNoRoots
 }
 
-// certificatesOf returns the certificates in data and nothing else that may be
-// there; those in seen are left out.
+// certificatesOf returns the certificates in data as PEM, without those in seen. It
+// adds them to seen unless that is nil.
 func certificatesOf(data []byte, seen map[[32]byte]bool) []byte {
 	var out []byte
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -97,8 +99,8 @@ func certificatesOf(data []byte, seen map[[32]byte]bool) []byte {
 	return out
 }
 
-// onlyGates recognises a file of nothing but CAs of gates, such as our ca.pem:
-// as the system's roots it would leave a client without any.
+// onlyGates reports whether data has only CAs of gates, such as ca.pem, so that it
+// cannot be the system's roots.
 func onlyGates(data []byte) bool {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		c, err := x509.ParseCertificate(block.Bytes)
@@ -111,15 +113,15 @@ func onlyGates(data []byte) bool {
 
 func isBundle(data []byte) bool { return bytes.HasPrefix(data, []byte(marker)) }
 
-// Bundle returns systemRoots and what [Authority.PEM] does together, for clients
-// whose setting replaces the roots they know.
+// Bundle returns the certificates of [Authority.PEM] and systemRoots, for clients
+// with a setting that replaces all their roots.
 func (a *Authority) Bundle(systemRoots []byte) []byte {
 	return slices.Concat([]byte(marker), a.PEM(), systemRoots)
 }
 
-// WriteBundle keeps bundle.pem in dir up to date and returns its path. If the
-// system's roots are not found it holds the CA alone, and err is [ErrNoRoots]
-// beside a path that is good: enough for hosts that are intercepted.
+// WriteBundle updates bundle.pem in dir and returns its path. If the system's
+// roots are not found, it returns the path and [ErrNoRoots]: the bundle then has
+// the CA alone, which is enough for intercepted hosts.
 func (a *Authority) WriteBundle(dir string) (path string, err error) {
 	roots, _, rootsErr := SystemRoots()
 	path = filepath.Join(dir, bundleName)

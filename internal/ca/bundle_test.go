@@ -84,8 +84,7 @@ func TestWriteBundle(t *testing.T) {
 		t.Errorf("written again (%v)", err)
 	}
 
-	// A shell that has our variables set must not make the bundle feed on
-	// itself.
+	// In a shell with the gate's variables the bundle must not include itself.
 	t.Setenv("SSL_CERT_FILE", path)
 	if _, err := a.WriteBundle(filepath.Dir(path)); err != nil && !errors.Is(err, ErrNoRoots) {
 		t.Fatal(err)

@@ -1,11 +1,13 @@
-// Package ca is the certificate authority with which the gate looks into TLS:
-// its root, the leaves it signs, and the bundle that clients trust.
+// Package ca is the gate's certificate authority (CA): its root, the leaf
+// certificates that it signs for intercepted hosts, and the bundle that clients trust.
+//
+// [Open] returns the CA in a folder, and makes it at first use. [Load] returns one
+// from two files. [Authority.Leaf] signs.
 package ca
 
 import (
 	"bytes"
 	"crypto"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -23,18 +25,19 @@ type Authority struct {
 	read    func() (*pair, error) // as the files are now
 	current atomic.Pointer[pair]
 
-	// OnLeaf is told of every leaf that is handed out, with the time that signing it
-	// took, 0 where it was there. It may be nil, and is set before the first Leaf.
+	// OnLeaf is called for every leaf that Leaf returns, with the time that signing
+	// took: 0 for a leaf from the cache. It may be nil, and is set before the first
+	// call of Leaf.
 	OnLeaf func(signed time.Duration)
 }
 
-// A pair is a CA's certificate and key with all that hangs on them: a reload
-// replaces them together.
+// A pair is a CA's certificate and key, and all that depends on them. Reload
+// replaces it as a whole.
 type pair struct {
 	cert     *x509.Certificate
 	key      crypto.Signer
-	chain    [][]byte            // what a leaf is sent with: the certificates between it and the root
-	others   []*x509.Certificate // that are in the file too: the chain, and CAs that this one has replaced
+	chain    [][]byte            // sent with a leaf: the certificates between it and the root
+	others   []*x509.Certificate // the rest of the file: the chain, and CAs that this one replaced
 	certFile string
 	keyFile  string
 	leaves   leaves
@@ -49,7 +52,7 @@ func Load(certFile, keyFile string) (*Authority, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p, p.checkTime(time.Now(), "get a new one from whoever issued it")
+		return p, p.checkTime(time.Now(), "get a new one from its issuer")
 	})
 }
 
@@ -63,21 +66,21 @@ func newAuthority(read func() (*pair, error)) (*Authority, error) {
 	return a, nil
 }
 
-// Reload makes a sign with what is in its files now, and reports whether that is
-// another CA. If they are not in order it returns the error and changes nothing.
+// Reload reads the files again, and reports whether they hold another CA. After an
+// error nothing has changed.
 func (a *Authority) Reload() (changed bool, err error) {
 	p, err := a.read()
 	if err != nil {
 		return false, err
 	}
 	if p.cert.Equal(a.current.Load().cert) {
-		return false, nil // and the leaves stay good
+		return false, nil // keep the leaves
 	}
 	a.current.Store(p)
 	return true, nil
 }
 
-// load does all but look at the clock.
+// load reads and checks a pair, except for the time.
 func load(certFile, keyFile string) (*pair, error) {
 	certs, err := readCertificates(certFile)
 	if err != nil {
@@ -106,7 +109,7 @@ func load(certFile, keyFile string) (*pair, error) {
 	return p, nil
 }
 
-// exposed warns if other users could take the key or put another in its place.
+// exposed returns warnings if other users can read or replace the key.
 func exposed(keyFile string) []string {
 	if runtime.GOOS == "windows" {
 		return nil // its permissions are not in the mode
@@ -115,25 +118,25 @@ func exposed(keyFile string) []string {
 	if info, err := os.Stat(keyFile); err == nil {
 		others := os.FileMode(0o077)
 		if !belongsToUs(info) {
-			others = 0o007 // we are in the group that its owner, as Kubernetes, lets read it
+			others = 0o007 // its owner, such as Kubernetes, lets this process read it by its group
 		}
 		if info.Mode()&others != 0 {
 			w = append(w, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
 		}
 	}
 	dir := filepath.Dir(keyFile)
-	// In a sticky folder nobody replaces what is not his, and only its owner could mend it.
+	// In a sticky folder users can replace only their own files. Its owner can still
+	// replace all, and is the only user that can act on the warning.
 	if info, err := os.Stat(dir); err == nil && info.Mode()&0o002 != 0 && (info.Mode()&os.ModeSticky == 0 || belongsToUs(info)) {
 		w = append(w, fmt.Sprintf("%s can be written by every user of this machine, so the CA's key can be replaced: chmod 700 it", dir))
 	}
 	return w
 }
 
-// PEM returns the certificates that clients must trust: the CA's, its chain if it
-// has one, and those that it has replaced, until they end, since a gate may still
-// sign with them. If the CA has been renewed since, the new one is the first: who
-// asks now is to be ready for it. There is never a key among them, whatever else
-// the files hold.
+// PEM returns the certificates that clients must trust: the CA's, its chain, and
+// the CAs that it replaced, until they expire, since a gate may still sign with
+// them. If another process has renewed the CA, the new one comes first, so that
+// clients trust it before the gate uses it. Keys in the file are left out.
 func (a *Authority) PEM() []byte {
 	p, now := a.current.Load(), time.Now()
 	all := append([]*x509.Certificate{p.cert}, p.others...)
@@ -155,20 +158,14 @@ func (a *Authority) CertFile() string { return a.current.Load().certFile }
 // Certificate returns the certificate that signs. It must not be changed.
 func (a *Authority) Certificate() *x509.Certificate { return a.current.Load().cert }
 
-// Former returns the CAs of ours that this one has replaced and that have not
-// ended: clients must trust them too, for as long as a gate signs with them.
+// Former returns the CAs made by this package that this one replaced and that
+// have not expired. Clients must trust them while a gate signs with them.
 func (a *Authority) Former() []*x509.Certificate { return former(a.current.Load().others, time.Now()) }
 
-// Leaf returns a certificate for host, a DNS name or a literal IP address,
-// signed by a. It comes from a cache unless it is new or near its end.
-func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
-	return a.current.Load().leaf(host, a.OnLeaf)
-}
-
-// soon is how long before its end a CA deserves a warning.
+// soon is how long before its end Warnings mentions a CA.
 const soon = 30 * 24 * time.Hour
 
-// Warnings returns what works but should be mended, as of now.
+// Warnings returns the problems that do not keep a from working now.
 func (a *Authority) Warnings() []string {
 	p := a.current.Load()
 	w := exposed(p.keyFile)
@@ -178,7 +175,7 @@ func (a *Authority) Warnings() []string {
 	}
 	advice := "run robotsgate ca --renew, give clients the new certificate or bundle, then send the gate a SIGHUP or restart it; they trust both until then"
 	if !ours(p.cert) {
-		advice = "get a new one from whoever issued it, and restart the gate"
+		advice = "get a new one from its issuer, and restart the gate"
 	}
 	switch left := time.Until(p.cert.NotAfter); {
 	case left <= 0:
@@ -202,8 +199,8 @@ func (p *pair) checkTime(now time.Time, advice string) error {
 	return nil
 }
 
-// A mismatchError is its own type because it may be about a pair that another
-// process is replacing at this moment.
+// A mismatchError has its own type because another process may be replacing the
+// pair at this moment.
 type mismatchError struct{ keyFile, certFile string }
 
 func (e *mismatchError) Error() string {
@@ -215,7 +212,7 @@ func equalKeys(a, b crypto.PublicKey) bool {
 	return ok && k.Equal(b)
 }
 
-// selfSigned recognises a root, which clients have and need not be sent.
+// selfSigned reports whether c is a root, which need not be sent to clients.
 func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawSubject, c.RawIssuer) && c.CheckSignatureFrom(c) == nil
 }

@@ -17,7 +17,7 @@ import (
 const maxFileBytes = 8 << 20
 
 func readFile(path string) ([]byte, error) {
-	// Opening a pipe waits for who writes to it.
+	// Opening a pipe blocks until another process writes to it.
 	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil, fmt.Errorf("%s: is a pipe, which can't be read again: use a file", path)
 	}
@@ -36,7 +36,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// explain says what to do where the system only says no.
+// explain adds the path to an error of the system, and advice if access was denied.
 func explain(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s: no permission: give this user access to it, or name another: %w", path, err)
@@ -75,8 +75,8 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 	return nil, fmt.Errorf("%s: %w", path, errNoPEM)
 }
 
-// readKey returns the first private key of a PEM file. Its errors never quote
-// the file.
+// readKey returns the first private key of a PEM file. Its errors do not contain
+// the key.
 func readKey(path string) (crypto.Signer, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -121,8 +121,8 @@ func parseKey(path string, block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// writeTemp writes data to a new file beside path, complete and on disk, and
-// returns its name.
+// writeTemp writes and syncs data to a new file in path's folder, and returns its
+// name.
 func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
@@ -140,7 +140,7 @@ func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err err
 	if err := f.Chmod(mode); err != nil {
 		return "", explain(path, err)
 	}
-	if err := handOver(f, path); err != nil {
+	if err := setOwner(f, path); err != nil {
 		return "", explain(path, err)
 	}
 	if err := f.Sync(); err != nil {
@@ -149,9 +149,9 @@ func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err err
 	return f.Name(), f.Close()
 }
 
-// createExclusive makes path with all of data, or leaves the file that is
-// there. Nobody ever sees half of it. Which one it was makes no difference:
-// the caller reads what won.
+// createExclusive makes path with data, or leaves the file that is there; it does
+// not report which, since callers read the file afterwards. Other processes never
+// see a part of data.
 func createExclusive(path string, data []byte, mode fs.FileMode) error {
 	temp, err := writeTemp(path, data, mode)
 	if err != nil {
@@ -165,9 +165,8 @@ func createExclusive(path string, data []byte, mode fs.FileMode) error {
 	return createPlain(path, data, mode)
 }
 
-// createPlain does the same where a file system has no hard links, as FAT and
-// object stores. A reader may see the file while it is written, and has to
-// look again; but no two processes can both believe theirs is the one.
+// createPlain does the same on file systems without hard links, such as FAT and
+// object stores. Other processes may see a part of data, and must read again.
 func createPlain(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -177,7 +176,7 @@ func createPlain(path string, data []byte, mode fs.FileMode) error {
 		return explain(path, err)
 	}
 	if _, err = f.Write(data); err == nil {
-		err = handOver(f, path)
+		err = setOwner(f, path)
 	}
 	if err != nil {
 		f.Close()
@@ -187,10 +186,10 @@ func createPlain(path string, data []byte, mode fs.FileMode) error {
 	return f.Close()
 }
 
-// WriteFile makes path hold data, at once, for everybody to read.
+// WriteFile replaces the content of path atomically. All users can read it.
 func WriteFile(path string, data []byte) error { return replace(path, data, 0o644) }
 
-// replace makes path hold data, at once.
+// replace replaces the content of path atomically.
 func replace(path string, data []byte, mode fs.FileMode) error {
 	temp, err := writeTemp(path, data, mode)
 	if err != nil {

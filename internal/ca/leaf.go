@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,25 +18,27 @@ import (
 // leafLife and skew together stay below the 200 days that browsers accept.
 const leafLife = 180 * 24 * time.Hour
 
-func (p *pair) leaf(host string, told func(signed time.Duration)) (*tls.Certificate, error) {
+// Leaf returns a certificate for host, a DNS name or a literal IP address,
+// signed by a. It comes from a cache unless it is new or near its end.
+func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	name, err := leafName(host)
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
-	var signed time.Duration
-	cert, err := p.leaves.get(name, begun, func(name string, now time.Time) (*tls.Certificate, error) {
+	p, now := a.current.Load(), time.Now()
+	var signing time.Duration
+	cert, err := p.leaves.get(name, now, func() (*tls.Certificate, error) {
 		cert, err := p.sign(name, now)
-		signed = time.Since(begun)
+		signing = time.Since(now)
 		return cert, err
 	})
-	if err == nil && told != nil {
-		told(signed)
+	if err == nil && a.OnLeaf != nil {
+		a.OnLeaf(signing)
 	}
 	return cert, err
 }
 
-// leafName returns the form under which host is kept and signed.
+// leafName returns the form of host that the cache and the certificate use.
 func leafName(host string) (string, error) {
 	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return addr.Unmap().WithZone("").String(), nil
@@ -52,8 +55,8 @@ func leafName(host string) (string, error) {
 	return name, nil
 }
 
-// sign makes a leaf for name. Each has a key of its own: that costs a tenth of
-// what signing does, and a key that leaks speaks for one host only.
+// sign makes a leaf for name. Each leaf has a key of its own: making it is a
+// tenth of the cost, and a leaked key is good for one host only.
 func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
 	if err := p.checkTime(now, "make or get a new one and restart"); err != nil {
 		return nil, err
@@ -64,14 +67,14 @@ func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
-		NotBefore:    later(now.Add(-skew), p.cert.NotBefore),
-		NotAfter:     earlier(now.Add(leafLife), p.cert.NotAfter),
+		NotBefore:    slices.MaxFunc([]time.Time{now.Add(-skew), p.cert.NotBefore}, time.Time.Compare),
+		NotAfter:     slices.MinFunc([]time.Time{now.Add(leafLife), p.cert.NotAfter}, time.Time.Compare),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		// A leaf is no CA, and says so for verifiers that don't imply it.
+		// Some verifiers require a leaf to say that it is not a CA.
 		BasicConstraintsValid: true,
 	}
-	if len(name) <= 64 { // the limit of X.520; what counts is the list of names
+	if len(name) <= 64 { // the limit of X.520; clients read the list of names
 		template.Subject = pkix.Name{CommonName: name}
 	}
 	if ip := net.ParseIP(name); ip != nil {
@@ -87,25 +90,11 @@ func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign a certificate for %s: %w", name, err)
 	}
-	// The root too, though who trusts it has it: headless browsers that trust a
-	// CA by the digest of its key look for it in what the server sends.
+	// Clients that trust the root have it, but headless browsers that trust a CA
+	// by the digest of its key look for it in the chain that the server sends.
 	chain := append([][]byte{der}, p.chain...)
 	if len(p.chain) == 0 {
 		chain = append(chain, p.cert.Raw)
 	}
 	return &tls.Certificate{Certificate: chain, PrivateKey: key, Leaf: leaf}, nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// verify checks leaf as a client does that has only root.
+// verify checks leaf as a client does that trusts only root.
 func verify(t *testing.T, leaf *tls.Certificate, root *x509.Certificate, host string) {
 	t.Helper()
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
@@ -84,7 +84,7 @@ func TestLeafRefuses(t *testing.T) {
 	}
 }
 
-// A real handshake, so that what the tls package asks of a certificate holds.
+// A real handshake, which checks all that package tls requires of a certificate.
 func TestLeafServes(t *testing.T) {
 	a := open(t, t.TempDir())
 	leaf, err := a.Leaf("example.com")
@@ -150,11 +150,11 @@ func TestLeavesAreBounded(t *testing.T) {
 	for i := range 10 {
 		leaf(fmt.Sprint("other", i))
 		if leaf("kept") != kept {
-			t.Fatal("the one that is used again and again went first")
+			t.Fatal("a leaf in use was removed")
 		}
 	}
 	if leaf("lost") == lost {
-		t.Error("the one that was used least recently stayed")
+		t.Error("the least recently used leaf was kept")
 	}
 	if n := a.current.Load().leaves.recent.Len(); n != 3 || len(a.current.Load().leaves.byName) != 3 {
 		t.Errorf("%d leaves, %d names", n, len(a.current.Load().leaves.byName))
@@ -193,7 +193,7 @@ func TestLeafIsRenewed(t *testing.T) {
 			t.Errorf("ends at %v, the CA at %v", last.Leaf.NotAfter, a.Certificate().NotAfter)
 		}
 		if same, _ := a.Leaf("example.com"); same != last {
-			t.Error("signed again for nothing")
+			t.Error("signed again, though a new one ends no later")
 		}
 		time.Sleep(2 * time.Hour)
 		if _, err := a.Leaf("example.com"); err == nil {
@@ -237,7 +237,7 @@ func BenchmarkLeafCached(b *testing.B) {
 	}
 }
 
-// BenchmarkLeafKey is the share of BenchmarkLeafNew that a shared key would
+// BenchmarkLeafKey measures the part of BenchmarkLeafNew that a shared key would
 // save.
 func BenchmarkLeafKey(b *testing.B) {
 	for b.Loop() {
@@ -247,7 +247,7 @@ func BenchmarkLeafKey(b *testing.B) {
 	}
 }
 
-// OnLeaf hears of each leaf that was handed out, and which of them were signed.
+// OnLeaf is called for each leaf, and shows which were signed.
 func TestOnLeaf(t *testing.T) {
 	a := open(t, t.TempDir())
 	var signed, there int

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxLeaves bounds the cache: some 2 KB each, and signing again is cheap.
+// maxLeaves bounds the cache. A leaf takes some 2 KB, and signing again is cheap.
 const maxLeaves = 4096
 
-// leaves keeps the leaves that were used last, and signs one at a time for
+// leaves is a cache of the leaves that were used last. It signs one at a time for
 // each name.
 type leaves struct {
 	max     int
-	end     time.Time // of the CA; no leaf outlives it
+	end     time.Time // of the CA; no leaf is valid longer
 	signing singleflight.Group
 
-	mu     sync.Mutex // guards what follows
-	recent *list.List // of *leaf, the one used last in front
+	mu     sync.Mutex // guards recent and byName
+	recent *list.List // of *leaf, the most recently used in front
 	byName map[string]*list.Element
 }
 
@@ -33,16 +33,16 @@ func (l *leaves) init(n int, end time.Time) {
 	l.max, l.end, l.recent, l.byName = n, end, list.New(), map[string]*list.Element{}
 }
 
-func (l *leaves) get(name string, now time.Time, sign func(string, time.Time) (*tls.Certificate, error)) (*tls.Certificate, error) {
+func (l *leaves) get(name string, now time.Time, sign func() (*tls.Certificate, error)) (*tls.Certificate, error) {
 	if cert := l.lookup(name, now); cert != nil {
 		return cert, nil
 	}
 	cert, err, _ := l.signing.Do(name, func() (any, error) {
-		// The flight before this one may have landed since we looked.
+		// Another call may have signed it since the lookup.
 		if cert := l.lookup(name, now); cert != nil {
 			return cert, nil
 		}
-		cert, err := sign(name, now)
+		cert, err := sign()
 		if err == nil {
 			l.add(name, cert)
 		}
@@ -54,9 +54,9 @@ func (l *leaves) get(name string, now time.Time, sign func(string, time.Time) (*
 	return cert.(*tls.Certificate), nil
 }
 
-// lookup returns the leaf for name if it has more than a tenth of its life
-// left, so that one handed out now outlives the connection it is for. One that
-// ends with the CA can't be had any longer than that.
+// lookup returns the leaf for name if it has more than a tenth of its life left,
+// so that it outlives the connection. A leaf that ends with the CA is returned to
+// its end, since a new one would end at the same time.
 func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,25 +27,25 @@ const (
 	asideName  = "ca-old.pem" // only while the CA is renewed
 )
 
-// rootPrefix starts the name of every root that we make.
+// rootPrefix begins the name of every root that this package makes.
 const rootPrefix = "robotsgate CA "
 
 func ours(c *x509.Certificate) bool { return strings.HasPrefix(c.Subject.CommonName, rootPrefix) }
 
-// rootLife is how long a root that we make holds.
+// rootLife is how long a new root is valid.
 const rootLife = 5 // years
 
-// Open returns the authority that is kept in dir, and makes it on first start.
-// Several processes may do so at once; all get the same one.
+// Open returns the authority in dir, and makes it at first use. Several processes
+// that do so at once get the same one.
 func Open(dir string) (*Authority, error) {
 	return newAuthority(func() (*pair, error) { return openPair(dir) })
 }
 
 func openPair(dir string) (*pair, error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
-	// Both files are there, or we add one and look again. More rounds are
-	// needed only while another process renews or, where there are no hard
-	// links, is in the middle of writing.
+	// Each round reads both files or makes a missing one. More than three are
+	// needed only while another process renews the CA or, without hard links, is
+	// writing a file.
 	for round := 0; ; round++ {
 		p, err := openOnce(certFile, keyFile)
 		switch {
@@ -58,7 +58,7 @@ func openPair(dir string) (*pair, error) {
 			continue
 		case err == nil:
 			return nil, fmt.Errorf("%s: the CA's files keep vanishing: is something else removing them?", dir)
-		case !passing(err):
+		case !transient(err):
 			return nil, err
 		case round >= rounds:
 			return nil, fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
@@ -67,16 +67,17 @@ func openPair(dir string) (*pair, error) {
 	}
 }
 
-// For how long Open waits for another process to finish.
+// Bounds on waiting for another process to finish.
 const (
 	rounds = 10
 	pause  = 10 * time.Millisecond
 )
 
-// passing reports whether err may be about files that are being replaced.
-func passing(err error) bool {
+// transient reports whether another process that replaces the files may be the
+// cause of err.
+func transient(err error) bool {
 	_, mismatch := errors.AsType[*mismatchError](err)
-	// The certificate may be gone between a look and a read: Renew removes it first.
+	// Renew removes the certificate first, maybe between missing and load.
 	return mismatch || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
 }
 
@@ -95,7 +96,7 @@ func openOnce(certFile, keyFile string) (*pair, error) {
 	case noKey && noCert:
 		return nil, createKey(keyFile)
 	case noKey:
-		// The key is made first, so nobody is just about to write it.
+		// The key is made first, so no other process is about to write it.
 		if noCert, err = missing(certFile); err != nil || noCert {
 			return nil, err
 		}
@@ -107,7 +108,7 @@ func openOnce(certFile, keyFile string) (*pair, error) {
 }
 
 func missing(path string) (bool, error) {
-	// Lstat: a link that leads nowhere is not ours to fill.
+	// Lstat, so that a dangling link is not missing: an operator made it.
 	switch _, err := os.Lstat(path); {
 	case err == nil:
 		return false, nil
@@ -141,8 +142,8 @@ func newKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// createCert makes the certificate for the key that is there, which is also
-// how a start that was cut short after the key is mended.
+// createCert makes the certificate for an existing key, also one that an
+// interrupted first start has left.
 func createCert(certFile, keyFile string) error {
 	key, err := readKey(keyFile)
 	if err != nil {
@@ -173,15 +174,15 @@ func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 }
 
-// skew is how far a client's clock may be behind ours.
+// skew is how far a client's clock may be behind.
 const skew = 24 * time.Hour
 
-// newSerial returns 128 random bits: two CAs with one name and number confuse
-// the certificate stores of browsers.
+// newSerial returns a random serial number: the certificate stores of browsers
+// confuse two CAs with one name and number.
 func newSerial() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b)
 	b[0] &= 0x7f // positive, and at most 20 octets in DER
-	b[0] |= 0x40 // and never 0
+	b[0] |= 0x40 // never 0
 	return new(big.Int).SetBytes(b)
 }

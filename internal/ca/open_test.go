@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary stand for a gate that starts: with this
-// variable it opens the folder, prints the CA and ends.
+// With this variable the test binary acts as a gate that starts: it opens the
+// folder, prints the CA and exits.
 const openerVariable = "ROBOTSGATE_TEST_OPEN"
 
 func TestMain(m *testing.M) {
@@ -154,7 +154,7 @@ func TestOpenAtOnceInProcesses(t *testing.T) {
 	}
 }
 
-func TestOpenMendsACutShortStart(t *testing.T) {
+func TestOpenAfterAnInterruptedStart(t *testing.T) {
 	dir := t.TempDir()
 	before := open(t, dir)
 	if err := os.Remove(before.CertFile()); err != nil {
@@ -162,7 +162,7 @@ func TestOpenMendsACutShortStart(t *testing.T) {
 	}
 	after := open(t, dir)
 	if !equalKeys(before.Certificate().PublicKey, after.Certificate().PublicKey) {
-		t.Error("the key that was there is not used")
+		t.Error("the existing key is not used")
 	}
 	if before.Certificate().Equal(after.Certificate()) {
 		t.Error("no new certificate")
@@ -270,7 +270,7 @@ func TestOpenExpired(t *testing.T) {
 
 func TestRenew(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fresh")
-	first, err := Renew(dir) // also where there is nothing yet
+	first, err := Renew(dir) // also in an empty folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if equalKeys(first.Certificate().PublicKey, second.Certificate().PublicKey) {
-		t.Error("the old key lives on")
+		t.Error("the new CA has the old key")
 	}
 	if !open(t, dir).Certificate().Equal(second.Certificate()) {
 		t.Error("Open doesn't find the new CA")
@@ -287,8 +287,8 @@ func TestRenew(t *testing.T) {
 	onlyFiles(t, dir, "ca-key.pem", "ca.pem")
 }
 
-// While a CA is renewed others may start; all of them, and those after, must
-// get a certificate and a key that fit.
+// Processes that open a CA while it is renewed must get a certificate and key that
+// belong together.
 func TestRenewWhileOthersOpen(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
@@ -313,7 +313,7 @@ func TestRenewWhileOthersOpen(t *testing.T) {
 	open(t, dir)
 }
 
-func TestCreateKeepsWhatIsThere(t *testing.T) {
+func TestCreateKeepsAnExistingFile(t *testing.T) {
 	for name, create := range map[string]func(string, []byte, os.FileMode) error{
 		"createExclusive": createExclusive,
 		"createPlain":     createPlain,
@@ -330,7 +330,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// On a file system without hard links the file may be seen before it is full.
+// On a file system without hard links a file may be read while it is written.
 func TestOpenWaitsForAWriter(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)

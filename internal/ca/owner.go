@@ -6,25 +6,25 @@ import (
 	"path/filepath"
 )
 
-// An owner is whom a file belongs to, by number.
+// An owner is the user and group of a file.
 type owner struct{ uid, gid int }
 
 const root = 0
 
-// rightful returns whom a file that root writes is to belong to: whoever the one
-// that it takes the place of belongs to, or the folder. For a gate runs as that
-// user, and could read nothing of root's.
-func rightful(old, folder owner) owner {
+// ownerFor returns the owner for a file that root writes: the owner of the file
+// that it replaces or, if that is root, of the folder. A gate runs as that user and
+// could not read a file of root's.
+func ownerFor(old, folder owner) owner {
 	if old.uid != root {
 		return old
 	}
 	return folder
 }
 
-// handOver gives a file or folder that root has made for path to whom it should
-// belong. Others can only make files of their own. It is open, since whoever the
-// folder belongs to could put another under its name.
-func handOver(made *os.File, path string) error {
+// setOwner sets the owner of a file or folder that root has made for path. Other
+// users can make only files of their own. It takes an open file, since the owner
+// of the folder could put another file under its name.
+func setOwner(made *os.File, path string) error {
 	if os.Geteuid() != root {
 		return nil
 	}
@@ -33,14 +33,14 @@ func handOver(made *os.File, path string) error {
 		return nil
 	}
 	old, _ := ownerOf(path) // root's, if there is none
-	if o := rightful(old, folder); o.uid != root {
+	if o := ownerFor(old, folder); o.uid != root {
 		return made.Chown(o.uid, o.gid)
 	}
 	return nil
 }
 
-// makeDir makes dir, and what is missing above it, for the user that the nearest
-// folder belongs to. 0700: what is in there concerns one user.
+// makeDir makes dir and its missing parents, readable only by their owner, which is
+// that of the nearest existing folder.
 func makeDir(dir string) error {
 	var missing []string
 	for at := filepath.Clean(dir); at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -53,15 +53,15 @@ func makeDir(dir string) error {
 		return explain(dir, err)
 	}
 	for _, at := range missing {
-		if err := handOverDir(at); err != nil {
+		if err := setDirOwner(at); err != nil {
 			return explain(at, err)
 		}
 	}
 	return nil
 }
 
-func handOverDir(dir string) error {
-	above, err := os.OpenRoot(filepath.Dir(dir)) // out of which no link leads
+func setDirOwner(dir string) error {
+	above, err := os.OpenRoot(filepath.Dir(dir)) // does not follow links out of it
 	if err != nil {
 		return err
 	}
@@ -74,10 +74,10 @@ func handOverDir(dir string) error {
 	if info, err := f.Stat(); err != nil || !info.IsDir() {
 		return err
 	}
-	return handOver(f, dir)
+	return setOwner(f, dir)
 }
 
-// ownerOf returns whom a file belongs to, where the system knows.
+// ownerOf returns the owner of a file, on systems that have owners.
 func ownerOf(path string) (owner, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,8 +86,8 @@ func ownerOf(path string) (owner, bool) {
 	return ownerIn(info)
 }
 
-// belongsToUs reports whether the user that we run as could change the mode of a
-// file. Where there are no owners it could.
+// belongsToUs reports whether this process can change the mode of a file: it runs
+// as its owner, or the system has no owners.
 func belongsToUs(info fs.FileInfo) bool {
 	o, known := ownerIn(info)
 	return !known || o.uid == os.Geteuid()

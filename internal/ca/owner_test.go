@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// whoever is a user that no machine has.
-const whoever = 54321
+// otherUser is a user that no machine has.
+const otherUser = 54321
 
-// asRoot skips a test that has to give files away.
+// asRoot skips a test that sets owners.
 func asRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != root {
-		t.Skip("only root can give files to others")
+		t.Skip("only root can set owners")
 	}
 }
 
@@ -45,50 +45,51 @@ func wantOwner(t *testing.T, want int, paths ...string) {
 	}
 }
 
-func TestRightful(t *testing.T) {
+func TestOwnerFor(t *testing.T) {
 	for _, c := range []struct{ old, folder, want owner }{
 		{owner{5, 5}, owner{6, 6}, owner{5, 5}},
 		{owner{5, 5}, owner{0, 0}, owner{5, 5}},
-		{owner{0, 0}, owner{6, 6}, owner{6, 6}}, // none, or what root has left there before
+		{owner{0, 0}, owner{6, 6}, owner{6, 6}}, // there is none, or root made it
 		{owner{0, 0}, owner{0, 0}, owner{0, 0}},
 	} {
-		if got := rightful(c.old, c.folder); got != c.want {
-			t.Errorf("rightful(%v, %v) = %v, want %v", c.old, c.folder, got, c.want)
+		if got := ownerFor(c.old, c.folder); got != c.want {
+			t.Errorf("ownerFor(%v, %v) = %v, want %v", c.old, c.folder, got, c.want)
 		}
 	}
 }
 
-// A gate goes on being able to read its CA, whoever has renewed it.
+// A gate can read its CA also after root has renewed it.
 func TestRootWritesForTheGatesUser(t *testing.T) {
 	asRoot(t)
 	above := t.TempDir()
-	chown(t, above, whoever)
+	chown(t, above, otherUser)
 	dir := filepath.Join(above, "share", "robotsgate")
 	key, cert, bundle := filepath.Join(dir, keyName), filepath.Join(dir, certName), filepath.Join(dir, bundleName)
 	a := open(t, dir) // the first time
 	bundleOf(t, a, dir)
-	wantOwner(t, whoever, filepath.Dir(dir), dir, key, cert, bundle)
+	wantOwner(t, otherUser, filepath.Dir(dir), dir, key, cert, bundle)
 
 	bundleOf(t, renew(t, dir), dir)
-	wantOwner(t, whoever, key, cert, bundle)
+	wantOwner(t, otherUser, key, cert, bundle)
 	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error("mode of the key:", info.Mode(), err)
 	}
 
-	// The key's user counts, whoever's the folder is; and what root has once taken is given back.
+	// The owner of the key counts before that of the folder, unless it is root.
 	chown(t, dir, root)
 	renew(t, dir)
-	wantOwner(t, whoever, key)
-	chown(t, dir, whoever)
+	wantOwner(t, otherUser, key)
+	chown(t, dir, otherUser)
 	chown(t, key, root)
 	renew(t, dir)
-	wantOwner(t, whoever, key)
+	wantOwner(t, otherUser, key)
 }
 
-// Others than root can't give it back, so they are told before anything changes.
-func TestAnothersKeyIsNotRenewed(t *testing.T) {
+// Only root can set the owner, so for other users Renew fails before it changes
+// anything.
+func TestKeyOfAnotherUser(t *testing.T) {
 	key := filepath.Join(t.TempDir(), keyName)
-	if err := renewable(key, whoever); err != nil {
+	if err := renewable(key, otherUser); err != nil {
 		t.Error("the first key:", err)
 	}
 	write(t, key, nil)
@@ -96,7 +97,7 @@ func TestAnothersKeyIsNotRenewed(t *testing.T) {
 	if err := renewable(key, me); err != nil {
 		t.Error("one's own:", err)
 	}
-	if err := renewable(key, whoever); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("belongs to user %d", me)) {
+	if err := renewable(key, otherUser); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("belongs to user %d", me)) {
 		t.Error("another's:", err)
 	}
 	if err := renewable(key, root); err != nil {
@@ -104,15 +105,15 @@ func TestAnothersKeyIsNotRenewed(t *testing.T) {
 	}
 }
 
-// A renewal that can't write the key leaves all as it was.
-func TestRenewalThatFailsChangesNothing(t *testing.T) {
+// A renewal that cannot write the key changes nothing.
+func TestFailedRenewal(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)
 	key := filepath.Join(dir, keyName)
 	if err := os.Rename(key, key+".there"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(key, "full"), 0o700); err != nil { // nothing can take its place
+	if err := os.MkdirAll(filepath.Join(key, "full"), 0o700); err != nil { // cannot be replaced
 		t.Fatal(err)
 	}
 	if _, err := Renew(dir); err == nil || !strings.Contains(err.Error(), keyName) {
@@ -122,13 +123,13 @@ func TestRenewalThatFailsChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := open(t, dir); !got.Certificate().Equal(a.Certificate()) {
-		t.Error("the CA is another")
+		t.Error("the CA has changed")
 	}
 }
 
-// Only what can be mended by whoever reads it is warned of. Kubernetes lets the
-// gate's group read a Secret, in a folder where kubelet alone removes anything.
-func TestWarnedOfOthersOnly(t *testing.T) {
+// Warnings are only for problems that their reader can solve. Kubernetes lets the
+// gate's group read a Secret, in a folder in which only kubelet removes files.
+func TestWarningsOnOwners(t *testing.T) {
 	asRoot(t)
 	for _, c := range []struct {
 		name      string
@@ -137,10 +138,10 @@ func TestWarnedOfOthersOnly(t *testing.T) {
 		dirOf     int
 		wantParts []string
 	}{
-		{"Kubernetes", 0o440, 0o777 | os.ModeSticky | os.ModeSetgid, whoever, whoever, nil},
-		{"for all", 0o444, 0o755, whoever, whoever, []string{"can be read"}},
+		{"Kubernetes", 0o440, 0o777 | os.ModeSticky | os.ModeSetgid, otherUser, otherUser, nil},
+		{"for all", 0o444, 0o755, otherUser, otherUser, []string{"can be read"}},
 		{"ours, for a group", 0o640, 0o755, root, root, []string{"can be read"}},
-		{"a folder for all", 0o600, 0o777, root, whoever, []string{"can be written"}},
+		{"a folder for all", 0o600, 0o777, root, otherUser, []string{"can be written"}},
 		{"a sticky one, ours", 0o600, 0o777 | os.ModeSticky, root, root, []string{"can be written"}},
 		{"as we make it", 0o600, 0o700, root, root, nil},
 	} {

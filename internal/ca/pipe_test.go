@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A pipe that nobody writes to is told of, not waited for.
+// A pipe without a writer is an error. Opening it would block.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "ca.pem")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Renew replaces the authority in dir by a new one, whose file and bundle go on
-// with the old one's certificate until that ends: clients that are given them trust
-// a gate that has been restarted since, and one that has not. The old key is gone.
+// Renew replaces the authority in dir by a new one. The new certificate file and
+// bundle keep the old certificate until it expires, so that clients with them trust
+// a gate before and after it uses the new CA. The old key is removed.
 func Renew(dir string) (*Authority, error) {
 	certFile, keyFile, aside := filepath.Join(dir, certName), filepath.Join(dir, keyName), filepath.Join(dir, asideName)
 	if err := makeDir(dir); err != nil {
@@ -26,13 +26,14 @@ func Renew(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	temp, err := writeTemp(keyFile, data, 0o600) // whatever forbids it is to happen before anything has changed
+	// Written before anything changes, since writing may fail.
+	temp, err := writeTemp(keyFile, data, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(temp)
-	// Without a certificate, any of the states in between is one that Open knows
-	// how to finish, should we be stopped, and the old one is not forgotten.
+	// If the process ends after any of the following steps, the certificate is
+	// missing and Open completes the renewal, with the old certificate.
 	if err := os.Rename(certFile, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, explain(certFile, err)
 	}
@@ -47,8 +48,8 @@ func Renew(dir string) (*Authority, error) {
 	if data, err = rootFile(key, dir); err != nil {
 		return nil, err
 	}
-	// Replace, not create: a gate that starts now may have read the old key
-	// before, and written a certificate for that.
+	// Replace, not create: a gate that starts now may have read the old key, and
+	// written a certificate for it.
 	if err := replace(certFile, data, 0o644); err != nil {
 		return nil, err
 	}
@@ -58,8 +59,9 @@ func Renew(dir string) (*Authority, error) {
 	return Open(dir)
 }
 
-// renewable returns an error if the key that is there is not user's, but another's,
-// whose gate could not read a new one. Root gives the new one to that user.
+// renewable returns an error if the key belongs to another user than user, since
+// the gate of that user could not read the new key. Root is allowed to renew it, and
+// the new key then belongs to that user.
 func renewable(keyFile string, user int) error {
 	if o, known := ownerOf(keyFile); known && o.uid != user && user != root {
 		return fmt.Errorf("%s belongs to user %d, whose gate could not read a new one of yours: renew it as that user, or as root", keyFile, o.uid)
@@ -67,8 +69,8 @@ func renewable(keyFile string, user int) error {
 	return nil
 }
 
-// rootFile returns what ca.pem is to hold: a new root for key, and after it the
-// CAs that it replaces, if a renewal has put any aside.
+// rootFile returns the content of ca.pem: a new root for key, and after it the CAs
+// that it replaces, if a renewal has put any aside.
 func rootFile(key crypto.Signer, dir string) ([]byte, error) {
 	now := time.Now()
 	der, err := newRoot(key, now)
@@ -76,7 +78,7 @@ func rootFile(key crypto.Signer, dir string) ([]byte, error) {
 		return nil, err
 	}
 	data := encodeCertificate(der)
-	// What can't be read is not trusted; the new CA is good without it.
+	// The new CA does not depend on the old ones, so they may be unreadable.
 	old, _ := readCertificates(filepath.Join(dir, asideName))
 	for _, c := range former(old, now) {
 		data = append(data, encodeCertificate(c.Raw)...)
@@ -84,11 +86,11 @@ func rootFile(key crypto.Signer, dir string) ([]byte, error) {
 	return data, nil
 }
 
-// maxFormer bounds the CAs in a file, however often it is renewed. The one that a
-// gate signs with is among the last.
+// maxFormer bounds the replaced CAs in a file. The most recent come first.
 const maxFormer = 3
 
-// former returns those of certs that were the gate's own CA and have not ended.
+// former returns the certificates that are CAs made by this package and have not
+// expired, at most maxFormer.
 func former(certs []*x509.Certificate, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	for _, c := range certs {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// trusts reports whether a client that has been given bundle accepts a gate.
+// trusts reports whether a client with this bundle accepts a gate's certificate.
 func trusts(t *testing.T, bundle []byte, gate *Authority) bool {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -33,9 +33,9 @@ func renew(t *testing.T, dir string) *Authority {
 	return a
 }
 
-// A renewal does not break anything: the clients are told first, then the gate.
-// A bundle from before serves until the gate signs with the new CA, one from
-// after serves whichever the gate signs with, until the old CA ends.
+// Clients get a renewed CA before the gate uses it. A bundle from before the
+// renewal works until the gate signs with the new CA. One from after it works with
+// both CAs, until the old one expires.
 func TestBothAreTrustedAfterARenewal(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,10 +45,10 @@ func TestBothAreTrustedAfterARenewal(t *testing.T) {
 		renewed := renew(t, dir)
 		after := renewed.Bundle(nil)
 		if !trusts(t, before, gate) || !trusts(t, after, gate) || !trusts(t, after, renewed) {
-			t.Error("somebody is locked out by the renewal alone")
+			t.Error("the renewal alone makes a client reject a gate")
 		}
 		if trusts(t, before, renewed) {
-			t.Error("the new CA is trusted by clients that were never given it")
+			t.Error("a bundle from before the renewal trusts the new CA")
 		}
 		for name, file := range map[string]string{"certificate": renewed.CertFile(), "bundle": bundleOf(t, renewed, dir)} {
 			data, err := os.ReadFile(file)
@@ -63,9 +63,9 @@ func TestBothAreTrustedAfterARenewal(t *testing.T) {
 			t.Errorf("%d former CAs, want 1", n)
 		}
 
-		time.Sleep(30 * 24 * time.Hour) // the old one has ended
+		time.Sleep(30 * 24 * time.Hour) // the old one has expired
 		if got := open(t, dir); len(got.Former()) != 0 || count(got.PEM()) != 1 || count(got.Bundle(nil)) != 1 {
-			t.Error("a CA that has ended is still handed out")
+			t.Error("an expired CA is still in the bundle")
 		}
 		if again := renew(t, dir); count(again.PEM()) != 2 {
 			t.Errorf("%d certificates after the next renewal, want its own and the one before", count(again.PEM()))
@@ -82,7 +82,7 @@ func bundleOf(t *testing.T, a *Authority, dir string) string {
 	return path
 }
 
-// A gate that runs signs with the old CA until it is told.
+// A running gate signs with the old CA until Reload.
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	gate := open(t, dir)
@@ -99,7 +99,7 @@ func TestReload(t *testing.T) {
 		t.Error("the renewal alone changes what the gate signs")
 	}
 	if got := gate.PEM(); !trusts(t, got, gate) || !trusts(t, got, renewed) || !bytes.Equal(got, renewed.PEM()) {
-		t.Error("who asks the gate now is not ready for the new CA")
+		t.Error("PEM does not have the new CA")
 	}
 	if w := strings.Join(gate.Warnings(), "\n"); !strings.Contains(w, "holds a new CA, and this gate signs with the old one") {
 		t.Errorf("warnings: %q", w)
@@ -123,7 +123,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The old CA is not forgotten when the renewal is cut short.
+// A renewal that was interrupted keeps the old CA's certificate.
 func TestRenewalCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -146,10 +146,10 @@ func TestRenewalCutShort(t *testing.T) {
 			}
 			c.stop(t, dir)
 			if got := open(t, dir); !trusts(t, got.PEM(), gate) || !trusts(t, got.PEM(), got) {
-				t.Error("the start after it trusts only one of the two")
+				t.Error("after the next Open only one of the two is trusted")
 			}
 			if got := renew(t, dir); !trusts(t, got.PEM(), gate) || !trusts(t, got.PEM(), got) {
-				t.Error("the renewal after it trusts only one of the two")
+				t.Error("after the next Renew only one of the two is trusted")
 			}
 			onlyFiles(t, dir, "ca-key.pem", "ca.pem")
 		})
@@ -167,12 +167,12 @@ func TestRenewalsAreBounded(t *testing.T) {
 		t.Errorf("%d certificates after 10 renewals, want %d", n, 1+maxFormer)
 	}
 	if trusts(t, last.PEM(), gate) {
-		t.Error("the first CA outlives nine others")
+		t.Error("the first CA is still trusted after nine others")
 	}
 }
 
-// A certificate that is not one of ours does not become trusted by a renewal.
-func TestRenewalForgetsWhatIsNotOurs(t *testing.T) {
+// A renewal drops certificates that are not CAs of a gate.
+func TestRenewalDropsForeignCertificates(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
 	key := ecKey(t)
