@@ -2,7 +2,6 @@ package ca
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -58,43 +57,36 @@ func systemRoots(first string, files, dirs []string) ([]byte, string, error) {
 		}
 	}
 	for _, file := range files {
-		data, err := readFile(file)
-		if err != nil || isBundle(data) {
-			continue
-		}
-		if roots := certificatesOf(data, nil); len(roots) > 0 {
+		if roots := rootsIn(file); len(roots) > 0 {
 			return roots, file, nil
 		}
 	}
 	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir)
-		var roots []byte
-		seen := map[[32]byte]bool{} // hashed names link to the same files
-		for _, e := range entries {
-			if data, err := readFile(filepath.Join(dir, e.Name())); err == nil && !isBundle(data) {
-				roots = append(roots, certificatesOf(data, seen)...)
-			}
-		}
-		if len(roots) > 0 {
+		inDir, _ := filepath.Glob(filepath.Join(dir, "*"))
+		if roots := rootsIn(inDir...); len(roots) > 0 {
 			return roots, dir, nil
 		}
 	}
 	return nil, "", ErrNoRoots
 }
 
-// certificatesOf returns the certificates in data as PEM, without those in seen. It
-// adds them to seen unless that is nil.
-func certificatesOf(data []byte, seen map[[32]byte]bool) []byte {
+// rootsIn returns the certificates in the files as PEM, each once: several names in
+// a folder may link to one file. Files that cannot be read, and bundles of gates, are
+// left out.
+func rootsIn(files ...string) []byte {
 	var out []byte
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		sum := sha256.Sum256(block.Bytes)
-		if block.Type != "CERTIFICATE" || seen[sum] {
+	seen := map[string]bool{}
+	for _, file := range files {
+		data, err := readFile(file)
+		if err != nil || bytes.HasPrefix(data, []byte(marker)) {
 			continue
 		}
-		if seen != nil {
-			seen[sum] = true
+		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+			if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
+				seen[string(block.Bytes)] = true
+				out = append(out, encodeCertificate(block.Bytes)...)
+			}
 		}
-		out = append(out, encodeCertificate(block.Bytes)...)
 	}
 	return out
 }
@@ -110,8 +102,6 @@ func onlyGates(data []byte) bool {
 	}
 	return true
 }
-
-func isBundle(data []byte) bool { return bytes.HasPrefix(data, []byte(marker)) }
 
 // Bundle returns the certificates of [Authority.PEM] and systemRoots, for clients
 // with a setting that replaces all their roots.

@@ -47,17 +47,31 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// readCertificates returns the certificates of a PEM file, at least one.
-func readCertificates(path string) ([]*x509.Certificate, error) {
+// readPEM returns the blocks of a PEM file, at least one.
+func readPEM(path string) ([]*pem.Block, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var certs []*x509.Certificate
-	other := ""
+	var blocks []*pem.Block
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		blocks = append(blocks, block)
+	}
+	if len(blocks) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errNoPEM)
+	}
+	return blocks, nil
+}
+
+// readCertificates returns the certificates of a PEM file, at least one.
+func readCertificates(path string) ([]*x509.Certificate, error) {
+	blocks, err := readPEM(path)
+	if err != nil {
+		return nil, err
+	}
+	var certs []*x509.Certificate
+	for _, block := range blocks {
 		if block.Type != "CERTIFICATE" {
-			other = block.Type
 			continue
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
@@ -66,33 +80,25 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 		}
 		certs = append(certs, c)
 	}
-	switch {
-	case len(certs) > 0:
-		return certs, nil
-	case other != "":
-		return nil, fmt.Errorf("%s: no certificate in it but a %s: is it the right file?", path, strings.ToLower(other))
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("%s: no certificate in it but a %s: is it the right file?", path, strings.ToLower(blocks[0].Type))
 	}
-	return nil, fmt.Errorf("%s: %w", path, errNoPEM)
+	return certs, nil
 }
 
 // readKey returns the first private key of a PEM file. Its errors do not contain
 // the key.
 func readKey(path string) (crypto.Signer, error) {
-	data, err := readFile(path)
+	blocks, err := readPEM(path)
 	if err != nil {
 		return nil, err
 	}
-	found := ""
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+	for _, block := range blocks {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			return parseKey(path, block)
 		}
-		found = block.Type
 	}
-	if found != "" {
-		return nil, fmt.Errorf("%s: no private key in it but a %s: is it the right file?", path, strings.ToLower(found))
-	}
-	return nil, fmt.Errorf("%s: %w", path, errNoPEM)
+	return nil, fmt.Errorf("%s: no private key in it but a %s: is it the right file?", path, strings.ToLower(blocks[0].Type))
 }
 
 func parseKey(path string, block *pem.Block) (crypto.Signer, error) {
@@ -121,32 +127,36 @@ func parseKey(path string, block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// writeTemp writes and syncs data to a new file in path's folder, and returns its
-// name.
+// writeTemp writes data to a new file in path's folder, and returns its name.
 func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
 		return "", explain(filepath.Dir(path), err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return "", explain(path, err)
+	return f.Name(), fill(f, path, data, mode)
+}
+
+// fill writes data to f, a new file for path, and closes it. It removes f after an
+// error.
+func fill(f *os.File, path string, data []byte, mode fs.FileMode) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
 	}
-	if err := f.Chmod(mode); err != nil {
-		return "", explain(path, err)
+	if err == nil {
+		err = setOwner(f, path)
 	}
-	if err := setOwner(f, path); err != nil {
-		return "", explain(path, err)
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
-		return "", explain(path, err)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
-	return f.Name(), f.Close()
+	if err != nil {
+		os.Remove(f.Name())
+		return explain(path, err)
+	}
+	return nil
 }
 
 // createExclusive makes path with data, or leaves the file that is there; it does
@@ -169,21 +179,13 @@ func createExclusive(path string, data []byte, mode fs.FileMode) error {
 // object stores. Other processes may see a part of data, and must read again.
 func createPlain(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return explain(path, err)
 	}
-	if _, err = f.Write(data); err == nil {
-		err = setOwner(f, path)
-	}
-	if err != nil {
-		f.Close()
-		os.Remove(path)
-		return explain(path, err)
-	}
-	return f.Close()
+	return fill(f, path, data, mode)
 }
 
 // WriteFile replaces the content of path atomically. All users can read it.
