@@ -90,6 +90,9 @@ func answer(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	line := escape.AppendJSON([]byte(`{"error":`), text)
-	_, _ = w.Write(append(line, "}\n"...)) // the client left
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(map[string]string{"error": text}) // strings can be encoded
+	_, _ = w.Write(escape.JSON(b.Bytes()))           // the client left
 }

@@ -1,17 +1,20 @@
-// Package escape makes text fit for people's eyes that came from the network.
+// Package escape makes text from the network safe to print: it escapes what
+// would control a terminal, begin a line, or change the direction of a line.
 package escape
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Printable escapes, as Go's string literals do, what a terminal would obey, what could begin
-// a line of its own, and what is invisible or could turn a line's direction: U+202E becomes
-// \u202e. Letters, marks, numbers, punctuation, symbols and the ASCII space stay. A byte that is
-// not UTF-8 becomes \ufffd, the character that JSON has for it.
+// Printable escapes all but letters, marks, numbers, punctuation, symbols and the
+// ASCII space, as Go's string literals do: U+202E becomes \u202e. A byte that is not
+// UTF-8 becomes \ufffd.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, unprintable) {
 		return s
@@ -29,3 +32,26 @@ func Printable(s string) string {
 }
 
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+// JSON escapes, in a line of JSON, the characters from U+007F on that Printable
+// escapes. Package json has escaped those before.
+func JSON(line []byte) []byte {
+	if !slices.ContainsFunc(line, func(c byte) bool { return c >= 0x7f }) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+64)
+	for rest := line; len(rest) > 0; {
+		c, n := utf8.DecodeRune(rest)
+		switch {
+		case c == '\n' || c < utf8.RuneSelf && c != 0x7f || unicode.IsPrint(c):
+			out = append(out, rest[:n]...)
+		case c > 0xffff:
+			hi, lo := utf16.EncodeRune(c) // RFC 8259, section 7
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, c)
+		}
+		rest = rest[n:]
+	}
+	return out
+}

@@ -1,6 +1,10 @@
 package escape
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+)
 
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
@@ -22,4 +26,46 @@ func TestPrintable(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
+}
+
+func TestJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		"{\"a\":\"ü/中\"}\n":      "{\"a\":\"ü/中\"}\n",
+		"\"\u202e\u0085\u009b\"": `"\u202e\u0085\u009b"`,
+		"\"\x7f\U000e0001\"":     `"\u007f\udb40\udc01"`,
+	} {
+		if got := string(JSON([]byte(in))); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// FuzzJSON asserts that the value of a JSON string does not change, and that no
+// character in it is left unprintable, but for U+FFFD.
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{"", "a b~", "<&>", `"\`, "\x1f\x7f\n", "é\u2028\u202e\ufffd", "\xff\xed\xa0\x80", "\U000e0001"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		line, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := JSON(line)
+		var got, want string
+		if err := json.Unmarshal(escaped, &got); err != nil {
+			t.Fatalf("%q: %s: %v", s, escaped, err)
+		}
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+		for _, r := range string(escaped) {
+			if r != utf8.RuneError && unprintable(r) {
+				t.Errorf("%q: %U is left in %s", s, r, escaped)
+			}
+		}
+	})
 }
