@@ -1,8 +1,8 @@
-// Package coding undoes the content codings of HTTP messages (RFC 9110, 8.4.1):
-// gzip, deflate, br and zstd, also several on top of each other.
+// Package coding decodes the content codings of HTTP messages (RFC 9110, 8.4.1):
+// gzip, deflate, br and zstd, also several applied in a row.
 //
-// It is meant for input that nobody vouches for: memory is bounded by fixed
-// windows, and what comes out is as large as the caller lets it be.
+// The input may be hostile. Memory is bounded by fixed windows, and decoding goes
+// on only while the caller reads.
 package coding
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	maxCodings = 3       // stacked; nobody has a use for more
+	maxCodings = 3       // in a row
 	maxWindow  = 8 << 20 // bytes of zstd history, the bound of RFC 8878, 3.1.1.1.2
 )
 
-// ErrUnknown is what NewReader wraps for a coding that it can't undo.
-var ErrUnknown = errors.New("unknown content coding")
+// errUnknown means that NewReader cannot decode a coding.
+var errUnknown = errors.New("unknown content coding")
 
-// NewReader returns the content of r without the codings that the values of a
-// Content-Encoding header name, in the order in which they were applied. It
-// hands on what it has decoded without waiting for more input than that took.
-// Closing it frees the decoders and leaves r open.
+// NewReader decodes r. The codings are the values of the Content-Encoding header
+// fields, in the order in which they were applied. Read returns what can be decoded
+// of the input so far, without waiting for more. Close frees the decoders and leaves
+// r open.
 func NewReader(r io.Reader, contentEncoding []string) (io.ReadCloser, error) {
 	names, err := split(contentEncoding)
 	if err != nil {
@@ -49,14 +49,14 @@ func split(contentEncoding []string) ([]string, error) {
 				continue
 			}
 			if names = append(names, name); len(names) > maxCodings {
-				return nil, fmt.Errorf("%w: more than %d on top of each other", ErrUnknown, maxCodings)
+				return nil, fmt.Errorf("%w: more than %d on top of each other", errUnknown, maxCodings)
 			}
 		}
 	}
 	return names, nil
 }
 
-// reader is the innermost content, with the decoders to give back.
+// A reader reads from the last of its decoders.
 type reader struct {
 	io.Reader
 	decoders []*decoder
@@ -65,7 +65,7 @@ type reader struct {
 func (r *reader) push(name string) error {
 	pool := pools[name]
 	if pool == nil {
-		return fmt.Errorf("%w %q", ErrUnknown, name)
+		return fmt.Errorf("%w %q", errUnknown, name)
 	}
 	d := pool.Get().(*decoder)
 	d.begin(r.Reader)
@@ -74,8 +74,7 @@ func (r *reader) push(name string) error {
 	return nil
 }
 
-// Close frees the decoders, after which there is nothing more to read. It never
-// fails.
+// Close frees the decoders. Later reads fail, since other readers may have them.
 func (r *reader) Close() error {
 	for _, d := range r.decoders {
 		d.end()

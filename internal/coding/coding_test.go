@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// flusher is what every encoder here is.
+// A flusher is an encoder of any coding.
 type flusher interface {
 	io.WriteCloser
 	Flush() error
@@ -56,7 +56,7 @@ func decode(r io.Reader, contentEncoding ...string) (string, error) {
 	return string(data), err
 }
 
-// varied is text that no coding makes very small.
+// varied returns text that compresses little.
 func varied(n int) string {
 	var b strings.Builder
 	for x := uint32(1); b.Len() < n; x = x*1664525 + 1013904223 {
@@ -108,13 +108,13 @@ func TestUnknown(t *testing.T) {
 		{"compress"}, {"gzip, sdch"}, {"gzip;q=1"}, {"g zip"}, {"*"}, {"aes128gcm"},
 		{"gzip, gzip, gzip, gzip"}, {"br", "br", "br", "br"},
 	} {
-		if _, err := NewReader(strings.NewReader(""), header); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%q: got %v, want ErrUnknown", header, err)
+		if _, err := NewReader(strings.NewReader(""), header); !errors.Is(err, errUnknown) {
+			t.Errorf("%q: got %v, want errUnknown", header, err)
 		}
 	}
 }
 
-// TestEmpty wants nothing to be nothing in every coding.
+// TestEmpty checks that an empty body is empty in every coding.
 func TestEmpty(t *testing.T) {
 	for coding := range encoders {
 		if got, err := decode(strings.NewReader(""), named(coding)); got != "" || err != nil {
@@ -127,8 +127,8 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestPadding wants what follows a stream to be ignored, as browsers do, and a stream
-// that drips in not to be taken for one that something follows.
+// TestPadding checks that bytes after a stream are ignored, as in browsers, and that
+// a stream that comes byte by byte is read to its end.
 func TestPadding(t *testing.T) {
 	for coding := range encoders {
 		for _, body := range []string{"<html <title<", "User-agent: *\nDisallow: /private/\n", varied(1000)} {
@@ -146,7 +146,7 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts an encoded body everywhere: no cut may look like an end.
+// TestTruncated checks that an encoded body cut at any byte is an error.
 func TestTruncated(t *testing.T) {
 	body := varied(200)
 	for coding := range encoders {
@@ -184,8 +184,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestBomb reads a little of what would be very much: a caller's limit is a
-// limit of the work done, too.
+// TestBomb checks that a caller that reads a little of a large body causes little
+// work.
 func TestBomb(t *testing.T) {
 	for coding := range encoders {
 		var b bytes.Buffer
@@ -219,8 +219,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestZstdWindow refuses a frame that wants more memory than anybody needs
-// (RFC 8878, 3.1.1.1.2).
+// TestZstdWindow checks that a frame with a window beyond the recommended size is
+// refused (RFC 8878, 3.1.1.1.2).
 func TestZstdWindow(t *testing.T) {
 	header := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 31 << 3} // a window of 2^41 bytes
 	if _, err := decode(bytes.NewReader(append(header, 1, 0, 0)), "zstd"); err == nil {
@@ -228,7 +228,7 @@ func TestZstdWindow(t *testing.T) {
 	}
 }
 
-// TestPrompt wants what the sender has flushed, without waiting for more.
+// TestPrompt checks that flushed bytes are returned without waiting for more.
 func TestPrompt(t *testing.T) {
 	for coding := range encoders {
 		t.Run(coding, func(t *testing.T) {
@@ -266,8 +266,8 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// FuzzNewReader wants an end, no panic, and what one coding hides to be what
-// comes out.
+// FuzzNewReader asserts that decoding ends without a panic, and that it reverses
+// every coding.
 func FuzzNewReader(f *testing.F) {
 	for coding := range encoders {
 		f.Add(named(coding), encode("User-agent: *\nDisallow: /private/\n", coding))
@@ -276,8 +276,8 @@ func FuzzNewReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string, data []byte) {
 		d, err := NewReader(bytes.NewReader(data), []string{header})
 		if err != nil {
-			if !errors.Is(err, ErrUnknown) {
-				t.Errorf("got %v, want ErrUnknown", err)
+			if !errors.Is(err, errUnknown) {
+				t.Errorf("got %v, want errUnknown", err)
 			}
 			return
 		}

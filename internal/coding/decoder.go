@@ -13,22 +13,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A decoder undoes one content coding. Its tables and windows are worth keeping
-// for the next body: making them costs more than decoding most of them.
+// A decoder decodes one content coding. Decoders are reused: making their tables
+// and windows costs more than decoding most bodies.
 type decoder struct {
 	pool  *sync.Pool
 	in    *bufio.Reader
 	open  func(*decoder) (io.Reader, error)
-	state io.Reader // what open keeps for the next time
-	raw   io.Reader // the same, of deflate without zlib's frame
-	out   io.Reader
-	any   bool // out has given something
+	state io.Reader // kept by open for the next body
+	raw   io.Reader // the same, for deflate without zlib's frame
+	out   io.Reader // decodes in
+	any   bool      // out has returned some bytes
 	err   error
 }
 
 func (d *decoder) begin(r io.Reader) {
-	// Small, so that little is read beyond what is asked for; bufio returns what
-	// one read brings and doesn't wait to be full.
+	// The buffer is small, so that little is read ahead.
 	if d.in == nil {
 		d.in = bufio.NewReaderSize(r, 4<<10)
 	} else {
@@ -37,7 +36,7 @@ func (d *decoder) begin(r io.Reader) {
 	d.out, d.any, d.err = nil, false, nil
 }
 
-// end lets go of the body and gives the decoder back.
+// end returns the decoder to its pool.
 func (d *decoder) end() {
 	d.in.Reset(nil)
 	d.pool.Put(d)
@@ -53,24 +52,24 @@ func (d *decoder) Read(p []byte) (int, error) {
 	n, err := d.out.Read(p)
 	d.any = d.any || n > 0
 	if d.any && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch) || isExcess(err)) {
-		// What follows a whole stream and isn't another one is padding, which
-		// browsers ignore.
+		// Bytes after a whole stream that do not begin another are padding,
+		// which browsers ignore.
 		err = io.EOF
 	}
 	d.err = err
 	return n, err
 }
 
-// isExcess reports whether package brotli says of an error, which it does not export,
-// that something follows the stream. It says so of a stream's own last bytes too, if
-// they come one by one.
+// isExcess reports whether err means that bytes follow the stream. Package brotli
+// does not export this error. It returns it also when the last bytes of the stream
+// come one by one.
 func isExcess(err error) bool { return err != nil && err.Error() == "brotli: excessive input" }
 
-// start reads the stream's header. It waits for the first Read, since a caller
-// may want to set a deadline before.
+// start reads the stream's header, at the first Read: callers may set a deadline
+// after NewReader.
 func (d *decoder) start() (io.Reader, error) {
-	// No bytes are no content in every coding: servers name one for an empty
-	// body, too, and for a 204.
+	// An empty body is empty in every coding: servers name a coding also for a
+	// 204.
 	if _, err := d.in.Peek(1); err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func (d *decoder) start() (io.Reader, error) {
 	return out, err
 }
 
-// pools are the codings that are known.
+// pools has the known codings.
 var pools = map[string]*sync.Pool{
 	"gzip":    gzips,
 	"x-gzip":  gzips, // RFC 9110, 8.4.1.3
@@ -110,8 +109,8 @@ func openGzip(d *decoder) (io.Reader, error) {
 	return z, nil
 }
 
-// openDeflate reads zlib streams, which is what the coding is (RFC 9110,
-// 8.4.1.2), and the raw ones that some servers send instead.
+// openDeflate reads zlib streams (RFC 9110, 8.4.1.2), and the raw deflate streams
+// that some servers send instead.
 func openDeflate(d *decoder) (io.Reader, error) {
 	head, err := d.in.Peek(2)
 	if err != nil {
@@ -148,8 +147,8 @@ func openZstd(d *decoder) (io.Reader, error) {
 	if z, ok := d.state.(*zstd.Decoder); ok {
 		return z, z.Reset(d.in)
 	}
-	// With one worker it decodes in the reading goroutine, a block at a time,
-	// reads nothing ahead, and needs no Close.
+	// With one worker it decodes one block at a time in the reading goroutine,
+	// does not read ahead, and needs no Close.
 	z, err := zstd.NewReader(d.in, zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
