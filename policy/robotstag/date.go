@@ -1,202 +1,242 @@
 package robotstag
 
 import (
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 const rfc3339 = "2006-01-02T15:04:05Z"
 
-// readDate reads the date at the beginning of s: RFC 822, 850 or 2822, ISO
-// 8601, the asctime form, the Date of a structured field, and what people write in
-// between. It returns how many bytes belong to the date or, if there is
-// none, how far it got in looking for one.
+// readDate reads the date at the beginning of s: RFC 822, 850 or 2822, ISO 8601, the
+// asctime form, the Date of a structured field, and forms in between that sites use. It
+// returns how many bytes belong to the date or, if there is none, how far it got in
+// looking for one.
 //
 // The formats are read by one grammar instead of a list of layouts, since the
 // date's end isn't marked: "Friday, 25-Jun-10 15:00:00 GMT, noindex".
 func readDate(s string) (t time.Time, n int, ok bool) {
-	r := dateReader{s: s}
-	r.blank()
-	if r.accept('@') {
-		t, ok = r.unix()
-		return t, r.i, ok && r.atEnd()
+	d := dateReader{rest: s}
+	d.take(blank)
+	if m := d.take(unixDate); m != nil {
+		t, ok = unix(m[1])
+	} else if d.calendar() && d.clock() && d.zone() {
+		t, ok = d.time()
 	}
-	if !r.calendar() {
-		return time.Time{}, r.i, false
-	}
-	if !r.hasTime && !r.clock() {
-		return time.Time{}, r.i, false
-	}
-	if !r.hasZone && !r.zone() || !r.atEnd() {
-		return time.Time{}, r.i, false
-	}
-	t, ok = r.time()
-	return t, r.i, ok
+	return t, len(s) - len(d.rest), ok && d.look(ends) != nil
 }
 
 // dateGoesOn reports whether a comma before s may belong to a date: one that
 // stands between the day of the week and the rest, or before the year.
 func dateGoesOn(s string) bool {
-	r := dateReader{s: s}
-	r.blank()
-	_, digits := r.number()
-	if digits == 0 {
-		return r.monthName() && r.atEnd()
-	}
-	r.ordinal()
-	switch r.peek() {
-	case '-', '/', '.', ':':
-		r.i++
-		return isDigit(r.peek()) || r.letters() != "" || r.atEnd()
-	case 'T', 't':
-		r.i++
-		return isDigit(r.peek())
-	}
-	return r.atEnd()
+	m := goesOn.FindStringSubmatch(s[:min(len(s), longestPart)])
+	return m != nil && (m[1] == "" || month(m[1]) > 0)
 }
 
-type dateReader struct {
-	s string
-	i int
+// The parts of a date. A group is checked by the code if its length matters.
+const (
+	anyCase   = `(?i)^`
+	end       = `(?:$|[\x00-\x20()\\\x7f,;"'])`
+	separator = `[ \t\-./,]*` // between day, month and year
+	ordinal   = `(?:st|nd|rd|th)?`
+	seconds   = `(?::(\d*))?(?:[.,]\d+)?` // a fraction is cut off: the earlier second is the stricter
+	halfDay   = `(?:[ \t]*([ap])m\b)?`
+)
 
-	year, month, day  int
-	hour, minute, sec int
-	offset            int // of the zone, in seconds east of UTC
+var (
+	blank        = regexp.MustCompile(`^[ \t]*`)
+	digits       = regexp.MustCompile(`^\d+`)
+	letters      = regexp.MustCompile(anyCase + `[a-z]+`)
+	ends         = regexp.MustCompile(`^` + end)
+	goesOn       = regexp.MustCompile(anyCase + `[ \t]*(?:\d+` + ordinal + `(?:[\-/.:](?:[\da-z]|` + end + `)|t\d|` + end + `)|([a-z]+)` + end + `)`)
+	unixDate     = regexp.MustCompile(`^@(-?\d*)`)
+	afterWeekday = regexp.MustCompile(`^\.?[ \t]*,?[ \t]*`)
+	afterDay     = regexp.MustCompile(anyCase + ordinal + separator + `([a-z]+)` + separator) // 25th June
+	afterYear    = regexp.MustCompile(`^(?:-(\d+)(?:-(\d+))?|/(\d+)(?:/(\d+))?)`)             // 2010-06-25, 2010/06
+	afterMonth   = regexp.MustCompile(anyCase + separator + `(\d+)` + ordinal + separator)    // June 25th
+	isoClock     = regexp.MustCompile(anyCase + `t(\d+)(?::(\d*))?` + seconds + halfDay)
+	aClock       = regexp.MustCompile(anyCase + `[ \t]*,?[ \t]*(?:at[ \t]*)?(\d{1,2}):(\d*)` + seconds + halfDay)
+	zoneName     = regexp.MustCompile(anyCase + `[ \t]*([a-z]+)`)
+	offset       = regexp.MustCompile(`^[ \t]*([+\-])(\d*)(?::(\d*))?`)
+	comment      = regexp.MustCompile(`^[ \t]*(?:\(([^)]{0,62})\)|\[([^\]]{0,62})\])`)
+)
+
+// longestPart bounds how much of a line each part is looked for in, so that a field with
+// many dates is read in linear time.
+const longestPart = 100
+
+// A dateReader reads a date part by part.
+type dateReader struct {
+	rest string
+
+	year, month, day     int
+	hour, minute, second int
+	east                 int // offset of the zone, in seconds east of UTC
 
 	hasTime, hasZone bool // read already, as asctime puts them before the year
 }
 
+// look returns the groups of a part as by FindStringSubmatch; nil if the rest does not
+// begin with the part.
+func (d *dateReader) look(part *regexp.Regexp) []string {
+	return part.FindStringSubmatch(d.rest[:min(len(d.rest), longestPart)])
+}
+
+// take is look, and reads the part.
+func (d *dateReader) take(part *regexp.Regexp) []string {
+	m := d.look(part)
+	if m != nil {
+		d.rest = d.rest[len(m[0]):]
+	}
+	return m
+}
+
+// unix reads the seconds of a structured field's Date (RFC 9651, section 3.3.7).
+func unix(seconds string) (time.Time, bool) {
+	v, err := strconv.ParseInt(seconds, 10, 64)
+	t := time.Unix(v, 0).UTC()
+	return t, err == nil && inRange(t)
+}
+
 // calendar reads the day, month and year.
-func (r *dateReader) calendar() bool {
-	if w := r.letters(); weekday(w) {
-		r.i += len(w)
-		r.accept('.')
-		r.blank()
-		r.accept(',')
-		r.blank()
+func (d *dateReader) calendar() bool {
+	if m := d.look(letters); m != nil && abbreviated(m[0], weekdays) >= 0 {
+		d.take(letters)
+		d.take(afterWeekday)
 	}
-	v, digits := r.number()
+	m := d.take(digits)
 	switch {
-	case digits == 0:
-		return r.monthFirst()
-	case digits == 8: // 20100625
-		r.year, r.month, r.day = v/10000, v/100%100, v%100
+	case m == nil:
+		return d.monthFirst()
+	case len(m[0]) == 8: // 20100625
+		d.year, d.month, d.day = atoi(m[0][:4]), atoi(m[0][4:6]), atoi(m[0][6:])
 		return true
-	case digits == 4:
-		return r.yearFirst(v)
-	case digits > 2:
+	case len(m[0]) == 4:
+		return d.yearFirst(m[0])
+	case len(m[0]) > 2:
 		return false
 	}
-	r.day = v
-	r.ordinal()
-	r.separator()
-	if !r.monthName() {
+	d.day = atoi(m[0])
+	if m = d.take(afterDay); m == nil {
 		return false
 	}
-	r.separator()
-	return r.readYear()
+	d.month = month(m[1])
+	return d.readYear()
 }
 
 // yearFirst reads the rest of 2010-06-25, 2010/06/25 or 2010-06.
-func (r *dateReader) yearFirst(year int) bool {
-	sep := r.peek()
-	if sep != '-' && sep != '/' {
+func (d *dateReader) yearFirst(year string) bool {
+	m := d.take(afterYear)
+	if m == nil || len(m[1]+m[3]) > 2 || len(m[2]+m[4]) > 2 {
 		return false
 	}
-	r.i++
-	month, digits := r.number()
-	if digits == 0 || digits > 2 {
-		return false
+	d.year, d.month, d.day = atoi(year), atoi(m[1]+m[3]), 1
+	if day := m[2] + m[4]; day != "" {
+		d.day = atoi(day)
 	}
-	r.year, r.month, r.day = year, month, 1
-	if r.peek() != sep {
-		return true
-	}
-	r.i++
-	day, digits := r.number()
-	r.day = day
-	return digits == 1 || digits == 2
+	return true
 }
 
 // monthFirst reads June 25, 2010 or asctime's Jun 25 15:00:00 2010.
-func (r *dateReader) monthFirst() bool {
-	if !r.monthName() {
+func (d *dateReader) monthFirst() bool {
+	m := d.look(letters)
+	if m == nil || month(m[0]) == 0 {
 		return false
 	}
-	r.separator()
-	day, digits := r.number()
-	if digits == 0 || digits > 2 {
+	d.month = month(m[0])
+	d.take(letters)
+	m = d.take(afterMonth)
+	if m == nil || len(m[1]) > 2 {
 		return false
 	}
-	r.day = day
-	r.ordinal()
-	r.separator()
-	if r.timeAhead() {
-		if !r.clockDigits() {
+	d.day = atoi(m[1])
+	if d.look(aClock) != nil && isDigit(d.rest[0]) {
+		if !d.clock() {
 			return false
 		}
-		r.hasTime = true
-		r.blank()
-		if r.letters() != "" {
-			r.hasZone = true
-			if !r.zone() {
+		d.hasTime = true
+		d.take(blank)
+		if d.look(letters) != nil {
+			if !d.zone() {
 				return false
 			}
-			r.blank()
+			d.hasZone = true
+			d.take(blank)
 		}
 	}
-	return r.readYear()
+	return d.readYear()
 }
 
 // readYear reads a year; of two digits as in RFC 2822, section 4.3.
-func (r *dateReader) readYear() bool {
-	v, digits := r.number()
-	switch digits {
+func (d *dateReader) readYear() bool {
+	m := d.take(digits)
+	if m == nil {
+		return false
+	}
+	d.year = atoi(m[0])
+	switch len(m[0]) {
 	case 4:
 	case 3:
-		v += 1900
+		d.year += 1900
 	case 2:
-		v += 1900
-		if v < 1950 {
-			v += 100
+		if d.year += 1900; d.year < 1950 {
+			d.year += 100
 		}
 	default:
 		return false
 	}
-	r.year = v
 	return true
 }
 
-// unix reads the seconds of a structured field's Date (RFC 9651, section 3.3.7).
-func (r *dateReader) unix() (time.Time, bool) {
-	negative := r.accept('-')
-	start := r.i
-	var v int64
-	for r.i < len(r.s) && isDigit(r.s[r.i]) {
-		v = min(v*10+int64(r.s[r.i]-'0'), maxNumber)
-		r.i++
+// clock reads the time of day, if there is one: 15:00, 15:00:00.5, 3:00 PM or, after a T,
+// 150000.
+func (d *dateReader) clock() bool {
+	if d.hasTime {
+		return true
 	}
-	if negative {
-		v = -v
+	m := d.take(isoClock)
+	if m == nil {
+		if m = d.take(aClock); m == nil {
+			return true
+		}
 	}
-	t := time.Unix(v, 0).UTC()
-	return t, r.i > start && inRange(t)
+	hour, minute, second := m[1], m[2], m[3]
+	colons := strings.Count(m[0], ":")
+	if n := len(hour); colons == 0 && (n == 4 || n == 6) {
+		hour, minute, second = hour[:2], hour[2:4], hour[4:]
+	} else if n > 2 || colons > 0 && len(minute) != 2 || colons > 1 && len(second) != 2 {
+		return false
+	}
+	d.hour, d.minute, d.second = atoi(hour), atoi(minute), atoi(second)
+	if m[4] == "" {
+		return true
+	}
+	if d.hour < 1 || d.hour > 12 {
+		return false
+	}
+	d.hour %= 12
+	if strings.EqualFold(m[4], "p") {
+		d.hour += 12
+	}
+	return true
 }
 
 // time checks and returns what was read.
-func (r *dateReader) time() (time.Time, bool) {
-	if r.month < 1 || r.month > 12 || r.day < 1 || r.minute > 59 || r.sec > 60 {
+func (d *dateReader) time() (time.Time, bool) {
+	if d.month < 1 || d.month > 12 || d.day < 1 || d.minute > 59 || d.second > 60 {
 		return time.Time{}, false
 	}
 	// 24:00 is the end of a day in ISO 8601.
-	if r.hour > 24 || r.hour == 24 && (r.minute > 0 || r.sec > 0) {
+	if d.hour > 24 || d.hour == 24 && (d.minute > 0 || d.second > 0) {
 		return time.Time{}, false
 	}
-	midnight := time.Date(r.year, time.Month(r.month), r.day, 0, 0, 0, 0, time.UTC)
-	if midnight.Day() != r.day {
+	midnight := time.Date(d.year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
+	if midnight.Day() != d.day {
 		return time.Time{}, false // 31 June
 	}
-	seconds := r.hour*3600 + r.minute*60 + min(r.sec, 59) - r.offset
+	seconds := d.hour*3600 + d.minute*60 + min(d.second, 59) - d.east
 	t := midnight.Add(time.Duration(seconds) * time.Second)
 	return t, inRange(t)
 }
@@ -204,66 +244,27 @@ func (r *dateReader) time() (time.Time, bool) {
 // inRange reports whether RFC 3339 can write the date.
 func inRange(t time.Time) bool { return t.Year() >= 0 && t.Year() <= 9999 }
 
-// atEnd reports whether the date ends here and not in the middle of a word.
-func (r *dateReader) atEnd() bool {
-	if r.i == len(r.s) {
-		return true
-	}
-	c := r.s[r.i]
-	return isSpace(c) || c == ',' || c == ';' || c == '"' || c == '\''
+var (
+	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+	months   = []string{"january", "february", "march", "april", "may", "june", "july", "august",
+		"september", "october", "november", "december"}
+)
+
+// month returns the number of a month by its name; 0 if it is none.
+func month(name string) int { return abbreviated(name, months) + 1 }
+
+// abbreviated returns which of names w is, or at least the first three letters of; -1 if
+// none.
+func abbreviated(w string, names []string) int {
+	return slices.IndexFunc(names, func(name string) bool {
+		return len(w) >= 3 && strings.HasPrefix(name, strings.ToLower(w))
+	})
 }
 
-func (r *dateReader) peek() byte {
-	if r.i < len(r.s) {
-		return r.s[r.i]
-	}
-	return 0
-}
-
-func (r *dateReader) accept(c byte) bool {
-	if r.peek() != c || r.i == len(r.s) {
-		return false
-	}
-	r.i++
-	return true
-}
-
-func (r *dateReader) blank() { r.i = skipBlank(r.s, r.i) }
-
-// separator skips what may stand between day, month and year.
-func (r *dateReader) separator() {
-	for r.i < len(r.s) && strings.IndexByte(" \t-./,", r.s[r.i]) >= 0 {
-		r.i++
-	}
-}
-
-// ordinal skips the ending of 25th.
-func (r *dateReader) ordinal() {
-	switch strings.ToLower(r.letters()) {
-	case "st", "nd", "rd", "th":
-		r.i += 2
-	}
-}
-
-// number reads digits. More than nine are none of a date's.
-func (r *dateReader) number() (v, digits int) {
-	start := r.i
-	for r.i < len(r.s) && isDigit(r.s[r.i]) {
-		if r.i-start < 9 {
-			v = v*10 + int(r.s[r.i]-'0')
-		}
-		r.i++
-	}
-	return v, r.i - start
-}
-
-// letters returns the ASCII letters ahead without reading them.
-func (r *dateReader) letters() string {
-	i := r.i
-	for i < len(r.s) && (r.s[i]|0x20) >= 'a' && (r.s[i]|0x20) <= 'z' {
-		i++
-	}
-	return r.s[r.i:i]
+// atoi reads a few digits.
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

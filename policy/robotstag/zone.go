@@ -2,38 +2,6 @@ package robotstag
 
 import "strings"
 
-var (
-	weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
-	months   = [...]string{"january", "february", "march", "april", "may", "june", "july", "august",
-		"september", "october", "november", "december"}
-)
-
-// weekday reports whether w is the name of a day or its first letters.
-func weekday(w string) bool {
-	for _, d := range weekdays {
-		if abbreviates(w, d) {
-			return true
-		}
-	}
-	return false
-}
-
-func abbreviates(w, name string) bool {
-	return len(w) >= 3 && len(w) <= len(name) && equalFold(w, name[:len(w)])
-}
-
-func (r *dateReader) monthName() bool {
-	w := r.letters()
-	for i, m := range months {
-		if abbreviates(w, m) {
-			r.i += len(w)
-			r.month = i + 1
-			return true
-		}
-	}
-	return false
-}
-
 // zones holds the offsets of zone names in quarters of an hour east of UTC.
 // The American ones are those of RFC 822, section 5.1, and mean what they say
 // there. Where a name has several meanings the easternmost of the usual ones
@@ -50,43 +18,39 @@ var zones = map[string]int{
 }
 
 // zone reads the zone, if there is one; without one the date is UTC.
-func (r *dateReader) zone() bool {
-	start := r.i
-	r.blank()
-	w := r.letters()
-	quarters, known := zones[strings.ToLower(w)]
-	switch {
-	case known:
-		r.i += len(w)
-		r.offset = quarters * 900
-		if c := r.peek(); quarters == 0 && len(w) > 1 && (c == '+' || c == '-') {
-			return r.numericZone() // GMT+1
-		}
-	case w != "":
-		// An unknown zone says nothing about the offset (RFC 2822, section
-		// 4.3). Leave words that are more likely a rule or a scope.
-		if !zoneLike(r.s[r.i:], w) {
-			r.i = start
+func (d *dateReader) zone() bool {
+	if d.hasZone {
+		return true
+	}
+	if m := d.look(zoneName); m != nil {
+		name, rest := m[1], d.rest[len(m[0]):]
+		quarters, known := zones[strings.ToLower(name)]
+		// An unknown zone says nothing about the offset (RFC 2822, section 4.3). Leave
+		// words that are more likely a rule or a scope.
+		if !known && !zoneLike(name, rest) {
 			return true
 		}
-		r.i += len(w)
-	case r.peek() == '+' || r.peek() == '-':
-		if !r.numericZone() {
-			return false
+		d.rest = rest
+		d.east = quarters * 900
+		if quarters == 0 && len(name) > 1 && rest != "" && (rest[0] == '+' || rest[0] == '-') {
+			return d.numericZone() // GMT+1
 		}
-	default:
-		r.i = start
+	} else if d.look(offset) != nil && !d.numericZone() {
+		return false
 	}
-	r.comment()
+	// Neither the comment of RFC 2822, +0100 (CET), nor that of RFC 9557,
+	// +01:00[Europe/Paris], changes the offset. With a rule it is an inner list.
+	if m := d.look(comment); m != nil && !holdsRule(m[1]+m[2]) {
+		d.take(comment)
+	}
 	return true
 }
 
-// zoneLike reports whether w, at the beginning of s, may be a zone's name.
-func zoneLike(s, w string) bool {
-	if len(w) > 5 || lookup(w).kind != notAWord || strings.ToUpper(w) != w {
+// zoneLike reports whether a word may be a zone's name. The rest follows it.
+func zoneLike(word, rest string) bool {
+	if len(word) > 5 || lookup(word).kind != notAWord || strings.ToUpper(word) != word {
 		return false
 	}
-	rest := s[len(w):]
 	if rest != "" && !isSpace(rest[0]) && rest[0] != ',' && rest[0] != ';' {
 		return false
 	}
@@ -95,52 +59,22 @@ func zoneLike(s, w string) bool {
 }
 
 // numericZone reads +1, +01, +0100 or +01:00.
-func (r *dateReader) numericZone() bool {
-	negative := r.peek() == '-'
-	r.i++
-	v, digits := r.number()
-	hours, minutes := v, 0
-	switch digits {
-	case 1, 2:
-		if r.accept(':') {
-			if minutes, digits = r.number(); digits != 2 {
-				return false
-			}
-		}
-	case 4:
-		hours, minutes = v/100, v%100
-	default:
+func (d *dateReader) numericZone() bool {
+	m := d.take(offset)
+	hours, minutes := m[2], m[3]
+	colon := strings.Contains(m[0], ":")
+	switch {
+	case len(hours) == 4 && !colon:
+		hours, minutes = hours[:2], hours[2:]
+	case len(hours) < 1 || len(hours) > 2 || colon && len(minutes) != 2:
 		return false
 	}
-	if hours > 23 || minutes > 59 {
+	if atoi(hours) > 23 || atoi(minutes) > 59 {
 		return false
 	}
-	r.offset = hours*3600 + minutes*60
-	if negative {
-		r.offset = -r.offset
+	d.east = atoi(hours)*3600 + atoi(minutes)*60
+	if m[1] == "-" {
+		d.east = -d.east
 	}
 	return true
-}
-
-// comment skips the comment of RFC 2822, +0100 (CET), and what RFC 9557 adds to
-// ISO 8601, +01:00[Europe/Paris]: neither changes the offset. What holds a rule
-// is no comment but an inner list.
-func (r *dateReader) comment() {
-	i := skipBlank(r.s, r.i)
-	if i == len(r.s) {
-		return
-	}
-	end := byte(')')
-	switch r.s[i] {
-	case '(':
-	case '[':
-		end = ']'
-	default:
-		return
-	}
-	const longest = 64
-	n := strings.IndexByte(r.s[i:min(len(r.s), i+longest)], end)
-	if n > 0 && !holdsRule(r.s[i+1:i+n]) {
-		r.i = i + n + 1
-	}
 }
