@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Bounds on what is kept for people to read. Rules have none of their own: a
-// field is at most MaxField bytes long, and a <meta> has only one scope.
+// Bounds on Tags.Unknown. Rules have none of their own: a field is at most MaxField bytes
+// long, and a <meta> has only one scope.
 const (
 	maxUnknown     = 32
 	maxUnknownWord = 64
@@ -15,36 +15,25 @@ const (
 // A collector gathers rules, keeping the strictest of each kind.
 type collector struct {
 	tags Tags
-	seen map[seenKey]int // index into tags.Rules, once there are many
-
-	// The scopes handed in are parts of a longer string, which a remembered
-	// rule must not keep alive.
-	borrowed bool
+	seen map[seenKey]int // index into tags.Rules
 }
 
+// Rules with the same seenKey restrict the same thing for the same crawlers, so only the
+// strictest of them is kept.
 type seenKey struct {
 	name   string
 	source Source
-	scope  string
+	scope  string // in lower case
 }
 
-// fewRules is how many rules are searched one by one before a map is made.
-// Ordinary fields stay below; a hostile one with a thousand scopes must not
-// cost a million comparisons.
-const fewRules = 24
-
 func (c *collector) add(r Rule) {
-	i := c.find(r)
-	if i < 0 {
-		if c.tags.Rules == nil {
-			c.tags.Rules = make([]Rule, 0, 4)
+	key := keyOf(r)
+	i, ok := c.seen[key]
+	if !ok {
+		if c.seen == nil {
+			c.seen = make(map[seenKey]int)
 		}
-		if c.seen != nil {
-			c.seen[keyOf(r)] = len(c.tags.Rules)
-		}
-		if c.borrowed {
-			r.Scope = c.own(r.Scope)
-		}
+		c.seen[key] = len(c.tags.Rules)
 		c.tags.Rules = append(c.tags.Rules, r)
 		return
 	}
@@ -55,38 +44,6 @@ func (c *collector) add(r Rule) {
 	}
 }
 
-// own returns a copy of a scope, the one of the last rule if it is the same.
-func (c *collector) own(scope string) string {
-	if scope == "*" {
-		return "*"
-	}
-	if n := len(c.tags.Rules); n > 0 && c.tags.Rules[n-1].Scope == scope {
-		return c.tags.Rules[n-1].Scope
-	}
-	return strings.Clone(scope)
-}
-
-func (c *collector) find(r Rule) int {
-	if len(c.tags.Rules) < fewRules {
-		for i := range c.tags.Rules {
-			if c.tags.Rules[i].same(r) {
-				return i
-			}
-		}
-		return -1
-	}
-	if c.seen == nil {
-		c.seen = make(map[seenKey]int)
-		for i, r := range c.tags.Rules {
-			c.seen[keyOf(r)] = i
-		}
-	}
-	if i, ok := c.seen[keyOf(r)]; ok {
-		return i
-	}
-	return -1
-}
-
 func keyOf(r Rule) seenKey {
 	if r.Global() {
 		return seenKey{r.Name, r.Source, "*"}
@@ -94,7 +51,7 @@ func keyOf(r Rule) seenKey {
 	return seenKey{r.Name, r.Source, strings.ToLower(r.Scope)}
 }
 
-// unknown remembers a word that means nothing to us.
+// unknown keeps a word that is neither a rule nor a scope.
 func (c *collector) unknown(word string) {
 	if word == "" || len(c.tags.Unknown) >= maxUnknown {
 		return
@@ -105,6 +62,6 @@ func (c *collector) unknown(word string) {
 	if slices.Contains(c.tags.Unknown, word) {
 		return
 	}
-	// Cloned, so that a remembered word doesn't keep its whole field alive.
+	// The clone does not keep the whole field in memory.
 	c.tags.Unknown = append(c.tags.Unknown, strings.Clone(word))
 }

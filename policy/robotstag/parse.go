@@ -5,7 +5,7 @@ import "strings"
 // ParseHeader reads the lines of the two fields. Each line stands for itself:
 // a scope never reaches into the next one.
 func ParseHeader(robotsTag, xRobotsTag []string) Tags {
-	p := parser{source: RobotsTag, collector: collector{borrowed: true}}
+	p := parser{source: RobotsTag}
 	p.field(robotsTag)
 	p.source = XRobotsTag
 	p.field(xRobotsTag)
@@ -19,7 +19,7 @@ func ParseMeta(name, content string) Tags {
 	if !isName(name) || otherMeaning(name) {
 		return Tags{}
 	}
-	p := parser{source: Meta, fixed: true, scope: name, collector: collector{borrowed: true}}
+	p := parser{source: Meta, fixed: true, scope: strings.Clone(name)}
 	p.list(unwrap(plain(content)))
 	if len(p.tags.Rules) == 0 && !everyone(name) {
 		p.tags.Unknown = nil // the name is no crawler's, its content is prose
@@ -31,13 +31,10 @@ func ParseMeta(name, content string) Tags {
 // (WHATWG HTML, section 4.2.5.1; viewport: CSS Viewport). A description that
 // speaks of noindex is no rule for a crawler called "description".
 func otherMeaning(name string) bool {
-	switch len(name) {
-	case 6, 8, 9, 11, 12, 16:
-		switch strings.ToLower(name) {
-		case "author", "keywords", "viewport", "referrer", "generator", "description",
-			"theme-color", "color-scheme", "application-name":
-			return true
-		}
+	switch strings.ToLower(name) {
+	case "author", "keywords", "viewport", "referrer", "generator", "description",
+		"theme-color", "color-scheme", "application-name":
+		return true
 	}
 	return false
 }
@@ -167,10 +164,11 @@ func (p *parser) enter(scope string, by syntax) {
 	}
 	// "X-Robots-Tag: X-Robots-Tag: noindex" is a slip in a configuration: no
 	// crawler has that name, so it would be a rule for nobody.
-	if equalFold(scope, "x-robots-tag") || equalFold(scope, "robots-tag") {
+	if strings.EqualFold(scope, "x-robots-tag") || strings.EqualFold(scope, "robots-tag") {
 		scope = "*"
 	}
-	p.scope, p.syntax = scope, by
+	// The clone does not keep the whole field in memory.
+	p.scope, p.syntax = strings.Clone(scope), by
 }
 
 // reset ends a scope. What follows is meant for everyone: where the site's

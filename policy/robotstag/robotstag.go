@@ -47,24 +47,9 @@ func (r Rule) Global() bool { return everyone(r.Scope) }
 
 // binds reports whether the rule is meant for a crawler with these tokens.
 func (r Rule) binds(tokens []string) bool {
-	if r.Global() {
-		return true
-	}
-	for _, t := range tokens {
-		// The whole token, ignoring case (RFC 9309, section 2.2.1): a rule for
-		// "Example" says nothing to "ExampleBot".
-		if strings.EqualFold(r.Scope, t) {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether r and s say something about one thing to one audience,
-// so that only the stricter of them need be kept.
-func (r Rule) same(s Rule) bool {
-	return r.Name == s.Name && r.Source == s.Source &&
-		(strings.EqualFold(r.Scope, s.Scope) || r.Global() && s.Global())
+	// The whole token, ignoring case (RFC 9309, section 2.2.1): a rule for
+	// "Example" does not bind "ExampleBot".
+	return r.Global() || slices.ContainsFunc(tokens, func(t string) bool { return strings.EqualFold(r.Scope, t) })
 }
 
 // everyone reports whether a scope names all crawlers.
@@ -91,14 +76,10 @@ type Tags struct {
 // order read: those for everyone and those of each scope that names it.
 func (t Tags) For(tokens ...string) []Rule {
 	var rules []Rule
-	for i, r := range t.Rules {
-		if !r.binds(tokens) {
-			continue
+	for _, r := range t.Rules {
+		if r.binds(tokens) {
+			rules = append(rules, r)
 		}
-		if rules == nil {
-			rules = make([]Rule, 0, len(t.Rules)-i)
-		}
-		rules = append(rules, r)
 	}
 	return rules
 }

@@ -1,6 +1,10 @@
 package robotstag
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // A kind is what a word of the vocabulary does.
 type kind uint8
@@ -52,15 +56,7 @@ func lookup(word string) entry {
 	if len(word) < len("all") || len(word) > longestWord {
 		return entry{}
 	}
-	var lower [longestWord]byte
-	for i := range len(word) {
-		c := word[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		lower[i] = c
-	}
-	return vocabulary[string(lower[:len(word)])]
+	return vocabulary[strings.ToLower(word)]
 }
 
 // maxNumber is the greatest Integer of a structured field (RFC 9651, section
@@ -85,15 +81,11 @@ func readNumber(s string) (value string, ok bool) {
 	return strconv.FormatInt(n, 10), true
 }
 
-var sizes = [...]string{"none", "standard", "large"}
+var sizes = []string{"none", "standard", "large"}
 
 func readSize(s string) (value string, ok bool) {
-	for _, v := range sizes {
-		if equalFold(s, v) {
-			return v, true
-		}
-	}
-	return "", false
+	value = strings.ToLower(s)
+	return value, slices.Contains(sizes, value)
 }
 
 // stricter reports whether a restricts more than b, a rule of the same name.
@@ -102,7 +94,7 @@ func stricter(a, b Rule) bool {
 	case number:
 		return limit(a.Value) < limit(b.Value)
 	case size:
-		return rank(a.Value) < rank(b.Value)
+		return slices.Index(sizes, a.Value) < slices.Index(sizes, b.Value)
 	case date:
 		return a.Time < b.Time
 	}
@@ -116,31 +108,4 @@ func limit(value string) uint64 {
 		return 1<<64 - 1
 	}
 	return uint64(n)
-}
-
-func rank(value string) int {
-	for i, v := range sizes {
-		if v == value {
-			return i
-		}
-	}
-	return len(sizes)
-}
-
-// equalFold compares with a lower-case ASCII word. Unlike strings.EqualFold it
-// doesn't take the Kelvin sign for a k.
-func equalFold(s, lower string) bool {
-	if len(s) != len(lower) {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
 }
