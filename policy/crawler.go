@@ -8,20 +8,20 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// Mode says what becomes of a denial.
+// Mode says what happens to a denied request. The zero value means Enforce.
 type Mode string
 
 // The modes.
 const (
 	Enforce Mode = "enforce" // refuse the request
-	Report  Mode = "report"  // let it through, and say that it would have been refused
+	Report  Mode = "report"  // let it through, and say that it would be denied
 )
 
-// A Crawler is a configured client of the gate. It is matched if each kind of
-// key given holds, by one of its values.
+// A Crawler is a configured client. A client matches it if it matches one value of each
+// of Login, Sources and UserAgents that is set.
 type Crawler struct {
 	Name       string
-	Login      *Login         // that it has to prove; nil: none
+	Login      *Login         // nil: none is required
 	Sources    []netip.Prefix // addresses it connects from; empty: any
 	UserAgents []glob.Glob    // of its User-Agent header; empty: any
 	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
@@ -30,38 +30,37 @@ type Crawler struct {
 
 	MaxConnections int // to the gate, at a time; 0: no limit
 
-	configured bool // one of Crawlers.Known, which New and With mark; see Scope
+	configured bool // one of Crawlers.Known, set by New and Reconfigured; see Scope
 }
 
-// A Login is what a crawler proves that it is itself by.
+// A Login identifies a crawler.
 type Login struct {
 	User string
 	Hash []byte // of the password, by bcrypt
 }
 
-// A Client is what is known of who sends a request.
+// A Client is what is known of the sender of a request.
 type Client struct {
 	Addr      netip.Addr
 	UserAgent string
-	// AnyAgent says that UserAgent is not known yet: it may turn out to be any.
+	// AnyAgent says that UserAgent is not known yet, so that every pattern matches it.
 	AnyAgent bool
-	// Proves reports whether the client has proved a login. It is asked only where
-	// everything else holds; nil: it proves none.
+	// Proves reports whether the client has sent a login's password. It is called only if
+	// everything else matches; nil: it has sent none.
 	Proves func(*Login) bool
 }
 
-// Crawlers are all that are configured, in order. The last resort, for clients
-// that match none, is Default.
+// Crawlers are all configured crawlers, in order.
 type Crawlers struct {
 	Known         []*Crawler
-	Default       *Crawler
-	RefuseUnknown bool // those for whom there is only Default
+	Default       *Crawler // of clients that match none; an Engine adds it if it is nil
+	RefuseUnknown bool     // the caller is to refuse clients that match none
 }
 
-// mark marks the crawlers that are configured.
+// mark marks the configured crawlers.
 func (c Crawlers) mark() {
 	for _, k := range c.Known {
-		if !k.configured { // another engine may be reading it
+		if !k.configured { // else another engine may be reading it
 			k.configured = true
 		}
 	}
@@ -78,23 +77,23 @@ func (c Crawlers) Identify(client Client) *Crawler {
 	return c.Default
 }
 
-// Invites reports whether a client that matches no crawler could do so by a login.
+// Invites reports whether a client that matches no crawler could match one with a login.
 func (c Crawlers) Invites(client Client) bool {
 	client.Addr = client.Addr.Unmap()
 	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login != nil && k.mayBe(client) })
 }
 
-// Named returns the crawler of a name, nil if there is none.
+// Named returns the crawler with a name, nil if there is none.
 func (c Crawlers) Named(name string) *Crawler {
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
-		if k.Name == name {
+		if k != nil && k.Name == name {
 			return k
 		}
 	}
 	return nil
 }
 
-// mayBe reports whether all but the login holds.
+// mayBe reports whether a client matches c but for the login.
 func (c *Crawler) mayBe(client Client) bool {
 	if len(c.Sources) > 0 && !slices.ContainsFunc(c.Sources, func(p netip.Prefix) bool { return p.Contains(client.Addr) }) {
 		return false
@@ -102,8 +101,8 @@ func (c *Crawler) mayBe(client Client) bool {
 	return len(c.UserAgents) == 0 || client.AnyAgent || slices.ContainsFunc(c.UserAgents, func(g glob.Glob) bool { return g.Match(client.UserAgent) })
 }
 
-// Obeys returns the product tokens that the crawler answers to when it sends
-// this User-Agent (RFC 9309, 2.2.1). With none only "*" binds it.
+// Obeys returns the product tokens of the crawler when it sends
+// this User-Agent (RFC 9309, 2.2.1). Without any it obeys only the group for "*".
 func (c *Crawler) Obeys(userAgent string) []string {
 	if len(c.Tokens) > 0 {
 		return c.Tokens
@@ -114,8 +113,9 @@ func (c *Crawler) Obeys(userAgent string) []string {
 	return nil
 }
 
-// tokenKey names whom an answer binds that may be aimed at the asker.
-func tokenKey(tokens []string) string {
+// TokenKey returns the key in [Record.Bound] of answers that bind only the crawler with these
+// product tokens.
+func TokenKey(tokens []string) string {
 	if len(tokens) == 0 {
 		return "*"
 	}

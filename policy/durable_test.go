@@ -79,7 +79,7 @@ func (d *durable) shift(by time.Duration) {
 func fetched(status int, body string) Record {
 	now := time.Now()
 	s := &Snapshot{URL: example, Status: status, Fetched: now, Since: now}
-	rec := Record{}.with("", s)
+	rec := Record{}.add("", s)
 	if s.good() {
 		s.SHA256, rec.Body = Digest(body), []byte(body)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Evidence is a decision for programs to read: what a refusal's body, the API
-// and check say of it. Members that do not apply are left out.
+// Evidence is a decision in JSON, as in the bodies of refusals. Members that do not
+// apply are left out.
 type Evidence struct {
 	URL          string          `json:"url"`
 	ProductToken string          `json:"product_token,omitempty"`
@@ -40,12 +40,12 @@ type RobotsEvidence struct {
 // An Explanation is a decision with its evidence.
 type Explanation struct {
 	Allowed  bool  `json:"allowed"`
-	Enforced *bool `json:"enforced,omitempty"` // false: denied, but let through
+	Enforced *bool `json:"enforced,omitempty"` // false: it would be denied, but is let through
 	Evidence
-	Lost []RuleEvidence `json:"lost,omitempty"` // see [Decision.Lost]; Explain leaves it to who asks for it
+	Lost []RuleEvidence `json:"lost,omitempty"` // see [Decision.Lost]; Explain leaves it empty
 }
 
-// Evidence returns what d was decided by.
+// Evidence returns the grounds of d.
 func (d *Decision) Evidence(url string) Evidence {
 	e := Evidence{URL: url, ProductToken: d.Token, Reason: d.Reason, Group: d.Group.Name(), Note: d.Note, ReadAs: d.ReadAs}
 	if d.Reason == ByRule {
@@ -62,7 +62,7 @@ func (d *Decision) Evidence(url string) Evidence {
 	return e
 }
 
-// CrawlDelay returns that of the group obeyed, in seconds; nil if it has none.
+// CrawlDelay returns the Crawl-delay of the group obeyed, in seconds; nil if it has none.
 func (d *Decision) CrawlDelay() *float64 {
 	if delay, _, ok := d.Group.CrawlDelay(); ok {
 		return &delay
@@ -70,8 +70,7 @@ func (d *Decision) CrawlDelay() *float64 {
 	return nil
 }
 
-// Lost returns the rules that match a target too but did not govern, the
-// strongest first.
+// Lost returns the other rules that match a target, which lost to d.Rule, the strongest first.
 func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
 	if d.Reason != ByRule {
 		return nil
@@ -84,7 +83,7 @@ func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
 	return lost
 }
 
-// Explain returns d for programs.
+// Explain returns d in JSON form.
 func (d *Decision) Explain(url string) Explanation {
 	e := Explanation{Allowed: d.Allow, Evidence: d.Evidence(url)}
 	if !d.Allow && !d.Enforced {

@@ -24,22 +24,21 @@ var (
 	ErrProhibited = errors.New("destination is prohibited")
 
 	// ErrParent is what a RoundTripper wraps when the parent proxy can't be
-	// reached, so that nobody looks for the fault at the origin.
+	// reached, so that the fault is not looked for at the origin.
 	ErrParent = errors.New("the parent proxy can't be reached")
 
-	// ErrBusy says that as many large robots.txt files are being read as may be, so
-	// that nothing is known about the origin.
+	// ErrBusy says that as many large robots.txt files as may be are being read, so
+	// that the origin's could not be.
 	ErrBusy = errors.New("too many large robots.txt files are being read at once")
 	// ErrExhausted is what a RoundTripper wraps when the gate's own machine could not open a
 	// connection, because it had no file descriptor, local port or memory left. That says
 	// nothing about the origin: it is not kept, and there is no decision.
 	ErrExhausted = errors.New("the gate is out of resources for a connection")
-	// ErrNoHost says that the origin's name does not resolve, so that there is
-	// nothing to decide about.
+	// ErrNoHost says that the origin's name does not resolve, so that no request can be sent.
 	ErrNoHost = errors.New("host name does not resolve")
 )
 
-// What clients and origins say is kept and sent on up to these lengths, in bytes.
+// Bounds on texts of clients and origins that are kept or sent on, in bytes.
 const (
 	maxUserAgent = 1024
 	maxURL       = 2048 // of a redirect's destination
@@ -135,8 +134,8 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 	}
 }
 
-// sendable returns a User-Agent that net/http sends. The error it has for
-// others would pass for a failure of the origin, and close it to everybody.
+// sendable makes a User-Agent one that net/http sends. Its error for
+// others would count as a failure of the origin, and close that to all crawlers.
 func sendable(userAgent string) string {
 	agent := []byte(userAgent[:min(len(userAgent), maxUserAgent)])
 	for i, c := range agent {
@@ -202,12 +201,12 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Head
 	return r, nil
 }
 
-// validators returns the header that asks whether a copy still holds. What was
-// cut is fetched anew: the limit may be another one by now.
+// validators returns the header that asks whether a copy is still valid. A copy that was
+// cut is fetched anew: the limit may have changed.
 func (s *Snapshot) validators(at string) http.Header {
 	h := http.Header{}
 	if s == nil || s.URL != at || s.Cut {
-		return h // validators belong to the URL that sent them
+		return h // validators belong to the URL of their response
 	}
 	if s.ETag != "" {
 		h.Set("If-None-Match", s.ETag)
@@ -218,8 +217,8 @@ func (s *Snapshot) validators(at string) http.Header {
 	return h
 }
 
-// confirmed is the prior copy after a 304, with what came with that (RFC 9111, 4.3.4). A copy
-// that varies goes on to do so, also where the 304 leaves its Vary out.
+// confirmed is the prior copy after a 304, with the fields of that (RFC 9111, 4.3.4). A copy
+// that varies still does, even if the 304 lacks the Vary.
 func confirmed(prior, answer *Snapshot) *Snapshot {
 	s := *prior
 	s.Fetched, s.Failures, s.Since = answer.Fetched, 0, time.Time{}
@@ -262,8 +261,7 @@ func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, erro
 	return append(data, rest...), err
 }
 
-// validator returns a header that will be kept and sent back, unless it is
-// longer than anybody needs.
+// validator returns a header that will be kept and sent back, unless it is too long.
 func validator(h http.Header, name string) string {
 	v := h.Get(name)
 	if len(v) > maxValidator {

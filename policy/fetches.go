@@ -128,7 +128,7 @@ func (r *resolver) join(sf *scopeFetches, token, userAgent string, u urgency) (j
 	now := time.Now()
 	slot := token
 	if !r.robots.hasSlot(sf.entry.record(), sf.jobs, token, now) {
-		slot = others
+		slot = NoSlot
 	}
 	if job = sf.jobs[slot]; job != nil {
 		return job, true
@@ -182,8 +182,8 @@ func (r *resolver) needlessLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
 	}
 	now, rec := time.Now(), sf.entry.record()
 	s := r.robots.current(rec, job.token, now, job.asked)
-	if s == nil && job.slot == others && r.robots.holds(rec.Bound[others], now, job.asked) {
-		s = rec.Bound[others]
+	if s == nil && job.slot == NoSlot && r.robots.isValid(rec.Bound[NoSlot], now, job.asked) {
+		s = rec.Bound[NoSlot]
 	}
 	if s != nil && job.urgency == ahead && r.robots.due(rec, job.token, s, now) {
 		return nil
@@ -306,11 +306,11 @@ func (r *resolver) prior(sf *scopeFetches, job *fetchJob, known *entry) *entry {
 func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *robotstxt.File, release func()) {
 	rec := sf.entry.record()
 	sf.apart = !s.shared()
-	if sf.apart && job.slot == others {
+	if sf.apart && job.slot == NoSlot {
 		s = forOthers(s)
 	}
 	r.count(s, rec, job.slot)
-	next := rec.with(job.slot, s)
+	next := rec.add(job.slot, s)
 	r.robots.vacate(&next, sf.jobs, time.Now())
 	job.answer = s
 	if s.good() && !s.shared() {
@@ -337,7 +337,7 @@ func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file
 // one of them. It has no rules, since those of s are for that crawler only.
 func forOthers(s *Snapshot) *Snapshot {
 	return &Snapshot{
-		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, Others: true,
+		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, NoSlot: true,
 		Error: fmt.Sprintf("the origin answers crawlers differently (status %d), and more crawlers ask for it than can have an answer of their own; one with configured product tokens always has one", s.Status),
 	}
 }

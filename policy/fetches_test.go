@@ -418,7 +418,7 @@ func TestRefreshWithoutSeat(t *testing.T) {
 		}
 		rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
 		for token := range rec.Bound {
-			if token == others {
+			if token == NoSlot {
 				continue
 			}
 			st, err := e.Refresh(t.Context(), asks(t, "https://example.com/", token+"/1.0"))

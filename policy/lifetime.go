@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lifetime reads how long a response says it holds, RFC 9111, 4.2.1; negative
+// lifetime returns how long a response is fresh, RFC 9111, 4.2.1; negative
 // if it does not say.
 func lifetime(h http.Header, now time.Time) time.Duration {
 	life := cacheControl(h)
@@ -19,9 +19,9 @@ func lifetime(h http.Header, now time.Time) time.Duration {
 	return life
 }
 
-// cacheControl returns the lifetime of that header, RFC 9111, 5.2.2; negative
-// if it gives none. Of several the smallest counts, and what can't be read is
-// none at all (4.2.1): asking too often is the smaller harm.
+// cacheControl returns the lifetime in that header, RFC 9111, 5.2.2; negative
+// if it has none. The smallest of several counts. An invalid one is zero (4.2.1), since
+// fetching too often is the smaller harm.
 func cacheControl(h http.Header) time.Duration {
 	life := time.Duration(-1)
 	for _, line := range h.Values("Cache-Control") {
@@ -41,8 +41,8 @@ func cacheControl(h http.Header) time.Duration {
 	return life
 }
 
-// expires returns the lifetime of that header, RFC 9111, 5.3; negative if there
-// is none. An invalid date, "0" above all, means already expired.
+// expires returns the lifetime in that header, RFC 9111, 5.3; negative if there
+// is none. An invalid date, such as the common "0", means already expired.
 func expires(h http.Header, now time.Time) time.Duration {
 	if len(h.Values("Expires")) == 0 {
 		return -1
@@ -57,7 +57,7 @@ func expires(h http.Header, now time.Time) time.Duration {
 	return max(t.Sub(now), 0)
 }
 
-// retryAfter reads the header of that name, RFC 9110, 10.2.3; 0 if there is none.
+// retryAfter returns the wait in that header, RFC 9110, 10.2.3; 0 if there is none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if wait, ok := seconds(value); ok {
@@ -69,8 +69,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// seconds reads a delta-seconds, RFC 9111, 1.2.2; too large a number is a very
-// long time, not an error.
+// seconds parses a delta-seconds, RFC 9111, 1.2.2. A number that is too large means a very
+// long time, and is not an error.
 func seconds(s string) (time.Duration, bool) {
 	const most = 10 * 365 * 24 * 3600
 	s = strings.TrimSpace(s)
@@ -85,4 +85,19 @@ func seconds(s string) (time.Duration, bool) {
 		n = min(n*10+int(s[i]-'0'), most)
 	}
 	return time.Duration(n) * time.Second, true
+}
+
+// varies reports whether a response depends on the User-Agent that asked, RFC 9110, 12.5.5.
+// "*" stands for any part of the request. With Robots.UserAgent all fetches send the same
+// User-Agent. The answer binds one product token all the same, since the setting may change.
+func varies(h http.Header) bool {
+	for _, line := range h.Values("Vary") {
+		for name := range strings.SplitSeq(line, ",") {
+			name = strings.TrimSpace(name)
+			if name == "*" || strings.EqualFold(name, "User-Agent") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -168,7 +168,7 @@ func TestCacheBound(t *testing.T) {
 					}
 					time.Sleep(time.Second) // of a fake clock
 				}
-				if grown < 60<<20 {
+				if grown < 50<<20 { // the costs that fill it are estimates
 					t.Errorf("the heap has grown by %d MiB only: that has not filled the cache", grown>>20)
 				}
 			})

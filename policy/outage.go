@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// An Outage is an origin whose robots.txt can't be had.
+// An Outage is an origin whose robots.txt can't be fetched.
 type Outage struct {
 	Origin   string
-	Crawlers bool     // it was met by a configured crawler, and concerns them; else all other clients
+	Crawlers bool     // it concerns the configured crawlers; else all other clients
 	Tokens   []string // the product tokens that are answered so; empty: all
-	State    State    // what is obeyed meanwhile: a copy that is Fresh or Stale; Unreachable: none
+	State    State    // Fresh or Stale: a copy is obeyed meanwhile; Unreachable: there is none
 	Allow    bool     // without a copy: whether everything is allowed, or nothing
 	Status   int      // 0: no answer
 	Error    string
@@ -23,59 +23,42 @@ type Outage struct {
 	Next     time.Time // from then on a request tries again
 }
 
-// maxOutages bounds the origins whose outages are remembered: clients may ask
-// for any number of hosts that are down. The last failures are what is looked for.
+// maxOutages bounds the origins whose outages are listed: clients may request
+// any number of hosts that are down. The last failures are the ones of interest.
 const maxOutages = 50
 
-// outages are the origins that have last failed, the newest at the end.
+// outages are the records of the origins that failed last.
 type outages struct {
 	mu  sync.Mutex
-	all []outage
+	all []outage // the newest at the end
 }
 
-// An outage is what is needed of a record to judge it by any settings.
+// An outage is a record in which an answer is a failure under some settings.
 type outage struct {
-	key    string // of the record's scope
-	good   *Snapshot
-	last   *Snapshot // what speaks for the origin; not a failure if bound has some
-	bound  map[string]*Snapshot
-	copies map[string]*Snapshot
+	key string // of the record's scope
+	rec Record
 }
 
-// note takes down what is known by now, in the record with this key.
+// note takes note of the newest record under a key.
 func (o *outages) note(key string, rec *Record) {
-	next, failing := failure(key, rec)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := slices.IndexFunc(o.all, func(k outage) bool { return k.key == key }); i >= 0 {
-		o.all = slices.Delete(o.all, i, i+1)
-	} else if failing && len(o.all) == maxOutages {
+	o.all = slices.DeleteFunc(o.all, func(k outage) bool { return k.key == key })
+	if !mayFail(rec) {
+		return
+	}
+	if len(o.all) == maxOutages {
 		o.all = slices.Delete(o.all, 0, 1)
 	}
-	if failing {
-		o.all = append(o.all, next)
-	}
+	o.all = append(o.all, outage{key, *rec})
 }
 
-// failure returns what of a record may be an outage; the settings say whether it is.
-func failure(key string, rec *Record) (k outage, failing bool) {
-	k = outage{key: key, good: rec.Good, last: rec.Last, copies: rec.Copies}
-	if suspect(rec.Last) {
-		return k, true
-	}
-	for token, s := range rec.Bound {
-		if suspect(s) {
-			if k.bound == nil {
-				k.bound = map[string]*Snapshot{}
-			}
-			k.bound[token] = s
-		}
-	}
-	return k, k.bound != nil
+// mayFail reports whether a record is that of an outage under the strictest settings.
+func mayFail(rec *Record) bool {
+	return isFailure(&Robots{}, rec.Last) || slices.ContainsFunc(slices.Collect(maps.Values(rec.Bound)), func(s *Snapshot) bool { return isFailure(&Robots{}, s) })
 }
 
-// suspect reports whether a snapshot is an outage under the strictest settings.
-func suspect(s *Snapshot) bool { return s != nil && (&Robots{}).class(s) == Unreachable }
+func isFailure(r *Robots, s *Snapshot) bool { return s != nil && r.class(s) == Unreachable }
 
 // list returns the outages there are now, the last that was tried in front.
 func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
@@ -83,36 +66,35 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 	known := slices.Clone(o.all)
 	o.mu.Unlock()
 	for _, k := range slices.Backward(known) {
-		s, token, tokens := k.now(r, now)
+		s, token, tokens := r.outage(&k.rec, now)
 		if s == nil {
 			continue
 		}
-		rec := Record{Good: k.good, Copies: k.copies}
-		st := r.resolution(s, rec.copyFor(token), now)
+		res := r.resolution(s, k.rec.copyFor(token), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
-			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: st.State, Allow: st.Allow,
+			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: res.State, Allow: res.Allow,
 			Status: s.Status, Error: s.Error, Failures: s.Failures, Since: s.Since, Tried: s.Fetched, Next: r.until(s),
 		})
 	}
 	return all
 }
 
-// now returns the failure that stands for an outage, nil if it is over, the token that it
+// outage returns the failure that stands for an outage, nil if there is none now, the token that it
 // binds, if it binds one only, and all tokens that are answered so. A failure that
-// binds a single crawler is over with its time if the origin has answered others.
-func (k *outage) now(r *Robots, now time.Time) (s *Snapshot, bound string, tokens []string) {
-	if suspect(k.last) {
-		if r.class(k.last) != Unreachable {
-			return nil, "", nil
+// binds a single crawler has ended with its lifetime if the origin has answered others.
+func (r *Robots) outage(rec *Record, now time.Time) (s *Snapshot, bound string, tokens []string) {
+	if isFailure(&Robots{}, rec.Last) {
+		if isFailure(r, rec.Last) {
+			s = rec.Last
 		}
-		return k.last, "", nil
+		return s, "", nil
 	}
-	later := now.Add(1) // nobody has asked meanwhile
-	for _, token := range slices.Sorted(maps.Keys(k.bound)) {
-		b := k.bound[token]
-		answered := k.last != nil && (r.holds(k.last, now, later) || !k.last.Fetched.Before(b.Fetched))
-		if r.class(b) != Unreachable || answered && !r.holds(b, now, later) {
+	later := now.Add(1) // no request has asked meanwhile
+	for _, token := range slices.Sorted(maps.Keys(rec.Bound)) {
+		b := rec.Bound[token]
+		answered := rec.Last != nil && (r.isValid(rec.Last, now, later) || !rec.Last.Fetched.Before(b.Fetched))
+		if !isFailure(r, b) || answered && !r.isValid(b, now, later) {
 			continue
 		}
 		tokens = append(tokens, strings.Trim(token, "()"))

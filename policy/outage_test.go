@@ -98,7 +98,7 @@ func TestOutagesAreBounded(t *testing.T) {
 		e := engineFor(t, defaults(), newOrigins(), newDurable(), io.Discard)
 		defer e.Close()
 		for i := range 3 * maxOutages {
-			rec := Record{}.with("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
+			rec := Record{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
 			e.resolver.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec}, nil)
 		}
 		all := e.Outages()

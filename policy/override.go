@@ -10,10 +10,10 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// An Override is an operator's exception from what robots.txt says.
+// An Override is an operator's exception from the robots.txt of some hosts.
 type Override struct {
 	Hosts    []glob.Glob
-	Paths    *robotstxt.File // the paths as the rules of a group for "*"; nil: all
+	Paths    *robotstxt.File // made by [PathRules]; nil: all
 	Crawlers []string        // names; empty: all
 	Allow    bool
 	Reason   string    // shown in annotations and in the audit log
@@ -30,8 +30,8 @@ func PathRules(patterns []string) *robotstxt.File {
 	for _, p := range patterns {
 		text.WriteString("Disallow: ")
 		for i := range len(p) {
-			// A comment or the end of the line would make the pattern shorter,
-			// and the override wider, than it reads.
+			// A comment or the end of the line would shorten the pattern
+			// and so widen the override.
 			if c := p[i]; c <= ' ' || c == '#' {
 				fmt.Fprintf(&text, "%%%02X", c)
 				continue
@@ -43,10 +43,10 @@ func PathRules(patterns []string) *robotstxt.File {
 	return robotstxt.Parse([]byte(text.String()), 0)
 }
 
-// applies reports whether the override decides about a request. Expiry is looked
-// at here, for every request, so that no reload is needed for it. ReadAs is the
-// reading of the path that a denial is for, if that is not the literal one.
-func (o *Override) applies(r Request, path *spelledPath, now time.Time) (readAs string, ok bool) {
+// applies reports whether the override decides about a request. It checks the expiry
+// for every request, so that it takes effect without a reload. ReadAs is the
+// reading of the path that is denied, if that is not the literal one.
+func (o *Override) applies(r Request, path *pathReadings, now time.Time) (readAs string, ok bool) {
 	if !o.Expires.IsZero() && !now.Before(o.Expires) {
 		return "", false
 	}
@@ -63,15 +63,15 @@ func (o *Override) applies(r Request, path *spelledPath, now time.Time) (readAs 
 	case !o.Allow:
 		return o.denies(path)
 	case r.whole:
-		// "/$" matches the root, which must not open what else there is.
-		return "", o.allows(path) && o.allows(&spelledPath{path: anyPath})
+		// "/$" matches the root, and must not open the other paths.
+		return "", o.allows(path) && o.allows(&pathReadings{path: anyPath})
 	default:
 		return "", o.allows(path)
 	}
 }
 
-// denies reports whether any reading of a path is among those of the override.
-func (o *Override) denies(path *spelledPath) (readAs string, ok bool) {
+// denies reports whether any reading of a path is one of the override's paths.
+func (o *Override) denies(path *pathReadings) (readAs string, ok bool) {
 	group := o.Paths.Group()
 	if _, ok := group.Match(path.path); ok {
 		return "", true
@@ -84,10 +84,10 @@ func (o *Override) denies(path *spelledPath) (readAs string, ok bool) {
 	return "", false
 }
 
-// allows reports whether the literal path is among those of the override. Unless its
-// pattern is written for this very spelling, all other readings have to be among them,
-// too: to allow /public/ must not open /public/..;/private/.
-func (o *Override) allows(path *spelledPath) bool {
+// allows reports whether the literal path is one of the override's paths. Unless the
+// pattern is written for this very spelling, all other readings have to be too:
+// an override for /public/ must not open /public/..;/private/.
+func (o *Override) allows(path *pathReadings) bool {
 	group := o.Paths.Group()
 	rule, ok := group.Match(path.path)
 	if !ok || rule.SpeaksFor(path.path) {
@@ -100,10 +100,10 @@ func (o *Override) allows(path *spelledPath) bool {
 }
 
 // Overridden decides a request by the first override that applies to it, if one does,
-// as an Engine would before it looks at robots.txt.
+// as an Engine does before it needs robots.txt.
 func Overridden(overrides []Override, readings Readings, r Request) (d Decision, decided bool) {
 	return byOverride(overrides, readings, r, time.Now())
 }
 
-// anyPath stands for all paths: nobody has a pattern for it alone.
+// anyPath stands for all paths: only a pattern for all paths matches it.
 const anyPath = "/%01"

@@ -56,56 +56,21 @@ func (c Config) complete() Config {
 	return c
 }
 
-// A Fetch is what became of asking an origin for its robots.txt.
+// A Fetch reports one fetch of an origin's robots.txt.
 type Fetch struct {
 	Origin  string
-	Outcome string // a State, or "error" where nothing could be asked
+	Outcome string // a State, or "error" if no request could be sent
 	Took    time.Duration
 }
 
-// A Request is what is asked of the Engine.
+// A Request is one request to decide about.
 type Request struct {
 	Target    Target
 	Crawler   *Crawler // nil: the default one
 	UserAgent string   // the header as sent
 
-	whole bool // about all of the host, of which Target is the root
+	whole bool // about the whole host, of which Target is the root
 }
-
-// Reason says why a decision is what it is.
-type Reason string
-
-// The reasons of decisions.
-const (
-	ByRule        Reason = "rule"        // an Allow or Disallow line
-	NoMatch       Reason = "no-match"    // no rule of the group matches
-	NoGroup       Reason = "no-group"    // no group is for this crawler
-	Implicit      Reason = "implicit"    // robots.txt itself
-	ByOverride    Reason = "override"    // the operator's
-	IsUnavailable Reason = "unavailable" // there is no robots.txt
-	IsUnreachable Reason = "unreachable" // robots.txt can't be had, which denies
-	TooComplex    Reason = "too-complex" // the rules take too many steps for this URL, which denies
-)
-
-// A Decision is allow or deny, with its reason and evidence.
-type Decision struct {
-	Allow    bool
-	Enforced bool // false: a denial that is let through (report mode)
-	Reason   Reason
-	Crawler  *Crawler
-	Tokens   []string        // the crawler's product tokens
-	Token    string          // the one that has a group; else the first; may be ""
-	Rule     robotstxt.Rule  // of ByRule
-	Group    robotstxt.Group // the group obeyed, if any
-	Note     string          // an override's reason
-	ReadAs   string          // the path and query that were denied, where servers may read the request's so; else empty
-	Robots   *Resolution     // the evidence; nil for ByOverride
-	URL      string          // of robots.txt; empty for ByOverride
-	Asked    time.Time       // as of when the overrides were looked at
-}
-
-// Denied reports whether the request must be refused.
-func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 
 // An Engine decides. It is safe for concurrent use.
 type Engine struct {
@@ -135,19 +100,20 @@ func (e *Engine) Reconfigured(c Config) *Engine {
 	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: e.resolver.shared.resolver(c), log: e.log}
 }
 
-// Close ends background work and saves what is not yet saved.
+// Close ends background work and saves the records that are not saved yet.
 func (e *Engine) Close() { e.resolver.close() }
 
-// Crawlers returns who is known.
+// Crawlers returns the configured crawlers.
 func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 
-// Decide says whether the request may be sent. It fetches robots.txt if need
-// be, which takes as long as robots.timeout at most, and as long again where
-// what was fetched for another crawler binds that one only (401, 403, 429, 5xx, Vary);
-// after that the origin counts as unreachable. An error means that there is no
-// decision and nothing may be sent: ErrProhibited, ErrNoHost, ErrBusy, ErrExhausted,
-// ErrCostly, the context's own, or that the engine is closed. Paths that
-// [Engine.CheckPath] reports are judged as they stand.
+// Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
+// Robots.Timeout at most, and a request waits for two fetches at most: an answer to another
+// crawler may bind that crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as
+// unreachable.
+//
+// An error means that there is no decision and the request must not be sent: ErrProhibited,
+// ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
+// closed. Decide judges paths that [Engine.CheckPath] reports as they are.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.setCrawler(&r)
 	e.checkUserAgent(r)
@@ -156,12 +122,11 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	key, url := keyAndURL(r)
-	st, err := e.resolver.resolve(ctx, key, tokenKey(d.Tokens), r.UserAgent)
+	res, err := e.resolver.resolve(ctx, r.key(), TokenKey(d.Tokens), r.UserAgent)
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Robots, d.URL = &st, url
+	d.Robots, d.URL = &res, r.Target.robotsURL()
 	if quick := d; quick.judgeWithin(robotstxt.Quick(), r.Target, readings) {
 		return quick, nil
 	}
@@ -173,20 +138,59 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	return d, nil
 }
 
+// DecideHost decides about all of an origin at once, for tunnels whose requests
+// can't be seen. It denies only if the rule for "/" does and the group obeyed
+// allows no other path. An override allows a host only if it is for all paths.
+func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
+	r.Target.Path, r.whole = "/", true
+	d, err := e.Decide(ctx, r)
+	if err == nil {
+		d.forHost()
+	}
+	return d, err
+}
+
 // CheckPath reports a target whose path must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
 func (e *Engine) CheckPath(t Target) error { return e.resolver.robots.Readings.check(t) }
 
-// keyAndURL returns the key of the record that decides about a request, and the URL of the
-// robots.txt. Both are parts of one string: Decide allocates it for every request.
-func keyAndURL(r Request) (key, url string) {
-	const path = "/robots.txt"
-	if r.Crawler.configured {
-		all := crawlersPrefix + r.Target.Scheme + "://" + r.Target.Host + path
-		return all[:len(all)-len(path)], all[len(crawlersPrefix):]
-	}
-	url = r.Target.Scheme + "://" + r.Target.Host + path
-	return url[:len(url)-len(path)], url
+// Refresh fetches an origin's robots.txt now, whatever is known of it.
+func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
+	e.setCrawler(&r)
+	return e.resolver.refresh(ctx, r.key(), r.tokenKey(), r.UserAgent)
+}
+
+// Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
+// known, without a fetch. due says that a request would start one. ok is false if nothing is
+// known that is for this crawler.
+func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
+	e.setCrawler(&r)
+	return e.resolver.peek(ctx, r.key(), r.tokenKey())
+}
+
+// Known returns the record of a scope, without a fetch.
+func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
+	known := e.resolver.cache.find(ctx, s.Key())
+	return *known.record(), known != nil
+}
+
+// Outages returns origins whose robots.txt can't be fetched, the last that was tried
+// first. Only the last 50 are kept.
+func (e *Engine) Outages() []Outage {
+	return e.resolver.cache.outages.list(e.resolver.robots, time.Now())
+}
+
+// A Size is what a cache holds in memory.
+type Size struct {
+	Entries int
+	Bytes   int64
+	Bound   int64 // on Bytes
+}
+
+// Cached returns the size of the compiled rules in memory.
+func (e *Engine) Cached() (s Size) {
+	s.Entries, s.Bytes, s.Bound = e.resolver.cache.entries.Usage()
+	return s
 }
 
 func (e *Engine) setCrawler(r *Request) {
@@ -194,6 +198,13 @@ func (e *Engine) setCrawler(r *Request) {
 		r.Crawler = e.crawlers.Default
 	}
 }
+
+// key returns the key of the record that decides about the request.
+func (r *Request) key() string {
+	return Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}.Key()
+}
+
+func (r *Request) tokenKey() string { return TokenKey(r.Crawler.Obeys(r.UserAgent)) }
 
 // checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites
 // that name the token in robots.txt, and find another name in their logs, are misled (RFC 9309, 2.2.1).
@@ -210,121 +221,4 @@ func (e *Engine) checkUserAgent(r Request) {
 		e.log.Warn("the crawler's User-Agent does not have the product token that it obeys: sites can't tell that they mean it",
 			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
 	}
-}
-
-// DecideHost decides about all of an origin at once, for tunnels whose requests
-// can't be seen: it denies only when the rule for "/" does and the group obeyed
-// allows nothing else. An override allows a host if its paths are all there are.
-func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
-	r.Target.Path, r.whole = "/", true
-	d, err := e.Decide(ctx, r)
-	if err == nil {
-		d.forHost()
-	}
-	return d, err
-}
-
-// forHost makes a decision about "/" one about the whole host.
-func (d *Decision) forHost() {
-	if d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
-		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
-	}
-}
-
-// Refresh fetches an origin's robots.txt now, whatever is known of it.
-func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
-	e.setCrawler(&r)
-	key, _ := keyAndURL(r)
-	return e.resolver.refresh(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)), r.UserAgent)
-}
-
-// Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
-// known, without a fetch. due says that a request would start one. ok is false if nothing is
-// known that is for this crawler.
-func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
-	e.setCrawler(&r)
-	key, _ := keyAndURL(r)
-	return e.resolver.peek(ctx, key, tokenKey(r.Crawler.Obeys(r.UserAgent)))
-}
-
-// Known returns the record of a scope, without a fetch.
-func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
-	known := e.resolver.cache.find(ctx, s.Key())
-	return *known.record(), known != nil
-}
-
-func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
-	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
-	if len(d.Tokens) > 0 {
-		d.Token = d.Tokens[0]
-	}
-	path := spelledPath{path: r.Target.Path, readings: readings}
-	for _, o := range overrides {
-		if readAs, applies := o.applies(r, &path, now); applies {
-			d.Allow, d.Reason, d.Note, d.ReadAs = o.Allow, ByOverride, o.Reason, readAs
-			return d, true
-		}
-	}
-	return d, false
-}
-
-// judge decides by the evidence in d.Robots, as Decide does, but at once.
-func (d *Decision) judge(t Target, readings Readings) {
-	if quick := *d; quick.judgeWithin(robotstxt.Quick(), t, readings) {
-		*d = quick
-		return
-	}
-	d.judgeWithin(robotstxt.Thorough(), t, readings)
-}
-
-// judgeWithin decides by the evidence in d.Robots. All readings of the path share the
-// effort; it returns false if that was not enough, which denies.
-func (d *Decision) judgeWithin(effort robotstxt.Effort, t Target, readings Readings) bool {
-	if d.Robots.File == nil {
-		d.withoutRules(t)
-		return true
-	}
-	d.judgePath(t.Path, &effort)
-	d.judgeReadings(t.Path, readings, &effort)
-	return d.Reason != TooComplex
-}
-
-// judgePath decides about one reading of a path by the rules in d.Robots.
-func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
-	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
-	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
-	if token := v.Group.Token(); token != "" {
-		d.Token = token
-	}
-}
-
-// withoutRules decides where there is no robots.txt to obey.
-func (d *Decision) withoutRules(t Target) {
-	switch {
-	case t.IsRobots():
-		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
-	case d.Robots.Allow:
-		d.Allow, d.Reason = true, IsUnavailable
-	default:
-		d.Reason = IsUnreachable
-	}
-}
-
-// Judge decides about a target as an Engine would if the origin had just
-// answered with this status and body. It is for robots.txt files at hand.
-func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
-	now := time.Now()
-	s := &Snapshot{Status: status, Fetched: now, Since: now}
-	st := r.resolution(s, nil, now)
-	if s.good() {
-		st.File = robotstxt.Parse(body, r.MaxBytes)
-		s.setFile(st.File)
-		st.Good = s
-	}
-	d := Decision{Enforced: true, Tokens: tokens, Robots: &st}
-	if len(tokens) > 0 {
-		d.Token = tokens[0]
-	}
-	d.judge(t, r.Readings)
-	return d
 }

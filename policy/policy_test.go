@@ -195,8 +195,8 @@ func TestObeys(t *testing.T) {
 	} {
 		c := &Crawler{Tokens: test.tokens}
 		got := c.Obeys(test.userAgent)
-		if strings.Join(got, ",") != test.want || tokenKey(got) != test.tokenKey {
-			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, tokenKey(got))
+		if strings.Join(got, ",") != test.want || TokenKey(got) != test.tokenKey {
+			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, TokenKey(got))
 		}
 	}
 }

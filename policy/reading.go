@@ -11,9 +11,9 @@ import (
 type Readings string
 
 const (
-	// Strict denies if any reading of the path denies. It is the zero value's meaning.
+	// Strict denies if any reading of the path is denied. The zero value means the same.
 	Strict Readings = "strict"
-	// Literal judges the path as RFC 9309, 2.2.2 compares it, and no other way.
+	// Literal judges the path only as RFC 9309, 2.2.2 compares it.
 	Literal Readings = "literal"
 )
 
@@ -21,25 +21,25 @@ const (
 // in /public/..%2Fprivate, which servers resolve differently.
 var ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
 
-// A spelledPath is a path with its other readings, which are made when they are first
+// pathReadings are a path and its other readings. These are made when they are first
 // needed: a long path takes a millisecond or two.
-type spelledPath struct {
+type pathReadings struct {
 	path     string
 	readings Readings
 	made     bool
-	all      []string
+	other    []string // if made
 }
 
 // others returns the readings of the path beside the literal one.
-func (p *spelledPath) others() []string {
+func (p *pathReadings) others() []string {
 	if !p.made && p.readings != Literal {
-		p.all = robotstxt.Readings(p.path)
+		p.other = robotstxt.Readings(p.path)
 	}
 	p.made = true
-	return p.all
+	return p.other
 }
 
-// check reports paths that must not be sent, whatever robots.txt says.
+// check reports paths that must not be sent, even if robots.txt allows them.
 func (r Readings) check(t Target) error {
 	if r != Literal && robotstxt.HidesDotSegment(t.Path) {
 		return ErrHiddenDots
@@ -68,8 +68,8 @@ func (d *Decision) judgeReadings(path string, readings Readings, effort *robotst
 	}
 }
 
-// OtherReading returns the path that servers may take t's path for and that the rules
-// behind d deny, although they allow the path as it stands; "" if there is none.
+// OtherReading returns a reading of t's path that the rules behind d deny, although they
+// allow the literal path; "" if there is none.
 func (d Decision) OtherReading(t Target) string {
 	effort := robotstxt.Thorough()
 	d.judgeReadings(t.Path, Strict, &effort)

@@ -6,8 +6,7 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A PastRequest is a request that has been decided about, with what the decision
-// followed from.
+// A PastRequest is a request that was decided before, with the evidence.
 type PastRequest struct {
 	Target  Target
 	Whole   bool     // about the whole host, as [Engine.DecideHost]
@@ -15,16 +14,16 @@ type PastRequest struct {
 	Tokens  []string // its product tokens then
 
 	Asked  time.Time // as in Decision
-	Judged time.Time // [Resolution.At]; zero if robots.txt was not looked at
-	Answer *Snapshot // as in Resolution; nil if robots.txt was not looked at
+	Judged time.Time // [Resolution.At]; zero if robots.txt was not needed
+	Answer *Snapshot // as in Resolution; nil if robots.txt was not needed
 	Good   *Snapshot // as in Resolution
-	// Rules returns those of the file that a digest names, nil if that is gone.
+	// Rules returns the rules of the file with a digest, nil if it is gone.
 	Rules func(sha256 string) *robotstxt.File
 }
 
-// Again decides about a past request as an Engine with this configuration has, from
-// the same evidence and as of the same time. It asks nobody. If that can't be told, as
-// where the rules would decide and are gone, ok is false.
+// Replay decides about a past request as an Engine with this configuration does, by
+// the evidence of that time, without a fetch. ok is false if it can't be decided, as
+// when the rules would decide and are gone.
 func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	crawler := *p.Crawler
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
@@ -47,7 +46,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 			return d, false
 		}
 	}
-	d.Robots, d.URL = &st, p.Target.Origin()+"/robots.txt"
+	d.Robots, d.URL = &st, p.Target.robotsURL()
 	d.judge(r.Target, c.Robots.Readings)
 	if p.Whole {
 		d.forHost()
@@ -55,26 +54,18 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	return d, true
 }
 
-// ResolveAt judges an answer as of a time, beside the last good copy, nil if there is none.
-// The rules themselves are left out.
+// ResolveAt returns what an answer meant at a time, beside the last good copy, nil if there was none.
+// The result has no File.
 func (r *Robots) ResolveAt(answer, good *Snapshot, at time.Time) Resolution {
 	if !good.good() {
-		good = nil // as newEntry has it
+		good = nil // the caller may have it from a file that was changed
 	}
 	return r.resolution(answer, good, at)
 }
 
-// TokenKey names the crawler with these product tokens in [Record.Bound].
-func TokenKey(tokens []string) string { return tokenKey(tokens) }
+// Substitute reports whether a snapshot is no answer of an origin: the engine made it because it
+// could not fetch in time.
+func (s *Snapshot) Substitute() bool { return s.NoSlot && s.Status == 0 }
 
-// SharedSlot is what an answer is kept under in [Record.Bound] that many crawlers
-// share.
-const SharedSlot = others
-
-// Substitute reports whether a snapshot is not what an origin has answered, but what
-// the gate says in its place when it can't ask in time.
-func (s *Snapshot) Substitute() bool { return s.Others && s.Status == 0 }
-
-// Classify says what an answer means by itself, whatever else is known of its origin:
-// Fresh, Unavailable or Unreachable.
+// Classify returns what an answer means by itself: Fresh, Unavailable or Unreachable.
 func (r *Robots) Classify(s *Snapshot) State { return r.class(s) }

@@ -214,7 +214,7 @@ func (r *resolver) tooLate(ctx context.Context, sf *scopeFetches, token string) 
 	}
 	s := &Snapshot{
 		URL: sf.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
-		Fetched: now, Failures: 1, Since: now, Others: true,
+		Fetched: now, Failures: 1, Since: now, NoSlot: true,
 	}
 	res, ok := r.judge(ctx, sf.key, token, e, s, now)
 	if !ok {

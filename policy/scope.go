@@ -3,19 +3,17 @@ package policy
 import "strings"
 
 // A Scope says for which clients a [Record] decides. An origin may answer each User-Agent
-// differently, with or without saying so, and clients choose their User-Agent. So what a client
-// that is none of the configured crawlers brought never decides for a configured crawler.
-// The other direction is kept apart too: an origin may allow a crawler that it knows more
-// than everyone else.
+// differently, with or without Vary, and clients choose their User-Agent. So an answer that was
+// fetched for another client never decides for a configured crawler.
+// Nor does an answer for a configured crawler decide for other clients: an origin may allow a
+// crawler that it knows more than others.
 type Scope struct {
 	Origin   string
 	Crawlers bool   // for the configured crawlers; false: for all other clients
-	Token    string // only for crawlers with this product token, as returned by [TokenKey]; empty: for all
+	Token    string // only for the crawler with this [TokenKey]; empty: for all
 }
 
-// crawlersPrefix begins the keys of records for configured crawlers. Without it, a key is that
-// of a gate that did not separate the two: its records then decide for other clients
-// only, since they do not say what kind of client brought them.
+// crawlersPrefix begins the keys of records for configured crawlers.
 const crawlersPrefix = "crawlers "
 
 // Key returns the name under which a [Store] keeps the record of the scope.

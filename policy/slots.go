@@ -6,88 +6,88 @@ import (
 )
 
 // An origin may answer each crawler differently, and a client can invent
-// product tokens without end. So a bounded number of crawlers have a slot: the
-// answers that bind them are kept, and each asks for itself; crawlers whose product
-// tokens are configured have one besides, which nobody can take. All others share
-// one further answer, for which one of them asks. It denies even if it is a
-// 4xx, which would open the origin to them because of what another was told.
+// product tokens without end. So only a bounded number of crawlers have a slot: answers that bind
+// one of them are kept, and each fetches for itself. Crawlers whose product
+// tokens are configured always have a slot, beside that number. All others share
+// one further answer, which is fetched for one of them. It denies even if it is a
+// 4xx: an answer to one crawler must not open the origin to another.
 const (
 	maxBound = 16
 
-	// others is what the shared answer is kept under: no product token.
-	others = "(others)"
+	// NoSlot is the key in [Record.Bound] of the answer for all crawlers without a slot. It is no
+	// product token.
+	NoSlot = "(others)"
 
-	// A slot is kept for a while after its answer has ended, for as long again
-	// within these bounds: whoever comes back in time does not lose it to
-	// somebody new.
-	leastKept = 5 * time.Minute
-	mostKept  = time.Hour
+	// A slot is kept for a while after the answer in it has ended: for the lifetime of the answer
+	// again, within these bounds. A crawler that comes back in time does not lose it.
+	minKept = 5 * time.Minute
+	maxKept = time.Hour
 )
 
 // hasSlot reports whether a crawler has a slot, or there is a free one for it.
-// Who is running holds one.
+// A crawler with a job has one.
 func (r *Robots) hasSlot(rec *Record, jobs map[string]*fetchJob, token string, now time.Time) bool {
 	if r.reserved[token] {
 		return true
 	}
 	taken := 0
 	for t, s := range rec.allOwn() {
-		if t != token && r.counts(t) && jobs[t] == nil && now.Before(r.leaves(s, now)) {
+		if t != token && r.isBounded(t) && jobs[t] == nil && now.Before(r.freeFrom(s, now)) {
 			taken++
 		}
 	}
 	for t := range jobs {
-		if t != token && r.counts(t) {
+		if t != token && r.isBounded(t) {
 			taken++
 		}
 	}
 	return taken < maxBound
 }
 
-// counts reports whether an answer under this key is one of those that are bounded.
-func (r *Robots) counts(key string) bool { return key != others && !r.reserved[key] }
+// isBounded reports whether a key is one of those of which a record has maxBound at most.
+func (r *Robots) isBounded(key string) bool { return key != NoSlot && !r.reserved[key] }
 
 // reserve keeps slots for the crawlers that are configured.
 func (r *Robots) reserve(c Crawlers) {
 	r.reserved = map[string]bool{}
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
 		if k != nil && len(k.Tokens) > 0 {
-			r.reserved[tokenKey(k.Tokens)] = true
+			r.reserved[TokenKey(k.Tokens)] = true
 		}
 	}
 }
 
-// leaves returns when the slot of the crawler with this answer is free. One from
-// the future was stored while the clock was wrong, and holds no slot.
-func (r *Robots) leaves(s *Snapshot, now time.Time) time.Time {
+// freeFrom returns when the slot with this answer is free. An answer from
+// the future was stored while the clock was wrong, and takes no slot.
+func (r *Robots) freeFrom(s *Snapshot, now time.Time) time.Time {
 	if s.Fetched.After(now.Add(clockSkew)) {
 		return time.Time{}
 	}
 	until := r.until(s)
-	return until.Add(min(max(until.Sub(s.Fetched), leastKept), mostKept))
+	return until.Add(min(max(until.Sub(s.Fetched), minKept), maxKept))
 }
 
-// vacate drops the answers that are too many from a record that has not been handed out yet,
-// those first whose slots have been free for longest. Seated has made sure that there are
-// enough of them.
+// vacate drops answers from a record until the slots suffice, first the ones whose slots have been
+// free for longest. The record has not been handed out yet. hasSlot has made sure that enough
+// slots are free.
 func (r *Robots) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {
 	slots := 0
 	for t := range rec.allOwn() {
-		if r.counts(t) {
+		if r.isBounded(t) {
 			slots++
 		}
 	}
 	for ; slots > maxBound; slots-- {
-		victim := ""
+		drop := ""
 		for t, s := range rec.allOwn() {
-			if !r.counts(t) || jobs[t] != nil {
+			if !r.isBounded(t) || jobs[t] != nil {
 				continue
 			}
-			if victim == "" || r.leaves(s, now).Before(r.leaves(rec.own(victim), now)) {
-				victim = t
+			if drop == "" || r.freeFrom(s, now).Before(r.freeFrom(rec.own(drop), now)) {
+				drop = t
 			}
 		}
-		delete(rec.Bound, victim)
-		delete(rec.Copies, victim)
+		delete(rec.Bound, drop)
+		delete(rec.Copies, drop)
 	}
 }

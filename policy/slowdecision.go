@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrCostly says that too many decisions that take long are waiting already, so there
+// ErrCostly says that too many slow decisions are waiting already, so there
 // is none about this request.
 var ErrCostly = errors.New("too many requests wait for a decision that takes long")
 
@@ -17,8 +17,8 @@ const (
 	maxSlowWait    = 10 * time.Second
 )
 
-// slowLimit lets decisions that take long run on half of the processors at most, so
-// that all others find one. A decision that takes long takes some 20 milliseconds.
+// slowLimit lets slow decisions run on half of the processors at most, so
+// that the other half is free for the others. A slow decision takes some 20 milliseconds.
 type slowLimit struct {
 	running chan struct{}
 	waiting atomic.Int32
@@ -28,8 +28,8 @@ func newSlowLimit() *slowLimit {
 	return &slowLimit{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
-// acquire waits until the caller may decide. Unless there is an error, the caller must
-// release after that.
+// acquire waits until the caller may decide. Without an error, the caller must
+// call release afterwards.
 func (l *slowLimit) acquire(ctx context.Context) error {
 	select {
 	case l.running <- struct{}{}:

@@ -45,6 +45,12 @@ func (t *TagCache) Put(url string, tags robotstag.Tags, h http.Header) {
 	t.pages.Put(url, c, c.cost(url))
 }
 
+// Size returns what the cache holds.
+func (t *TagCache) Size() (s Size) {
+	s.Entries, s.Bytes, s.Bound = t.pages.Usage()
+	return s
+}
+
 // cost estimates the memory that c holds, in bytes.
 func (c *CachedTags) cost(url string) int64 {
 	n := 250 + len(url)

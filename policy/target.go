@@ -12,19 +12,19 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A Target is where a request goes, in canonical form: what is decided, what
-// is sent, and what names the origin all come from it, so that no second
-// spelling of a URL can be judged as one thing and fetched as another.
+// A Target is the URL of a request, in canonical form. The decision, the request that is
+// sent, and the name of the origin all come from it, so that one spelling of a URL
+// can't be judged and another fetched.
 type Target struct {
 	Scheme string // http or https
 	Host   string // lower-case name or IP literal, with the port unless it is the scheme's own
 	Path   string // path and query as sent; begins with "/"
 }
 
-// ParseTarget makes the canonical target of a request: scheme and authority as
-// the client named them, uri the path and query as it sent them. Invalid bytes
-// of the path are percent-encoded, dot segments removed; nothing else of it is
-// rewritten, since signed URLs break when it is. Whatever could be read in two
+// ParseTarget makes the canonical target of a request. Scheme and authority are as
+// the client named them, uri is the path and query as it sent them. Invalid bytes
+// of the path are percent-encoded and dot segments removed. The rest of the path stays
+// as it is, since signed URLs break otherwise. A URL that could be read in two
 // ways is an error that says what to send instead.
 func ParseTarget(scheme, authority, uri string) (Target, error) {
 	scheme = strings.ToLower(scheme)
@@ -61,8 +61,8 @@ func ParseURL(raw string) (Target, error) {
 	return ParseTarget(scheme, rest[:end], uri)
 }
 
-// ReadURL makes the target of a URL that a person typed: a path that the gate
-// would refuse is judged as it stands.
+// ReadURL makes the target of a URL that a person typed. A path that ParseURL
+// refuses is taken as it is.
 func ReadURL(raw string) (Target, error) {
 	t, err := ParseURL(raw)
 	if err == nil {
@@ -84,8 +84,11 @@ func ReadURL(raw string) (Target, error) {
 	return t, nil
 }
 
-// Origin returns the scheme, host and port: what a robots.txt speaks for.
+// Origin returns the scheme, host and port. A robots.txt is for one origin.
 func (t Target) Origin() string { return t.Scheme + "://" + t.Host }
+
+// robotsURL returns the URL of the origin's robots.txt.
+func (t Target) robotsURL() string { return t.Scheme + "://" + t.Host + "/robots.txt" }
 
 // String returns the target as a URL.
 func (t Target) String() string { return t.Scheme + "://" + t.Host + t.Path }
@@ -101,8 +104,8 @@ func (t Target) Address() string {
 	return t.Host + ":" + defaultPort(t.Scheme)
 }
 
-// URL returns the target for net/http, which sends Path byte for byte: it
-// prefers RawPath whenever that is a valid encoding of Path, and ours is.
+// URL returns the target for net/http, which sends t.Path byte for byte: net/http
+// prefers RawPath whenever that is a valid encoding of Path, as it is here.
 func (t Target) URL() *url.URL {
 	path, query, hasQuery := strings.Cut(t.Path, "?")
 	u := &url.URL{Scheme: t.Scheme, Host: t.Host, RawPath: path, RawQuery: query, ForceQuery: hasQuery && query == ""}

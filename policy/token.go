@@ -2,17 +2,17 @@ package policy
 
 import "strings"
 
-// maxTokenSearch bounds how much of a User-Agent header is read for its product
-// token. Whoever has not introduced himself by then stays anonymous.
+// maxTokenSearch bounds how much of a User-Agent header is searched for a product
+// token. A client without one in it is anonymous.
 const maxTokenSearch = 1024
 
-// ProductToken returns the name by which robots.txt files call the crawler that
-// sends this User-Agent header, or "" if it does not say: then only the rules for
-// everyone apply (RFC 9309, 2.2.1).
+// ProductToken returns the name that robots.txt files use for the crawler that
+// sends this User-Agent header, or "" if there is none in it: then only the group for
+// "*" applies (RFC 9309, 2.2.1).
 //
-// The first product that isn't a browser's is the crawler's own. Crawlers that
-// pose as browsers introduce themselves in a comment: after "compatible;", or else
-// as the first thing there that has a version.
+// The token is the first product that isn't a browser's. Crawlers that
+// pose as browsers have theirs in a comment: after "compatible;", or else
+// as the first word with a version.
 func ProductToken(userAgent string) string {
 	userAgent = userAgent[:min(len(userAgent), maxTokenSearch)]
 	compatible, versioned := "", ""
@@ -63,8 +63,8 @@ func commentLen(s string) int {
 	return len(s)
 }
 
-// firstProduct returns the name of the first product in s, a part of a User-Agent
-// outside its comments, that no browser sends.
+// firstProduct returns the name of the first product in s that no browser sends. s is a part of a
+// User-Agent outside its comments.
 func firstProduct(s string) string {
 	for word := range strings.FieldsSeq(s) {
 		if name := crawlerName(word); name != "" {
@@ -74,8 +74,8 @@ func firstProduct(s string) string {
 	return ""
 }
 
-// namesInComment returns the name after the first "compatible;" that a crawler
-// follows, and the first that stands before a slash and a digit.
+// namesInComment returns the first name of a crawler after "compatible;", and the first
+// before a slash and a digit.
 func namesInComment(comment string) (compatible, versioned string) {
 	afterCompatible := false
 	for item := range strings.FieldsFuncSeq(comment, endsItem) {
@@ -94,11 +94,11 @@ func namesInComment(comment string) (compatible, versioned string) {
 	return compatible, versioned
 }
 
-// endsItem reports whether r separates what is said in a comment.
+// endsItem reports whether r separates the items of a comment.
 func endsItem(r rune) bool { return r == ';' || r == ',' || r == '(' || r == ')' }
 
 // crawlerName returns the product token that s begins with. There is none if s
-// is a number, a URL or an address, or if a browser calls itself so.
+// is a number, a URL or an address, or if browsers use the name.
 func crawlerName(s string) string {
 	n := tokenLen(s)
 	name := s[:n]
@@ -111,8 +111,8 @@ func crawlerName(s string) string {
 	return name
 }
 
-// tokenLen returns how many of the first bytes of s may stand in a product token:
-// those of RFC 9309, and digits, which many a crawler has.
+// tokenLen returns how many of the first bytes of s may be part of a product token: the
+// characters of RFC 9309, and digits, which many crawlers use.
 func tokenLen(s string) int {
 	n := 0
 	for n < len(s) && (asciiLetter(s[n]) || asciiDigit(s[n]) || s[n] == '-' || s[n] == '_') {
@@ -125,8 +125,8 @@ func asciiLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
 
 func asciiDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// browserNames are the words by which browsers introduce themselves, in lower
-// case. They say nothing about who drives the browser.
+// browserNames are the products in the User-Agent of browsers, in lower case. They don't identify
+// the crawler that uses the browser.
 var browserNames = browserSet(`
 	Mozilla compatible like
 

@@ -72,7 +72,7 @@ type Answer struct {
 
 // answerOf returns the answer of a snapshot.
 func answerOf(s *policy.Snapshot) Answer {
-	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Others: s.Others}
+	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Others: s.NoSlot}
 	if s.Lifetime >= 0 {
 		a.Lifetime = new(s.Lifetime.Seconds())
 	}
@@ -81,7 +81,7 @@ func answerOf(s *policy.Snapshot) Answer {
 
 // Snapshot is the inverse of answerOf. It has no body.
 func (a *Answer) Snapshot() *policy.Snapshot {
-	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Others: a.Others, Lifetime: -1}
+	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, NoSlot: a.Others, Lifetime: -1}
 	if a.Lifetime != nil {
 		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
 	}

@@ -89,7 +89,7 @@ func (p *past) bound() []string {
 	asked := p.asked()
 	all := []string{""}
 	for _, a := range p.answers {
-		mine := asked == nil || a.Token == policy.SharedSlot || a.Token == policy.TokenKey(asked[0])
+		mine := asked == nil || a.Token == policy.NoSlot || a.Token == policy.TokenKey(asked[0])
 		if mine && !slices.Contains(all, a.Token) {
 			all = append(all, a.Token)
 		}
@@ -153,7 +153,7 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		return all
 	}
 	for _, c := range p.config.Crawlers {
-		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.SharedSlot || whom == policy.TokenKey(c.ProductTokens)) {
+		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.NoSlot || whom == policy.TokenKey(c.ProductTokens)) {
 			all = append(all, c.ProductTokens)
 		}
 	}
@@ -162,7 +162,7 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 		return all
 	case whom != "" && len(all) > 0:
 		return all
-	case whom == policy.SharedSlot || whom == policy.TokenKey(nil):
+	case whom == policy.NoSlot || whom == policy.TokenKey(nil):
 		return [][]string{nil}
 	case whom != "":
 		return [][]string{{whom}}

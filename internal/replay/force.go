@@ -68,7 +68,7 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 		if a.Crawlers && !configured {
 			continue
 		}
-		if a.Token != "" && a.Token != policy.TokenKey(past.Tokens) && a.Token != policy.SharedSlot {
+		if a.Token != "" && a.Token != policy.TokenKey(past.Tokens) && a.Token != policy.NoSlot {
 			continue
 		}
 		if !p.says(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
@@ -87,7 +87,7 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 // says reports whether a kept answer is the one that a record cites, if need be cut by
 // the limit of that time.
 func (p *Replayer) says(a, s *policy.Snapshot, maxBytes int) bool {
-	if a.Status != s.Status || a.Looped != s.Looped || a.Others != s.Others {
+	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {
 		return false
 	}
 	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.cutTo(a.SHA256, maxBytes) == s.SHA256

@@ -192,7 +192,7 @@ func (r *row) follow(old row) (past []Answer) {
 // sameAnswer reports whether b says what a said. The words of an error are
 // not looked at: they may differ each time.
 func sameAnswer(a, b *policy.Snapshot) bool {
-	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped && a.Others == b.Others
+	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped && a.NoSlot == b.NoSlot
 }
 
 // newest is when the origin was last asked.

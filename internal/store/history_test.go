@@ -141,10 +141,10 @@ func TestHistoryOthers(t *testing.T) {
 		defer d.Close()
 		const o = "https://a.example"
 		for _, shared := range []bool{false, true} {
-			save(t, d, map[string]policy.Record{o: {Bound: map[string]*policy.Snapshot{"x": {Status: 403, Fetched: time.Now(), Others: shared}}}})
+			save(t, d, map[string]policy.Record{o: {Bound: map[string]*policy.Snapshot{"x": {Status: 403, Fetched: time.Now(), NoSlot: shared}}}})
 			time.Sleep(time.Hour)
 		}
-		if all, err := d.History(o); err != nil || len(all) != 2 || all[0].Snapshot.Others || !all[1].Snapshot.Others {
+		if all, err := d.History(o); err != nil || len(all) != 2 || all[0].Snapshot.NoSlot || !all[1].Snapshot.NoSlot {
 			t.Errorf("got %+v, %v", all, err)
 		}
 	})

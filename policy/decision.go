@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// A Reason says why a decision is what it is.
+type Reason string
+
+// The reasons of decisions.
+const (
+	ByRule        Reason = "rule"        // an Allow or Disallow line
+	NoMatch       Reason = "no-match"    // no rule of the group matches
+	NoGroup       Reason = "no-group"    // no group is for this crawler
+	Implicit      Reason = "implicit"    // robots.txt itself
+	ByOverride    Reason = "override"    // the operator's
+	IsUnavailable Reason = "unavailable" // there is no robots.txt
+	IsUnreachable Reason = "unreachable" // robots.txt can't be fetched, which denies
+	TooComplex    Reason = "too-complex" // the rules take too many steps for this URL, which denies
+)
+
+// A Decision is allow or deny, with its reason and evidence.
+type Decision struct {
+	Allow    bool
+	Enforced bool // false: a denied request is let through (report mode)
+	Reason   Reason
+	Crawler  *Crawler
+	Tokens   []string        // the crawler's product tokens
+	Token    string          // the one that has a group; else the first; may be ""
+	Rule     robotstxt.Rule  // of ByRule
+	Group    robotstxt.Group // the group obeyed, if any
+	Note     string          // an override's reason
+	ReadAs   string          // the reading of the path that is denied; empty if it is the literal one
+	Robots   *Resolution     // the evidence; nil for ByOverride
+	URL      string          // of robots.txt; empty for ByOverride
+	Asked    time.Time       // overrides that had not expired by then were applied
+}
+
+// Denied reports whether the request must be refused.
+func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
+
+// byOverride decides a request by the first override that applies, if one does.
+func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
+	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
+	if len(d.Tokens) > 0 {
+		d.Token = d.Tokens[0]
+	}
+	path := pathReadings{path: r.Target.Path, readings: readings}
+	for _, o := range overrides {
+		if readAs, applies := o.applies(r, &path, now); applies {
+			d.Allow, d.Reason, d.Note, d.ReadAs = o.Allow, ByOverride, o.Reason, readAs
+			return d, true
+		}
+	}
+	return d, false
+}
+
+// judge decides by the evidence in d.Robots, with as much effort as it takes.
+func (d *Decision) judge(t Target, readings Readings) {
+	if quick := *d; quick.judgeWithin(robotstxt.Quick(), t, readings) {
+		*d = quick
+		return
+	}
+	d.judgeWithin(robotstxt.Thorough(), t, readings)
+}
+
+// judgeWithin decides by the evidence in d.Robots. All readings of the path share the
+// effort. If it was not enough, judgeWithin denies and returns false.
+func (d *Decision) judgeWithin(effort robotstxt.Effort, t Target, readings Readings) bool {
+	if d.Robots.File == nil {
+		d.judgeWithoutRules(t)
+		return true
+	}
+	d.judgePath(t.Path, &effort)
+	d.judgeReadings(t.Path, readings, &effort)
+	return d.Reason != TooComplex
+}
+
+// judgePath decides about one reading of a path by the rules in d.Robots.
+func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
+	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
+	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
+	if token := v.Group.Token(); token != "" {
+		d.Token = token
+	}
+}
+
+// judgeWithoutRules decides where there is no robots.txt to obey.
+func (d *Decision) judgeWithoutRules(t Target) {
+	switch {
+	case t.IsRobots():
+		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
+	case d.Robots.Allow:
+		d.Allow, d.Reason = true, IsUnavailable
+	default:
+		d.Reason = IsUnreachable
+	}
+}
+
+// forHost makes a decision about "/" one about the whole host.
+func (d *Decision) forHost() {
+	if d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
+		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
+	}
+}
+
+// Judge decides about a target as an Engine does after the origin has
+// answered with this status and body. It needs no Engine.
+func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
+	now := time.Now()
+	s := &Snapshot{Status: status, Fetched: now, Since: now}
+	res := r.resolution(s, nil, now)
+	if s.good() {
+		res.File = robotstxt.Parse(body, r.MaxBytes)
+		s.setFile(res.File)
+		res.Good = s
+	}
+	d := Decision{Enforced: true, Tokens: tokens, Robots: &res}
+	if len(tokens) > 0 {
+		d.Token = tokens[0]
+	}
+	d.judge(t, r.Readings)
+	return d
+}

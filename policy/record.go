@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"iter"
+	"maps"
+	"time"
+	"unsafe"
+)
+
+// A Record is what is known of one origin's robots.txt, for one [Scope].
+type Record struct {
+	Good *Snapshot `json:"good,omitempty"` // the last answer for all crawlers that had rules
+	Last *Snapshot `json:"last,omitempty"` // the last answer for all crawlers; may be Good
+
+	// The last answers that bind one crawler only, by its [TokenKey]. Bound has the answers
+	// without rules, and under [NoSlot] the one for all crawlers without a slot. Copies has
+	// the answers with rules; the body of each is in a record of its own, whose
+	// Scope has the Token. If a crawler has both, the one in Bound is newer.
+	Bound  map[string]*Snapshot `json:"bound,omitempty"`
+	Copies map[string]*Snapshot `json:"copies,omitempty"`
+
+	// Body is that of Good, decoded and cut at Robots.MaxBytes. Only stores have it: an Engine
+	// leaves it out of the records that it returns.
+	Body []byte `json:"body,omitempty"`
+
+	// Refreshed is when the operator last asked for new copies: answers that were fetched
+	// before are no longer valid.
+	Refreshed time.Time `json:"refreshed,omitzero"`
+}
+
+// Empty reports whether the record has no answer. A Store that is given such a record forgets
+// the one under its key.
+func (r *Record) Empty() bool {
+	return r.Good == nil && r.Last == nil && len(r.Bound) == 0 && len(r.Copies) == 0
+}
+
+// outdated reports whether new copies have been asked for since s was fetched. A failure is
+// not outdated: its backoff protects the origin.
+func (r *Record) outdated(s *Snapshot) bool {
+	return s != nil && s.Fetched.Before(r.Refreshed) && s.aboutFile() && !s.NoSlot
+}
+
+// newest returns the last answer to a crawler, its own or the origin's; nil
+// without any.
+func (r *Record) newest(token string) *Snapshot {
+	if own := r.own(token); own != nil && (r.Last == nil || own.Fetched.After(r.Last.Fetched)) {
+		return own
+	}
+	return r.Last
+}
+
+// own returns the last answer that binds the crawler with this token only, nil without any.
+func (r *Record) own(token string) *Snapshot {
+	if s := r.Bound[token]; s != nil {
+		return s
+	}
+	return r.Copies[token]
+}
+
+// allOwn returns all last answers that bind one crawler only, by token.
+func (r *Record) allOwn() iter.Seq2[string, *Snapshot] {
+	return func(yield func(string, *Snapshot) bool) {
+		for t, s := range r.Bound {
+			if !yield(t, s) {
+				return
+			}
+		}
+		for t, s := range r.Copies {
+			if r.Bound[t] == nil && !yield(t, s) {
+				return
+			}
+		}
+	}
+}
+
+// copyFor returns the last good copy for a crawler, nil without any: its own, unless there is
+// a newer one for all.
+func (r *Record) copyFor(token string) *Snapshot {
+	own := r.Copies[token]
+	if own == nil || r.Good != nil && r.Good.Fetched.After(own.Fetched) {
+		return r.Good
+	}
+	return own
+}
+
+// withoutCopy returns the record without the copy that binds one token.
+func (r Record) withoutCopy(token string) Record {
+	r.Copies = maps.Clone(r.Copies)
+	delete(r.Copies, token)
+	return r
+}
+
+// Size estimates the memory that the record holds, in bytes.
+func (r *Record) Size() int {
+	n := len(r.Body)
+	for _, answers := range []map[string]*Snapshot{r.Bound, r.Copies} {
+		for token, s := range answers {
+			n += s.size() + 2*len(token) + 64
+		}
+	}
+	if r.Good != nil {
+		n += r.Good.size()
+	}
+	if r.Last != nil && r.Last != r.Good {
+		n += r.Last.size()
+	}
+	return n
+}
+
+func (s *Snapshot) size() int {
+	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
+}
+
+// add returns the record after one more fetch, for the crawler with this slot, or for all without
+// one. Records are immutable, since the caches hand them to many requests at once.
+func (r Record) add(slot string, s *Snapshot) Record {
+	r.Bound, r.Copies = maps.Clone(r.Bound), maps.Clone(r.Copies)
+	delete(r.Bound, slot)
+	switch {
+	case s.shared():
+		delete(r.Bound, NoSlot) // the crawlers without a slot have an answer now
+		if s.aboutFile() {
+			delete(r.Copies, slot)
+		}
+		r.Last = s
+		if s.good() {
+			r.Good = s
+		}
+	case s.good():
+		r.Copies = put(r.Copies, slot, s)
+	default:
+		r.Bound = put(r.Bound, slot, s)
+	}
+	if s.Varies && s.aboutFile() {
+		// The answer for all may have been meant for the crawler that brought it. The
+		// other crawlers fetch for themselves, and don't use it in an outage either.
+		r.Good, r.Last = nil, nil
+	}
+	return r
+}
+
+func put(m map[string]*Snapshot, slot string, s *Snapshot) map[string]*Snapshot {
+	if m == nil {
+		m = map[string]*Snapshot{}
+	}
+	m[slot] = s
+	return m
+}

@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Robots are the operator's settings for fetching, keeping and reading robots.txt.
+type Robots struct {
+	MaxAge          time.Duration // upper bound on freshness
+	MinAge          time.Duration // lower bound
+	StaleFor        time.Duration // how long the last good copy serves while robots.txt is unreachable
+	AfterStale      string        // then: "disallow" (also if empty), "allow" or "keep" the copy
+	Timeout         time.Duration // of a whole fetch
+	MaxBytes        int           // of a decoded robots.txt; a longer one is cut
+	MaxRedirects    int
+	TooManyRequests string // a 429 means "disallow" (also if empty) or "allow"
+	Unavailable     string // a 4xx means "allow" (also if empty), or "keep" the last good copy
+	UserAgent       string // for fetching; empty: the asking crawler's
+	CacheBytes      int64
+	Readings        Readings // how paths are judged that servers read in several ways
+
+	reserved map[string]bool // product tokens that are configured: they always have a slot
+}
+
+// DefaultRobots returns the settings that suit most crawlers.
+func DefaultRobots() Robots {
+	return Robots{
+		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 30 * 24 * time.Hour, AfterStale: "disallow",
+		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5,
+		TooManyRequests: "disallow", Unavailable: "allow", CacheBytes: 64 << 20, Readings: Strict,
+	}
+}
+
+// check reports values that an Engine can't work with.
+func (r *Robots) check() error {
+	for _, v := range []struct {
+		name     string
+		positive bool
+	}{
+		{"MaxAge", r.MaxAge > 0}, {"Timeout", r.Timeout > 0}, {"MaxBytes", r.MaxBytes > 0}, {"CacheBytes", r.CacheBytes > 0},
+	} {
+		if !v.positive {
+			return fmt.Errorf("policy: Robots.%s must be positive; DefaultRobots has a value for it", v.name)
+		}
+	}
+	return nil
+}
