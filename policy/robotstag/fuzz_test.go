@@ -57,7 +57,7 @@ func FuzzParseHeader(f *testing.F) {
 	})
 }
 
-// FuzzParseMeta asserts that a meta binds whom it names and nobody else.
+// FuzzParseMeta asserts that a meta binds the crawlers that it names and no others.
 func FuzzParseMeta(f *testing.F) {
 	for _, s := range fuzzSeeds {
 		f.Add("robots", s)

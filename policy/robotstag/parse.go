@@ -163,7 +163,7 @@ func (p *parser) enter(scope string, by syntax) {
 		return
 	}
 	// "X-Robots-Tag: X-Robots-Tag: noindex" is a slip in a configuration: no
-	// crawler has that name, so it would be a rule for nobody.
+	// crawler has that name, so it would bind no crawler.
 	if strings.EqualFold(scope, "x-robots-tag") || strings.EqualFold(scope, "robots-tag") {
 		scope = "*"
 	}

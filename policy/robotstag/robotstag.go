@@ -73,7 +73,7 @@ type Tags struct {
 }
 
 // For returns the rules that bind a crawler with these product tokens, in the
-// order read: those for everyone and those of each scope that names it.
+// order read: the rules for all crawlers and the rules of each scope that names it.
 func (t Tags) For(tokens ...string) []Rule {
 	var rules []Rule
 	for _, r := range t.Rules {
@@ -100,7 +100,7 @@ func Union(ts ...Tags) Tags {
 }
 
 // Effective returns the sorted union of rules as strings: each flag once, of
-// each limit the smallest and of the dates the earliest, whoever gave them. A
+// each limit the smallest and of the dates the earliest, from any scope. A
 // rule for one crawler can't loosen the rule for everyone.
 func Effective(rules []Rule) []string {
 	strictest := make([]Rule, 0, len(rules))

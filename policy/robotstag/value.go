@@ -44,7 +44,7 @@ func (p *parser) rule(e entry, s string, next int) int {
 }
 
 // speaks reports whether a word that is no valid value is to be read as what
-// it says: a rule, or the scope of what comes after it.
+// it says: a rule, or the scope of the next word.
 func (p *parser) speaks(word, s string, end int) bool {
 	if lookup(word).kind != notAWord {
 		return true

@@ -34,8 +34,8 @@ func slowDecide(f *File, token, path string) (line int, allowed bool) {
 	return line, allowed
 }
 
-// slowOctets counts those of a pattern in normal form, in which a $ is one wherever
-// it stands, as any character that need not be encoded.
+// slowOctets counts the octets of a pattern in normal form. A $ counts as one wherever it
+// stands, like any character that need not be encoded.
 func slowOctets(pattern string) int {
 	return len(match.Normal(strings.ReplaceAll(pattern, "$", "a")))
 }

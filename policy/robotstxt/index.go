@@ -61,8 +61,8 @@ func (f *File) indexRules(rules []rule) {
 }
 
 // lastRun returns where the run ends that has the last literal beginning which does not
-// sort after path. It shares with path whatever any literal beginning does, so those that
-// path begins with are its own and its prefixes.
+// sort after path. It shares with path whatever any literal beginning does, so the
+// ones that path begins with are its own and its prefixes.
 func lastRun(rules []rule, path string) int {
 	return sort.Search(len(rules), func(i int) bool { return rules[i].literal() > path })
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Matching returns the rules of the group that match path, a URL's path and query in
-// wire order: first the one that governs it, as Match finds it, then those that lose to
-// it, in the order in which they would take its place. It compares every rule, so it is
+// wire order: first the one that governs it, as Match finds it, then the others in the
+// order in which they would take its place. It compares every rule, so it is
 // for explanations. Of rules that take more steps than a decision may, some can be
 // missing.
 func (g Group) Matching(path string) []Rule {

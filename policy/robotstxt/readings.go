@@ -86,8 +86,8 @@ func hasReadings(path string) bool {
 }
 
 // decodePath decodes what servers do in a path, and makes slashes of backslashes. Left are
-// the escapes that the normal form has too, and those of percent sign, question mark and
-// number sign, which mean the characters themselves.
+// the escapes that the normal form has too, and %25, %3F and %23, which mean the characters
+// themselves.
 func decodePath(path string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {

@@ -7,7 +7,7 @@ import (
 	"robotsgate/policy/robotstxt/internal/match"
 )
 
-// PathOf returns the path and query of a URL, or of what somebody takes for one:
+// PathOf returns the path and query of a URL, or of a text that resembles one:
 // "example.com/x", "//example.com/x", "/x", "http://example.com?x" and
 // "http://example.com;x" are understood. The fragment is dropped, dot segments are
 // removed; nothing else is rewritten. The result begins with a slash.

@@ -11,17 +11,17 @@ import (
 // after its example.
 var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "safari", "opera", "msie"}
 
-// userAgent looks at a User-agent line. If it is not plain, what is wrong with its
-// value has been said.
+// userAgent looks at a User-agent line. If it is not plain, a finding
+// about its value has been reported.
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
 		l.began, l.open, l.names = true, true, l.names[:0]
 		l.runs++ // not its line: NUL lets one line have several
 		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
-	} else if l.apart {
+	} else if l.separated {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
 	}
-	l.lastLine, l.apart = s.Line, false
+	l.lastLine, l.separated = s.Line, false
 
 	name, short := syntax.TokenNames(s.Value)
 	if syntax.IsEveryone(s.Value) {
@@ -45,7 +45,7 @@ func (l *linter) agentValue(s *syntax.Scanner, name string) {
 	rest := s.Value[len(name):]
 	switch {
 	case s.Value == "":
-		l.report(s.Line, "the line names no crawler, so the rules below bind nobody; write \"User-agent: *\" if all are meant")
+		l.report(s.Line, "the line names no crawler, so the rules below bind no crawler; write \"User-agent: *\" if all are meant")
 		return
 	case name == "" && s.Value[0] == '*':
 		l.report(s.Line, "%s names no crawler: * has to stand alone; write a whole product token, or * for all crawlers", quote(s.Value))
@@ -106,7 +106,7 @@ func (l *linter) begin() *lintSection {
 			l.sections = append(l.sections, lintSection{})
 		}
 		l.here = here
-		l.sections[here].nobodys = len(l.run) == 0
+		l.sections[here].nameless = len(l.run) == 0
 		for _, t := range l.run {
 			t.sections = append(t.sections, here)
 		}
@@ -124,11 +124,11 @@ func (l *linter) last() {
 	}
 	l.begin()
 	if len(l.delays) > 0 || len(l.run) == 0 {
-		return // it is there for the Crawl-delay; or for nobody, which has been said
+		return // the group has a Crawl-delay, or names no crawler, which has been reported
 	}
 	for _, t := range l.run {
 		if t.line < l.runLine {
-			return // it adds nothing to a group above, which has been said
+			return // it adds nothing to a group above, which has been reported
 		}
 		t.ruleless = true
 	}

@@ -30,7 +30,7 @@ func (l *linter) whole(data []byte, limit int) bool {
 	}
 	if looksLikeMarkup(text) {
 		l.html = true
-		l.report(1, "this is an HTML page or the like, in which crawlers look for rules in vain; put a plain text file in its place")
+		l.report(1, "this is an HTML page or the like, in which crawlers find no rules; put a plain text file in its place")
 		return l.hasGroup()
 	}
 	return true

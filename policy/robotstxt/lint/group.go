@@ -1,11 +1,8 @@
 package lint
 
 import (
-	"cmp"
-	"encoding/binary"
+	"fmt"
 	"slices"
-	"sort"
-	"strings"
 )
 
 // finish looks at what can be seen only when all has been read.
@@ -21,10 +18,10 @@ func (l *linter) finish() {
 		}
 	}
 	for i := range l.sections {
-		if l.sections[i].nobodys {
+		if l.sections[i].nameless {
 			continue
 		}
-		l.beaten(l.sections[i].rules)
+		l.redundant(l.sections[i].rules)
 		l.allowsOnly(&l.sections[i])
 	}
 	l.shadowed()
@@ -44,40 +41,34 @@ func (l *linter) allowsOnly(s *lintSection) {
 	l.report(s.rules[0].line, "the group denies nothing, so its Allow lines do nothing; add \"Disallow: /\" if all else shall be denied")
 }
 
-// shadowed reports crawlers that have a group of their own and so do not obey rules
-// in that for *, of which their own group has no equal: no rule as broad, whether it
-// denies or allows. Who denies everything to everyone means the others to be
-// exceptions, so this rule is not missed.
+// shadowed reports crawlers that have a group of their own, and so do not obey a rule in
+// the group for * of which their own has no equal: no rule as broad, whether it denies or
+// allows. Denying everything to everyone means the other groups to be exceptions, so
+// that rule is not missed.
 func (l *linter) shadowed() {
-	everyones := l.everyones()
-	if len(everyones) == 0 {
+	forAll := l.denyRulesForAll()
+	if len(forAll) == 0 {
 		return
 	}
-	for _, u := range l.units() {
-		t := u[0]
+	for _, tokens := range l.tokensByGroups() {
+		t := tokens[0]
 		if l.work > maxLintWork {
 			return
 		}
-		seen, all := l.covered(everyones, t)
-		if all || t.ruleless {
-			continue
-		}
-		const format = "the group for %s takes the place of the group for *, so %s on line %d does not hold here; repeat what shall hold for it as well"
-		if l.full(format) {
-			l.report(t.line, format, "", "", 0) // which is but counted
+		missed := l.missing(forAll, t)
+		if missed == nil || t.ruleless {
 			continue
 		}
 		name := quote(t.name)
-		if len(u) > 1 {
+		if len(tokens) > 1 {
 			name += " and others"
 		}
-		missed := missing(everyones, seen)
-		l.report(t.line, format, name, quote(missed.String()), missed.line)
+		l.report(t.line, "the group for %s takes the place of the group for *, so %s on line %d does not hold here; repeat what shall hold for it as well", name, quote(missed.String()), missed.line)
 	}
 }
 
-// everyones returns the rules for * that deny something, by core.
-func (l *linter) everyones() (rules []*lintRule) {
+// denyRulesForAll returns the rules for * that deny something, in the order of the file.
+func (l *linter) denyRulesForAll() (rules []*lintRule) {
 	star := l.tokens["*"]
 	if star == nil {
 		return nil
@@ -89,87 +80,59 @@ func (l *linter) everyones() (rules []*lintRule) {
 			}
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b *lintRule) int { return strings.Compare(a.core, b.core) })
+	slices.SortStableFunc(rules, func(a, b *lintRule) int { return a.line - b.line })
 	return rules
 }
 
-// units returns the named tokens, together those that have the same groups.
-func (l *linter) units() (units [][]*token) {
+// tokensByGroups returns the named tokens, with the tokens of the same groups together.
+func (l *linter) tokensByGroups() (all [][]*token) {
 	index := map[string]int{}
 	for _, t := range l.ordered {
 		if t.name == "*" {
 			continue
 		}
-		var key []byte
-		for _, n := range t.sections {
-			key = binary.BigEndian.AppendUint32(key, uint32(n))
-		}
-		i, ok := index[string(key)]
+		key := fmt.Sprint(t.sections)
+		i, ok := index[key]
 		if !ok {
-			i = len(units)
-			index[string(key)] = i
-			units = append(units, nil)
+			i = len(all)
+			index[key] = i
+			all = append(all, nil)
 		}
-		units[i] = append(units[i], t)
+		all[i] = append(all[i], t)
 	}
-	return units
+	return all
 }
 
-// A span is of sorted rules, lo included, hi not.
-type span struct{ lo, hi int }
-
-// covered returns which of everyones the group of t has an equal of, as spans in
-// order that do not overlap, and whether these are all.
-func (l *linter) covered(everyones []*lintRule, t *token) (spans []span, all bool) {
+// missing returns the first of the rules that has no equal in the groups of t; nil if
+// there is none.
+func (l *linter) missing(rules []*lintRule, t *token) *lintRule {
+	own := map[string]bool{} // cores
 	for _, n := range t.sections {
 		s := &l.sections[n]
 		if s.open {
-			return nil, true // it says that nothing is denied
+			return nil // it says that nothing is denied
 		}
 		for i := range s.rules {
-			core := s.rules[i].core
-			l.work += len(core) + 100
-			lo := sort.Search(len(everyones), func(i int) bool { return everyones[i].core >= core })
-			n := sort.Search(len(everyones)-lo, func(i int) bool { return !asBroad(core, everyones[lo+i].core) })
-			spans = append(spans, span{lo, lo + n})
+			own[s.rules[i].core] = true
+		}
+		l.work += 100 * len(s.rules)
+	}
+	for _, r := range rules {
+		if l.work += 20 * len(r.core); !hasPrefixIn(own, r.core) {
+			return r
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
-	merged := spans[:0]
-	end, total := 0, 0
-	for _, s := range spans {
-		s.lo = max(s.lo, end)
-		if s.lo < s.hi {
-			merged = append(merged, s)
-			total += s.hi - s.lo
-			end = s.hi
-		}
-	}
-	return merged, total == len(everyones)
+	return nil
 }
 
-// asBroad reports whether a core matches all that another one does, as far as their
-// beginning tells.
-func asBroad(core, other string) bool {
-	if strings.HasSuffix(core, "$") {
-		return core == other
-	}
-	return strings.HasPrefix(other, core)
-}
-
-// missing returns the rule that the spans leave out and that stands first in the
-// file.
-func missing(everyones []*lintRule, spans []span) (first *lintRule) {
-	for i, r := range everyones {
-		for len(spans) > 0 && spans[0].hi <= i {
-			spans = spans[1:]
-		}
-		if len(spans) > 0 && spans[0].lo <= i {
-			continue
-		}
-		if first == nil || r.line < first.line {
-			first = r
+// hasPrefixIn reports whether a core or one of its prefixes is among others. As far as
+// their beginnings tell, a prefix matches all that the core does: one that ends in $ is
+// the core itself.
+func hasPrefixIn(others map[string]bool, core string) bool {
+	for n := range len(core) + 1 {
+		if others[core[:n]] {
+			return true
 		}
 	}
-	return first
+	return false
 }

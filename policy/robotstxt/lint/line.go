@@ -19,14 +19,14 @@ func (l *linter) line(s *syntax.Scanner) {
 	}
 	content, comment, commented := strings.Cut(s.Content, "#")
 	if strings.Trim(content, syntax.Space) == "" {
-		// A comment between User-agent lines is common; who leaves a line blank
-		// thinks that a group ends there.
-		l.apart = l.apart || !commented
+		// A comment between User-agent lines is common; a blank line
+		// suggests that the author takes it for the end of a group.
+		l.separated = l.separated || !commented
 		return
 	}
 	isRecord := s.Split()
 	if !isRecord || !s.Known {
-		l.apart = true
+		l.separated = true
 		if !l.html {
 			l.ignored(s, strings.Trim(content, syntax.Space), isRecord)
 		}
@@ -42,7 +42,7 @@ func (l *linter) line(s *syntax.Scanner) {
 
 // record looks at the value of a record whose key is known.
 func (l *linter) record(s *syntax.Scanner) {
-	l.apart = l.apart || s.Name != syntax.UserAgent
+	l.separated = l.separated || s.Name != syntax.UserAgent
 	plain := !l.second(s) && !l.strange(s)
 	switch s.Name {
 	case syntax.UserAgent:
@@ -118,7 +118,7 @@ func invisible(s string) (rune, bool) {
 }
 
 // foreign says what to do about keys that other specifications have. Each is
-// reported once: whoever has one has many.
+// reported once, since a file that has one has many.
 var foreign = map[string]string{
 	"noindex":        noTag,
 	"nofollow":       noTag,
@@ -136,7 +136,7 @@ var foreign = map[string]string{
 
 const noTag = "is no rule of robots.txt and is ignored; send it in an X-Robots-Tag header, or put it in the page's robots meta element"
 
-// intended says which key somebody means who writes another word for it.
+// intended maps other words to the keys that their authors mean.
 var intended = map[string]string{
 	"agent": syntax.UserAgent, "user": syntax.UserAgent, "bot": syntax.UserAgent, "robot": syntax.UserAgent, "crawler": syntax.UserAgent,
 	"deny": syntax.Disallow, "block": syntax.Disallow, "permit": syntax.Allow, "delay": syntax.CrawlDelay,

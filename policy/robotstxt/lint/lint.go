@@ -1,14 +1,14 @@
 // Package lint finds the lines of a robots.txt that do not do what their author probably
 // meant: [Check] returns them.
 //
-//	lint.go     the findings, and how many are reported
-//	file.go     the file as a whole
-//	line.go     a line: its key, its colon, its comment
-//	agent.go    User-agent lines, and the groups they begin
-//	value.go    Sitemap and Crawl-delay
-//	pattern.go  a rule by itself
-//	beaten.go   a rule among the others of its group
-//	group.go    a group among the others
+//	lint.go       the findings, and how many are reported
+//	file.go       the file as a whole
+//	line.go       a line: its key, its colon, its comment
+//	agent.go      User-agent lines, and the groups they begin
+//	value.go      Sitemap and Crawl-delay
+//	pattern.go    a rule by itself
+//	redundant.go  a rule among the others of its group
+//	group.go      a group among the others
 package lint
 
 import (
@@ -69,31 +69,31 @@ func Check(data []byte, limit int) []Finding {
 	return l.findings
 }
 
-// A linter reads a file as the compiler does, and says what it wonders at.
+// A linter reads a file as robotstxt.Parse does, and collects findings.
 type linter struct {
 	file     syntax.Text
 	findings []Finding
 	alike    map[string]*alike // by format
 
-	html    bool            // what is no record is the page's
+	html    bool            // the file is a page, whose other lines are not reported
 	nulLine int             // the last line with a NUL
 	keys    map[string]bool // other parsers' keys that have been reported, in lower case
 
-	began    bool           // there has been a User-agent line
-	open     bool           // more User-agent lines would belong to the group
-	names    []string       // that the group is for, in lower case
-	byNames  map[string]int // a set of these to the section that is for them
-	here     int            // the section of the group, once it is not open
-	run      []*token       // named by the User-agent lines that are open
-	runs     int            // how many such runs of lines there have been
-	runLine  int            // the first of these lines
-	lastLine int            // and the last
-	apart    bool           // something stands below the last that looks like the group's end
-	delays   []delay        // of the group while it is open
-	sections []lintSection
-	tokens   map[string]*token // in lower case
-	ordered  []*token          // in the order of the file
-	work     int               // see maxLintWork
+	began     bool           // there has been a User-agent line
+	open      bool           // more User-agent lines would belong to the group
+	names     []string       // that the group is for, in lower case
+	byNames   map[string]int // a set of these to the section that is for them
+	here      int            // the section of the group, once it is not open
+	run       []*token       // named by the User-agent lines that are open
+	runs      int            // how many such runs of lines there have been
+	runLine   int            // the first of these lines
+	lastLine  int            // and the last
+	separated bool           // below the last of them is a line that looks like the end of the group
+	delays    []delay        // of the group while it is open
+	sections  []lintSection
+	tokens    map[string]*token // in lower case
+	ordered   []*token          // in the order of the file
+	work      int               // see maxLintWork
 }
 
 // A token is one that some User-agent line names, or "*".
@@ -108,11 +108,11 @@ type token struct {
 
 // A lintSection is a section while it is linted.
 type lintSection struct {
-	rules   []lintRule
-	open    bool // it has an empty Disallow: whoever wrote that meant to allow
-	shared  bool // one of its crawlers has other sections besides
-	nobodys bool // no User-agent line names anybody, which has been said
-	delay   delay
+	rules    []lintRule
+	open     bool // it has an empty Disallow, so its author meant to allow
+	shared   bool // one of its crawlers has other sections besides
+	nameless bool // no User-agent line names a crawler, which has been reported
+	delay    delay
 }
 
 // alike counts findings that differ in details only.
@@ -130,12 +130,6 @@ func (l *linter) report(line int, format string, args ...any) {
 	}
 	a.last = len(l.findings)
 	l.findings = append(l.findings, Finding{Line: line, Text: fmt.Sprintf(format, args...)})
-}
-
-// full reports whether report would only count.
-func (l *linter) full(format string) bool {
-	a := l.alike[format]
-	return a != nil && a.n >= maxAlike
 }
 
 // quote returns what the file says in a form that no terminal obeys.

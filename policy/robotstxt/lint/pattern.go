@@ -13,7 +13,7 @@ import (
 // with it has been said.
 func (l *linter) rule(s *syntax.Scanner, plain bool) {
 	if !l.began {
-		l.report(s.Line, "the rule stands before the first User-agent line, so it binds nobody; write \"User-agent: *\" above it")
+		l.report(s.Line, "the rule stands before the first User-agent line, so it binds no crawler; write \"User-agent: *\" above it")
 	}
 	if plain && s.Value != "" {
 		l.pattern(s)

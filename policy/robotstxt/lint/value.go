@@ -23,7 +23,7 @@ func (l *linter) sitemap(s *syntax.Scanner) {
 // wrong with it has been said.
 func (l *linter) crawlDelay(s *syntax.Scanner, plain bool) {
 	if !l.began {
-		l.report(s.Line, "the Crawl-delay stands before the first User-agent line, so it binds nobody; write \"User-agent: *\" above it")
+		l.report(s.Line, "the Crawl-delay stands before the first User-agent line, so it binds no crawler; write \"User-agent: *\" above it")
 	}
 	seconds, ok := syntax.ParseDelay(s.Value)
 	switch {

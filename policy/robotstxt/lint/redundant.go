@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -12,8 +11,8 @@ import (
 )
 
 // maxLintWork bounds the search for broader rules: about that many octets are
-// compared. It is enough for files that somebody has written; what a program has
-// written with thousands of stars is not looked at to the end.
+// compared. It is enough for files that people write; a generated file with
+// thousands of stars is not compared to the end.
 const maxLintWork = 16 << 20
 
 // A lintRule is a rule among the others of its section.
@@ -49,9 +48,9 @@ func (r *lintRule) wild() bool {
 	return r.octets > max(len(r.core), 1) || strings.Contains(r.core, "*")
 }
 
-// beaten reports the rules of a section that never decide: those that repeat
-// another, and those that match only where one that goes before them does as well.
-func (l *linter) beaten(rules []lintRule) {
+// redundant reports the rules of a section that never decide: a rule that repeats another,
+// and a rule that matches only where another that beats it does as well.
+func (l *linter) redundant(rules []lintRule) {
 	best := bestOf(rules)
 	broad := broadest(rules)
 	for i := range rules {
@@ -74,8 +73,8 @@ func (l *linter) beaten(rules []lintRule) {
 	}
 }
 
-// bestOf returns, of the rules with the same core, the first of those that go before
-// the others.
+// bestOf returns, for each core, the first of the rules with this core that no other of
+// them beats.
 func bestOf(rules []lintRule) map[string]*lintRule {
 	best := make(map[string]*lintRule, len(rules))
 	for i := range rules {
@@ -87,8 +86,8 @@ func bestOf(rules []lintRule) map[string]*lintRule {
 	return best
 }
 
-// broadest returns the rules that may be broader than one they beat, those that go
-// before the others first.
+// broadest returns the rules that may be broader than one they beat. Rules that beat
+// others come first.
 func broadest(rules []lintRule) (broad []*lintRule) {
 	for i := range rules {
 		if rules[i].wild() {
@@ -96,13 +95,13 @@ func broadest(rules []lintRule) (broad []*lintRule) {
 		}
 	}
 	slices.SortStableFunc(broad, func(a, b *lintRule) int {
-		if c := cmp.Compare(b.octets, a.octets); c != 0 || a.allow == b.allow {
-			return c
-		}
-		if a.allow {
+		switch {
+		case a.beats(b):
 			return -1
+		case b.beats(a):
+			return 1
 		}
-		return 1
+		return 0
 	})
 	return broad
 }
