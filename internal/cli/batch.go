@@ -13,14 +13,13 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// maxLine bounds one line of a batch, in bytes: a robots.txt in base64 fits in
-// many times over.
+// maxLine bounds one line of a batch, in bytes. It is many times the size of a robots.txt
+// in base64.
 const maxLine = 64 << 20
 
-// batch answers JSON lines with JSON lines, in order. A line that can't be
-// answered is answered with why, and the command ends with status 2. Where
-// standard error is a terminal it shows how far it has come, unless the answers
-// go to a terminal themselves.
+// batch reads JSON lines from s.In and writes an answer for each, in order. The answer to
+// an invalid line is an error, and the command ends with status 2. If standard error is a
+// terminal, and standard output is not, it shows the progress.
 func batch(s Streams, answer func(line []byte) (any, error)) error {
 	done := newBatchProgress(s.In)
 	if _, ok := terminal(s.Out); !ok {
@@ -51,7 +50,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 			return fmt.Errorf("standard output: %w", err)
 		}
 		done.lines.Add(1)
-		if in.Buffered() == 0 { // whoever writes line by line waits for its answer
+		if in.Buffered() == 0 { // an interactive program waits for the answer
 			if err := out.Flush(); err != nil {
 				return fmt.Errorf("standard output: %w", err)
 			}
@@ -66,7 +65,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 	return nil
 }
 
-// encode writes v as one line of JSON, with a URL's & as it is.
+// encode writes v as one line of JSON, without escapes for HTML.
 func encode(w io.Writer, v any) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -96,9 +95,9 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// question reads a line of a batch into q.
+// question decodes a line of a batch into q.
 func question(line []byte, q any) error {
-	if !utf8.Valid(line) { // RFC 8259, 8.1; encoding/json would put another character there
+	if !utf8.Valid(line) { // RFC 8259, section 8.1; encoding/json would replace the bytes
 		return errors.New("not UTF-8; a robots.txt of any other bytes can be given as robots_b64, a page as html_b64")
 	}
 	err := json.Unmarshal(line, q)

@@ -15,7 +15,7 @@ import (
 type CA struct {
 	Configured
 	Bundle bool `help:"Print the system's roots and the CA together."`
-	Renew  bool `help:"Make a new CA first. Clients that are given it trust the old one too, until that ends; a running gate uses it after a SIGHUP or a restart."`
+	Renew  bool `help:"Make a new CA first. Its files also hold the old one until that expires; a running gate uses the new one after a SIGHUP or a restart."`
 }
 
 // Help is shown by --help.
@@ -57,7 +57,7 @@ func (c *CA) Run(s Streams) error {
 	return nil
 }
 
-// renew makes a new CA, and says who has to do what now.
+// renew makes a new CA, and prints what to do next.
 func renew(cfg *config.Config, s Streams) error {
 	if cfg.HTTPS.CACert != "" {
 		return fmt.Errorf("--renew: https.ca_cert is your own CA: replace %s and https.ca_key by what its issuer gives you, and restart the gate", cfg.HTTPS.CACert)
@@ -84,8 +84,8 @@ func renew(cfg *config.Config, s Streams) error {
 
 func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// remind logs once a day what the CA needs, until ctx ends.
-func remind(ctx context.Context, a *ca.Authority, log *slog.Logger) {
+// logWarnings logs the warnings about the CA once a day, until ctx ends.
+func logWarnings(ctx context.Context, a *ca.Authority, log *slog.Logger) {
 	day := time.NewTicker(24 * time.Hour)
 	defer day.Stop()
 	for {

@@ -32,7 +32,7 @@ func (r *record) String() string {
 }
 
 // A gate that runs for years says once a day, in the last month, that its CA ends.
-func TestReminder(t *testing.T) {
+func TestLogWarningser(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		a, err := ca.Open(dir)
@@ -41,7 +41,7 @@ func TestReminder(t *testing.T) {
 		}
 		var log record
 		ctx, cancel := context.WithCancel(t.Context())
-		go remind(ctx, a, slog.New(slog.NewTextHandler(&log, nil)))
+		go logWarnings(ctx, a, slog.New(slog.NewTextHandler(&log, nil)))
 		lines := func() int { return strings.Count(log.String(), "robotsgate ca --renew") }
 
 		time.Sleep(time.Until(a.Certificate().NotAfter) - 30*24*time.Hour - time.Minute)

@@ -25,19 +25,19 @@ type Check struct {
 	Configured
 	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
 	Token   []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
-	Crawler string   `placeholder:"NAME" help:"Crawler of FILE that asks. Without it, the one that --agent alone makes known."`
+	Crawler string   `placeholder:"NAME" help:"Decide for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
 	Robots  string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
 	JSON    bool     `help:"Print JSON, one object for each URL."`
 	Batch   bool     `help:"Read JSON lines from standard input and answer each with one."`
-	URL     []string `arg:"" optional:"" name:"URL" help:"What to decide about."`
+	URL     []string `arg:"" optional:"" name:"URL" help:"URLs to decide about."`
 }
 
 // Help is shown by --help.
 func (*Check) Help() string {
 	return "Exit status 0: all allowed, 1: some denied, 2: an error.\n\n" +
-		"With -c FILE its overrides and crawlers count. A crawler that is told by its login or address has to be named.\n" +
+		"With -c FILE its overrides and crawlers count. Name a crawler that is identified by login or address with --crawler.\n" +
 		"With --robots overrides count for URLs with a host. With --batch only the section robots of FILE counts:\n" +
-		"each line says who asks, and no overrides are looked at.\n\n" +
+		"each line has its own product token or User-Agent, and overrides do not count.\n\n" +
 		"Example:\n  robotsgate check --token ExampleBot https://example.com/private/\n" +
 		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/\n" +
 		"  robotsgate check -c config.yaml --crawler news https://example.com/private/"
@@ -84,16 +84,15 @@ func (c *Check) Run(ctx Context, s Streams) error {
 	return nil
 }
 
-// nowhere is the host of a path without one. No override is for it.
-const nowhere = "file.invalid"
+// noHost is the host of a path without one. Overrides do not apply to it.
+const noHost = "file.invalid"
 
-// target reads a URL. With the rules at hand even a bare path will do; its host
-// is of interest to overrides only.
+// target parses a URL. With --robots a path is enough: only overrides need the host.
 func (c *Check) target(url string) (policy.Target, error) {
 	if c.Robots == "" {
 		return policy.ReadURL(url)
 	}
-	t := policy.Target{Scheme: "http", Host: nowhere, Path: robotstxt.PathOf(url)}
+	t := policy.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}
 	if c.Config != "" && strings.Contains(url, "://") {
 		named, err := policy.ReadURL(url)
 		if err != nil {
@@ -104,7 +103,7 @@ func (c *Check) target(url string) (policy.Target, error) {
 	return t, nil
 }
 
-// decider returns how to decide: by the file at hand, or as a gate would.
+// decider returns a function that decides by the file of --robots, or else as a gate does.
 func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -121,7 +120,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		}
 		rules, exceptions := robots(cfg.Robots), overrides(cfg.Overrides)
 		return func(t policy.Target) (policy.Decision, error) {
-			if t.Host != nowhere {
+			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
 				if d, decided := policy.Overridden(exceptions, rules.Readings, ask); decided {
 					return d, nil
@@ -132,7 +131,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 			return d, nil
 		}, func() {}, nil
 	}
-	upstream, err := personal(cfg)
+	upstream, err := unguarded(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +147,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		}, nil
 }
 
-// crawler returns who asks.
+// crawler returns the crawler that the options identify.
 func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 	k := all.Identify(policy.Client{UserAgent: c.Agent})
 	var names []string
@@ -161,7 +160,7 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, cmp.Or(strings.Join(names, ", "), "default; -c FILE has others"))
 		}
 	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0 && c.Robots == "":
-		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; say which one asks with --crawler: %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name one with --crawler: %s", strings.Join(names, ", "))
 	}
 	if len(c.Token) > 0 {
 		as := *k
@@ -171,9 +170,8 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 	return k, nil
 }
 
-// personal returns the way out for a person's own requests: the egress guard does
-// not bind them.
-func personal(c *config.Config) (*proxy.Transport, error) {
+// unguarded returns a transport without the egress guard, for the requests of commands.
+func unguarded(c *config.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
 	pool, err := origins(c)
@@ -201,7 +199,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// unreadable says what to do about a file that can't be read.
+// unreadable adds advice to an error of reading a file.
 func unreadable(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

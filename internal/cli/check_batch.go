@@ -27,10 +27,10 @@ type checkAnswer struct {
 	Token      string        `json:"product_token,omitempty"`
 	CrawlDelay *float64      `json:"crawl_delay,omitempty"`
 	Sitemaps   []string      `json:"sitemaps,omitempty"`
-	ReadAs     string        `json:"read_as,omitempty"` // a path that servers may take the URL's for, and that is denied
+	ReadAs     string        `json:"read_as,omitempty"` // a denied path that servers may take the URL's path for
 }
 
-// batch decides line by line, by the settings for robots.txt of a configuration.
+// batch decides line by line, by the section robots of the configuration.
 func (c *Check) batch(s Streams) error {
 	for _, option := range []struct {
 		name  string
@@ -43,7 +43,7 @@ func (c *Check) batch(s Streams) error {
 		{"--token", len(c.Token) > 0},
 	} {
 		if option.given {
-			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input says it all", option.name)
+			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input has all that is needed", option.name)
 		}
 	}
 	cfg, err := c.load()
@@ -52,7 +52,7 @@ func (c *Check) batch(s Streams) error {
 	}
 	rules := robots(cfg.Robots)
 	strict := rules.Readings != policy.Literal
-	rules.Readings = policy.Literal // "allowed" is what RFC 9309 says; read_as has the rest
+	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
 	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })
 }
 
@@ -70,10 +70,10 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 			return nil, fmt.Errorf(`"status" is %d, not a status`, status)
 		}
 	}
-	body := q.RobotsB64 // it goes first: text beside it is for people to read
+	body := q.RobotsB64 // has precedence over text beside it
 	switch {
 	case len(body) > 0:
-	case q.Robots != nil: // base64 of nothing is a member that was left empty
+	case q.Robots != nil: // beside it an empty robots_b64 counts as missing
 		body = []byte(*q.Robots)
 	case body == nil && q.Status == nil:
 		return nil, errors.New(`"robots" or "robots_b64" is missing`)

@@ -1,5 +1,5 @@
-// Package cli holds the commands, one file each. serve.go and gate.go are the
-// only place where the parts of the gate are put together.
+// Package cli has the commands, one file each; commands.go lists them. Only gate.go,
+// serve.go and settings.go connect the parts of the gate.
 package cli
 
 import (
@@ -20,7 +20,7 @@ type Streams struct {
 	Err io.Writer
 }
 
-// An Exit ends a command with a status and nothing more to say.
+// An Exit ends a command with a status and without a message.
 type Exit int
 
 func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -40,12 +40,12 @@ func (s Streams) Status(err error) int {
 	return 2
 }
 
-// warn prints what works but deserves a look.
+// warn prints a warning.
 func (s Streams) warn(format string, args ...any) {
 	fmt.Fprintf(s.Err, "robotsgate: warning: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
 }
 
-// note prints what is good to know.
+// note prints information.
 func (s Streams) note(format string, args ...any) {
 	fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
 }
@@ -62,5 +62,5 @@ func (c Configured) load() (*config.Config, error) {
 	return config.Load(c.Config)
 }
 
-// A Context ends when the process is told to end.
+// A Context ends when the process must end.
 type Context = context.Context

@@ -20,21 +20,21 @@ type Commands struct {
 	Check    Check    `cmd:"" help:"Decide about URLs without sending the requests."`
 	Tags     Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
 	Lint     Lint     `cmd:"" help:"Report the lines of a robots.txt that do not do what they seem to."`
-	Env      Env      `cmd:"" help:"Print the variables that lead clients through the gate."`
+	Env      Env      `cmd:"" help:"Print the environment variables that make clients use the gate."`
 	CA       CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate Validate `cmd:"" help:"Check a configuration."`
-	Audit    Audit    `cmd:"" help:"Sum up, replay or verify audit logs."`
-	Doctor   Doctor   `cmd:"" help:"Try whether the clients of this shell go through the gate and trust it."`
-	History  History  `cmd:"" help:"Tell how an origin's robots.txt has changed."`
+	Audit    Audit    `cmd:"" help:"Summarize, replay or verify audit logs."`
+	Doctor   Doctor   `cmd:"" help:"Check that this shell's clients use the gate and trust its CA."`
+	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
 
 	Versioned versionFlag `name:"version" help:"The same as the command version."`
 }
 
-// versionFlag is what people try first.
+// versionFlag is the flag --version.
 type versionFlag bool
 
-// BeforeReset is called where the flag is given, before anything else is looked at.
+// BeforeReset runs if the flag is given, before kong checks the other arguments.
 func (versionFlag) BeforeReset(app *kong.Kong, s Streams) error {
 	if err := (Version{}).Run(s); err != nil {
 		return err

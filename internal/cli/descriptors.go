@@ -2,8 +2,8 @@ package cli
 
 import "fmt"
 
-// warnDescriptors says if the process may not open enough files for limits.max_connections: a
-// connection of a client and one to its origin take one descriptor each.
+// warnDescriptors warns if the process may not open enough files for
+// limits.max_connections. A client takes a descriptor, and its origin another.
 func (g *gate) warnDescriptors() {
 	configured := g.config.Limits.MaxConnections
 	if clients := g.descriptors.Clients(configured); clients < configured {

@@ -2,5 +2,5 @@
 
 package cli
 
-// descriptorLimit returns how many files the process may have open, 0 if that can't be told.
+// descriptorLimit returns how many files the process may have open, 0 if it is not known.
 func descriptorLimit() int { return 0 }

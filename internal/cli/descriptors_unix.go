@@ -7,13 +7,12 @@ import (
 	"syscall"
 )
 
-// descriptorLimit returns how many files the process may have open, 0 if that can't be told.
-// The Go runtime has raised the soft limit to the hard one, and gives the original back to
-// processes that are started.
+// descriptorLimit returns how many files the process may have open, 0 if it is not known.
+// The Go runtime has raised the soft limit to the hard limit, for this process only.
 func descriptorLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
-	return int(min(uint64(limit.Cur), math.MaxInt32)) // there may be none
+	return int(min(uint64(limit.Cur), math.MaxInt32)) // it may be unlimited
 }

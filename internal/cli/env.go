@@ -40,7 +40,7 @@ func (e *Env) Run(ctx Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	if stranger(ctx, proxy, authority) {
+	if otherGate(ctx, proxy, authority) {
 		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := clientFiles(authority, dir)
@@ -55,36 +55,37 @@ func (e *Env) Run(ctx Context, s Streams) error {
 	return clientVars(proxy, files).print(s.Out, e.Shell)
 }
 
-// stranger reports whether a gate answers at this URL that does not hand out a's
-// certificate. It is asked for a second at most: a shell's start may wait for it.
-func stranger(ctx context.Context, proxy string, a *ca.Authority) bool {
+// otherGate reports whether a gate with another CA than a answers at this URL. It takes
+// at most a second, since the start of a shell may wait for it.
+func otherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	pem, _, err := certificateOf(ctx, proxy)
 	return err == nil && !slices.ContainsFunc(certificatesIn(pem), a.Certificate().Equal)
 }
 
-// authorityOf opens the CA of a configuration, and returns its data_dir too.
+// authorityOf opens the CA of a configuration. It returns the data_dir, too.
 func authorityOf(c *config.Config) (*ca.Authority, string, error) {
 	dir, err := config.DataDir(c)
 	if err != nil {
 		return nil, "", err
 	}
 	a, err := openCA(c, dir)
-	return a, dir, elsewhere(err, "http://"+dialable(c.Listen))
+	return a, dir, adviseDownload(err, "http://"+dialable(c.Listen))
 }
 
-// elsewhere adds, to an error of a user who may not read the CA's files, who may.
-func elsewhere(err error, gate string) error {
+// adviseDownload adds where to download the certificate to an error of a user that may not
+// read the CA's files.
+func adviseDownload(err error, gate string) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; the gate itself hands the certificate to everybody, at %s/ca.pem", err, gate)
+		return fmt.Errorf("%w; the gate itself serves the certificate, at %s/ca.pem", err, gate)
 	}
 	return err
 }
 
-// envCommand is a line for people's shells that sets the variables of a gate with the
-// configuration c of this file. It reports false where robotsgate env, run by another
-// shell, could print others than the gate does.
+// envCommand returns a line for a shell that sets the variables of a gate with the
+// configuration c of this file. It reports false if robotsgate env could print other
+// variables in another shell than the gate does.
 func envCommand(program, file string, c *config.Config) (string, bool) {
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "0" {
 		return "", false
@@ -98,7 +99,7 @@ func envCommand(program, file string, c *config.Config) (string, bool) {
 	if file != "" {
 		full, err := filepath.Abs(file)
 		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
-			return "", false // a pipe is read once
+			return "", false // a pipe can't be read again
 		}
 		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
 			return "", false
@@ -108,7 +109,7 @@ func envCommand(program, file string, c *config.Config) (string, bool) {
 	return `eval "$(` + command + `)"`, true
 }
 
-// ownName is what a shell calls this program by.
+// ownName returns the name by which a shell finds this program.
 func ownName() string {
 	own, err := os.Executable()
 	if err != nil {
@@ -121,23 +122,23 @@ func ownName() string {
 			return "robotsgate"
 		}
 	}
-	return own // of go run it is there while the gate is
+	return own // with go run it exists as long as the gate runs
 }
 
-// A variable is set in a client's environment.
+// A variable is an environment variable for clients.
 type variable struct{ name, value string }
 
 type variables []variable
 
-// trust are the files by which clients come to trust the CA.
+// trust has the files that make clients trust the CA.
 type trust struct {
-	ca     string // the certificate alone, for clients that add it to what they know
-	bundle string // with the system's roots, for clients that replace what they know
-	wgetrc string // names the bundle, for wget and wget2, which read no variable that would
+	ca     string // the certificate alone, for clients that add it to their roots
+	bundle string // with the system's roots, for clients that replace their roots by it
+	wgetrc string // names the bundle, for wget and wget2, which read no variable for it
 }
 
-// clientFiles keeps those files up to date. If the system's roots are not found
-// the error is ca.ErrNoRoots, and the files are good all the same.
+// clientFiles brings these files up to date. If the system's roots are not found the
+// error is ca.ErrNoRoots, and the files can be used nevertheless.
 func clientFiles(a *ca.Authority, dir string) (trust, error) {
 	bundle, rootsErr := a.WriteBundle(dir)
 	if bundle == "" {
@@ -154,8 +155,8 @@ func clientFiles(a *ca.Authority, dir string) (trust, error) {
 	return f, rootsErr
 }
 
-// clientVars returns what clients need. Many read one case of a name only, and
-// those that take a bundle take it instead of the roots they know.
+// clientVars returns the variables that clients need. Many clients read one case of a name
+// only. Clients that read a bundle use it in place of their own roots.
 func clientVars(proxy string, files trust) variables {
 	var v variables
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
@@ -193,7 +194,7 @@ func (v variables) print(w io.Writer, shell string) error {
 	return nil
 }
 
-// line is all of it in one line for a POSIX shell.
+// line returns one line for a POSIX shell that sets all variables.
 func (v variables) line() string {
 	parts := make([]string, len(v))
 	for i, x := range v {
@@ -202,7 +203,7 @@ func (v variables) line() string {
 	return "export " + strings.Join(parts, " ")
 }
 
-// environ is all of it for a process.
+// environ returns the variables for the environment of a process.
 func (v variables) environ() []string {
 	out := make([]string, len(v))
 	for i, x := range v {
@@ -227,8 +228,8 @@ func quoteFish(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
 
-// quotePowerShell doubles every character that PowerShell takes for a single
-// quote, which those of typographers are too.
+// quotePowerShell doubles every character that PowerShell takes for a single quote, which
+// includes typographic quotes.
 func quotePowerShell(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -240,7 +241,7 @@ func quotePowerShell(s string) string {
 	return "'" + b.String() + "'"
 }
 
-// dialable turns an address to listen on into one to connect to.
+// dialable returns the address to connect to for an address to listen on.
 func dialable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -48,13 +48,13 @@ func TestEnvCommand(t *testing.T) {
 // Who may not read the gate's files learns where to get the CA.
 func TestElsewhere(t *testing.T) {
 	forbidden, damaged := fmt.Errorf("ca-key.pem: %w", fs.ErrPermission), errors.New("ca.pem: damaged")
-	if err := elsewhere(forbidden, "http://gate:9309"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "http://gate:9309/ca.pem") {
+	if err := adviseDownload(forbidden, "http://gate:9309"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "http://gate:9309/ca.pem") {
 		t.Error(err)
 	}
-	if err := elsewhere(damaged, "http://gate:9309"); err != damaged {
+	if err := adviseDownload(damaged, "http://gate:9309"); err != damaged {
 		t.Error(err)
 	}
-	if err := elsewhere(nil, "http://gate:9309"); err != nil {
+	if err := adviseDownload(nil, "http://gate:9309"); err != nil {
 		t.Error(err)
 	}
 }

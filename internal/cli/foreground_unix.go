@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreground reports whether the terminal is this process's to draw on, and not a
-// shell's, which has started it in the background. Of a terminal that does not
-// control the process nobody else does.
+// foreground reports whether this process is in the foreground of the terminal. If the
+// terminal does not control the process, it counts as being in the foreground.
 func foreground(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == syscall.Getpgrp()

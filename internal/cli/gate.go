@@ -241,7 +241,7 @@ func (g *gate) run(ctx context.Context) error {
 	if g.admin != nil {
 		go func() { failed <- g.admin.Serve(g.adminListener) }()
 	}
-	go remind(ctx, g.authority, g.log)
+	go logWarnings(ctx, g.authority, g.log)
 	err := g.wait(ctx, failed)
 	g.ready.Store(false)
 	if err == nil && g.config.Limits.ShutdownDelay > 0 {

@@ -13,7 +13,7 @@ import (
 	"robotsgate/policy/robotstxt/lint"
 )
 
-// Lint looks for lines of a robots.txt that do not do what they seem to.
+// Lint reports lines of a robots.txt that do not do what they seem to.
 type Lint struct {
 	Configured
 	Source string `arg:"" name:"FILE|URL" help:"The robots.txt; - is standard input, and an origin such as https://example.com stands for its robots.txt."`
@@ -60,7 +60,7 @@ func isURL(source string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// fetch returns the file and where it was found, which redirects may have changed.
+// fetch returns the file and its URL after redirects.
 func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name string, data []byte, err error) {
 	t, err := policy.ParseURL(l.Source)
 	if err != nil {
@@ -69,9 +69,9 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	if t.Path == "/" {
 		t.Path = "/robots.txt"
 	}
-	// What lies beyond the limit of crawlers is a finding, so it has to be read.
+	// Lint reports lines beyond the limit of crawlers, so they must be read.
 	cfg.Robots.MaxBytes = max(cfg.Robots.MaxBytes, 4*config.MiB)
-	upstream, err := personal(cfg)
+	upstream, err := unguarded(cfg)
 	if err != nil {
 		return "", nil, err
 	}

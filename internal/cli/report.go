@@ -11,10 +11,10 @@ import (
 
 const (
 	around  = 2  // lines of a robots.txt shown before and after a rule
-	maxLost = 10 // rules shown that matched and lost
+	maxLost = 10 // rules shown that match, but not with the longest pattern
 )
 
-// report tells a person what was decided, and why.
+// report returns a decision and its evidence, for people.
 func report(url string, t policy.Target, d *policy.Decision) string {
 	var b strings.Builder
 	verb := "deny "
@@ -64,7 +64,7 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 	return b.String()
 }
 
-// why words the reason.
+// why returns the reason, for people.
 func why(d *policy.Decision, e *policy.Evidence) string {
 	switch d.Reason {
 	case policy.ByRule:
@@ -80,12 +80,12 @@ func why(d *policy.Decision, e *policy.Evidence) string {
 	case policy.IsUnavailable:
 		return "there is no robots.txt, so everything is allowed"
 	case policy.TooComplex:
-		return "to compare all rules with this URL takes more steps than a decision may, so it is denied"
+		return "comparing all rules with this URL takes more steps than a decision may, so it is denied"
 	}
 	return "robots.txt is unreachable, so nothing is allowed: " + escape.Printable(e.Robots.Error)
 }
 
-// source says where the rules came from: a file at hand, or the origin.
+// source returns where the rules came from: a file, or the origin.
 func source(d *policy.Decision, r *policy.RobotsEvidence) string {
 	if d.URL == "-" {
 		return "standard input"
@@ -100,7 +100,7 @@ func source(d *policy.Decision, r *policy.RobotsEvidence) string {
 	return fmt.Sprintf("%s, %s, %s", escape.Printable(d.URL), status, r.State)
 }
 
-// excerpt shows a line of a robots.txt with those around it.
+// excerpt shows a line of a robots.txt with the lines around it.
 func excerpt(b *strings.Builder, body string, line int) {
 	if strings.ContainsRune(body, 0) {
 		return // UTF-16, or broken
@@ -108,7 +108,7 @@ func excerpt(b *strings.Builder, body string, line int) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n")
 	for n := max(line-around, 1); n <= min(line+around, len(lines)); n++ {
 		if n == len(lines) && lines[n-1] == "" {
-			break // behind the last line's end
+			break // after the last line break
 		}
 		mark := " "
 		if n == line {

@@ -27,8 +27,8 @@ func (*Run) Help() string {
 	return "Example:\n  robotsgate run -- curl https://example.com/\n  robotsgate run --token ExampleBot -- scrapy crawl news"
 }
 
-// Run starts a gate on free loopback ports, runs the command with the
-// variables set that lead there, and ends with the command's exit status.
+// Run starts a gate on free loopback ports, runs the command with the variables that lead
+// to the gate, and returns the command's exit status.
 func (r *Run) Run(ctx Context, s Streams) error {
 	command := r.Command
 	if len(command) > 0 && command[0] == "--" {
@@ -74,13 +74,13 @@ func (r *Run) Run(ctx Context, s Streams) error {
 	return nil
 }
 
-// adapt changes what the file says where run has its own rules.
+// adapt changes the settings that run has its own rules for.
 func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 	c.Listen, c.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	c.Limits.ShutdownDelay = 0
-	c.Admit() // the gate is the command's own, and it has no login
+	c.Admit() // the command has no login
 	if c.Log.Level < slog.LevelWarn {
-		c.Log.Level = slog.LevelWarn // the terminal is the command's
+		c.Log.Level = slog.LevelWarn // the command uses the terminal
 	}
 	if r.Token != "" {
 		if err := c.SetProductToken(r.Token); err != nil {
@@ -105,8 +105,8 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 	return nil
 }
 
-// trustParent trusts a parent proxy's CA too, which file names: it may sign for
-// origins itself, as a gate does.
+// trustParent also trusts the CA in file. A parent proxy may sign certificates for origins,
+// as a gate does.
 func trustParent(c *config.Config, file string) error {
 	if file == "" || c.Egress.CAFile != "" {
 		return nil
@@ -118,13 +118,13 @@ func trustParent(c *config.Config, file string) error {
 	return nil
 }
 
-// execute runs the command and returns its exit status, by a shell's customs.
+// execute runs the command and returns its exit status, as a shell does.
 func execute(command []string, vars variables, s Streams) (status int, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(), vars.environ()...)
-	// A terminal sends its signals to both of us: the command decides what to do
-	// with them, and we end when it does. What is sent to us alone is passed on.
+	// A terminal sends SIGINT to the command, too. It decides what to do, and this process
+	// ends when the command does. Other signals are passed on.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -161,7 +161,7 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 	return exit.ExitCode(), nil
 }
 
-// notStarted says what to do about a command that can't be run.
+// notStarted prints why a command can't be run, and returns a shell's exit status for it.
 func (s Streams) notStarted(name string, err error) Exit {
 	info, statErr := os.Stat(name)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// Serve runs the gate until it is told to stop.
+// Serve runs the gate until a signal ends it.
 type Serve struct {
 	Configured
 	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
@@ -22,20 +22,20 @@ func (*Serve) Help() string {
 	return "Example:\n  robotsgate serve -c config.yaml\n  robotsgate serve --listen 127.0.0.1:8080"
 }
 
-// Run serves. SIGTERM and SIGINT end it in good order, a second one at once.
+// Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
 func (s *Serve) Run(ctx Context, io Streams) error {
-	changed := watch(ctx, s.Config) // from before it is read, so that no change is missed
+	changed := watch(ctx, s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
 	}
-	_, person := terminal(io.Out)
+	_, interactive := terminal(io.Out)
 	line := newStatusLine(io.Err, os.Getenv)
 	io.Out, io.Err = line.above(io.Out), line.above(io.Err)
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
 	}
-	// Before anything is printed: who waits for that may signal at once.
+	// Before anything is printed: a script that waits for the output may signal at once.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
@@ -53,12 +53,12 @@ func (s *Serve) Run(ctx Context, io Streams) error {
 	g.warnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {
-		banner = io.Err                // stdout is for records then
-		signal.Ignore(syscall.SIGPIPE) // who reads them may go: that is a record lost, not the gate's end
+		banner = io.Err                // stdout is for records
+		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
 	paste := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients).line()
-	if short, ok := envCommand(ownName(), s.Config, c); ok && person && s.Listen == "" {
-		paste = short // the other fills a screen
+	if short, ok := envCommand(ownName(), s.Config, c); ok && interactive && s.Listen == "" {
+		paste = short // the full line fills a screen
 	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
@@ -84,7 +84,7 @@ func (s *Serve) reload() (*config.Config, error) {
 	return s.load()
 }
 
-// load reads the configuration, with what the command line says beside it.
+// load reads the configuration, and applies the options of the command line.
 func (s *Serve) load() (*config.Config, error) {
 	c, err := s.Configured.load()
 	if err != nil || s.Listen == "" {

@@ -13,7 +13,7 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-// Tags reads robots tags and prints the rules that bind a crawler.
+// Tags prints the robots-tag rules that bind a crawler.
 type Tags struct {
 	Token  []string `placeholder:"T" help:"The crawler's product token."`
 	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A Robots-Tag or X-Robots-Tag header line."`
@@ -32,12 +32,12 @@ func (*Tags) Help() string {
 func (t *Tags) Run(s Streams) error {
 	if t.Batch {
 		if len(t.Header) > 0 || t.HTML != "" || len(t.Token) > 0 {
-			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input says it all")
+			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
 		}
 		return batch(s, tagsLine)
 	}
 	if len(t.Header) == 0 && t.HTML == "" {
-		return errors.New("tags of what? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
+		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
 	tags, contentType, err := t.headers()
 	if err != nil {
@@ -66,10 +66,10 @@ func (t *Tags) Run(s Streams) error {
 		fmt.Fprintf(s.Out, "  %s from %s, for %s\n", escape.Printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, escape.Printable(d.Scope))
 	}
 	for _, u := range a.Unknown {
-		fmt.Fprintf(s.Out, "  %s is unknown and binds nobody\n", escape.Printable(u))
+		fmt.Fprintf(s.Out, "  %s is unknown and binds no crawler\n", escape.Printable(u))
 	}
 	if a.Truncated {
-		fmt.Fprintf(s.Out, "  a field is longer than %d bytes; what is behind them was not read\n", robotstag.MaxField)
+		fmt.Fprintf(s.Out, "  a field is longer than %d bytes; the rest was not read\n", robotstag.MaxField)
 	}
 	if a.Skipped != "" {
 		fmt.Fprintf(s.Out, "  the page was not read: %s is neither HTML nor XHTML\n", escape.Printable(contentType))
@@ -83,7 +83,7 @@ func (t *Tags) Run(s Streams) error {
 	return nil
 }
 
-// headers reads the --header options; Content-Type among them is the page's.
+// headers parses the --header options. A Content-Type among them is that of the page.
 func (t *Tags) headers() (tags robotstag.Tags, contentType string, err error) {
 	h := http.Header{}
 	for _, line := range t.Header {
@@ -97,15 +97,15 @@ func (t *Tags) headers() (tags robotstag.Tags, contentType string, err error) {
 	return robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), contentType, nil
 }
 
-// headTags are the rules in a page's head, and why there may be others: that
-// there are none must not look the same as not having looked.
+// headTags are the rules in a page's head, and why there may be further rules that were
+// not read.
 type headTags struct {
 	robotstag.Tags
 	skipped string // why the page was not read
 	partial string // why the head was not read to its end
 }
 
-// readHead reads a page as the gate does. Without a type it is HTML.
+// readHead reads a page as the gate does. A page without a Content-Type is HTML.
 func readHead(r io.Reader, contentType string) (headTags, error) {
 	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
 		return headTags{skipped: "type"}, nil
@@ -150,9 +150,8 @@ type tagDetail struct {
 	Scope  string           `json:"scope"`
 }
 
-// page returns the page in question, if there is one. Bytes go before text,
-// which may be there for people to read, but not if they are only an empty
-// member that a program has written along with the others.
+// page returns the page, if there is one. html_b64 has precedence over html, unless it is
+// empty: programs may write empty members.
 func (q *tagsQuestion) page() (page []byte, ok bool) {
 	if len(q.HTMLB64) == 0 && q.HTML != nil {
 		return []byte(*q.HTML), true
@@ -195,8 +194,7 @@ func tagsLine(line []byte) (any, error) {
 	return a, nil
 }
 
-// tagsOf has empty lists where there is nothing, which is not the same as not
-// having looked.
+// tagsOf returns the rules for a crawler, in JSON [] in place of null.
 func tagsOf(tags robotstag.Tags, tokens []string) tagsAnswer {
 	rules := tags.For(tokens...)
 	a := tagsAnswer{Rules: robotstag.Effective(rules), Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...), Truncated: tags.Truncated}

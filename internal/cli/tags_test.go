@@ -31,7 +31,7 @@ func TestTagsSaysWhatItDidNotRead(t *testing.T) {
 		{"html json", Tags{HTML: file, JSON: true}, "", `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"html batch", Tags{Batch: true}, string(inPage), `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"header", Tags{Header: []string{"X-Robots-Tag: " + field}}, "",
-			"  a field is longer than 8192 bytes; what is behind them was not read\nno rules bind this crawler\n"},
+			"  a field is longer than 8192 bytes; the rest was not read\nno rules bind this crawler\n"},
 	} {
 		var out strings.Builder
 		if err := c.tags.Run(Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {

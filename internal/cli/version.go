@@ -18,7 +18,7 @@ func (Version) Run(s Streams) error {
 	return err
 }
 
-// version is the module's, as the build has recorded it.
+// version returns the module's version, which the build has recorded.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
