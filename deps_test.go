@@ -12,8 +12,7 @@ import (
 
 const module = "robotsgate"
 
-// imports is the architecture: which of our packages each of them may import.
-// A package that is not in it has to be put in its place first.
+// imports lists which of our packages each package may import. Every package must be in it.
 var imports = map[string][]string{
 	".": {"internal/cli"},
 
@@ -23,7 +22,7 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/syntax": {},
 	"policy/robotstxt/internal/match":  {},
 
-	// Decisions, and what they are made from.
+	// Decisions and their parts, requests, and storage.
 	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/lru", "policy/glob"},
 	"policy/robotstag":       {},
 	"policy/glob":            {},
@@ -46,19 +45,19 @@ var imports = map[string][]string{
 	"internal/ca":            {},
 	"internal/coding":        {},
 	"internal/escape":        {},
-	"internal/gatetest":      {}, // it knows the binary by what it does
-	"internal/bench":         {}, // so does it
-	"internal/e2e":           {}, // and it
+	"internal/gatetest":      {}, // it runs the program as a process
+	"internal/bench":         {}, // its tests too
+	"internal/e2e":           {}, // its tests too
 
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
-	// The only one that wires.
+	// The only package that connects the parts.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
 		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "policy/glob"},
 }
 
-// libraries says which packages may import what is not ours, by the beginning
-// of its path: each library stays behind one door, so that it can be replaced.
+// libraries lists which packages may import a library, by the beginning of its path. Few packages
+// use each library, so that it can be replaced.
 var libraries = map[string][]string{
 	"code.dny.dev/ssrf":                     {"proxy/internal/origin"},
 	"github.com/KimMachineGun/automemlimit": {"internal/cli"},
@@ -84,8 +83,7 @@ var libraries = map[string][]string{
 	"gopkg.in/yaml.v3":                      {"internal/config"},
 }
 
-// TestImports holds the two tables against the source. Tests may import what
-// they need.
+// TestImports compares the two tables with the source. Tests may import any package.
 func TestImports(t *testing.T) {
 	for _, dir := range packages(t) {
 		pkg, err := build.ImportDir(dir, 0)
@@ -95,23 +93,23 @@ func TestImports(t *testing.T) {
 		name := filepath.ToSlash(dir)
 		ours, known := imports[name]
 		if !known {
-			t.Errorf("package %s is not in the table: where does it belong?", name)
+			t.Errorf("package %s is not in the table imports", name)
 			continue
 		}
 		for _, path := range pkg.Imports {
 			switch own, is := strings.CutPrefix(path, module+"/"); {
 			case is && !slices.Contains(ours, own):
-				t.Errorf("%s imports %s: it may import %s", name, own, list(ours))
+				t.Errorf("%s imports %s, but may only import %s", name, own, list(ours))
 			case !is && !standard(path):
 				if users := usersOf(path); !slices.Contains(users, name) {
-					t.Errorf("%s imports %s, which is for %s", name, path, list(users))
+					t.Errorf("%s imports %s, which only %s may import", name, path, list(users))
 				}
 			}
 		}
 	}
 }
 
-// packages returns the folders with Go files, tools' module and testdata aside.
+// packages returns the directories with Go files, without the module in tools and testdata.
 func packages(t *testing.T) []string {
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -134,8 +132,8 @@ func packages(t *testing.T) []string {
 	return dirs
 }
 
-// standard reports whether a package is of the standard library: all others
-// begin with the name of a host.
+// standard reports whether a package belongs to the standard library: the paths of all others
+// begin with a host name.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -10,8 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The race detector lets every process linger for a second when it ends,
-	// in case another thread has a report to make. There are hundreds of them.
+	// The race detector delays the end of each process by a second, so that other threads can
+	// report a race. The tests start hundreds of processes.
 	os.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 	testscript.Main(m, map[string]func(){
 		"robotsgate": main,
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the stories in testdata/script, one a file.
+// TestScripts runs the scripts in testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, gatetest.Params("testdata/script"))
 }

@@ -32,7 +32,7 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// cells returns the words marked as code in a column of a text's tables.
+// cells returns the code spans in a column of a text's tables.
 func cells(text string, column int) (all []string) {
 	for line := range strings.Lines(text) {
 		if row := strings.Split(line, " | "); strings.HasPrefix(line, "|") && column < len(row) {

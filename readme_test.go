@@ -46,8 +46,8 @@ func blocks(t *testing.T, language string) (all []string) {
 	return all
 }
 
-// TestReadmeConsole runs every command of README.md and docs/ that shows its output,
-// in a shell like the reader's, against an origin that serves README.md's two files.
+// TestReadmeConsole runs every command of README.md and docs/ that is shown with its output. The
+// origin serves the two files of README.md.
 func TestReadmeConsole(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
@@ -55,7 +55,7 @@ func TestReadmeConsole(t *testing.T) {
 	dir := t.TempDir()
 	writeSite(t, dir)
 	file := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"\"}\n").Config
-	own := filepath.Join(dir, "run.yaml") // a gate that run starts has a reader's folder to itself
+	own := filepath.Join(dir, "run.yaml") // robotsgate run needs its own data_dir
 	gatetest.Write(t, own, strings.Replace(gatetest.Read(t, file), "data_dir: data", "data_dir: run", 1))
 	path := readersPath(t, dir, file, own)
 	for _, block := range blocks(t, "console") {
@@ -68,9 +68,9 @@ func TestReadmeConsole(t *testing.T) {
 				cmd := exec.Command("sh", "-c", command)
 				cmd.Env = append(variablesOf(t, file), "PATH="+path, "HOME="+dir)
 				if strings.HasPrefix(command, "robotsgate run ") {
-					cmd.Env = cmd.Env[len(cmd.Env)-2:] // it needs none
+					cmd.Env = cmd.Env[len(cmd.Env)-2:] // run sets the variables itself
 				}
-				out, _ := cmd.CombinedOutput() // a refusal is a failure to some commands
+				out, _ := cmd.CombinedOutput() // some commands fail on a refusal
 				if got, want := settled(string(out)), settled(want); got != want {
 					t.Errorf("got\n%s\nthe documentation has\n%s", got, want)
 				}
@@ -79,7 +79,7 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
-// writeSite makes the origin that the README describes.
+// writeSite writes the files of the origin that README.md describes.
 func writeSite(t *testing.T, dir string) {
 	t.Helper()
 	header := regexp.MustCompile("sent with the header line `([^`]+)`").FindStringSubmatch(gatetest.Read(t, "README.md"))
@@ -95,9 +95,9 @@ func writeSite(t *testing.T, dir string) {
 	}
 }
 
-// readersPath has in front a robotsgate that differs from the real one in one
-// thing: some commands are given a configuration, since the test's gate is not
-// at its usual port and its shop.example is not on the network.
+// readersPath returns a PATH that begins with a wrapper of robotsgate. It adds a configuration to
+// some commands, since the test's gate does not listen on its usual port and does not find
+// shop.example on the network.
 func readersPath(t *testing.T, dir, forEnv, forRun string) string {
 	t.Helper()
 	program, err := exec.LookPath("robotsgate")
@@ -118,8 +118,7 @@ esac
 	return bin + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
-// variablesOf is the environment of a shell that has evaluated what robotsgate
-// env prints.
+// variablesOf returns the variables that robotsgate env prints.
 func variablesOf(t *testing.T, file string) (vars []string) {
 	t.Helper()
 	out, err := exec.Command("robotsgate", "env", "-c", file).Output()
@@ -132,7 +131,7 @@ func variablesOf(t *testing.T, file string) (vars []string) {
 	return vars
 }
 
-// settled replaces what differs from run to run.
+// settled replaces parts that differ from run to run.
 func settled(s string) string {
 	for _, r := range []struct{ pattern, by string }{
 		{`(?m)[ \r]+$`, ``},
@@ -214,7 +213,7 @@ func TestReadmeCommands(t *testing.T) {
 			continue
 		}
 		mentioned[name] = true
-		own, _, _ := strings.Cut(rest, " -- ") // behind it are another program's
+		own, _, _ := strings.Cut(rest, " -- ") // then the options of another program follow
 		for _, o := range option.FindAllStringSubmatch(own, -1) {
 			if !slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == o[1] }) && o[1] != "help" {
 				t.Errorf("the documentation gives robotsgate %s the option --%s, which does not exist", name, o[1])
@@ -242,7 +241,7 @@ func code(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-// TestReadmeTests proves that what README.md says to run is what CI runs.
+// TestReadmeTests checks that .ci/run runs the tests that README.md names.
 func TestReadmeTests(t *testing.T) {
 	first := blocks(t, "sh")[0]
 	for _, want := range []string{"go run .", "go test ./..."} {
@@ -255,8 +254,8 @@ func TestReadmeTests(t *testing.T) {
 	}
 }
 
-// TestReadmeConfiguration loads the configurations in the documentation, and looks up
-// the keys that it names.
+// TestReadmeConfiguration loads the configurations in the documentation and checks that the keys
+// in its text exist.
 func TestReadmeConfiguration(t *testing.T) {
 	for i, block := range blocks(t, "yaml") {
 		file := filepath.Join(t.TempDir(), "config.yaml")

@@ -11,7 +11,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// A dashboard is as much of deploy/grafana.json as is looked at.
+// A dashboard has the members of deploy/grafana.json that the test reads.
 type dashboard struct {
 	Title         string
 	SchemaVersion int
@@ -28,8 +28,8 @@ type dashboard struct {
 	}
 }
 
-// TestDashboard holds the dashboard against what a gate that has served a request
-// tells Prometheus: it names nothing that there is not, and leaves out none of ours.
+// TestDashboard compares the dashboard with the metrics of a gate that has served a request. It
+// must query existing metrics only, and all metrics of the gate.
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	if err := json.Unmarshal([]byte(gatetest.Read(t, "../../deploy/grafana.json")), &d); err != nil {
@@ -40,14 +40,14 @@ func TestDashboard(t *testing.T) {
 	ids := map[int]bool{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.GridPos.X+p.GridPos.W > 24 {
-			t.Errorf("panel %d %q: its number is taken, its title missing or its place outside", p.ID, p.Title)
+			t.Errorf("panel %d %q: id used twice, no title, or position outside the grid", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for x := range p.GridPos.W {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
 				if taken[at] != "" {
-					t.Fatalf("%q lies over %q", p.Title, taken[at])
+					t.Fatalf("%q covers %q", p.Title, taken[at])
 				}
 				taken[at] = p.Title
 			}
@@ -56,7 +56,7 @@ func TestDashboard(t *testing.T) {
 			continue
 		}
 		if p.Datasource.UID != "${datasource}" || p.Description == "" || len(p.Targets) == 0 {
-			t.Errorf("%q: no description, no query, or another data source: %+v", p.Title, p.Datasource)
+			t.Errorf("%q: no description, no query, or wrong data source: %+v", p.Title, p.Datasource)
 		}
 		for _, target := range p.Targets {
 			named.WriteString(target.Expr + "\n")
@@ -69,27 +69,27 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, name := range gatetest.Matches(`\$(\w+)`, named.String()) {
 		if !strings.HasPrefix(name, "__") && !slices.Contains(variables, name) {
-			t.Errorf("there is no variable $%s", name)
+			t.Errorf("the variable $%s is not defined", name)
 		}
 	}
 
-	is := gatetest.Matches("(?m)^# HELP (\\w+) ", exposed(t))
-	var said []string
+	exist := gatetest.Matches("(?m)^# HELP (\\w+) ", exposed(t))
+	var queried []string
 	for _, name := range gatetest.Matches(`\b((?:robotsgate|go|process)_[a-z_]+)`, named.String()) {
 		name = strings.TrimSuffix(name, "_bucket")
-		said = append(said, name)
-		if !slices.Contains(is, name) {
-			t.Errorf("the dashboard asks for %s, which there is not", name)
+		queried = append(queried, name)
+		if !slices.Contains(exist, name) {
+			t.Errorf("the dashboard queries %s, which does not exist", name)
 		}
 	}
-	for _, name := range is {
-		if strings.HasPrefix(name, "robotsgate_") && !slices.Contains(said, name) {
+	for _, name := range exist {
+		if strings.HasPrefix(name, "robotsgate_") && !slices.Contains(queried, name) {
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
 }
 
-// exposed returns what a gate that has served a request tells Prometheus.
+// exposed returns the metrics of a gate that has served a request.
 func exposed(t *testing.T) string {
 	t.Helper()
 	gate := gatetest.Serve(t, t.TempDir(), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"127.0.0.1:0\"}\n")

@@ -22,12 +22,12 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// What deploy/ holds is tried against what it relies on: the program, its
-// configuration, and the Dockerfile.
+// These tests compare the files of deploy/ with the program, its configuration and the
+// Dockerfile.
 
-// validConfig puts a configuration before `robotsgate validate` and returns it. The
-// CA's files, which are mounted at /ca, are made for it. It may be an open proxy, to
-// those whom a network lets reach it, and give rise to no other warning.
+// validConfig returns a configuration after robotsgate validate has accepted it. The only
+// permitted warning is that of an open proxy, since the network limits the clients. If the
+// configuration names the CA's files in /ca, they are created.
 func validConfig(t *testing.T, text string) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func validConfig(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// understood reports a command line that the program would not take.
+// understood reports an error for a command line that the program does not accept.
 func understood(t *testing.T, args []string) {
 	t.Helper()
 	parser, err := kong.New(&cli.Commands{})
@@ -67,7 +67,7 @@ func understood(t *testing.T, args []string) {
 	}
 }
 
-// wantSame compares what two files have to agree about.
+// wantSame compares a value of one file with that of another.
 func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -75,12 +75,12 @@ func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// patience is how long a configuration lets requests finish.
-func patience(c *config.Config) time.Duration {
+// shutdownTime is how long the gate may take to end.
+func shutdownTime(c *config.Config) time.Duration {
 	return c.Limits.ShutdownDelay + c.Limits.ShutdownGrace
 }
 
-// A composeFile is as much of one as there is in deploy/compose.yaml.
+// A composeFile has the keys that deploy/compose.yaml uses.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -132,7 +132,7 @@ func TestCompose(t *testing.T) {
 	})
 	t.Run("the image is the Dockerfile's", func(t *testing.T) {
 		wantSame(t, "image of trust", trust.Image, gate.Image)
-		wantSame(t, "trust is not looked for in a registry", trust.PullPolicy, "never")
+		wantSame(t, "pull_policy of trust", trust.PullPolicy, "never")
 		if _, err := os.Stat(filepath.Join("../../deploy", gate.Build, "Dockerfile")); err != nil {
 			t.Error(err)
 		}
@@ -145,35 +145,35 @@ func TestCompose(t *testing.T) {
 		wantSame(t, "data_dir", settings.DataDir, final(t, image, "VOLUME"))
 		uid, gid, _ := strings.Cut(final(t, image, "USER"), ":")
 		if want := fmt.Sprintf("install -d -o %s -g %s -m 0755 /trust ", uid, gid); !strings.Contains(gatetest.Read(t, "../../Dockerfile"), want) {
-			t.Errorf("the image's user can't write the volume trust: no %q", want)
+			t.Errorf("the image's user cannot write to the volume trust: the Dockerfile has no %q", want)
 		}
 	})
-	t.Run("the first command does not need the crawler's image", func(t *testing.T) {
+	t.Run("docker compose up does not need the crawler's image", func(t *testing.T) {
 		wantSame(t, "profiles of the crawler", strings.Join(crawler.Profiles, " "), "crawl")
 		wantSame(t, "profiles of the others", len(gate.Profiles)+len(trust.Profiles), 0)
 	})
-	t.Run("its comments' commands are understood", func(t *testing.T) {
+	t.Run("the commands in its comments are valid", func(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)exec gate robotsgate (.*)$`).FindAllStringSubmatch(gatetest.Read(t, "../../deploy/compose.yaml"), -1) {
 			understood(t, strings.Fields(m[1]))
 			if !strings.HasSuffix(m[1], "-c "+execForm(t, final(t, image, "CMD"))[2]) {
-				t.Errorf("%q is about another gate's files", m[1])
+				t.Errorf("%q does not name the gate's configuration", m[1])
 			}
 		}
 	})
-	t.Run("ready when it says so", func(t *testing.T) {
+	t.Run("the health check requests /readyz", func(t *testing.T) {
 		if want := "http://" + settings.Admin.Listen + "/readyz"; !slices.Contains(gate.Healthcheck.Test, want) {
 			t.Errorf("the health check is %q, without %s", gate.Healthcheck.Test, want)
 		}
 		for name, s := range map[string]string{"gate": "service_healthy", "trust": "service_completed_successfully"} {
-			wantSame(t, "the crawler waits for "+name, crawler.DependsOn[name].Condition, s)
+			wantSame(t, "the crawler's condition for "+name, crawler.DependsOn[name].Condition, s)
 		}
 	})
-	t.Run("it ends in its own time", func(t *testing.T) {
-		if grace, err := time.ParseDuration(gate.StopGrace); err != nil || grace <= patience(settings) {
-			t.Errorf("stop_grace_period is %s, the gate takes up to %v", gate.StopGrace, patience(settings))
+	t.Run("the gate has time to end", func(t *testing.T) {
+		if grace, err := time.ParseDuration(gate.StopGrace); err != nil || grace <= shutdownTime(settings) {
+			t.Errorf("stop_grace_period is %s, the gate takes up to %v", gate.StopGrace, shutdownTime(settings))
 		}
 		if gate.Ulimits.Nofile < 2*settings.Limits.MaxConnections {
-			t.Errorf("%d files are few for %d connections", gate.Ulimits.Nofile, settings.Limits.MaxConnections)
+			t.Errorf("%d open files are too few for %d connections", gate.Ulimits.Nofile, settings.Limits.MaxConnections)
 		}
 	})
 	t.Run("hardened", func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the crawler has the variables of env, and the files of trust", func(t *testing.T) {
+	t.Run("the crawler has the variables of robotsgate env, and the files of trust", func(t *testing.T) {
 		dir := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), "robotsgate", "env")
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
@@ -201,7 +201,7 @@ func TestCompose(t *testing.T) {
 			if strings.HasPrefix(value, dir) {
 				value = "/trust/" + filepath.Base(value)
 				if !strings.Contains(trust.Command[0], "> "+value+"\n") {
-					t.Errorf("trust does not make %s", value)
+					t.Errorf("trust does not create %s", value)
 				}
 			}
 			want[m[1]] = value
@@ -223,16 +223,17 @@ func TestCompose(t *testing.T) {
 		}
 		certificate := gatetest.Read(t, filepath.Join(made, "ca.pem"))
 		if !strings.HasPrefix(certificate, "-----BEGIN CERTIFICATE-----") || !strings.Contains(gatetest.Read(t, filepath.Join(made, "bundle.pem")), certificate) {
-			t.Errorf("what crawlers are to trust is not there: %s", certificate)
+			t.Errorf("trust writes no certificate for crawlers: %s", certificate)
 		}
 		wantSame(t, "wgetrc", gatetest.Read(t, filepath.Join(made, "wgetrc")), "ca_certificate = "+made+"/bundle.pem\n")
 		if !slices.Contains(crawler.Volumes, "trust:/trust:ro") || slices.ContainsFunc(crawler.Volumes, func(v string) bool { return strings.HasPrefix(v, "data") }) {
-			t.Errorf("the crawler mounts %q: it needs the certificate, and must not have the key", crawler.Volumes)
+			t.Errorf("the crawler mounts %q: it needs the certificate and must not have the key", crawler.Volumes)
 		}
 	})
 }
 
-// unit returns the settings of deploy/robotsgate.service, the last of a name.
+// unit returns the settings of deploy/robotsgate.service. If a name occurs twice, the last one
+// counts.
 func unit(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -250,20 +251,20 @@ func TestService(t *testing.T) {
 	understood(t, start[1:])
 	wantSame(t, "ExecReload", s["ExecReload"], "/bin/kill -HUP $MAINPID")
 	stop, err := time.ParseDuration(s["TimeoutStopSec"])
-	if err != nil || stop <= patience(defaults) {
-		t.Errorf("TimeoutStopSec is %s, the gate takes up to %v", s["TimeoutStopSec"], patience(defaults))
+	if err != nil || stop <= shutdownTime(defaults) {
+		t.Errorf("TimeoutStopSec is %s, the gate takes up to %v", s["TimeoutStopSec"], shutdownTime(defaults))
 	}
 	if files, err := strconv.Atoi(s["LimitNOFILE"]); err != nil || files < 2*defaults.Limits.MaxConnections {
-		t.Errorf("LimitNOFILE=%s is little for %d connections", s["LimitNOFILE"], defaults.Limits.MaxConnections)
+		t.Errorf("LimitNOFILE=%s is too low for %d connections", s["LimitNOFILE"], defaults.Limits.MaxConnections)
 	}
 
-	// The configuration that docs/deploy.md installs names the folders that the unit may write
-	// to: so the commands of anybody who names it find them too.
+	// The configuration that docs/deploy.md installs names the directories that the unit may write
+	// to, so that commands with the same configuration find them too.
 	c := validConfig(t, gatetest.Read(t, "../../deploy/systemd/config.yaml"))
 	wantSame(t, "data_dir", c.DataDir, "/var/lib/"+s["StateDirectory"])
-	wantSame(t, "folder of log.audit", filepath.Dir(c.Log.Audit), "/var/log/"+s["LogsDirectory"])
+	wantSame(t, "directory of log.audit", filepath.Dir(c.Log.Audit), "/var/log/"+s["LogsDirectory"])
 	wantSame(t, "environment", s["Environment"], "")
-	wantSame(t, "file for the environment", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
+	wantSame(t, "EnvironmentFile", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
 
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		gatetest.Missing(t, "systemd-analyze is not installed: Debian's package systemd has it")

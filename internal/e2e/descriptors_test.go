@@ -19,18 +19,18 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// A fewFilesGate is a gate that may open few files, before origins that hold back their answers
-// to /held.
+// A fewFilesGate is a gate with a low limit on open files. Its origins delay their responses to
+// /held.
 type fewFilesGate struct {
 	*gatetest.Gate
-	port string // of all origins, which are addresses of 127.0.0.0/8
+	port string // of all origins, which are addresses in 127.0.0.0/8
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	open    int           // connections to origins
-	held    int           // requests for /held that wait
-	refused int           // answers of the gate's that it is out of descriptors
-	release chan struct{} // closed to answer them
+	held    int           // waiting requests for /held
+	refused int           // responses of the gate that it is out of descriptors
+	release chan struct{} // closed to answer the waiting requests
 }
 
 func startFewFiles(t *testing.T, ulimit string) *fewFilesGate {
@@ -76,7 +76,7 @@ func (g *fewFilesGate) count(n *int, by int) {
 	g.changed.Broadcast()
 }
 
-// until waits for a condition on what is counted.
+// until waits for a condition on the counters.
 func (g *fewFilesGate) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	g.mu.Lock()
@@ -93,17 +93,17 @@ func (g *fewFilesGate) until(t *testing.T, what string, holds func() bool) {
 		g.changed.Wait()
 	}
 	if late {
-		t.Fatalf("not in a minute: %s (%d connections, %d held)", what, g.open, g.held)
+		t.Fatalf("not within a minute: %s (%d connections, %d requests held)", what, g.open, g.held)
 	}
 }
 
-// url returns that of a path of the n-th origin.
+// url returns the URL of a path of the n-th origin.
 func (g *fewFilesGate) url(n int, path string) string {
 	return fmt.Sprintf("http://127.77.%d.%d:%s%s", n/250, n%250+1, g.port, path)
 }
 
-// ask sends one request over a connection of its own. It returns the status, and an error
-// unless that is 200, or 503 with Retry-After.
+// ask sends one request over a new connection. It returns the status, and an error unless the
+// status is 200, or 503 with Retry-After.
 func (g *fewFilesGate) ask(page string) (status int, err error) {
 	proxy, err := url.Parse(g.Proxy)
 	if err != nil {
@@ -127,8 +127,8 @@ func (g *fewFilesGate) ask(page string) (status int, err error) {
 	return resp.StatusCode, err
 }
 
-// askAll asks so many origins, over this many connections at a time, and returns how many
-// answered 200. All others have answered 503 as they should.
+// askAll sends a request to each of the origins, clients at a time, and returns how many
+// responses have status 200. All others must have status 503.
 func (g *fewFilesGate) askAll(t *testing.T, path string, origins, clients int) (answered int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -150,7 +150,7 @@ func (g *fewFilesGate) askAll(t *testing.T, path string, origins, clients int) (
 	}
 	wg.Wait()
 	if len(errs) > 0 {
-		t.Errorf("%d answers that blame the origin, or none; the first: %v", len(errs), errs[0])
+		t.Errorf("%d requests without a response, or with another status than 200 and 503; the first: %v", len(errs), errs[0])
 	}
 	return answered
 }
@@ -175,50 +175,51 @@ func (g *fewFilesGate) metric(t *testing.T, name string) (value float64) {
 			return value
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("the gate has no metric %s", name)
 	return 0
 }
 
 const unreachableFetches = `robotsgate_robots_fetches_total{outcome="unreachable"}`
 
-// TestFewDescriptors: a gate that may open 300 files serves more origins than that, and says 503
-// where more are in use at once. It takes its own shortage for no origin's failure.
+// TestFewDescriptors: a gate with a limit of 300 open files serves more origins than that, and
+// answers 503 when too many are in use at once. It does not count its own shortage as a failure of
+// an origin.
 func TestFewDescriptors(t *testing.T) {
-	const origins, crowd = 600, 140
+	const origins, clients = 600, 140
 	g := startFewFiles(t, "-n 300")
 	g.Log.WaitFor(t, `the limit on open files is too low for limits\.max_connections: 150 clients`)
 	if n := g.askAll(t, "/", origins, 20); n != origins {
-		t.Errorf("%d of %d origins were reached one after the other", n, origins)
+		t.Errorf("%d of %d origins answered one after the other", n, origins)
 	}
-	const kept = 28 // a quarter of what is for origins
-	g.until(t, "few connections are kept", func() bool { return g.open <= kept })
+	const kept = 28 // a quarter of the descriptors for origins
+	g.until(t, "the gate keeps few idle connections", func() bool { return g.open <= kept })
 
 	answered := make(chan int)
-	go func() { answered <- g.askAll(t, "/held", crowd, crowd) }()
-	g.until(t, "all have reached their origin or been refused", func() bool { return g.held+g.refused == crowd })
+	go func() { answered <- g.askAll(t, "/held", clients, clients) }()
+	g.until(t, "each request is held or refused", func() bool { return g.held+g.refused == clients })
 	close(g.release)
-	if n := <-answered; n != crowd-g.refused || n == 0 || g.refused == 0 {
-		t.Errorf("of %d at once %d were answered by their origins and %d refused", crowd, n, g.refused)
+	if n := <-answered; n != clients-g.refused || n == 0 || g.refused == 0 {
+		t.Errorf("of %d requests at once the origins answered %d and the gate refused %d", clients, n, g.refused)
 	}
 
 	if n := g.askAll(t, "/", origins, 20); n != origins {
-		t.Errorf("afterwards %d of %d origins were reached", n, origins)
+		t.Errorf("afterwards %d of %d origins answered", n, origins)
 	}
-	g.until(t, "few connections are kept", func() bool { return g.open <= kept })
+	g.until(t, "the gate keeps few idle connections", func() bool { return g.open <= kept })
 	if n := g.metric(t, unreachableFetches); n > 0 {
 		t.Errorf("%v origins count as unreachable", n)
 	}
 	if n := g.metric(t, "robotsgate_resource_failures_total"); n == 0 {
-		t.Error("the failures are not counted")
+		t.Error("robotsgate_resource_failures_total is 0")
 	}
 }
 
-// TestDescriptorsRunOut: when the system itself gives the gate no further descriptor, for
-// clients neither, the gate waits, answers what it can, and goes on afterwards.
+// TestDescriptorsRunOut: while the system gives the gate no descriptor, not even for clients, the
+// gate waits and answers what it can. It continues afterwards.
 func TestDescriptorsRunOut(t *testing.T) {
-	const crowd = 60
+	const clients = 60
 	g := startFewFiles(t, "-n 300")
-	g.askAll(t, "/", 50, 10) // so that connections are kept
+	g.askAll(t, "/", 50, 10) // to have idle connections
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.PID()))
 	if err != nil {
 		t.Fatal(err)
@@ -228,25 +229,25 @@ func TestDescriptorsRunOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := make(chan int)
-	go func() { answered <- g.askAll(t, "/held", crowd, crowd) }()
+	go func() { answered <- g.askAll(t, "/held", clients, clients) }()
 	g.Log.WaitFor(t, "the gate is out of file descriptors")
 	close(g.release)
-	if n := <-answered; n != crowd-g.refused {
-		t.Errorf("of %d at once %d were answered by their origins and %d refused", crowd, n, g.refused)
+	if n := <-answered; n != clients-g.refused {
+		t.Errorf("of %d requests at once the origins answered %d and the gate refused %d", clients, n, g.refused)
 	}
 	limit.Cur = 300
 	if err := unix.Prlimit(g.PID(), unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := g.askAll(t, "/", crowd, 10); n != crowd {
-		t.Errorf("afterwards %d of %d origins were reached", n, crowd)
+	if n := g.askAll(t, "/", clients, 10); n != clients {
+		t.Errorf("afterwards %d of %d origins answered", n, clients)
 	}
 	if n := g.metric(t, unreachableFetches); n > 0 {
 		t.Errorf("%v origins count as unreachable", n)
 	}
 }
 
-// TestSoftLimitRaised: the hard limit on open files is in effect, whatever the soft one is.
+// TestSoftLimitRaised: the gate raises its soft limit on open files to the hard limit.
 func TestSoftLimitRaised(t *testing.T) {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
@@ -254,6 +255,6 @@ func TestSoftLimitRaised(t *testing.T) {
 	}
 	g := startFewFiles(t, "-S -n 200")
 	if n := g.metric(t, "process_max_fds"); n < float64(own.Max-1) {
-		t.Errorf("the gate may open %v files, its hard limit is %d", n, own.Max)
+		t.Errorf("the gate's limit is %v open files, the hard limit is %d", n, own.Max)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A speller makes up spellings of the disallowed pages: detours through other folders, and
-// for each slash, dot and character one of the ways to write it. Most choices are the plain
-// one, so that a good part of the spellings is served.
+// A speller generates spellings of the disallowed paths: it inserts detours through other
+// directories, and writes each slash, dot and character in one of several ways. Most choices are
+// the plain one, so that the servers serve many of the spellings.
 type speller struct{ *rand.Rand }
 
-// spelledPages are the paths, by segments, that spellings are made for.
+// spelledPages are the segments of the paths to spell.
 var spelledPages = [][]string{
 	{"private", "x"}, {"private", "x"}, {"private", "open", "x"}, {"private", ""}, {"a", "b", "c.html"},
 	{"docs", "plan.secret"}, {"Case", "Exact"}, {"café", "x"}, {"with space", "x"}, {"plus+sign", "x"}, {"list", "closed"},
@@ -28,7 +28,7 @@ var (
 // spelling returns a request target that begins with a slash.
 func (s speller) spelling() string {
 	page := spelledPages[s.IntN(len(spelledPages))]
-	plain := 0.5 + 0.5*s.Float64() // the probability that a character is written as it is
+	plain := 0.5 + 0.5*s.Float64() // the probability of a character's plain form
 	var b strings.Builder
 	b.WriteString("/")
 	if s.IntN(6) == 0 {
@@ -50,7 +50,7 @@ func (s speller) spelling() string {
 	return b.String()
 }
 
-// detour leads into other folders and back.
+// detour returns segments that lead into other directories and back.
 func (s speller) detour(plain float64) string {
 	in := detours[s.IntN(len(detours))]
 	depth := strings.Count(in, "/") + 1
@@ -89,7 +89,7 @@ func (s speller) dot(plain float64) string {
 	return singleDots[s.IntN(len(singleDots))]
 }
 
-// name writes a segment. A third of them has no encoded letter.
+// name returns a segment. In a third of the segments no letter is encoded.
 func (s speller) name(text string, plain float64) string {
 	letters := s.IntN(3) > 0
 	var b strings.Builder
@@ -124,13 +124,13 @@ func (s speller) encoded(c byte) string {
 	return fmt.Sprintf("%%%02X", c)
 }
 
-// inserted are what is put into a path at random. A query is not among them: a rule that ends
-// with $ does not hold for it.
+// inserted are the texts that mutation inserts. None is a query, since a rule that ends with $
+// does not match a path with a query.
 var inserted = strings.Fields(`/ // %2F %5C \ ; ;x ;%2F %3B ..; ..%3B . .. %2e %2E%2e = , : @ %40 + %2B ~ %3F %23 %25 2F %252e %252F %253B %2520
 	%20 %0a %00 %09 %u002f %25u002f %c0%af %E9 %25E9 %C3%A9 private public x open list name localhost {host}`)
 
-// mutation returns the plain path of a page with some texts inserted at random, mostly at the
-// ends of segments, and some characters left out.
+// mutation returns the plain path of a page with random texts inserted, mostly at the ends of
+// segments, and some characters removed.
 func (s speller) mutation() string {
 	path := "/" + strings.Join(spelledPages[s.IntN(len(spelledPages))], "/")
 	path = (&url.URL{Path: path}).EscapedPath()

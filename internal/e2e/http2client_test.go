@@ -12,10 +12,10 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// An http2Client sends :path byte for byte, through a tunnel of the gate that it keeps as long
-// as the gate does.
+// An http2Client sends the bytes of :path unchanged, through a tunnel of the gate that it reuses
+// until the gate closes it.
 type http2Client struct {
-	tunnel rawClient // to the gate, before HTTP/2 begins in it
+	tunnel rawClient // to the gate; HTTP/2 begins inside
 
 	framer *http2.Framer
 	block  bytes.Buffer
@@ -65,7 +65,7 @@ func (c *http2Client) begin() error {
 		return err
 	}
 	if p := conn.ConnectionState().NegotiatedProtocol; p != "h2" {
-		return fmt.Errorf("the gate speaks %q", p)
+		return fmt.Errorf("the gate negotiates %q, want h2", p)
 	}
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *http2Client) body() (string, error) {
 		case *http2.RSTStreamFrame:
 			return "", nil
 		case *http2.GoAwayFrame:
-			err = fmt.Errorf("the gate ends the connection: %v", f.ErrCode)
+			err = fmt.Errorf("the gate sends GOAWAY: %v", f.ErrCode)
 		}
 		if err != nil {
 			return "", err

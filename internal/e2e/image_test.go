@@ -18,7 +18,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// A Dockerfile as its instructions, by the stage they belong to.
+// An instruction is one of the Dockerfile.
 type instruction struct {
 	stage     int // 1-based
 	name, arg string
@@ -65,8 +65,7 @@ func execForm(t *testing.T, arg string) (words []string) {
 	return words
 }
 
-// TestImage holds the Dockerfile to what it promises, as far as it can be told
-// without building it.
+// TestImage checks the Dockerfile without building it.
 func TestImage(t *testing.T) {
 	all := dockerfile(t)
 	t.Run("two stages, built by the Go of go.mod", func(t *testing.T) {
@@ -78,12 +77,12 @@ func TestImage(t *testing.T) {
 			}
 		}
 		if len(from) != 2 || from[0] != "golang:"+goVersion+" AS build" || !strings.HasPrefix(from[1], "alpine:") {
-			t.Errorf("got stages %q", from)
+			t.Errorf("got stages %q, want golang:%s and alpine", from, goVersion)
 		}
 	})
 	t.Run("not root", func(t *testing.T) {
 		if user := final(t, all, "USER"); !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(user) {
-			t.Errorf("USER is %s, not the number of a user without privileges", user)
+			t.Errorf("USER is %s, want the numbers of a user and a group other than root", user)
 		}
 	})
 	t.Run("its configuration is valid, and keeps data in the volume", func(t *testing.T) {
@@ -92,20 +91,20 @@ func TestImage(t *testing.T) {
 			t.Errorf("VOLUME is %s, data_dir %s", got, c.DataDir)
 		}
 		if c.Listen != "0.0.0.0:9309" {
-			t.Errorf("it listens on %s", c.Listen)
+			t.Errorf("listen is %s, want 0.0.0.0:9309", c.Listen)
 		}
 		if got := final(t, all, "EXPOSE"); got != "9309 9310" {
-			t.Errorf("EXPOSE is %s", got)
+			t.Errorf("EXPOSE is %s, want 9309 9310", got)
 		}
 		if want := "http://" + c.Admin.Listen + "/healthz"; !strings.Contains(final(t, all, "HEALTHCHECK"), want) {
-			t.Errorf("HEALTHCHECK does not ask %s", want)
+			t.Errorf("HEALTHCHECK does not request %s", want)
 		}
 	})
-	t.Run("it starts a command that there is", func(t *testing.T) {
+	t.Run("it starts an existing command", func(t *testing.T) {
 		entry := execForm(t, final(t, all, "ENTRYPOINT"))
 		for _, i := range all {
 			if i.name == "COPY" && strings.HasPrefix(i.arg, "--from=build ") && !strings.HasSuffix(i.arg, " "+entry[0]) {
-				t.Errorf("ENTRYPOINT is %s, but what is built goes elsewhere: COPY %s", entry[0], i.arg)
+				t.Errorf("ENTRYPOINT is %s, but the binary is copied elsewhere: COPY %s", entry[0], i.arg)
 			}
 		}
 		parser, err := kong.New(&cli.Commands{})
@@ -140,8 +139,8 @@ func imageConfig(t *testing.T, all []instruction) *config.Config {
 	return nil
 }
 
-// TestStaticBinary builds as the Dockerfile does. What comes out must run in an
-// image without a C library.
+// TestStaticBinary builds the program as the Dockerfile does. The binary must run in an image
+// without a C library.
 func TestStaticBinary(t *testing.T) {
 	gatetest.Long(t)
 	binary := filepath.Join(t.TempDir(), "robotsgate")
@@ -153,7 +152,7 @@ func TestStaticBinary(t *testing.T) {
 	}
 	for _, want := range []string{"CGO_ENABLED=0 ", " -trimpath ", " -o /robotsgate "} {
 		if !strings.Contains(build, want) {
-			t.Fatalf("the Dockerfile builds by %q, without %q", build, want)
+			t.Fatalf("the Dockerfile builds with %q, without %q", build, want)
 		}
 	}
 	cmd := exec.Command("sh", "-c", strings.Replace(build, "/robotsgate", binary, 1))
@@ -169,7 +168,7 @@ func TestStaticBinary(t *testing.T) {
 	defer file.Close()
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("the binary wants a dynamic loader")
+			t.Error("the binary needs a dynamic loader")
 		}
 	}
 	if runtime.GOOS != "linux" {

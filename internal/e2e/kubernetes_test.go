@@ -34,7 +34,7 @@ func manifests(t *testing.T) map[string]manifest {
 	}
 }
 
-// A manifest is as much of one as is looked at.
+// A manifest has the members that the tests read.
 type manifest struct {
 	Kind     string
 	Metadata struct {
@@ -120,7 +120,7 @@ func TestKubernetes(t *testing.T) {
 	for _, kind := range []string{"Namespace robotsgate", "ConfigMap robotsgate", "Secret robotsgate-ca", "PersistentVolumeClaim robotsgate-data",
 		"Deployment robotsgate", "Service robotsgate", "NetworkPolicy robotsgate", "NetworkPolicy only-through-the-gate"} {
 		if _, ok := all[kind]; !ok {
-			t.Fatalf("there is no %s", kind)
+			t.Fatalf("deploy/kubernetes.yaml has no %s", kind)
 		}
 	}
 	image := dockerfile(t)
@@ -179,7 +179,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("not hardened: %+v %+v", s, c)
 		}
 	})
-	t.Run("what is mounted is what is named", func(t *testing.T) {
+	t.Run("mounts and volumes match", func(t *testing.T) {
 		at := map[string]string{}
 		for _, m := range gate.Mounts {
 			at[m.Name] = m.MountPath
@@ -197,40 +197,40 @@ func TestKubernetes(t *testing.T) {
 				wantSame(t, "Secret", v.Secret.SecretName, "robotsgate-ca")
 				wantSame(t, "files", fmt.Sprint(v.Secret.Items), "[{ca.pem ca.pem} {ca-key.pem ca-key.pem}]")
 			default:
-				t.Errorf("the volume %s is for nothing", v.Name)
+				t.Errorf("the volume %s is not used", v.Name)
 			}
 		}
 		if secret := all["Secret robotsgate-ca"]; len(secret.Data) > 0 || secret.Type != "Opaque" {
-			t.Errorf("applying the file again would take the CA away: %+v", secret)
+			t.Errorf("applying the file again would overwrite the CA: %+v", secret)
 		}
 	})
-	t.Run("it ends in its own time", func(t *testing.T) {
-		if grace := time.Duration(deployment.Spec.Grace) * time.Second; grace <= patience(settings) || settings.Limits.ShutdownDelay == 0 {
-			t.Errorf("terminationGracePeriodSeconds is %v, the gate takes up to %v", grace, patience(settings))
+	t.Run("the gate has time to end", func(t *testing.T) {
+		if grace := time.Duration(deployment.Spec.Grace) * time.Second; grace <= shutdownTime(settings) || settings.Limits.ShutdownDelay == 0 {
+			t.Errorf("terminationGracePeriodSeconds is %v, the gate takes up to %v", grace, shutdownTime(settings))
 		}
 	})
-	t.Run("who reaches whom", func(t *testing.T) {
+	t.Run("network policies", func(t *testing.T) {
 		in := all["NetworkPolicy robotsgate"].Spec
-		wantSame(t, "into the gate", fmt.Sprint(in.Ingress), fmt.Sprintf("[{[{%s}]} {[{%s}]}]", ports["proxy"], ports["admin"]))
-		var kept []string
+		wantSame(t, "ingress of the gate", fmt.Sprint(in.Ingress), fmt.Sprintf("[{[{%s}]} {[{%s}]}]", ports["proxy"], ports["admin"]))
+		var excluded []string
 		for _, to := range in.Egress {
 			for _, peer := range to.To {
-				kept = append(kept, peer.IPBlock.Except...)
+				excluded = append(excluded, peer.IPBlock.Except...)
 			}
 		}
 		for _, private := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10", "fc00::/7", "fe80::/10"} {
-			if !slices.Contains(kept, private) {
-				t.Errorf("the gate reaches %s", private)
+			if !slices.Contains(excluded, private) {
+				t.Errorf("the gate may connect to %s", private)
 			}
 		}
 		crawlers := all["NetworkPolicy only-through-the-gate"]
-		wantSame(t, "where the crawlers are", crawlers.Metadata.Namespace, all["Namespace crawlers"].Metadata.Name)
-		wantSame(t, "all crawlers, on their way out", fmt.Sprint(crawlers.Spec.PodSelector.MatchLabels, crawlers.Spec.PolicyTypes), "map[] [Egress]")
-		wantSame(t, "out of a crawler", fmt.Sprint(crawlers.Spec.Egress[0].Ports, crawlers.Spec.Egress[1].Ports, len(crawlers.Spec.Egress)), fmt.Sprintf("[{%s}] [{53} {53}] 2", ports["proxy"]))
+		wantSame(t, "namespace of the crawlers", crawlers.Metadata.Namespace, all["Namespace crawlers"].Metadata.Name)
+		wantSame(t, "pods and policy types", fmt.Sprint(crawlers.Spec.PodSelector.MatchLabels, crawlers.Spec.PolicyTypes), "map[] [Egress]")
+		wantSame(t, "egress of a crawler", fmt.Sprint(crawlers.Spec.Egress[0].Ports, crawlers.Spec.Egress[1].Ports, len(crawlers.Spec.Egress)), fmt.Sprintf("[{%s}] [{53} {53}] 2", ports["proxy"]))
 		for _, to := range crawlers.Spec.Egress {
 			for _, peer := range to.To {
 				if peer.IPBlock.CIDR != "" {
-					t.Errorf("crawlers reach %s past the gate", peer.IPBlock.CIDR)
+					t.Errorf("crawlers may connect to %s without the gate", peer.IPBlock.CIDR)
 				}
 			}
 		}

@@ -25,8 +25,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// startBrowser returns the context of a headless Chromium, in which every name below
-// rebound.example is this machine.
+// startBrowser returns the context of a headless Chromium that resolves every name below
+// rebound.example to 127.0.0.1.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	gatetest.Long(t)
@@ -37,7 +37,7 @@ func startBrowser(t *testing.T) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1"))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // it refuses to run as root in one
+		options = append(options, chromedp.NoSandbox) // Chromium refuses to run its sandbox as root
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
@@ -51,13 +51,13 @@ func startBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// A tab is one of the browser's, which notes what goes wrong in it.
+// A tab is one of the browser. It records errors of its pages.
 type tab struct {
 	*testing.T
 	ctx context.Context
 
 	mu     sync.Mutex
-	faults []string // messages of the console, dialogs
+	faults []string // exceptions, console messages, dialogs
 }
 
 func newTab(t *testing.T, browser context.Context) *tab {
@@ -102,7 +102,7 @@ func (b *tab) open(url string) int64 {
 	return answer.Status
 }
 
-// text returns what is to be read on the page.
+// text returns the visible text of the page.
 func (b *tab) text() string {
 	b.Helper()
 	return eval[string](b, "document.body.innerText.replace(/\\s+/g, ' ')")
@@ -126,22 +126,22 @@ func (b *tab) until(expression string) {
 		look();
 	})`, expression)
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); err != nil {
-		b.Fatalf("it never becomes true that %s: %v; the page says\n%s", expression, err, b.text())
+		b.Fatalf("%s does not become true: %v; the page shows\n%s", expression, err, b.text())
 	}
 }
 
-// says checks that the page has these words.
+// says checks that the page shows these words.
 func (b *tab) says(words ...string) {
 	b.Helper()
 	got := b.text()
 	for _, w := range words {
 		if !strings.Contains(got, w) {
-			b.Errorf("%q is not to be read in\n%s", w, got)
+			b.Errorf("the page does not show %q:\n%s", w, got)
 		}
 	}
 }
 
-// quiet checks that nothing has gone wrong.
+// quiet reports the errors of the tab's pages.
 func (b *tab) quiet() {
 	b.Helper()
 	b.mu.Lock()
@@ -151,17 +151,17 @@ func (b *tab) quiet() {
 	}
 }
 
-// fits checks that the page needs no scrolling sideways at a width.
+// fits checks that the page needs no horizontal scrolling at a width.
 func (b *tab) fits(width int64) {
 	b.Helper()
 	b.do(chromedp.EmulateViewport(width, 800, chromedp.EmulateMobile))
 	if got := eval[int64](b, "Math.max(document.documentElement.scrollWidth, innerWidth)"); got > width {
 		wide := eval[string](b, fmt.Sprintf("[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > %d).map(e => e.outerHTML.slice(0, 80)).join('\\n')", width))
-		b.Errorf("at a width of %d the page takes %d, because of\n%s", width, got, wide)
+		b.Errorf("in a window of width %d the page has width %d, because of\n%s", width, got, wide)
 	}
 }
 
-// pageGate is a gate whose page is looked at.
+// A pageGate is a gate with its status page and a client.
 type pageGate struct {
 	*gatetest.Site
 	client *http.Client
@@ -191,7 +191,7 @@ func (g *pageGate) get(t *testing.T, url string, status int) {
 	gatetest.Request(t, g.client, http.MethodGet, url, status)
 }
 
-// TestStatusPage looks at the page in Chromium.
+// TestStatusPage opens the status page in Chromium.
 func TestStatusPage(t *testing.T) {
 	browser := startBrowser(t)
 	for name, test := range map[string]func(*testing.T, context.Context, *pageGate){
@@ -208,7 +208,7 @@ func TestStatusPage(t *testing.T) {
 	}
 }
 
-// pageUpdates looks at a gate from its first request to its end.
+// pageUpdates reads the page from the gate's first request until the gate has ended.
 func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
 	b.open(g.Admin + "/")
@@ -222,7 +222,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 		t.Errorf("the chart has %d bars of denials", n)
 	}
 
-	// What somebody does with the page outlives the next update.
+	// An update keeps what the reader has opened, selected and typed.
 	eval[bool](b, "document.getElementById('table').open = true")
 	eval[bool](b, "(document.getElementById('table-scroll').focus(), true)")
 	eval[bool](b, "(document.getElementById('url').value = 'http://half.typed', true)")
@@ -241,7 +241,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	b.says("Denied 2")
 }
 
-// pageWithoutScript reads the page and asks it something, with nothing but HTML.
+// pageWithoutScript reads the page and submits its form without JavaScript.
 func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
 	b := newTab(t, browser)
@@ -260,12 +260,12 @@ func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 	}
 	b.says("Denied The longest rule that matches decides", "line 2: Disallow: /private/", "Product token NewsBot", "Group obeyed *", "fresh, status 200")
 	if chosen := eval[string](b, "document.getElementById('crawler').value + ' ' + document.getElementById('url').value"); chosen != `news "&<b> http://shop.invalid/private/x` {
-		t.Errorf("the form has forgotten what was asked: %s", chosen)
+		t.Errorf("the form does not show the submitted values: %s", chosen)
 	}
 	b.quiet()
 }
 
-// pageHostile shows texts that would be programs if they were not escaped.
+// pageHostile shows texts that would be scripts if they were not escaped.
 func pageHostile(t *testing.T, browser context.Context, g *pageGate) {
 	attack := "http://shop.invalid" + strings.NewReplacer("*", "", `"`, "%22", " ", "%20", "<", "%3C", ">", "%3E").Replace(hostileRule)
 	g.get(t, attack, http.StatusForbidden)
@@ -276,25 +276,25 @@ func pageHostile(t *testing.T, browser context.Context, g *pageGate) {
 		if got := eval[string](b, "document.title + document.querySelectorAll('main img, main script').length"); got != "robotsgate0" && got != "live0" {
 			t.Errorf("%s: got %s", path, got)
 		}
-		if path != "/live" { // which has no style of its own
+		if path != "/live" { // a part of the page, without style
 			b.fits(360)
 		}
 	}
 	b.quiet()
 
-	// Had something not been escaped, the policy would not let it run.
+	// The content security policy blocks scripts even if a text were not escaped.
 	c := newTab(t, browser)
 	c.open(g.Admin + "/")
 	eval[bool](c, `(document.body.append(Object.assign(document.createElement("script"), {textContent: "document.title = 'owned'"})), true)`)
 	eval[bool](c, `(document.body.insertAdjacentHTML("beforeend", "<img src='/nothing' onerror='document.title = 1'>"), true)`)
 	c.until("document.images[document.images.length - 1].complete")
 	if title := eval[string](c, "document.title"); title != "robotsgate" {
-		t.Errorf("a script in the page has run: the title is %s", title)
+		t.Errorf("an injected script has run: the title is %s", title)
 	}
 }
 
-// contrast lists the words whose colour differs too little from what is behind them
-// (WCAG 2.2, 1.4.3: 4.5 to 1), and the parts of the chart (1.4.11: 3 to 1).
+// contrast lists texts with too little contrast to their background (WCAG 2.2, 1.4.3: 4.5 to 1)
+// and parts of the chart with too little contrast (1.4.11: 3 to 1).
 const contrast = `(() => {
 	const rgb = color => color.match(/[\d.]+/g).map(Number);
 	const light = color => {
@@ -315,7 +315,7 @@ const contrast = `(() => {
 	return faint.join("\n");
 })()`
 
-// pageFits looks at the page in full and empty, on phones and desks, light and dark.
+// pageFits checks the page empty and full, in several widths, light and dark.
 func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
 	look := func() {
@@ -326,16 +326,16 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 				return err
 			}))
 			if got := eval[string](b, "getComputedStyle(document.body).backgroundColor"); got != back {
-				t.Errorf("%s: the page is %s", scheme, got)
+				t.Errorf("%s: the background is %s, want %s", scheme, got, back)
 			}
 			if faint := eval[string](b, contrast); faint != "" {
-				t.Errorf("%s: these words are hard to read: %s", scheme, faint)
+				t.Errorf("%s: too little contrast: %s", scheme, faint)
 			}
 		}
 		for _, width := range []int64{320, 360, 768, 1280} {
 			b.fits(width)
 		}
-		// Every field has a label, and every heading is where it belongs.
+		// Every field has a label, and the headings have the right levels.
 		if bare := eval[string](b, "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length).map(e => e.name).join()"); bare != "" {
 			t.Errorf("fields without a label: %s", bare)
 		}
@@ -363,8 +363,8 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b.quiet()
 }
 
-// pageOtherSites are hostile: one reaches the gate by a name that leads here, one has
-// its own and sends the browser on.
+// pageOtherSites opens hostile sites: one whose name resolves to the gate's address, and one
+// with links, frames and requests to the gate.
 func pageOtherSites(t *testing.T, browser context.Context, g *pageGate) {
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(g.Admin, "http://"))
 	if err != nil {
@@ -389,7 +389,7 @@ func pageOtherSites(t *testing.T, browser context.Context, g *pageGate) {
 	for _, path := range []string{"/api/overview", "/live", "/api/decision?url=http://target.invalid/"} {
 		got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](fmt.Sprintf("fetch(%q).then(a => a.text(), () => 'refused')", g.Admin+path), chromedp.EvalAwaitPromise))
 		if err != nil || got != "refused" {
-			t.Errorf("another site reads %s: %v %s", path, err, got)
+			t.Errorf("another site can read %s: %v %s", path, err, got)
 		}
 	}
 	for id, want := range map[string]int64{"page": http.StatusOK, "ask": http.StatusForbidden} {
@@ -403,6 +403,6 @@ func pageOtherSites(t *testing.T, browser context.Context, g *pageGate) {
 		}
 	}
 	if log := gatetest.Read(t, g.Site.Log); strings.Contains(log, "target.invalid") {
-		t.Errorf("another site has made the gate ask an origin:\n%s", log)
+		t.Errorf("another site has caused a request to an origin:\n%s", log)
 	}
 }

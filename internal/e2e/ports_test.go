@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// An origin is a port of a server.
+// An origin is an address that a server listens on.
 type origin struct {
 	address string
 	tls     bool
 }
 
-// writeCertificate writes a certificate for loopback, signed by itself, and its key.
+// writeCertificate writes a self-signed certificate for loopback and its key.
 func writeCertificate(t *testing.T, certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -47,11 +47,11 @@ func writeCertificate(t *testing.T, certificate, key string) {
 	}
 }
 
-// loopback is an address that no other test uses, so that none can take a port between the
-// test and the server.
+// loopback is an address that no other test uses, so that no other test can take a port before
+// the server listens on it.
 const loopback = "127.0.0.13"
 
-// ports are free ones, kept by listeners until the servers take them over.
+// ports are free ports, reserved by listeners until the servers start.
 type ports struct {
 	listeners map[string]net.Listener
 	tls       map[string]bool
@@ -80,6 +80,7 @@ func (p *ports) getTLS(name string) (string, error) {
 	return p.get(name)
 }
 
+// release closes the listeners and returns the origins by name.
 func (p *ports) release() map[string]origin {
 	origins := map[string]origin{}
 	for name, l := range p.listeners {

@@ -20,18 +20,17 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// A screen is a terminal as a person sees it: what has been written to each line,
-// after all that was overwritten or erased.
+// A screen is a terminal. It keeps the lines as they look after overwriting and erasing.
 type screen struct {
 	width int
 
 	mu      sync.Mutex
-	lines   []string // without the last
+	lines   []string // complete lines
 	last    []byte
 	at      int
 	escape  []byte
-	seen    strings.Builder // all bytes
-	strange string          // what no program here should send
+	seen    strings.Builder // all bytes received
+	strange string          // an escape sequence that the program should not send
 	changed chan struct{}   // holds one
 }
 
@@ -74,14 +73,14 @@ func (s *screen) put(c byte) {
 	}
 }
 
-// text returns all that has been written.
+// text returns everything received.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen.String()
 }
 
-// shows waits until all that has been written matches a pattern.
+// shows waits until a pattern matches the text received.
 func (s *screen) shows(t *testing.T, pattern string) {
 	t.Helper()
 	late := time.After(30 * time.Second)
@@ -93,18 +92,18 @@ func (s *screen) shows(t *testing.T, pattern string) {
 		select {
 		case <-s.changed:
 		case <-late:
-			t.Fatalf("the terminal does not come to show %q:\n%q", pattern, seen)
+			t.Fatalf("the terminal did not receive %q within 30 s:\n%q", pattern, seen)
 		}
 	}
 }
 
-// start runs a command whose terminal the screen is: those of its streams that are
-// not set yet.
+// start runs a command with the screen as its standard error, and as its standard output if that
+// is not set.
 func (s *screen) start(t *testing.T, cmd *exec.Cmd) (wait func() error) {
 	t.Helper()
 	master, slave, err := pty.Open()
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		t.Skipf("this system has no pseudo-terminals: %v", err)
 	}
 	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: uint16(s.width)}); err != nil {
 		t.Fatal(err)
@@ -120,7 +119,7 @@ func (s *screen) start(t *testing.T, cmd *exec.Cmd) (wait func() error) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(s, master) // ends with EIO when nobody has the other end
+		_, _ = io.Copy(s, master) // ends with EIO when all processes have closed the other end
 	}()
 	wait = sync.OnceValue(func() error {
 		err := cmd.Wait()
@@ -132,19 +131,19 @@ func (s *screen) start(t *testing.T, cmd *exec.Cmd) (wait func() error) {
 	return wait
 }
 
-// rest returns the lines of the screen once nobody writes to it.
-func (s *screen) rest(t *testing.T) []string {
+// finalLines returns the lines of the screen. The command must have ended.
+func (s *screen) finalLines(t *testing.T) []string {
 	t.Helper()
 	if s.strange != "" {
-		t.Errorf("the terminal was sent %s", s.strange)
+		t.Errorf("the terminal received the escape sequence %s", s.strange)
 	}
 	if len(s.last) > 0 {
-		t.Errorf("the last line does not end: %q", s.last)
+		t.Errorf("the last line has no line break: %q", s.last)
 	}
 	return s.lines
 }
 
-// serve on a terminal sums up in a line that moves down as the log grows.
+// TestProgressOfServe: on a terminal, serve keeps a summary below its log.
 func TestProgressOfServe(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
@@ -156,7 +155,7 @@ func TestProgressOfServe(t *testing.T) {
 	s.shows(t, `export http_proxy`)
 	s.shows(t, `\r0 requests \(0/s\), 0 denied, 0 origins\x1b\[K`)
 	client := gatetest.Client(t, gatetest.Matches(`listens on (http://\S+)`, s.text())[0])
-	for range 20 { // of the log and the audit log, while the line is there
+	for range 20 { // each adds lines of the log and the audit log above the summary
 		gatetest.Request(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
 	}
 	s.shows(t, `\r20 requests \(\d+/s\), 0 denied, 0 origins\x1b\[K`)
@@ -172,32 +171,32 @@ func TestProgressOfServe(t *testing.T) {
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
-	lines := s.rest(t)
+	lines := s.finalLines(t)
 	summary := regexp.MustCompile(`^20 requests \(\d+/s\), 0 denied, 0 origins$`)
 	if last := lines[len(lines)-1]; !summary.MatchString(last) {
-		t.Errorf("in the end it says %q", last)
+		t.Errorf("the last line is %q, want a summary of 20 requests", last)
 	}
 	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=.*|\{"time":.*\}|robotsgate .* listens on .*|CA certificate: .*|To use it, .*|  export .*)$`)
 	audited := 0
 	for _, line := range lines[:len(lines)-1] {
 		if !whole.MatchString(line) {
-			t.Errorf("garbled: %q", line)
+			t.Errorf("not a whole line of output: %q", line)
 		}
 		if strings.HasPrefix(line, `{"time":`) {
 			audited++
 		}
 	}
 	if audited < 20 {
-		t.Errorf("%d audit records can be read, want 20", audited)
+		t.Errorf("got %d whole audit records, want 20", audited)
 	}
 	for line := range strings.SplitSeq(s.text(), "\r") {
 		if text, ok := strings.CutSuffix(line, "\x1b[K"); ok && len(text) >= s.width {
-			t.Errorf("%d characters for %d columns: %q", len(text), s.width, text)
+			t.Errorf("the summary has %d characters, the terminal %d columns: %q", len(text), s.width, text)
 		}
 	}
 }
 
-// A terminal that can't move its cursor is told nothing that it could not show.
+// TestNoProgressOnDumbTerminal: a terminal that cannot move its cursor receives no summary.
 func TestNoProgressOnDumbTerminal(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
@@ -210,22 +209,22 @@ func TestNoProgressOnDumbTerminal(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait(); err != nil { // two seconds later
+	if err := wait(); err != nil { // after shutdown_delay
 		t.Fatal(err)
 	}
-	if lines := s.rest(t); strings.Contains(s.text(), "\x1b") || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "denied") }) {
+	if lines := s.finalLines(t); strings.Contains(s.text(), "\x1b") || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "denied") }) {
 		t.Errorf("got %q", lines)
 	}
 }
 
-// The terminal of a gate in the background is the shell's: there the gate writes its
-// log, as others do, and draws nothing.
+// TestNoProgressInBackground: a gate in the background writes its log to the terminal but no
+// summary.
 func TestNoProgressInBackground(t *testing.T) {
 	dir := t.TempDir()
 	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
 	for _, test := range []struct {
 		name, script string
-		drawn        bool
+		summary      bool
 	}{
 		{"in the background", "set -m; robotsgate serve -c gate.yaml & read line; kill $!; wait $!", false},
 		{"in the foreground", "exec robotsgate serve -c gate.yaml", true},
@@ -244,32 +243,32 @@ func TestNoProgressInBackground(t *testing.T) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2} // standard error
 			wait := s.start(t, cmd)
 			s.shows(t, `export http_proxy`)
-			if test.drawn {
+			if test.summary {
 				s.shows(t, ` 0 origins\x1b\[K`)
 				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				fmt.Fprintln(out) // it ends two seconds later
+				fmt.Fprintln(out) // the script sends SIGTERM
 			}
 			s.shows(t, `still accepting`)
-			_ = wait() // the shell's own status
-			if drawn := strings.Contains(s.text(), "origins"); drawn != test.drawn {
-				t.Errorf("drawn: %v\n%q", drawn, s.text())
+			_ = wait() // the shell's exit status does not matter
+			if got := strings.Contains(s.text(), "origins"); got != test.summary {
+				t.Errorf("summary: got %v, want %v:\n%q", got, test.summary, s.text())
 			}
 		})
 	}
 }
 
-// A batch over a file says on a terminal how far it is, and cleans up behind itself.
-// Its answers are not read until it has, so that it can't end before.
+// TestProgressOfBatch: on a terminal, a batch shows its progress and erases it at the end. The
+// test reads no answers before it has seen the progress, so that the batch cannot end earlier.
 func TestProgressOfBatch(t *testing.T) {
 	const lines = 20_000
 	file := filepath.Join(t.TempDir(), "batch.jsonl")
 	gatetest.Write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "/private/x", "product_token": "ExampleBot"}`+"\n", lines))
 	for _, test := range []struct {
-		name, said string
-		stdin      func(t *testing.T) io.Reader
+		name, progress string
+		stdin          func(t *testing.T) io.Reader
 	}{
 		{"a file", `\r\d+ lines, \d+% \(\d+/s\)\x1b\[K`, func(t *testing.T) io.Reader {
 			in, err := os.Open(file)
@@ -295,7 +294,7 @@ func TestProgressOfBatch(t *testing.T) {
 			cmd.Stdout = out
 			wait := s.start(t, cmd)
 			out.Close()
-			s.shows(t, test.said)
+			s.shows(t, test.progress)
 			data, err := io.ReadAll(answers)
 			if err != nil {
 				t.Fatal(err)
@@ -304,10 +303,10 @@ func TestProgressOfBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := strings.Count(string(data), `{"allowed":false,`); n != lines {
-				t.Errorf("%d answers, want %d", n, lines)
+				t.Errorf("got %d answers, want %d", n, lines)
 			}
-			if left := s.rest(t); len(left) > 0 {
-				t.Errorf("it leaves %q", left)
+			if left := s.finalLines(t); len(left) > 0 {
+				t.Errorf("the batch leaves %q on the terminal", left)
 			}
 		})
 	}

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A rawClient sends request targets byte for byte, over a connection that it keeps as long
-// as the server does.
+// A rawClient sends the bytes of request targets unchanged, over a connection that it reuses until
+// the server closes it.
 type rawClient struct {
 	address string
-	connect string // host:port to ask the proxy at address for; empty: none
-	tls     bool   // to the server at the end of the connection
+	connect string // host:port for CONNECT to the proxy at address; empty: no proxy
+	tls     bool   // whether the server expects TLS
 
 	conn net.Conn
 	read *bufio.Reader
@@ -24,20 +24,20 @@ type rawClient struct {
 
 const userAgent = "ExampleBot/1.0"
 
-// answerTimeout is for requests that a server takes for unfinished.
+// answerTimeout ends requests that a server regards as incomplete.
 const answerTimeout = 3 * time.Second
 
 // get returns the response to GET target.
 func (c *rawClient) get(target, host string) (status int, body string, err error) {
 	kept := c.conn != nil
-	// A target with a line break or a space makes a request that may end anywhere.
+	// After a target with a line break or a space the server may wait for more of the request.
 	once := strings.ContainsAny(target, "\x00\r\n \t")
 	if once {
 		c.close()
 	}
 	status, body, err = c.try(target, host)
 	if err != nil && kept && !once {
-		status, body, err = c.try(target, host) // the server has closed the connection in the meantime
+		status, body, err = c.try(target, host) // the server has closed the idle connection
 	}
 	if once {
 		c.close()
@@ -76,10 +76,10 @@ func (c *rawClient) try(target, host string) (status int, body string, err error
 	return resp.StatusCode, string(text), err
 }
 
-// bodyAlone returns a response without a head, as HTTP/0.9 has it.
+// bodyAlone returns a response without a head, as in HTTP/0.9.
 func (c *rawClient) bodyAlone() string {
 	defer c.close()
-	c.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // its end may not come
+	c.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // the server may not close the connection
 	body, _ := io.ReadAll(c.read)
 	return string(body)
 }

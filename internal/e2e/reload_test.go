@@ -21,7 +21,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	n := gatetest.Size[int64](2000, 100_000)
 	dir := t.TempDir()
 	origin := gatetest.ServeFiles(t, "testdata/clients/site", dir)
-	// The version stands in an override's reason, which comes back with each answer.
+	// The version is the reason of an override, which each response contains.
 	text := func(version int) string {
 		return fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -49,7 +49,7 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 		defer close(changed)
 		change(t, gate, filepath.Join(dir, "gate.yaml"), text, &made, stop)
 	}()
-	// All changes have to be made under load.
+	// Requests continue until each kind of change has been made once.
 	more := func() bool { return asked.Add(1) <= n || made.Load() < 4 && !t.Failed() }
 	var all sync.WaitGroup
 	for _, l := range []gatetest.Load{
@@ -69,17 +69,17 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 	total := int64(0)
 	for version, times := range seen {
 		if total += times; version == "" {
-			t.Errorf("%d answers say nothing of the override", times)
+			t.Errorf("%d responses have no reason of the override", times)
 		}
 	}
 	if total < n || len(seen) < 3 {
-		t.Errorf("%d answers to %d requests, %d versions seen", total, n, len(seen))
+		t.Errorf("got %d responses to %d requests, by %d versions; want at least 3 versions", total, n, len(seen))
 	}
 	t.Logf("%d requests, %d changes, %d versions seen", total, made.Load(), len(seen))
 }
 
-// change makes the gate go over to one version after another until stop is closed, in
-// each way in turn, and counts in made how often it did.
+// change replaces the gate's configuration until stop is closed, in each way in turn. It counts
+// in made the versions that took effect.
 func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) string, made *atomic.Int64, stop <-chan struct{}) {
 	const reloaded, stays = "has been reloaded", "stays in force"
 	good, bad := 0, 0
@@ -102,12 +102,12 @@ func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) strin
 		default:
 		}
 		switch v % 4 {
-		case 0: // as an editor does that writes in place
+		case 0: // overwrites the file, as some editors do
 			gatetest.Write(t, file, text(v))
-		case 1: // as one that renames; and not waiting for it to be seen
+		case 1: // renames a new file, as other editors do, and sends SIGHUP
 			replace(text(v))
 			hangup()
-		case 2: // as Kubernetes does
+		case 2: // renames a symbolic link, as Kubernetes does
 			folder := filepath.Join(filepath.Dir(file), fmt.Sprint("..", v))
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Error(err)
@@ -119,17 +119,17 @@ func change(t *testing.T, gate *gatetest.Gate, file string, text func(int) strin
 			if err := os.Rename(aside, file); err != nil {
 				t.Error(err)
 			}
-		case 3: // a mistake: nothing changes
+		case 3: // a mistake: the old configuration stays in force
 			replace("mode: enforcing\n")
 			hangup()
 			if bad++; !gate.Log.Has(stays, bad) {
-				t.Error("a bad file is not reported")
+				t.Error("the gate does not report the mistake")
 				return
 			}
 			continue
 		}
 		if good++; !gate.Log.Has(reloaded, good) {
-			t.Errorf("version %d is not taken over", v)
+			t.Errorf("version %d does not take effect", v)
 			return
 		}
 		made.Add(1)

@@ -17,14 +17,14 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A webServer is a program that origins run. Its configuration in testdata/servers is a
-// template: each port that it names is an origin that is tested.
+// A webServer is a real HTTP server. Its configuration in testdata/servers is a template: each
+// port in it is an origin for the test.
 type webServer struct {
 	name    string
 	config  string // in testdata/servers
-	install string // Debian's package
-	needs   string // a file without which the server cannot be started
-	copies  string // of Debian's defaults: a file that the server wants beside its configuration
+	install string // Debian package
+	needs   string // a file that exists if the server is installed
+	copies  string // a file of Debian's defaults to copy beside the configuration
 	command func(config, dir string) *exec.Cmd
 }
 
@@ -110,8 +110,8 @@ func startServers(t *testing.T, servers []webServer, certificate string) (origin
 	return origins, missing
 }
 
-// publicDir returns a new folder that a server may read after giving up root, which
-// t.TempDir's is not.
+// publicDir returns a new directory that a server may read after it has given up root. Only root
+// may read the one of t.TempDir.
 func publicDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "servers")
@@ -206,7 +206,7 @@ func runServer(t *testing.T, cmd *exec.Cmd) {
 
 func tail(text []byte) []byte { return text[max(0, len(text)-4<<10):] }
 
-// waitForRobots waits until an origin serves the robots.txt.
+// waitForRobots waits until an origin serves robots.txt.
 func waitForRobots(t *testing.T, name string, o origin) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

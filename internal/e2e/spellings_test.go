@@ -55,7 +55,7 @@ const randomSpellings = 300
 // directly: half of what the strictest server serves.
 const leastServed = 100
 
-// testSpellings asks one origin, directly first.
+// testSpellings requests the spellings from one origin, first directly and then through the gate.
 func testSpellings(t *testing.T, gate string, o origin, spellings []string) {
 	direct := &rawClient{address: o.address, tls: o.tls}
 	defer direct.close()
@@ -63,29 +63,29 @@ func testSpellings(t *testing.T, gate string, o origin, spellings []string) {
 	served := 0
 	for _, s := range spellings {
 		target := strings.ReplaceAll(s, "{host}", o.address)
-		_, body, _ := direct.get(target, o.address) // an error is no page
+		_, body, _ := direct.get(target, o.address) // an error is like a response without the page
 		if !disallowed(body) {
 			continue
 		}
 		served++
 		for name, get := range forms {
 			if through, _ := get(target); disallowed(through) {
-				t.Errorf("%s: %q comes through: %s", name, s, strings.TrimSpace(body))
+				t.Errorf("%s: the gate allows %q: %s", name, s, strings.TrimSpace(body))
 			}
 		}
 	}
 	t.Logf("served %d of %d", served, len(spellings))
 	if served < leastServed {
-		t.Errorf("the server serves disallowed pages for %d spellings; fewer than %d prove little", served, leastServed)
+		t.Errorf("the server serves disallowed pages for %d spellings, want at least %d", served, leastServed)
 	}
 	for name, get := range forms {
 		if body, err := get("/public/x"); !strings.HasPrefix(body, "allowed: /public/x") {
-			t.Errorf("%s: the page that is allowed does not come through: %q, %v", name, body, err)
+			t.Errorf("%s: the allowed page: got %q, %v", name, body, err)
 		}
 	}
 }
 
-// throughGate returns the ways to ask the gate for a request target of an origin.
+// throughGate returns the ways to request a target of an origin through the gate.
 func throughGate(t *testing.T, gate string, o origin) map[string]func(target string) (string, error) {
 	scheme := "http"
 	if o.tls {
@@ -116,8 +116,8 @@ func throughGate(t *testing.T, gate string, o origin) map[string]func(target str
 
 func disallowed(body string) bool { return strings.HasPrefix(body, "disallowed: ") }
 
-// readSpellings reads one request target a line, up to a tab, after which a comment may
-// follow; {0A} is a byte that a line cannot hold, {host} the origin's host and port.
+// readSpellings reads one request target per line, up to a tab and a comment. {0A} stands for a
+// byte that a line cannot contain, {host} for the origin's host and port.
 func readSpellings(t *testing.T, file string) []string {
 	t.Helper()
 	f, err := os.Open(file)

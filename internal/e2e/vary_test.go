@@ -14,8 +14,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// robotsByAgent is an origin that lets Evil everywhere and others not into /private/. It says so
-// with Vary, or does not.
+// robotsByAgent starts an origin that allows Evil everything and disallows /private/ for other
+// clients. Its robots.txt has a Vary header or not.
 func robotsByAgent(t *testing.T, vary bool) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/robots.txt" {
@@ -36,9 +36,9 @@ func robotsByAgent(t *testing.T, vary bool) string {
 	return s.URL
 }
 
-// TestRobotsByUserAgent: an origin answers the first client with a robots.txt that is not for the
-// others. What the others are refused, what the gate answers for robots.txt, its API, its
-// history and the replay of its audit log all go by the file for the crawler concerned.
+// TestRobotsByUserAgent: an origin sends each client another robots.txt. Decisions, the gate's
+// response for robots.txt, the API, the history and the replay of the audit log must use the file
+// that the crawler in question has received.
 func TestRobotsByUserAgent(t *testing.T) {
 	dir := t.TempDir()
 	config, log := filepath.Join(dir, "gate.yaml"), filepath.Join(dir, "audit.jsonl")
@@ -46,7 +46,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 		"log: {level: error, audit: audit.jsonl}\ncrawlers:\n- name: news\n  user_agents: [\"NewsBot*\"]\n  product_tokens: [NewsBot]\n"
 	varies, silent := robotsByAgent(t, true), robotsByAgent(t, false)
 	const open, closed = "User-agent: *\nAllow: /\n", "User-agent: *\nDisallow: /private/\n"
-	for range 2 { // the second gate knows what the first has stored
+	for range 2 { // the second gate loads what the first has stored
 		gate := gatetest.Serve(t, dir, text)
 		c := gatetest.Client(t, gate.Proxy)
 		for _, test := range []struct {
@@ -59,7 +59,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 			{varies, "NewsBot/1", 403, closed},
 			{silent, "Evil/1", 200, open},
 			{silent, "NewsBot/1", 403, closed},
-			{silent, "GoodBot/1", 200, open}, // it shares with Evil: neither is configured, nothing tells
+			{silent, "GoodBot/1", 200, open}, // no configured crawler and no Vary: shares the file of Evil
 		} {
 			if status, _ := getAs(t, c, test.origin+"/private/x", test.agent); status != test.status {
 				t.Errorf("%s, Vary %v: got %d, want %d", test.agent, test.origin == varies, status, test.status)

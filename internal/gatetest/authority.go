@@ -20,7 +20,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newAuthority makes one, and writes its certificate to file.
+// newAuthority returns a new authority and writes its certificate to a file.
 func newAuthority(file string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,8 +47,8 @@ func newAuthority(file string) (*authority, error) {
 	return &authority{cert, key}, os.WriteFile(file, data, 0o644)
 }
 
-// certificate returns one for the name that the client asks for, or for the
-// address that it came to.
+// certificate returns a certificate for the client's SNI, or for the address that the client is
+// connected to.
 func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),

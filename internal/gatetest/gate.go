@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// A Gate is a process of the real binary that serves.
+// A Gate is a process that runs robotsgate serve.
 type Gate struct {
-	Proxy string  // http://host:port, as the gate has printed it
-	Admin string  // empty if it is turned off
+	Proxy string  // http://host:port, from the gate's output
+	Admin string  // empty without an admin listener
 	CA    string  // path of the CA's certificate
 	Log   *Output // what the gate writes to standard error, if Serve has started it
 
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when the process is gone and its output is read
-	err    error         // how it ended; read after exited
+	exited chan struct{} // closed when the process has ended and its output is read
+	err    error         // of cmd.Wait; read after exited
 }
 
-// patience is how long anything may take that takes no time to speak of. The
-// machine may be busy with other tests.
+// patience is the time limit for operations that are normally fast. The machine may be busy with
+// other tests.
 const patience = 30 * time.Second
 
-// StartGate runs cmd, which must be a robotsgate serve, and returns when it
-// listens. What it prints goes to out and errs.
+// StartGate runs a command, which must be robotsgate serve, and returns when the gate listens. out
+// and errs receive its output.
 func StartGate(cmd *exec.Cmd, out, errs io.Writer) (*Gate, error) {
 	g := &Gate{cmd: cmd, exited: make(chan struct{})}
 	stdout, err := cmd.StdoutPipe()
@@ -44,37 +44,37 @@ func StartGate(cmd *exec.Cmd, out, errs io.Writer) (*Gate, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	b := &banner{said: make(chan struct{})}
+	b := &banner{complete: make(chan struct{})}
 	var readers sync.WaitGroup
 	readers.Go(func() { b.read(stdout, out) })
-	readers.Go(func() { b.read(stderr, errs) }) // the banner is there if stdout is for audit records
+	readers.Go(func() { b.read(stderr, errs) }) // the banner is here if audit records go to stdout
 	go func() {
 		readers.Wait()
 		g.err = cmd.Wait()
 		close(g.exited)
 	}()
 	select {
-	case <-b.said:
+	case <-b.complete:
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		g.Proxy, g.Admin, g.CA = b.proxy, b.admin, b.ca
 		return g, nil
 	case <-g.exited:
-		return nil, fmt.Errorf("the gate ended instead of serving: %v", g.err)
+		return nil, fmt.Errorf("the gate ended at start: %v", g.err)
 	case <-time.After(patience):
 		g.Kill()
-		return nil, errors.New("the gate does not say that it listens")
+		return nil, errors.New("the gate did not print its address within 30 s")
 	}
 }
 
-// A banner is what serve prints when it listens.
+// A banner has the addresses that serve prints when it listens.
 type banner struct {
 	mu               sync.Mutex
 	proxy, admin, ca string
-	said             chan struct{} // closed by its last line
+	complete         chan struct{} // closed after its last line
 }
 
-// read copies what the gate prints line by line, and takes down the banner.
+// read copies the gate's output line by line and parses the banner in it.
 func (b *banner) read(from io.Reader, to io.Writer) {
 	lines := bufio.NewReader(from)
 	for {
@@ -100,7 +100,7 @@ func (b *banner) take(line string) {
 		b.ca = file
 	}
 	if strings.HasPrefix(line, "export http_proxy=") && b.proxy != "" {
-		close(b.said)
+		close(b.complete)
 	}
 }
 
@@ -110,10 +110,10 @@ func (g *Gate) PID() int { return g.cmd.Process.Pid }
 // Terminate sends SIGTERM and returns how the process ended.
 func (g *Gate) Terminate() error { return errors.Join(g.Signal(syscall.SIGTERM), g.Ended()) }
 
-// Kill ends the process with no warning, as a power cut would.
+// Kill sends SIGKILL, which has the effect of a power cut on the process.
 func (g *Gate) Kill() error { return errors.Join(g.Signal(syscall.SIGKILL), g.Ended()) }
 
-// Signal sends a signal and does not wait for what comes of it.
+// Signal sends a signal and does not wait for its effect. It succeeds if the process has ended.
 func (g *Gate) Signal(s syscall.Signal) error {
 	if err := g.cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -128,6 +128,6 @@ func (g *Gate) Ended() error {
 		return g.err
 	case <-time.After(patience):
 		g.cmd.Process.Kill()
-		return errors.New("the gate does not end")
+		return errors.New("the gate did not end within 30 s")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// A request is what the command get sends.
+// A request is the request of the command get.
 type request struct {
 	proxy   string // empty: none
 	caFile  string
@@ -101,8 +101,7 @@ func (r *request) do(w io.Writer) error {
 	return err
 }
 
-// flood sends the request n times at once, each over a connection of its own.
-// It returns what went wrong.
+// flood sends the request n times at once, each over its own connection. It returns all errors.
 func (r *request) flood(n int) error {
 	transport, err := r.transport()
 	if err != nil {
@@ -129,11 +128,11 @@ func (r *request) flood(n int) error {
 	return errors.Join(errs...)
 }
 
-// transport trusts the gate's CA and nothing else, so that a response over TLS
-// proves that the gate has intercepted.
+// transport returns a transport that trusts only the gate's CA, so that a response over TLS proves
+// that the gate has intercepted the connection.
 func (r *request) transport() (*http.Transport, error) {
 	t := &http.Transport{
-		DisableCompression: true, // bodies are printed as they come
+		DisableCompression: true, // bodies are printed without decoding
 		TLSClientConfig:    &tls.Config{RootCAs: x509.NewCertPool()},
 		ForceAttemptHTTP2:  r.http2,
 	}
@@ -154,7 +153,7 @@ func (r *request) transport() (*http.Transport, error) {
 	return t, nil
 }
 
-// Get returns what is at a URL, asked for without a proxy.
+// Get returns the body at a URL, requested without a proxy.
 func Get(url string) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := (&http.Client{Timeout: patience, Transport: transport}).Get(url)
@@ -169,8 +168,8 @@ func Get(url string) (string, error) {
 	return string(body), err
 }
 
-// Fetch is a program that gets the URL in its argument with Go's own client,
-// set up by nothing but the environment. It returns the exit status.
+// Fetch is a program that requests the URL in its argument with Go's default client, which is
+// configured by the environment alone. It returns the exit status.
 func Fetch() int {
 	resp, err := http.Get(cmp.Or(append(os.Args, "")[1], "no URL given"))
 	if err != nil {

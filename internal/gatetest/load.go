@@ -11,18 +11,17 @@ import (
 	"sync/atomic"
 )
 
-// A Load is many requests through a gate, over connections that are kept.
+// A Load sends many requests through a gate, over persistent connections.
 type Load struct {
 	Proxy  string
-	CAFile string   // of the gate
-	URLs   []string // each client asks for one of them, in turn; 200 is the only good answer
+	CAFile string   // the gate's CA certificate
+	URLs   []string // distributed over the clients; each response must have status 200
 	HTTP2  bool     // inside TLS
 }
 
-// Run sends requests from so many clients, each over one connection, for as long as
-// more says so, and calls done after each answer. It returns what went wrong, up to the
-// first error of each client: also a connection that was dropped, even where a request
-// could be sent again.
+// Run sends requests from several clients, each over one connection, while more returns true. It
+// calls done after each response, and returns the first error of each client. A connection that
+// the gate closes is an error too, even if the request could be repeated.
 func (l *Load) Run(clients int, more func() bool, done func(*http.Response)) error {
 	errs := make([]error, clients)
 	var wg sync.WaitGroup
@@ -66,7 +65,7 @@ func (l *Load) client(url string, more func() bool, done func(*http.Response)) e
 		done(resp)
 	}
 	if n := dials.Load(); n > 1 {
-		return fmt.Errorf("%s: %d connections were needed: some have been dropped", url, n)
+		return fmt.Errorf("%s: the client needed %d connections, want 1", url, n)
 	}
 	return nil
 }

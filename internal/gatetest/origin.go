@@ -1,6 +1,6 @@
-// Package gatetest has what tests of the whole binary are made of: an origin
-// that writes down every request it gets, the gate as a process, and the
-// commands of scripts.
+// Package gatetest has helpers for tests of the whole program: an origin that logs every
+// request, the gate as a process, the commands of scripts, and what decides how much is tested.
+// Serve and ServeSite start a gate.
 package gatetest
 
 import (
@@ -19,11 +19,11 @@ import (
 	"sync"
 )
 
-// An Origin serves the files of a folder over http and https, and writes a line
-// for every request before it answers: what is not in its log never arrived.
+// An Origin serves the files of a directory over http and https. It logs every request before it
+// answers: a request that is not in the log did not reach it.
 //
-// It is a proxy too, which leads every name to itself, so that tests can use
-// names without touching the machine's resolver.
+// It is also a proxy that resolves every name to itself, so that tests can use names without
+// changing the machine's resolver.
 type Origin struct {
 	HTTP  string // host:port
 	HTTPS string
@@ -35,11 +35,11 @@ type Origin struct {
 	log *os.File
 }
 
-// StartOrigin serves dir and logs to logFile. The CA of its certificates is
-// written to caFile. Close ends it.
+// StartOrigin serves dir, logs to logFile, and writes the CA of its certificates to caFile. The
+// caller must call Close.
 //
-// It listens on 127.0.0.2 where there is such an address: clients use no proxy
-// for 127.0.0.1, which no_proxy names.
+// It listens on 127.0.0.2 if the machine has that address: for 127.0.0.1 clients use no proxy,
+// since no_proxy names it.
 func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
 	o := &Origin{dir: dir}
 	plain, err := listen()
@@ -58,8 +58,8 @@ func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
 		return nil, err
 	}
 	o.HTTP, o.HTTPS = plain.Addr().String(), secure.Addr().String()
-	quiet := log.New(io.Discard, "", 0) // clients that leave are part of the stories
-	// Two, since one http.Server that serves both may do without HTTP/2.
+	quiet := log.New(io.Discard, "", 0) // tests disconnect clients on purpose
+	// Two servers: a single one for both may not offer HTTP/2.
 	o.servers = [2]*http.Server{
 		{Handler: o, ErrorLog: quiet},
 		{Handler: o, ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: signer.certificate}},
@@ -77,7 +77,7 @@ func listen() (net.Listener, error) {
 	return l, err
 }
 
-// Close ends the origin, with whatever it is in the middle of.
+// Close ends the origin and its open connections.
 func (o *Origin) Close() {
 	for _, s := range o.servers {
 		s.Close()
@@ -98,7 +98,7 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	status := http.StatusOK
-	// FILE.headers is the response's head, in the manner of CGI (RFC 3875, 6.3).
+	// FILE.headers is the head of the response in CGI's form (RFC 3875, 6.3).
 	head, _ := o.file(r.URL.Path + ".headers")
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -111,7 +111,7 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case name == "Status":
 			status, _ = strconv.Atoi(value)
 		default:
-			// As written, so that scripts can send names that are not canonical.
+			// Unchanged, so that scripts can send names that are not canonical.
 			name = textproto.TrimString(name)
 			h[name] = append(h[name], value)
 		}
@@ -128,7 +128,7 @@ func (o *Origin) file(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(o.dir, filepath.FromSlash(path.Clean("/"+name))))
 }
 
-// write notes a request as: GET http://127.0.0.2/page HTTP/1.1 "ExampleBot/1.0"
+// write logs a request in the form: GET http://127.0.0.2/page HTTP/1.1 "ExampleBot/1.0"
 func (o *Origin) write(r *http.Request) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -150,7 +150,7 @@ func (o *Origin) write(r *http.Request) {
 	fmt.Fprintf(o.log, "%s %s %s %q\n", r.Method, target, r.Proto, r.UserAgent())
 }
 
-// tunnel leads every CONNECT to the origin's own TLS port.
+// tunnel connects every CONNECT to the origin's own TLS port.
 func (o *Origin) tunnel(w http.ResponseWriter) {
 	client, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -17,27 +17,29 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Params are those of scripts in dir. Beside the standard commands there are:
+// Params are the parameters of the scripts in dir. They can use these commands too:
 //
-//	origin DIR           serve DIR at http://$ORIGIN and https://$ORIGIN_TLS; requests
-//	                     are logged in origin.log, the CA is in origin-ca.pem. A file
-//	                     FILE.headers beside FILE holds its status and headers.
-//	                     http://$ORIGIN is also a proxy that leads every name there.
-//	serve NAME ARG...    run robotsgate serve ARG... in the background, until it listens
-//	                     at $NAME (host and port: $NAME_AT), or in TLS at $NAME_TLS, with its admin listener at
-//	                     $NAME_ADMIN. What it prints is in NAME.out and NAME.err.
-//	terminate NAME       end it as service managers do; it must end well
-//	signal NAME          tell it so, and go on; ended NAME waits for its good end
-//	hangup NAME          send it SIGHUP
-//	kill9 NAME           end it as a power cut does
-//	get ARG... URL       request URL through $GATE, or the proxy given with -x ("" for
-//	                     none); print status, headers and body. TLS is trusted if the CA in
-//	                     $GATE_CA has signed it, which serve sets to the gate's.
-//	flood N URL          N such requests at once; each must be answered with 200
+//	origin DIR           serve DIR at http://$ORIGIN and https://$ORIGIN_TLS; log requests
+//	                     to origin.log, write the CA to origin-ca.pem. FILE.headers has the
+//	                     status and headers of FILE. http://$ORIGIN is also a proxy that
+//	                     resolves every name to the origin.
+//	serve NAME ARG...    run robotsgate serve ARG... in the background and wait until it
+//	                     listens. Its URL is $NAME (host and port: $NAME_AT; with TLS:
+//	                     $NAME_TLS), its admin listener $NAME_ADMIN, its CA $NAME_CA, its
+//	                     output NAME.out and NAME.err.
+//	terminate NAME       send SIGTERM and wait for the end; the exit status must be 0
+//	signal NAME          send SIGTERM and go on
+//	ended NAME           wait for the end; the exit status must be 0
+//	hangup NAME          send SIGHUP
+//	kill9 NAME           send SIGKILL and wait for the end
+//	get ARG... URL       request URL through $GATE, or the proxy given with -x ("": none);
+//	                     print status, headers and body. For TLS, the CA in $GATE_CA is
+//	                     trusted, which serve sets for NAME=GATE.
+//	flood N URL          send N such requests at once; each must receive 200
 //	waitfor FILE REGEXP  wait until FILE matches
-//	pass DURATION        let time pass
-//	gzip FILE FILE       compress
-//	occupy NAME          listen on a port, put host:port into $NAME
+//	pass DURATION        wait
+//	gzip FILE FILE       compress the first file to the second
+//	occupy NAME          listen on a port and set $NAME to its host:port
 func Params(dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
@@ -67,7 +69,7 @@ func Params(dir string) testscript.Params {
 	}
 }
 
-type gatesKey struct{} // of a script's map of running gates by name
+type gatesKey struct{} // key of a script's running gates by name
 
 func need(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
 	if neg || len(args) < n {
@@ -109,8 +111,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(name+"_CA", g.CA)
 }
 
-// environ is the script's environment as far as the gate cares: its home, and
-// what configurations may refer to.
+// environ returns the variables of the script that the gate receives.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "SSL_CERT_FILE", "ORIGIN", "ORIGIN_TLS", "OTHER", "GOCOVERDIR", "GORACE"} {
@@ -124,7 +125,7 @@ func environ(ts *testscript.TestScript) []string {
 func gateOf(ts *testscript.TestScript, name string) *Gate {
 	g := ts.Value(gatesKey{}).(map[string]*Gate)[name]
 	if g == nil {
-		ts.Fatalf("no gate has been started as %s", name)
+		ts.Fatalf("serve has started no gate %s", name)
 	}
 	return g
 }
@@ -155,7 +156,7 @@ func cmdHangup(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 1, "kill9 NAME")
-	gateOf(ts, args[0]).Kill() // says that it was killed
+	_ = gateOf(ts, args[0]).Kill() // always an error: the process was killed
 }
 
 func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
@@ -197,14 +198,14 @@ func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
 	defer tick.Stop()
 	late := time.After(patience)
 	for {
-		data, _ := os.ReadFile(ts.MkAbs(args[0])) // it may come yet
+		data, _ := os.ReadFile(ts.MkAbs(args[0])) // it may not exist yet
 		if pattern.Match(data) {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			ts.Fatalf("%s does not come to match %q:\n%s", args[0], args[1], data)
+			ts.Fatalf("%s did not match %q within 30 s:\n%s", args[0], args[1], data)
 		}
 	}
 }
