@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -239,8 +240,8 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	p.crowd.dig(clientOf(r))
 	p.open.add(origin)
 	defer p.open.remove(origin)
-	tunnel := relay{idle: p.Limits.IdleTimeout, silence: p.Silence}
-	x.out.bytes = tunnel.between(netconn.Buffered(client, rd), origin)
+	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
+	x.out.bytes = tunnel.Between(netconn.Buffered(client, rd), origin)
 }
 
 var errNoRequest = errors.New("the client sent nothing through its tunnel")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/body"
 )
 
 // A decider is one of the policy engine's ways to decide: about one URL, or about a whole host.
@@ -24,7 +25,7 @@ func (p *Proxy) onRequest(x *exchange, r *http.Request) *http.Response {
 	}
 	x.upgrade = prepare(r)
 	if r.ContentLength != 0 {
-		x.out.upload = newUpload(r, &x.out.control, p.Limits.IdleTimeout)
+		x.out.upload = body.NewUpload(r, &x.out.control, p.Limits.IdleTimeout)
 		r.Body = x.out.upload
 	}
 	return nil

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -115,28 +114,6 @@ func TestStalledSmallResponses(t *testing.T) {
 	}
 	w.gate.inner.Close()
 	eventually(t, "all memory is returned", func() bool { return used() == 0 })
-}
-
-// withoutMemory returns a memory.Reservation for whose client there is no memory.
-func withoutMemory() *memory.Reservation {
-	client := &memory.Client{Budget: &memory.Budget{}}
-	takeAll(client)
-	return &memory.Reservation{Client: client}
-}
-
-// A head for which there is no memory is read only as far as it is free.
-func TestHeadWithoutMemory(t *testing.T) {
-	page := strings.Repeat("x", 100<<10)
-	tee := newTee(io.NopCloser(strings.NewReader(page)), 512<<10)
-	tee.memory = withoutMemory()
-	got, err := io.ReadAll(scannerSide{tee})
-	if len(got) != keptFree || !errors.Is(err, errLimit) {
-		t.Errorf("the scanner gets %d bytes and %v, want %d and %v", len(got), err, keptFree, errLimit)
-	}
-	tee.leave()
-	if rest, err := io.ReadAll(tee); string(rest) != page || err != nil {
-		t.Errorf("the client gets %d bytes and %v", len(rest), err)
-	}
 }
 
 // Long heads and uploads for which there is no memory are refused, ordinary ones are not.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/body"
 )
 
 // origins runs a test against the origin in clear and the one in TLS: every
@@ -360,8 +362,15 @@ func TestOverride(t *testing.T) {
 	wantHeader(t, resp, headerDecision, `deny;reason=override;token="ExampleBot";note=%"not ours, %c3%bc"`)
 }
 
+// A panickingPacer is a mistake that panics.
+type panickingPacer struct{}
+
+func (panickingPacer) Wait(context.Context, policy.Request, *policy.Decision) error {
+	panic("a mistake")
+}
+
 func TestPanicCostsOneRequest(t *testing.T) {
-	w := newWorld(t, options{engine: func(c *policy.Config) { c.Crawlers.Default = nil }}) // a mistake that panics
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = panickingPacer{} }})
 	origins(t, w, func(t *testing.T, origin string) {
 		for range 2 {
 			resp, _ := w.get(origin + "/")
@@ -478,7 +487,7 @@ func TestWholeBodyEndsAfterClose(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "http://origin.example/", below)
 	r.ContentLength = 4
-	body := newUpload(r, http.NewResponseController(httptest.NewRecorder()), time.Minute)
+	body := body.NewUpload(r, http.NewResponseController(httptest.NewRecorder()), time.Minute)
 	buf := make([]byte, 100)
 	if n, err := body.Read(buf); n != 4 || err != nil {
 		t.Fatalf("got %d bytes, %v", n, err)

@@ -6,25 +6,25 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/body"
 )
 
 // readHead reads a page's head for its robots rules while the body waits, and
 // notes in x how far it came.
-func (p *Proxy) readHead(x *exchange, ctx context.Context, body *stream, contentType, contentEncoding string) robotstag.Tags {
+func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, contentType, contentEncoding string) robotstag.Tags {
 	options := htmlmeta.Options{
 		ContentType:     contentType,
 		ContentEncoding: contentEncoding,
 		MaxBytes:        x.settings.Tags.MaxHeadBytes,
 	}
-	tee := newTee(body.body, x.settings.Tags.MaxHeadBytes)
-	tee.memory = &x.out.memory
-	body.body = tee
+	tee := body.NewTee(page.body, x.settings.Tags.MaxHeadBytes, &x.out.memory)
+	page.body = tee
 	// Most heads are short and have come with the response's own.
-	result, ok := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scanAtHand(options) })
+	result, ok := p.safely(x, func() (htmlmeta.Result, bool) { return tee.ScanAtHand(options) })
 	if !ok {
 		result = p.awaitHead(x, ctx, tee, options)
 	}
-	tee.leave()
+	tee.Leave()
 	x.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
 	if result.Complete {
 		x.Head = Head{State: "complete", Bytes: result.Bytes}
@@ -37,10 +37,10 @@ func (p *Proxy) readHead(x *exchange, ctx context.Context, body *stream, content
 }
 
 // awaitHead reads a head that is still to come, for as long as that may take.
-func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *tee, options htmlmeta.Options) htmlmeta.Result {
+func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *body.Tee, options htmlmeta.Options) htmlmeta.Result {
 	done := make(chan htmlmeta.Result, 1)
 	go func() {
-		result, _ := p.safely(x, func() (htmlmeta.Result, bool) { return tee.scan(options), true })
+		result, _ := p.safely(x, func() (htmlmeta.Result, bool) { return tee.Scan(options), true })
 		done <- result
 	}()
 	timer := time.NewTimer(x.settings.Tags.HeadTimeout)
@@ -51,7 +51,7 @@ func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *tee, options ht
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return tee.soFar(options)
+	return tee.ScanSoFar(options)
 }
 
 // safely survives a panic in scan, which would end the process where it has a

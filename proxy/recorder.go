@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -17,8 +18,8 @@ import (
 type recorder struct {
 	http.ResponseWriter
 	control  http.ResponseController
-	limit    timeLimit // with a client that does not read
-	upload   *upload   // nil if the request has no body, or none for the origin
+	limit    body.IdleTimer // for the client to read a piece
+	upload   *body.Upload   // nil if the request has no body, or none for the origin
 	open     *openConns
 	client   *netconn.Conn // nil: nobody knows
 	presence *presence     // nil: nobody knows
@@ -40,7 +41,7 @@ func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
 	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied, so that it need not be allocated
 	w.open, w.http1 = &p.open, r.ProtoMajor == 1
 	w.alone = w.http1 && r.ContentLength == 0
-	w.limit.idle, w.limit.end = p.Silence, w
+	w.limit.Init(p.Silence, w.breakOff)
 }
 
 func (w *recorder) breakOff() {
@@ -55,7 +56,7 @@ func (w *recorder) WriteHeader(status int) {
 	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.wrote, w.answered, w.status = true, time.Now(), status
 		if w.upload != nil {
-			w.upload.limit.stop() // a client may stop its upload when it is answered, and read
+			w.upload.Limit.End() // a client may stop its upload when it is answered, and read
 		}
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
 			h["Content-Type"] = nil // keeps net/http from guessing one
@@ -63,7 +64,7 @@ func (w *recorder) WriteHeader(status int) {
 		// Before it answers, net/http reads what is left of a body, unless the
 		// connection ends: and so would take it from the origin, whose Transport then
 		// gives up the response.
-		if w.last = w.last || w.http1 && w.upload != nil && !w.upload.ended(); w.last {
+		if w.last = w.last || w.http1 && w.upload != nil && !w.upload.Ended(); w.last {
 			w.Header()["Connection"] = []string{"close"}
 		}
 		if status == http.StatusSwitchingProtocols {
@@ -111,7 +112,7 @@ const http2Buffer = 4 << 10
 // joinHead comes before net/http sends an answer's head in HTTP/2 and, at once, some of its body.
 func (w *recorder) joinHead() {
 	if !w.http1 && w.client != nil && w.written > 0 && !w.headSent {
-		w.client.HoldNext(w.limit.idle)
+		w.client.HoldNext(w.limit.Idle())
 	}
 	w.headSent = true
 }
@@ -124,27 +125,29 @@ func (w *recorder) Flush() {
 	w.done()
 }
 
-// begun bounds the write that follows: by a deadline, which is cheaper than a timer,
-// where nothing else can happen in it.
+// begun bounds the write that follows: by a deadline, which is cheaper than a timer, if
+// nothing else can happen in it.
 func (w *recorder) begun() {
-	if w.alone && w.control.SetWriteDeadline(time.Now().Add(w.limit.idle)) == nil {
+	if w.alone && w.control.SetWriteDeadline(time.Now().Add(w.limit.Idle())) == nil {
 		return
 	}
-	w.limit.begin()
+	w.alone = false
+	w.limit.Start()
 }
 
-// done comes behind it. A deadline must not stay: while there is nothing to write it
-// would pass, and fail what TLS then writes of its own accord.
+// done is called after the write. A deadline must not stay: it would pass while there is
+// nothing to write, and fail what TLS then writes of its own accord.
 func (w *recorder) done() {
 	if w.alone {
 		_ = w.control.SetWriteDeadline(time.Time{})
+		return
 	}
-	w.limit.done()
+	w.limit.Pause()
 }
 
 // dropUpload breaks off what may still be read of an upload whose answer is over.
 func (w *recorder) dropUpload() {
-	if w.upload != nil && !w.upload.ended() {
+	if w.upload != nil && !w.upload.Ended() {
 		_ = w.control.SetReadDeadline(time.Now())
 	}
 }
@@ -158,17 +161,17 @@ const lingers = 5 * time.Second
 // collected, and in HTTP/1 to read the rest of the body: not one that the client holds
 // back because it was never asked for it. It lifts these deadlines itself.
 func (w *recorder) letGo(r *http.Request, idle time.Duration) {
-	w.limit.stop()
-	begun := w.upload != nil && w.upload.limit.stop()
+	w.limit.End()
+	begun := w.upload != nil && w.upload.Limit.End()
 	if w.hijacked != nil {
 		return
 	}
 	w.joinHead()
 	now := time.Now()
-	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.idle)) // it may wait for the body first
+	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // it may wait for the body first
 	switch {
 	case !w.http1:
-	case r.ContentLength == 0 || w.upload != nil && w.upload.ended():
+	case r.ContentLength == 0 || w.upload != nil && w.upload.Ended():
 	case !begun && hasToken(r.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
 	case w.last: // a moment for those who send all before they read

@@ -68,14 +68,13 @@ func failure(x *exchange, err error) *problem {
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
-	broke := x.out.upload.broke()
 	switch {
-	case x.out.upload != nil && x.out.upload.limit.brokeOff():
+	case x.out.upload != nil && x.out.upload.Limit.Fired():
 		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The client was silent for longer than " + x.names.IdleTimeout + " in the middle of its request."
-	case broke != nil:
+	case x.out.upload != nil && x.out.upload.Err() != nil:
 		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
-		p.detail = "The request's body was not understood: " + innermost(broke) + "."
+		p.detail = "The request's body was not understood: " + innermost(x.out.upload.Err()) + "."
 	case errors.Is(err, policy.ErrProhibited):
 		x.Decision = nil // there is nothing to decide about what may not be asked
 		why := innermost(err)

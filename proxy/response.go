@@ -14,6 +14,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -84,7 +85,7 @@ func (x *exchange) passOn(resp *http.Response) {
 func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 	defer x.informational.end()
 	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
-		u.proceed = x.informational.sendContinue
+		u.Proceed = x.informational.sendContinue
 	}
 	return x.settings.Upstream.RoundTrip(r)
 }
@@ -191,8 +192,8 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	tunnel := relay{idle: s.idle, silence: s.silence, together: true}
-	n := tunnel.between(netconn.Buffered(conn, rw.Reader), origin)
+	tunnel := body.Relay{Idle: s.idle, Silence: s.silence, Together: true}
+	n := tunnel.Between(netconn.Buffered(conn, rw.Reader), origin)
 	s.x.out.bytes = n
 	return n, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"robotsgate/proxy/internal/body"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,10 +140,10 @@ func TestPatience(t *testing.T) {
 		slow := func(wait time.Duration) readCloser {
 			return readCloser{read: func(p []byte) (int, error) { time.Sleep(wait); return len(p), nil }}
 		}
-		upload := func(wait time.Duration) *upload {
+		upload := func(wait time.Duration) *body.Upload {
 			r := httptest.NewRequest(http.MethodPost, "http://origin.example/", slow(wait))
 			r.ContentLength = 100
-			return newUpload(r, control, time.Minute)
+			return body.NewUpload(r, control, time.Minute)
 		}
 		buf := make([]byte, 1)
 
@@ -162,7 +163,7 @@ func TestPatience(t *testing.T) {
 		}
 		d.read = time.Time{}
 		u = upload(70 * time.Second)
-		u.limit.stop()
+		u.Limit.End()
 		u.Read(buf)
 		if synctest.Wait(); !d.read.IsZero() {
 			t.Error("Transport reads on after the exchange, and moves the deadline of the next one")
@@ -246,7 +247,7 @@ func TestDeadlineIsLifted(t *testing.T) {
 	b := &boundWriter{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}}
 	var w recorder
 	w.begin(b, httptest.NewRequest(http.MethodGet, "/", nil), &Proxy{Options: Options{Limits: Limits{}}})
-	w.limit.idle = time.Hour
+	w.limit.Init(time.Hour, w.breakOff)
 	for name, write := range map[string]func(){
 		"write": func() { io.WriteString(&w, "x") },
 		"flush": func() { w.Flush() },
@@ -338,38 +339,6 @@ func TestSilentWebSocket(t *testing.T) {
 	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the client read %q, %v", rest, err)
 	}
-}
-
-func TestVigil(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var at time.Duration
-		start := time.Now()
-		v := keepVigil(time.Minute, func() { at = time.Since(start) })
-		time.Sleep(50 * time.Second)
-		v.heard()
-		time.Sleep(50 * time.Second)
-		synctest.Wait()
-		if at != 0 {
-			t.Errorf("ended after %v", at)
-		}
-		v.shorten(55 * time.Second)
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if at != 105*time.Second || !v.stop() {
-			t.Errorf("ended after %v", at)
-		}
-
-		at = 0
-		v = keepVigil(time.Minute, func() { at = 1 })
-		if v.stop() {
-			t.Error("ended before its time")
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if at != 0 {
-			t.Error("ended after stop")
-		}
-	})
 }
 
 // A client may take its time to read, longer than it may keep an idle connection.

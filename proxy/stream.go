@@ -9,30 +9,29 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 )
 
 // A stream is a response's body on its way to the client.
 type stream struct {
-	body   io.ReadCloser
+	body   body.Ready
 	x      *exchange
 	resp   *http.Response
-	limit  timeLimit // with an origin that is silent
+	limit  body.IdleTimer // for the origin to send a piece
 	closed sync.Once
 }
 
 func newStream(x *exchange, resp *http.Response, silence time.Duration) *stream {
-	s := &stream{body: resp.Body, x: x, resp: resp}
-	s.limit.idle, s.limit.end = silence, s
+	s := &stream{body: body.AsReady(resp.Body), x: x, resp: resp}
+	s.limit.Init(silence, func() { s.Close() })
 	return s
 }
 
-func (s *stream) breakOff() { s.Close() }
-
 func (s *stream) Read(p []byte) (int, error) {
-	s.limit.begin()
+	s.limit.Start()
 	n, err := s.body.Read(p)
-	s.limit.done()
+	s.limit.Pause()
 	if err != nil {
 		s.ended(err)
 	}
@@ -55,8 +54,8 @@ func (s *stream) ended(err error) {
 	case err == io.EOF:
 		dropTrailer(s.resp.Trailer) // known only now
 		return
-	case s.limit.brokeOff():
-		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.idle)
+	case s.limit.Fired():
+		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
 	default:
 		s.x.Error = "the response broke off: " + err.Error()
 	}
@@ -99,13 +98,13 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 }
 
 func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
-	defer s.limit.stop()
+	defer s.limit.End()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf)
 	if err == nil {
 		// So that a page of the usual size is one write. A longer one is many anyway.
 		var more int
-		more, err = readMore(s.body, buf[n:])
+		more, err = s.body.ReadArrived(buf[n:])
 		if n += more; err != nil {
 			s.ended(err)
 		}
@@ -139,16 +138,6 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	}
 }
 
-// readMore reads what can be read of a body without waiting, as far as it can tell.
-func readMore(body io.Reader, p []byte) (int, error) {
-	if b, ok := body.(interface {
-		More(p []byte) (int, error)
-	}); ok && len(p) > 0 {
-		return b.More(p)
-	}
-	return 0, nil
-}
-
 // headPatience is how long a response's head waits for the beginning of its
 // body. To send each in a write of its own costs much where both are at hand; but
 // an event stream may say nothing for an hour.
@@ -157,20 +146,21 @@ const headPatience = 10 * time.Millisecond
 // first reads the beginning of the body, and flushes the head meanwhile if it
 // has to wait.
 func (s *stream) first(p []byte) (n int, err error) {
-	if b, ok := s.body.(interface{ AtHand() bool }); ok && b.AtHand() {
+	if s.body.AtHand() {
 		if n, err = s.body.Read(p); err != nil {
 			s.ended(err)
 		}
 		return n, err
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
-	came := false
+	came, flushed := false, false
 	timer := time.AfterFunc(headPatience, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
 			s.x.out.Flush()
-			s.limit.begin()
+			s.limit.Start()
+			flushed = true
 		}
 	})
 	n, err = s.body.Read(p)
@@ -178,7 +168,9 @@ func (s *stream) first(p []byte) (n int, err error) {
 	mu.Lock()
 	defer mu.Unlock()
 	came = true
-	s.limit.done()
+	if flushed {
+		s.limit.Pause()
+	}
 	if err != nil {
 		s.ended(err)
 	}

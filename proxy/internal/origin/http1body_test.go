@@ -15,9 +15,9 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// TestMore: behind what was at hand is read what else has come, no more than that and
+// TestReadArrived: behind what was at hand is read what else has come, no more than that and
 // without waiting; where it can't be told, nothing is.
-func TestMore(t *testing.T) {
+func TestReadArrived(t *testing.T) {
 	leaf := localLeaf(t)
 	const length = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"
 	const chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -84,7 +84,7 @@ func TestMore(t *testing.T) {
 				arrive(t, body.c.conn, k.arrived)
 			}
 			p := make([]byte, k.room)
-			n, err := body.More(p)
+			n, err := body.ReadArrived(p)
 			if string(p[:n]) != k.want || err != k.err {
 				t.Errorf("read %q, %v, want %q, %v", p[:n], err, k.want, k.err)
 			}
@@ -92,11 +92,11 @@ func TestMore(t *testing.T) {
 				proceed <- true
 			}
 			if k.leftErr == errNone {
-				if n, err := body.More(p); n > 0 || err != nil {
+				if n, err := body.ReadArrived(p); n > 0 || err != nil {
 					t.Errorf("once more: %d bytes, %v", n, err)
 				}
 				body.Close()
-				if n, err := body.More(p); n > 0 || err != nil {
+				if n, err := body.ReadArrived(p); n > 0 || err != nil {
 					t.Errorf("of what is closed: %d bytes, %v", n, err)
 				}
 			} else if err == nil && k.err == nil {
@@ -105,7 +105,7 @@ func TestMore(t *testing.T) {
 					t.Errorf("read then %q, %v, want %q, %v", got, err, k.left, k.leftErr)
 				}
 			}
-			if n, err := body.More(p); n > 0 || err != nil {
+			if n, err := body.ReadArrived(p); n > 0 || err != nil {
 				t.Errorf("behind the end: %d bytes, %v", n, err)
 			}
 			if got := c.take(originKey{k.secure, o.host}) != nil; got != k.kept {

@@ -274,8 +274,8 @@ func (b *http1Body) Peek() (beginning []byte, whole bool) {
 	return beginning, n == b.left
 }
 
-// More reads behind what was at hand what else has come, and does not wait.
-func (b *http1Body) More(p []byte) (n int, err error) {
+// ReadArrived reads behind what was at hand what else has come, and does not wait.
+func (b *http1Body) ReadArrived(p []byte) (n int, err error) {
 	c := b.c
 	if b.left <= 0 || c.key.secure || c.reader.Buffered() > 0 {
 		return 0, nil

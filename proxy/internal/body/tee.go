@@ -1,4 +1,4 @@
-package proxy
+package body
 
 import (
 	"bytes"
@@ -10,14 +10,12 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// A tee lets a scanner read the beginning of a body and keeps what it read, byte
-// for byte, for the client. The scanner may be left behind at any time: then the
-// client gets what was kept, and the rest as it comes.
-type tee struct {
-	body io.ReadCloser
-	here func() bool // whether body can be read at once; nil: nobody knows
-	most int         // bytes that the scanner may take off the wire
-
+// A Tee lets a scanner read the beginning of a body and keeps what it read, byte for byte,
+// for the client. The scanner may be left at any time: then the client gets what was kept,
+// and the rest as it arrives.
+type Tee struct {
+	body   Ready
+	most   int                 // bytes that the scanner may take off the wire
 	memory *memory.Reservation // for what is kept beyond keptFree; nil: unlimited
 
 	mu      sync.Mutex
@@ -26,7 +24,7 @@ type tee struct {
 	left    bool   // the scanner gets nothing more
 	kept    []byte // read by the scanner, not yet by the client
 	total   int
-	paid    int   // of total: there is memory for it
+	paid    int   // of total: memory has been taken for it
 	err     error // with which the body ended while the scanner read it
 }
 
@@ -36,27 +34,26 @@ const (
 	keptStep = 64 << 10
 )
 
-// rawSlack is what a scanner may read beyond the limit of decoded bytes: the
-// frames of a coding, and buffers.
+// rawSlack is what a scanner may read beyond the limit of decoded bytes: the frames of a
+// content coding, and buffers.
 const rawSlack = 64 << 10
 
 var (
 	errLeft  = errors.New("the scanner was left behind")
 	errLimit = errors.New("the head is too long")
-	errWait  = errors.New("more has not come yet")
+	errWait  = errors.New("more has not arrived yet")
 )
 
-func newTee(body io.ReadCloser, most int) *tee {
-	t := &tee{body: body, most: most + rawSlack, paid: keptFree}
-	if b, ok := body.(interface{ AtHand() bool }); ok {
-		t.here = b.AtHand
-	}
+// NewTee returns a tee of a body, whose scanner may read about most bytes. Memory is taken
+// for what is kept; nil: unlimited.
+func NewTee(body io.ReadCloser, most int, from *memory.Reservation) *Tee {
+	t := &Tee{body: AsReady(body), most: most + rawSlack, memory: from, paid: keptFree}
 	t.idle.L = &t.mu
 	return t
 }
 
 // scannerSide is what the scanner reads from.
-type scannerSide struct{ *tee }
+type scannerSide struct{ *Tee }
 
 func (t scannerSide) Read(p []byte) (int, error) {
 	t.mu.Lock()
@@ -100,31 +97,28 @@ func outcome(res htmlmeta.Result, err error) htmlmeta.Result {
 }
 
 // AtHand reports whether some of the body can be read at once.
-func (t *tee) AtHand() bool {
+func (t *Tee) AtHand() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.kept) > 0 || t.err != nil || !t.reading && t.here != nil && t.here()
+	return len(t.kept) > 0 || t.err != nil || !t.reading && t.body.AtHand()
 }
 
-// scanAtHand reads a head of what is at hand, and takes nothing of it. If ok is false
-// that is not enough.
-func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
-	b, ok := t.body.(interface {
-		Peek() (beginning []byte, whole bool)
-	})
-	if !ok {
-		return res, false
-	}
-	beginning, whole := b.Peek()
+// Peek returns nothing: what a scanner has read is for Read.
+func (t *Tee) Peek() ([]byte, bool) { return nil, false }
+
+// ScanAtHand reads a page's head from what of the body is at hand, and consumes nothing. If
+// ok is false that was not enough.
+func (t *Tee) ScanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
+	beginning, whole := t.body.Peek()
 	if len(beginning) == 0 {
 		return res, false
 	}
 	if o.ContentEncoding != "" && len(beginning) > firstCoded {
-		if res, ok = scanHastily(&hasty{left: beginning[:firstCoded]}, o); ok {
+		if res, ok = scanPrefix(&prefixReader{left: beginning[:firstCoded]}, o); ok {
 			return res, true
 		}
 	}
-	return scanHastily(&hasty{left: beginning, whole: whole}, o)
+	return scanPrefix(&prefixReader{left: beginning, whole: whole}, o)
 }
 
 // firstCoded is how much of a coded body is tried alone at first, in bytes. Decoders give
@@ -132,19 +126,19 @@ func (t *tee) scanAtHand(o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 // much as to scan a head. Where it is not enough, an eighth of what is at hand is decoded twice.
 const firstCoded = 512
 
-func scanHastily(h *hasty, o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
+func scanPrefix(h *prefixReader, o htmlmeta.Options) (res htmlmeta.Result, ok bool) {
 	res = outcome(htmlmeta.Scan(h, o))
 	return res, res.Complete || !h.waits // a decoder may wait behind the head
 }
 
-// A hasty reader has the beginning of a body, and does not wait for the rest.
-type hasty struct {
+// A prefixReader has the beginning of a body, and does not wait for the rest.
+type prefixReader struct {
 	left  []byte
 	whole bool // there is no rest
 	waits bool // since that was not enough
 }
 
-func (h *hasty) Read(p []byte) (n int, err error) {
+func (h *prefixReader) Read(p []byte) (n int, err error) {
 	n = copy(p, h.left)
 	h.left = h.left[n:]
 	switch {
@@ -157,35 +151,35 @@ func (h *hasty) Read(p []byte) (n int, err error) {
 	return 0, errWait
 }
 
-// scan reads a head, some of which may have been read already.
-func (t *tee) scan(o htmlmeta.Options) htmlmeta.Result {
+// Scan reads a page's head, some of which may have been read already.
+func (t *Tee) Scan(o htmlmeta.Options) htmlmeta.Result {
 	return outcome(htmlmeta.Scan(io.MultiReader(bytes.NewReader(t.snapshot()), scannerSide{t}), o))
 }
 
 // snapshot returns what has been read and not been taken by the client.
-func (t *tee) snapshot() []byte {
+func (t *Tee) snapshot() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.kept[:len(t.kept):len(t.kept)]
 }
 
-// leave takes the body away from the scanner.
-func (t *tee) leave() {
+// Leave takes the body away from the scanner.
+func (t *Tee) Leave() {
 	t.mu.Lock()
 	t.left = true
 	t.mu.Unlock()
 }
 
-// soFar scans once more what the scanner had read when its time was up.
-func (t *tee) soFar(o htmlmeta.Options) htmlmeta.Result {
-	t.leave()
+// ScanSoFar scans once more what the scanner had read when its time was up.
+func (t *Tee) ScanSoFar(o htmlmeta.Options) htmlmeta.Result {
+	t.Leave()
 	res, _ := htmlmeta.Scan(bytes.NewReader(t.snapshot()), o)
 	res.Complete, res.Why = false, "timeout"
 	return res
 }
 
-// Read is the client's side, after leave.
-func (t *tee) Read(p []byte) (int, error) {
+// Read is the client's side, after Leave.
+func (t *Tee) Read(p []byte) (int, error) {
 	t.mu.Lock()
 	for t.reading && len(t.kept) == 0 {
 		t.idle.Wait()
@@ -196,7 +190,7 @@ func (t *tee) Read(p []byte) (int, error) {
 		var err error
 		if len(t.kept) == 0 {
 			err = t.err // at once, which spares the client a flush
-			if err == nil && !t.reading && t.here != nil && t.here() {
+			if err == nil && !t.reading && t.body.AtHand() {
 				m := 0 // under the lock: what is here does not wait
 				m, err = t.body.Read(p[n:])
 				n, t.err = n+m, err
@@ -214,16 +208,16 @@ func (t *tee) Read(p []byte) (int, error) {
 	return t.body.Read(p)
 }
 
-// More reads behind what was at hand what else has come, and does not wait.
-func (t *tee) More(p []byte) (int, error) {
+// ReadArrived reads what else has arrived, and does not wait.
+func (t *Tee) ReadArrived(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.kept) > 0 || t.err != nil || t.reading {
 		return 0, nil
 	}
-	n, err := readMore(t.body, p)
+	n, err := t.body.ReadArrived(p)
 	t.err = err
 	return n, err
 }
 
-func (t *tee) Close() error { return t.body.Close() }
+func (t *Tee) Close() error { return t.body.Close() }

@@ -1,4 +1,4 @@
-package proxy
+package body
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"robotsgate/htmlmeta"
 )
@@ -55,6 +56,18 @@ func (b *wireBody) Close() error {
 	return nil
 }
 
+// receive waits for a value of a channel.
+func receive[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s did not come", what)
+		panic("unreachable")
+	}
+}
+
 func newBody(content []byte, end error, chunk func() int) *wireBody {
 	return &wireBody{rest: content, chunk: chunk, end: end, in: make(chan bool, 1)}
 }
@@ -76,7 +89,7 @@ func TestTeeKeepsTheBody(t *testing.T) {
 		largest := 1 + r.IntN(500)
 		body := newBody(bytes.Clone(content), end, func() int { return 1 + r.IntN(largest) })
 		body.joined = r.IntN(2) == 0
-		tee := newTee(body, most)
+		tee := NewTee(body, most, nil)
 		scans, concurrent := r.IntN(30), r.IntN(2) == 0
 		size := 1 + r.IntN(400)
 
@@ -102,7 +115,7 @@ func TestTeeKeepsTheBody(t *testing.T) {
 		} else {
 			scan(scans)
 		}
-		tee.leave()
+		tee.Leave()
 		var client io.Reader = tee
 		switch seed % 3 {
 		case 1:
@@ -138,7 +151,7 @@ func TestTeeLeftInTheMiddle(t *testing.T) {
 	waiting, goOn := make(chan bool, 10), make(chan bool)
 	body := newBody([]byte("onetwo"), io.EOF, func() int { return 3 })
 	body.before = func() { waiting <- true; <-goOn }
-	tee := newTee(body, 100)
+	tee := NewTee(body, 100, nil)
 	scanned := make(chan error, 1)
 	go func() {
 		_, err := io.ReadAll(scannerSide{tee})
@@ -147,7 +160,7 @@ func TestTeeLeftInTheMiddle(t *testing.T) {
 	receive(t, waiting, "the scanner's first read")
 	goOn <- true // "one"
 	receive(t, waiting, "its second read")
-	tee.leave()
+	tee.Leave()
 	p := make([]byte, 10)
 	if n, err := tee.Read(p); string(p[:n]) != "one" || err != nil {
 		t.Fatalf("what had come: got %q, %v", p[:n], err)
@@ -174,12 +187,12 @@ func TestTeeLeftInTheMiddle(t *testing.T) {
 func TestTeeLimit(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), rawSlack+5000)
 	body := newBody(content, io.EOF, func() int { return 700 })
-	tee := newTee(body, 1000)
+	tee := NewTee(body, 1000, nil)
 	got, err := io.ReadAll(scannerSide{tee})
 	if err != errLimit || len(got) < rawSlack+1000 || len(got) > rawSlack+1000+700 {
 		t.Errorf("the scanner read %d bytes, %v", len(got), err)
 	}
-	tee.leave()
+	tee.Leave()
 	if all, err := io.ReadAll(tee); !bytes.Equal(all, content) || err != nil {
 		t.Errorf("the client read %d bytes, %v", len(all), err)
 	}
@@ -187,8 +200,8 @@ func TestTeeLimit(t *testing.T) {
 
 func TestTeeClose(t *testing.T) {
 	body := newBody([]byte("x"), io.EOF, func() int { return 1 })
-	tee := newTee(body, 10)
-	tee.leave()
+	tee := NewTee(body, 10, nil)
+	tee.Leave()
 	if err := tee.Close(); err != nil || !body.closed {
 		t.Errorf("closed: %v, %v", body.closed, err)
 	}
@@ -205,11 +218,11 @@ func TestTeeSoFar(t *testing.T) {
 			<-goOn
 		}
 	}
-	tee := newTee(body, 1000)
+	tee := NewTee(body, 1000, nil)
 	done := make(chan htmlmeta.Result, 1)
-	go func() { done <- tee.scan(htmlmeta.Options{ContentType: "text/html"}) }()
+	go func() { done <- tee.Scan(htmlmeta.Options{ContentType: "text/html"}) }()
 	receive(t, waiting, "the read after the last byte")
-	res := tee.soFar(htmlmeta.Options{ContentType: "text/html"})
+	res := tee.ScanSoFar(htmlmeta.Options{ContentType: "text/html"})
 	if res.Complete || res.Why != "timeout" || len(res.Metas) != 1 || res.Metas[0].Content != "noindex" {
 		t.Errorf("so far: %+v", res)
 	}
@@ -240,22 +253,24 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// A handyBody knows what of it is at hand, and panics where it would have to wait
+// A readyBody knows what of it is at hand, and panics where it would have to wait
 // for more than it has been told may be waited for.
-type handyBody struct {
+type readyBody struct {
 	*wireBody
 	left  int // bytes at hand
 	waits bool
 }
 
-func (b *handyBody) AtHand() bool { return b.left > 0 }
+func (b *readyBody) AtHand() bool { return b.left > 0 }
 
-func (b *handyBody) Peek() ([]byte, bool) {
+func (b *readyBody) ReadArrived([]byte) (int, error) { return 0, nil }
+
+func (b *readyBody) Peek() ([]byte, bool) {
 	n := min(b.left, len(b.rest))
 	return b.rest[:n], n == len(b.rest)
 }
 
-func (b *handyBody) Read(p []byte) (int, error) {
+func (b *readyBody) Read(p []byte) (int, error) {
 	if b.left == 0 && !b.waits {
 		panic("read what is not at hand")
 	}
@@ -274,19 +289,19 @@ func TestTeeAtHand(t *testing.T) {
 	page := []byte(head + "<body>" + strings.Repeat("text", 500))
 	o := htmlmeta.Options{ContentType: "text/html"}
 	for left := range len(head) + 20 {
-		body := &handyBody{wireBody: newBody(bytes.Clone(page), io.EOF, func() int { return 30 }), left: left}
-		tee := newTee(body, 1<<20)
-		res, ok := tee.scanAtHand(o)
+		body := &readyBody{wireBody: newBody(bytes.Clone(page), io.EOF, func() int { return 30 }), left: left}
+		tee := NewTee(body, 1<<20, nil)
+		res, ok := tee.ScanAtHand(o)
 		if want := left > len(head)+len("<body"); ok != want {
 			t.Errorf("%d bytes at hand: %v, want %v", left, ok, want)
 		}
 		if body.waits = true; !ok {
-			res = tee.scan(o)
+			res = tee.Scan(o)
 		}
 		if !res.Complete || len(res.Metas) != 1 || res.Metas[0].Content != "noindex" {
 			t.Errorf("%d bytes at hand: got %+v", left, res)
 		}
-		tee.leave()
+		tee.Leave()
 		if !tee.AtHand() {
 			t.Errorf("%d bytes at hand: what was kept isn't", left)
 		}
@@ -294,17 +309,17 @@ func TestTeeAtHand(t *testing.T) {
 			t.Errorf("%d bytes at hand: the client read %d bytes of %d, %v", left, len(got), len(page), err)
 		}
 	}
-	if _, ok := newTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20).scanAtHand(o); ok {
-		t.Error("a body that nobody knows was read without waiting")
+	if _, ok := NewTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20, nil).ScanAtHand(o); ok {
+		t.Error("a body that does not tell what is at hand was read without waiting")
 	}
 }
 
 // A page that has ended is at hand to its end; its body is not asked again.
 func TestTeeAtHandEnds(t *testing.T) {
 	page := []byte("<meta name=robots content=noindex>")
-	body := &handyBody{wireBody: newBody(page, io.EOF, func() int { return len(page) }), left: len(page)}
+	body := &readyBody{wireBody: newBody(page, io.EOF, func() int { return len(page) }), left: len(page)}
 	body.joined = true
-	res, ok := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html"})
+	res, ok := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html"})
 	if !ok || !res.Complete || len(res.Metas) != 1 {
 		t.Errorf("got %+v, %v", res, ok)
 	}
@@ -329,17 +344,17 @@ func TestTeeAtHandCoded(t *testing.T) {
 			io.WriteString(w, c.page)
 			w.Close()
 			for _, whole := range []bool{true, false} {
-				body := &handyBody{wireBody: newBody(bytes.Clone(b.Bytes()), io.EOF, func() int { return 1 }), left: b.Len()}
+				body := &readyBody{wireBody: newBody(bytes.Clone(b.Bytes()), io.EOF, func() int { return 1 }), left: b.Len()}
 				if !whole {
 					body.left = b.Len() - 1
 				}
-				res, ok := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
+				res, ok := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
 				if !ok || !res.Complete || len(res.Metas) != c.metas {
 					t.Errorf("all of it at hand: %v; got %+v, %v", whole, res, ok)
 				}
 			}
-			body := &handyBody{wireBody: newBody(append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...), io.EOF, func() int { return 1 }), left: 1 << 20}
-			if res, _ := newTee(body, 1<<20).scanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
+			body := &readyBody{wireBody: newBody(append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...), io.EOF, func() int { return 1 }), left: 1 << 20}
+			if res, _ := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
 				t.Errorf("the beginning alone: got %+v", res)
 			}
 		})
@@ -356,8 +371,8 @@ func TestTeeAtHandBeforeDeclaration(t *testing.T) {
 		t.Fatalf("all of it: got %+v", want)
 	}
 	for _, left := range []int{len(head), 500, 1023, 1024, len(page)} {
-		body := &handyBody{wireBody: newBody([]byte(page), io.EOF, func() int { return 1 }), left: left}
-		res, ok := newTee(body, 1<<20).scanAtHand(o)
+		body := &readyBody{wireBody: newBody([]byte(page), io.EOF, func() int { return 1 }), left: left}
+		res, ok := NewTee(body, 1<<20, nil).ScanAtHand(o)
 		if ok != (left >= 1024) || ok && len(res.Metas) != 1 {
 			t.Errorf("%d bytes at hand: got %+v, %v", left, res, ok)
 		}

@@ -1,4 +1,4 @@
-package proxy
+package body
 
 import (
 	"io"
@@ -14,9 +14,9 @@ func TestRelayIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, gateClient := net.Pipe()
 		gateOrigin, origin := net.Pipe()
-		r := relay{idle: time.Minute, silence: 15 * time.Minute}
+		r := Relay{Idle: time.Minute, Silence: 15 * time.Minute}
 		done := make(chan int64)
-		go func() { done <- r.between(gateClient, gateOrigin) }()
+		go func() { done <- r.Between(gateClient, gateOrigin) }()
 		start := time.Now()
 		go io.Copy(io.Discard, client)
 		for range 10 { // the client is silent for five minutes
@@ -41,11 +41,11 @@ func TestRelayHalfClosed(t *testing.T) {
 		client, gateClient := net.Pipe()
 		gateOrigin, origin := net.Pipe()
 		defer origin.Close()
-		r := relay{idle: time.Hour, silence: time.Hour}
+		r := Relay{Idle: time.Hour, Silence: time.Hour}
 		start := time.Now()
 		client.Close()
 		// A pipe has no half: closing one is the whole end, as for clients that leave.
-		r.between(gateClient, gateOrigin)
+		r.Between(gateClient, gateOrigin)
 		if took := time.Since(start); took > 2*afterHalf {
 			t.Errorf("it ended after %v", took)
 		}
@@ -58,9 +58,9 @@ func TestRelaySlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, gateClient := net.Pipe()
 		gateOrigin, origin := net.Pipe()
-		r := relay{idle: time.Minute, silence: 15 * time.Minute}
+		r := Relay{Idle: time.Minute, Silence: 15 * time.Minute}
 		done := make(chan int64)
-		go func() { done <- r.between(gateClient, gateOrigin) }()
+		go func() { done <- r.Between(gateClient, gateOrigin) }()
 		go origin.Write(make([]byte, 100<<10))
 		start := time.Now()
 		for range 3 {

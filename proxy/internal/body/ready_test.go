@@ -1,24 +1,25 @@
-//go:build unix
-
-package proxy
+package body
 
 import (
+	"errors"
 	"io"
+	"robotsgate/htmlmeta"
+	"robotsgate/proxy/internal/memory"
 	"strings"
 	"testing"
-
-	"robotsgate/htmlmeta"
 )
 
 // A pieceBody comes in pieces, and is at hand as long as there are some.
 type pieceBody struct {
-	pieces []string
-	err    error // behind the last
-	joined bool  // the error comes with it
-	reads  int
+	pieces  []string
+	err     error // behind the last
+	joined  bool  // the error comes with it
+	reads   int
+	unknown bool // it does not tell what is at hand
 }
 
-func (b *pieceBody) AtHand() bool { return len(b.pieces) > 0 }
+func (b *pieceBody) AtHand() bool         { return !b.unknown && len(b.pieces) > 0 }
+func (b *pieceBody) Peek() ([]byte, bool) { return nil, false }
 
 func (b *pieceBody) Read(p []byte) (int, error) {
 	b.reads++
@@ -35,9 +36,8 @@ func (b *pieceBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *pieceBody) More(p []byte) (int, error) { return b.Read(p) }
-
-func (b *pieceBody) Close() error { return nil }
+func (b *pieceBody) ReadArrived(p []byte) (int, error) { return b.Read(p) }
+func (b *pieceBody) Close() error                      { return nil }
 
 // TestTeeReadsOn: behind what was kept, the client's first piece holds what is at hand; an
 // error that comes with it is told once, and the body is not asked again.
@@ -65,23 +65,21 @@ func TestTeeReadsOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &k.body
-			tee := newTee(body, 1<<20)
-			if !k.here {
-				tee.here = nil
-			}
+			body.unknown = !k.here
+			tee := NewTee(body, 1<<20, nil)
 			o := htmlmeta.Options{ContentType: "text/html"}
-			if _, ok := tee.scanAtHand(o); !ok {
-				tee.scan(o)
+			if _, ok := tee.ScanAtHand(o); !ok {
+				tee.Scan(o)
 			}
-			tee.leave()
+			tee.Leave()
 			p := make([]byte, k.room)
 			n, err := tee.Read(p)
 			if string(p[:n]) != k.first || err != k.err {
 				t.Errorf("read %q, %v, want %q, %v", p[:n], err, k.first, k.err)
 			}
 			if asked := body.reads; k.err != nil {
-				if n, err := tee.More(p); n > 0 || err != nil {
-					t.Errorf("more: %d bytes, %v", n, err)
+				if n, err := tee.ReadArrived(p); n > 0 || err != nil {
+					t.Errorf("ReadArrived: %d bytes, %v", n, err)
 				}
 				if n, err := tee.Read(p); n > 0 || err != k.end {
 					t.Errorf("read then %d bytes, %v, want %v", n, err, k.end)
@@ -103,23 +101,23 @@ func TestTeeReadsOn(t *testing.T) {
 	}
 }
 
-// TestTeeMore: more is the body's once all that was kept has been read.
-func TestTeeMore(t *testing.T) {
+// TestTeeReadArrived: more is the body's once all that was kept has been read.
+func TestTeeReadArrived(t *testing.T) {
 	const head = "<meta name=robots content=noindex><body>"
 	body := &pieceBody{pieces: []string{head, "ab", "cd"}, err: io.EOF, joined: true}
-	tee := newTee(body, 1<<20)
-	tee.here = nil // so that the first piece ends with what was kept
-	tee.scan(htmlmeta.Options{ContentType: "text/html"})
-	tee.leave()
+	body.unknown = true // so that the first piece ends with what was kept
+	tee := NewTee(body, 1<<20, nil)
+	tee.Scan(htmlmeta.Options{ContentType: "text/html"})
+	tee.Leave()
 	p := make([]byte, 99)
-	if n, err := tee.More(p); n > 0 || err != nil {
+	if n, err := tee.ReadArrived(p); n > 0 || err != nil {
 		t.Errorf("before what was kept: %d bytes, %v", n, err)
 	}
 	if n, err := tee.Read(p); string(p[:n]) != head || err != nil {
 		t.Fatalf("read %q, %v", p[:n], err)
 	}
 	tee.reading = true
-	if n, err := tee.More(p); n > 0 || err != nil {
+	if n, err := tee.ReadArrived(p); n > 0 || err != nil {
 		t.Errorf("beside the scanner: %d bytes, %v", n, err)
 	}
 	tee.reading = false
@@ -127,11 +125,28 @@ func TestTeeMore(t *testing.T) {
 		text string
 		err  error
 	}{{"ab", nil}, {"cd", io.EOF}, {"", nil}} {
-		if n, err := tee.More(p); string(p[:n]) != want.text || err != want.err {
-			t.Errorf("more: %q, %v, want %q, %v", p[:n], err, want.text, want.err)
+		if n, err := tee.ReadArrived(p); string(p[:n]) != want.text || err != want.err {
+			t.Errorf("ReadArrived: %q, %v, want %q, %v", p[:n], err, want.text, want.err)
 		}
 	}
 	if n, err := tee.Read(p); n > 0 || err != io.EOF {
 		t.Errorf("behind the end: %d bytes, %v", n, err)
+	}
+}
+
+// A head for which there is no memory is read only as far as it is free.
+func TestHeadWithoutMemory(t *testing.T) {
+	page := strings.Repeat("x", 100<<10)
+	none := &memory.Client{Budget: &memory.Budget{}}
+	for none.Take(1, memory.ForStreams) {
+	}
+	tee := NewTee(io.NopCloser(strings.NewReader(page)), 512<<10, &memory.Reservation{Client: none})
+	got, err := io.ReadAll(scannerSide{tee})
+	if len(got) != keptFree || !errors.Is(err, errLimit) {
+		t.Errorf("the scanner gets %d bytes and %v, want %d and %v", len(got), err, keptFree, errLimit)
+	}
+	tee.Leave()
+	if rest, err := io.ReadAll(tee); string(rest) != page || err != nil {
+		t.Errorf("the client gets %d bytes and %v", len(rest), err)
 	}
 }

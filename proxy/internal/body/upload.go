@@ -1,0 +1,75 @@
+package body
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// An Upload is a request's body on its way to the origin.
+//
+// A body of known length ends where it should, even if it has been closed meanwhile:
+// net/http closes a request's body when the response begins, while Transport may just look
+// whether there is more of it, and would give up the response if that failed
+// (http.ErrBodyReadAfterClose). Full duplex is no remedy: with it the rest of a body is read
+// as a request (golang/go#68560).
+type Upload struct {
+	io.ReadCloser
+	Limit   IdleTimer // for the client to send a piece
+	Proceed func()    // called before the first Read; may be nil
+	left    int64     // bytes to come; negative: unknown
+
+	mu    sync.Mutex
+	err   error // with which it broke off
+	ended bool  // all of it has been read
+}
+
+// NewUpload returns the body of r, from which each piece must arrive within idle.
+func NewUpload(r *http.Request, control *http.ResponseController, idle time.Duration) *Upload {
+	u := &Upload{ReadCloser: r.Body, left: r.ContentLength}
+	u.Limit.Init(idle, func() { _ = control.SetReadDeadline(time.Now()) })
+	return u
+}
+
+func (u *Upload) Read(p []byte) (int, error) {
+	if u.left == 0 {
+		return 0, io.EOF
+	}
+	if u.left > 0 {
+		p = p[:min(int64(len(p)), u.left)]
+	}
+	if u.Proceed != nil {
+		u.Proceed()
+		u.Proceed = nil
+	}
+	u.Limit.Start()
+	n, err := u.ReadCloser.Read(p)
+	u.Limit.Pause()
+	if u.left > 0 {
+		u.left -= int64(n)
+	}
+	if ended := err == io.EOF || u.left == 0; ended || err != nil && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.ended = ended; !ended {
+			u.err = err
+		}
+	}
+	return n, err
+}
+
+// Err returns the error with which the client broke the upload off, nil if it did not.
+func (u *Upload) Err() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// Ended reports whether all of the body has been read.
+func (u *Upload) Ended() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ended
+}
