@@ -1,5 +1,5 @@
-// Package metrics counts what the gate does, for Prometheus. No label has a
-// value that a client could invent.
+// Package metrics counts what the gate does, for Prometheus. No label has a value that a
+// client can choose.
 package metrics
 
 import (
@@ -20,10 +20,9 @@ type Metrics struct {
 
 	requests *requests
 	heads    *prometheus.CounterVec
-	seen     map[head]prometheus.Counter // of heads, so that it need not look for them
 	lookups  map[policy.Layer]prometheus.Counter
-	recalled prometheus.Counter // tags that were remembered
-	unknown  prometheus.Counter // tags that were not
+	recalled prometheus.Counter // responses of which the tags were remembered
+	unknown  prometheus.Counter // and the others without a head
 	bytes    prometheus.Counter
 	decided  prometheus.Histogram
 	upstream prometheus.Histogram
@@ -33,23 +32,20 @@ type Metrics struct {
 	fetched prometheus.Histogram
 
 	applied prometheus.Counter // configurations
-	refused prometheus.Counter // those with mistakes
+	refused prometheus.Counter // configurations with mistakes
 
-	signed  prometheus.Counter // leaves
-	there   prometheus.Counter // leaves that were signed before
+	signed  prometheus.Counter // certificates
+	cached  prometheus.Counter // certificates that were signed before
 	signing prometheus.Histogram
 }
-
-// A head is how far one was read, and why no further.
-type head struct{ state, why string }
 
 // The upper ends of the histograms' buckets, in seconds.
 var (
 	// From a decision in memory, some 10 µs, to a robots.txt that times out twice.
 	decisionTimes = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 25}
-	// As those, and the wait for a page's head.
+	// As decisionTimes, and the wait for a page's head.
 	addedTimes = []float64{25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30}
-	// From a cache next door to egress.response_header_timeout.
+	// From a cache in the same network to an origin that is given up.
 	originTimes = []float64{1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60}
 	// ECDSA takes some 200 µs, and waits where the processor is busy.
 	signingTimes = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1}
@@ -57,35 +53,35 @@ var (
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), seen: map[head]prometheus.Counter{}, lookups: map[policy.Layer]prometheus.Counter{}}
-	m.requests = newRequests(m.counters("robotsgate_requests_total", "Requests by decision (allow, deny, reported, none), reason and crawler.", "decision", "reason", "crawler"))
-	m.heads = m.counters("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags.", "state", "why")
-	for _, h := range []head{
+	m := &Metrics{registry: prometheus.NewRegistry(), lookups: map[policy.Layer]prometheus.Counter{}}
+	m.requests = newRequests(m.counters("robotsgate_requests_total", "Requests by decision (allow, deny, reported: would be denied, but report mode let it through, none), reason and crawler.", "decision", "reason", "crawler"))
+	m.heads = m.counters("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags, and why not further.", "state", "why")
+	for _, labels := range [][2]string{
 		{"complete", ""}, {"remembered", ""}, {"partial", "limit"}, {"partial", "timeout"}, {"partial", "encoding"},
 		{"skipped", "type"}, {"skipped", "status"}, {"skipped", "method"}, {"skipped", "off"},
 	} {
-		m.seen[h] = m.heads.WithLabelValues(h.state, h.why)
+		m.heads.WithLabelValues(labels[0], labels[1])
 	}
-	layers := m.counters("robotsgate_robots_lookups_total", "Decisions by where their robots.txt was found: in memory, in the store, or by waiting for a fetch.", "layer")
+	layers := m.counters("robotsgate_robots_lookups_total", "Decisions by where the robots.txt was found: memory, store, or fetch, for which the request waits.", "layer")
 	for _, l := range []policy.Layer{policy.InMemory, policy.InStore, policy.Fetched} {
 		m.lookups[l] = layers.WithLabelValues(string(l))
 	}
-	recalls := m.counters("robotsgate_tag_lookups_total", "Responses without a head of their own (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result")
+	recalls := m.counters("robotsgate_tag_lookups_total", "Responses without a page's head (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result")
 	m.recalled, m.unknown = recalls.WithLabelValues("hit"), recalls.WithLabelValues("miss")
 	m.bytes = m.counter("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.")
-	m.decided = m.histogram("robotsgate_decision_seconds", "Time from a request's arrival to the decision about it, with any wait for robots.txt.", decisionTimes)
-	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or its failure.", originTimes)
+	m.decided = m.histogram("robotsgate_decision_seconds", "Time from the arrival of a request to the decision, with any wait for robots.txt.", decisionTimes)
+	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or to its failure.", originTimes)
 	m.added = m.histogram("robotsgate_added_seconds", "Time that the gate adds to a request: until it is sent on, and from the head of the origin's response to that of the answer.", addedTimes)
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
 	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
 		m.fetches.WithLabelValues(outcome)
 	}
-	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Time that fetching a robots.txt took.", originTimes)
-	reloads := m.counters("robotsgate_config_reloads_total", "Changes of the configuration, by whether they were applied, or refused because of a mistake.", "outcome")
+	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
+	reloads := m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome")
 	m.applied, m.refused = reloads.WithLabelValues("applied"), reloads.WithLabelValues("refused")
-	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates shown to clients, by where they came from: signed for them, or there.", "from")
-	m.signed, m.there = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
-	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Time that making and signing a certificate took.", signingTimes)
+	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates presented to clients: signed for the connection, or from the cache.", "from")
+	m.signed, m.cached = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
+	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Duration of making and signing a certificate.", signingTimes)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -111,7 +107,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Request counts one that is over.
+// Request counts a request, after its end.
 func (m *Metrics) Request(x *proxy.Record) {
 	m.requests.count(x)
 	if d := x.Decision; d != nil && d.Robots != nil {
@@ -119,7 +115,7 @@ func (m *Metrics) Request(x *proxy.Record) {
 			c.Inc()
 		}
 	}
-	if x.Upstream > 0 { // what the gate itself answers has no head to read
+	if x.Upstream > 0 { // the response is the origin's
 		m.tags(x)
 	}
 	if x.Decided > 0 {
@@ -134,14 +130,10 @@ func (m *Metrics) Request(x *proxy.Record) {
 	m.bytes.Add(float64(x.Bytes))
 }
 
-// tags counts what became of looking for robots tags.
+// tags counts how the robots tags of a response were found.
 func (m *Metrics) tags(x *proxy.Record) {
-	if h := (head{x.Head.State, x.Head.Why}); h.state != "" {
-		if c := m.seen[h]; c != nil {
-			c.Inc()
-		} else {
-			m.heads.WithLabelValues(h.state, h.why).Inc()
-		}
+	if x.Head.State != "" {
+		m.heads.WithLabelValues(x.Head.State, x.Head.Why).Inc()
 	}
 	switch {
 	case !headless(x):
@@ -152,7 +144,7 @@ func (m *Metrics) tags(x *proxy.Record) {
 	}
 }
 
-// headless reports answers to which rules seen before may belong.
+// headless reports whether a response has no head, but belongs to a page that may have one.
 func headless(x *proxy.Record) bool {
 	switch x.Status {
 	case http.StatusNotModified, http.StatusPartialContent:
@@ -163,24 +155,24 @@ func headless(x *proxy.Record) bool {
 	return false
 }
 
-// Fetch counts one of robots.txt.
+// Fetch counts a fetch of a robots.txt.
 func (m *Metrics) Fetch(f policy.Fetch) {
 	m.fetches.WithLabelValues(f.Outcome).Inc()
 	m.fetched.Observe(f.Took.Seconds())
 }
 
-// Leaf counts a certificate that a client is shown, with the time that signing it
-// took, 0 where it was there.
+// Leaf counts a certificate that is presented to a client, with the time that signing took;
+// 0: it was signed before.
 func (m *Metrics) Leaf(signed time.Duration) {
 	if signed == 0 {
-		m.there.Inc()
+		m.cached.Inc()
 		return
 	}
 	m.signed.Inc()
 	m.signing.Observe(signed.Seconds())
 }
 
-// Reload counts a configuration that was read again, and whether it is in force.
+// Reload counts a change of the configuration.
 func (m *Metrics) Reload(applied bool) {
 	if applied {
 		m.applied.Inc()

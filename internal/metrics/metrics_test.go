@@ -17,7 +17,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// watched returns metrics as a gate has them.
+// watched returns metrics with all sources.
 func watched() *Metrics {
 	m := New()
 	m.Watch(Sources{
@@ -36,7 +36,7 @@ func watched() *Metrics {
 	return m
 }
 
-// scrape returns what Prometheus would get of our own metrics.
+// scrape returns the lines of our own metrics that Prometheus would get.
 func scrape(m *Metrics) string {
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -67,17 +67,17 @@ func TestRequest(t *testing.T) {
 			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
 		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(policy.InMemory)}, Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
 		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(policy.InStore)}, Decided: ms},
-		// These are not asked to be counted apart, but must not be lost.
+		// Labels that are not prepared.
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: "new"}},
 		{Upstream: 1, Head: proxy.Head{State: "skipped", Why: "new"}},
 		{Crawler: "news"},
 		{},
-		// Answers without a head.
+		// Responses without a head.
 		{Method: "HEAD", Status: 200, Upstream: 1, Head: proxy.Head{State: "remembered"}},
 		{Method: "GET", Status: 304, Upstream: 1, Head: proxy.Head{State: "remembered"}},
 		{Method: "GET", Status: 206, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "status"}},
 		{Method: "HEAD", Status: 404, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "method"}},
-		{Method: "HEAD", Status: 200, Head: proxy.Head{State: "skipped", Why: "type"}}, // a robots.txt of the gate's own
+		{Method: "HEAD", Status: 200, Head: proxy.Head{State: "skipped", Why: "type"}}, // answered by the gate
 	} {
 		m.Request(&x)
 	}
@@ -142,7 +142,7 @@ func TestWatch(t *testing.T) {
 	)
 }
 
-// Names and units are as Prometheus wants them.
+// TestLint: names and units follow the conventions of Prometheus.
 func TestLint(t *testing.T) {
 	m := watched()
 	m.Request(&proxy.Record{Crawler: "news"})
@@ -157,7 +157,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Every reason there is has its counter from the start.
+// TestEveryReason: each reason has its counter before the first request.
 func TestEveryReason(t *testing.T) {
 	source, err := os.ReadFile("../../policy/policy.go")
 	if err != nil {
@@ -167,15 +167,17 @@ func TestEveryReason(t *testing.T) {
 	if len(reasons) < 7 {
 		t.Fatalf("only %d reasons found", len(reasons))
 	}
-	c := New().requests.meet("news")
+	m := New()
+	m.Request(&proxy.Record{Crawler: "news"})
+	got := scrape(m)
 	for _, r := range reasons {
-		if reason := policy.Reason(r[1]); c.allowed[reason] == nil && c.denied[reason] == nil {
-			t.Errorf("the reason %q is looked for anew for every request", reason)
+		if !strings.Contains(got, fmt.Sprintf(`crawler="news",decision="allow",reason=%q} 0`, r[1])) && !strings.Contains(got, fmt.Sprintf(`crawler="news",decision="deny",reason=%q} 0`, r[1])) {
+			t.Errorf("the reason %q has no counter", r[1])
 		}
 	}
 }
 
-// Requests are counted from many goroutines, also those that meet a crawler first.
+// TestRequestsAtOnce counts from many goroutines, also the first request of a crawler.
 func TestRequestsAtOnce(t *testing.T) {
 	m := New()
 	var group sync.WaitGroup
@@ -193,8 +195,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLabelsAreBounded counts what clients and origins invent: it must not make
-// a series of its own, nor show up in one.
+// TestLabelsAreBounded: names that clients and origins invent make no series, and are in none.
 func TestLabelsAreBounded(t *testing.T) {
 	m := watched()
 	count := func() int { return strings.Count(scrape(m), "\n") }
@@ -216,11 +217,11 @@ func TestLabelsAreBounded(t *testing.T) {
 		t.Errorf("%d series after one request, %d after 100", before, after)
 	}
 	if all := scrape(m); regexp.MustCompile(`invented|192\.0\.2`).MatchString(all) {
-		t.Errorf("a client's own words are in\n%s", all)
+		t.Errorf("text from the client is in\n%s", all)
 	}
 }
 
-// A page is what is counted for each of most requests.
+// page is the record of a usual request.
 func page() *proxy.Record {
 	return &proxy.Record{
 		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Resolution{From: policy.InMemory}},
@@ -244,7 +245,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// The wait for a pacer is not time that the gate adds.
+// TestAddedWithoutWait: the wait for a pacer is not time that the gate adds.
 func TestAddedWithoutWait(t *testing.T) {
 	const ms = time.Millisecond
 	m := New()

@@ -1,9 +1,7 @@
 package metrics
 
 import (
-	"maps"
 	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -11,85 +9,57 @@ import (
 	"robotsgate/proxy"
 )
 
-// What was decided, as a label says it.
+// Values of the label "decision".
 const (
 	allowed  = "allow"
 	denied   = "deny"
-	reported = "reported" // denied, but let through
+	reported = "reported" // would be denied, but report mode let the request through
 	none     = "none"     // no decision: malformed, prohibited, a name that does not resolve
 )
 
-// requests counts them by decision, reason and crawler. A crawler's counters are
-// looked up by its name alone, since looking for three labels costs more than counting.
+// requests counts requests by decision, reason and crawler.
 type requests struct {
-	vec *prometheus.CounterVec
-
-	mu       sync.Mutex                          // of who adds a crawler
-	crawlers atomic.Pointer[map[string]*counted] // replaced whole
-}
-
-// counted are the counters of one crawler, by what can be decided about it.
-type counted struct {
-	allowed, denied, reported map[policy.Reason]prometheus.Counter
-	none                      prometheus.Counter
+	vec      *prometheus.CounterVec
+	crawlers sync.Map // names of the crawlers that have counters
 }
 
 func newRequests(vec *prometheus.CounterVec) *requests {
 	r := &requests{vec: vec}
-	r.crawlers.Store(&map[string]*counted{})
-	r.meet("") // whose requests nobody could be asked about
+	r.prepare("") // requests for which the crawler was not identified
 	return r
 }
 
 func (r *requests) count(x *proxy.Record) {
-	c := (*r.crawlers.Load())[x.Crawler]
-	if c == nil {
-		c = r.meet(x.Crawler)
+	if _, ok := r.crawlers.Load(x.Crawler); !ok {
+		r.prepare(x.Crawler)
 	}
-	d := x.Decision
-	if d == nil {
-		c.none.Inc()
-		return
-	}
-	by, decision := c.allowed, allowed
-	if !d.Allow {
-		by, decision = c.denied, denied
-		if !d.Enforced {
-			by, decision = c.reported, reported
+	decision, reason := none, none
+	if d := x.Decision; d != nil {
+		reason = string(d.Reason)
+		switch {
+		case d.Allow:
+			decision = allowed
+		case d.Enforced:
+			decision = denied
+		default:
+			decision = reported
 		}
 	}
-	if n := by[d.Reason]; n != nil {
-		n.Inc()
-		return
-	}
-	r.vec.WithLabelValues(decision, string(d.Reason), x.Crawler).Inc()
+	r.vec.WithLabelValues(decision, reason, x.Crawler).Inc()
 }
 
-// meet makes the counters of a crawler that asks for the first time: all at once,
-// since Prometheus does not see what a counter that begins at 1 has counted.
-func (r *requests) meet(name string) *counted {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := *r.crawlers.Load()
-	if c := known[name]; c != nil {
-		return c
+// prepare makes the counters of a crawler before its first request is counted: Prometheus
+// computes rates from increases, and sees none in a counter that begins at 1.
+func (r *requests) prepare(crawler string) {
+	r.vec.WithLabelValues(none, none, crawler)
+	if crawler != "" {
+		for _, reason := range []policy.Reason{policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride} {
+			r.vec.WithLabelValues(allowed, string(reason), crawler)
+		}
+		for _, reason := range []policy.Reason{policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride} {
+			r.vec.WithLabelValues(denied, string(reason), crawler)
+			r.vec.WithLabelValues(reported, string(reason), crawler)
+		}
 	}
-	c := &counted{none: r.vec.WithLabelValues(none, none, name)}
-	if name != "" {
-		c.allowed = r.reasons(allowed, name, policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride)
-		c.denied = r.reasons(denied, name, policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride)
-		c.reported = r.reasons(reported, name, policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride)
-	}
-	next := maps.Clone(known)
-	next[name] = c
-	r.crawlers.Store(&next)
-	return c
-}
-
-func (r *requests) reasons(decision, crawler string, all ...policy.Reason) map[policy.Reason]prometheus.Counter {
-	by := map[policy.Reason]prometheus.Counter{}
-	for _, reason := range all {
-		by[reason] = r.vec.WithLabelValues(decision, string(reason), crawler)
-	}
-	return by
+	r.crawlers.Store(crawler, true)
 }

@@ -9,24 +9,24 @@ import (
 	"robotsgate/proxy"
 )
 
-// Build is the program that runs.
+// Build identifies the program.
 type Build struct{ Version, Revision, Go string }
 
-// Sources are asked when Prometheus asks. They must not be nil, and are called from
-// several goroutines.
+// Sources are functions that are called for each scrape, from several goroutines. None may be
+// nil.
 type Sources struct {
 	Build       Build
 	Connections func() proxy.Connections
 	Logins      func() (right, wrong int64)         // passwords that were compared with a hash
 	Rules       func() policy.Size                  // compiled robots.txt files in memory
 	Tags        func() policy.Size                  // remembered robots tags
-	Snapshots   func() (origins int64, bytes int64) // what is kept
-	Lost        func() int64                        // records of the audit log
+	Snapshots   func() (origins int64, bytes int64) // in the store
+	Lost        func() int64                        // audit records that could not be written
 	Failures    func() int64                        // see proxy.Descriptors
-	CAEnds      func() time.Time                    // of the CA's certificate
+	CAEnds      func() time.Time                    // when the CA's certificate expires
 }
 
-// Watch adds what the sources say to the metrics. It is called once.
+// Watch adds the sources to the metrics. It is called once.
 func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(watch{s}) }
 
 type watch struct{ Sources }
@@ -36,22 +36,22 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	buildDesc     = described("robotsgate_build_info", "The program that runs; always 1.", "version", "revision", "goversion")
-	openDesc      = described("robotsgate_connections", "Connections of clients that are open.")
-	tunnelsDesc   = described("robotsgate_tunnels", "Those of them that are tunnels.")
-	turnedDesc    = described("robotsgate_connections_turned_away_total", "Connections for which there was no room, by the key of the configuration that sets the limit.", "limit")
-	loginsDesc    = described("robotsgate_login_comparisons_total", "Passwords that were compared with a hash, which is done once for each, by what came of it.", "result")
-	bytesDesc     = described("robotsgate_cache_bytes", "Memory that caches take: rules of robots.txt files, tags by URL.", "cache")
-	entriesDesc   = described("robotsgate_cache_entries", "Entries of caches.", "cache")
-	originsDesc   = described("robotsgate_snapshot_origins", "Origins of which something is kept.")
-	snapshotsDesc = described("robotsgate_snapshot_bytes", "Size of all snapshots and their index.")
+	buildDesc     = described("robotsgate_build_info", "The version of the program, as labels; the value is always 1.", "version", "revision", "goversion")
+	openDesc      = described("robotsgate_connections", "Open client connections.")
+	tunnelsDesc   = described("robotsgate_tunnels", "Open CONNECT tunnels.")
+	refusedDesc   = described("robotsgate_connections_turned_away_total", "Connections refused because of a limit, by the key of the configuration that sets it.", "limit")
+	loginsDesc    = described("robotsgate_login_comparisons_total", "Passwords compared with a hash, by result. Each password is compared once, not once a request.", "result")
+	bytesDesc     = described("robotsgate_cache_bytes", "Memory used by caches: rules of robots.txt files, tags by URL.", "cache")
+	entriesDesc   = described("robotsgate_cache_entries", "Entries in caches: rules of robots.txt files, tags by URL.", "cache")
+	originsDesc   = described("robotsgate_snapshot_origins", "Origins with a snapshot in the store.")
+	snapshotsDesc = described("robotsgate_snapshot_bytes", "Size of all snapshots and their index in the store.")
 	lostDesc      = described("robotsgate_audit_lost_records_total", "Audit records that could not be written.")
-	failuresDesc  = described("robotsgate_resource_failures_total", "Connections that could not be opened or accepted for want of a file descriptor, a local port or memory.")
-	endsDesc      = described("robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate ends.")
+	failuresDesc  = described("robotsgate_resource_failures_total", "Connections that could not be opened or accepted because no file descriptor, local port or memory was left.")
+	endsDesc      = described("robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.")
 )
 
 func (w watch) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, turnedDesc, loginsDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, failuresDesc, endsDesc} {
+	for _, d := range []*prometheus.Desc{buildDesc, openDesc, tunnelsDesc, refusedDesc, loginsDesc, bytesDesc, entriesDesc, originsDesc, snapshotsDesc, lostDesc, failuresDesc, endsDesc} {
 		ch <- d
 	}
 }
@@ -65,7 +65,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(openDesc, prometheus.GaugeValue, float64(conns.Open))
 	send(tunnelsDesc, prometheus.GaugeValue, float64(conns.Tunnels))
 	for limit, n := range conns.TurnedAway {
-		send(turnedDesc, prometheus.CounterValue, float64(n), limit)
+		send(refusedDesc, prometheus.CounterValue, float64(n), limit)
 	}
 	right, wrong := w.Logins()
 	send(loginsDesc, prometheus.CounterValue, float64(right), "right")
