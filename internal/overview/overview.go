@@ -1,5 +1,5 @@
-// Package overview keeps in mind what has happened in the last hour, for people
-// to look at. What it remembers is bounded, whatever clients do.
+// Package overview counts the requests of the last hour, for the status page: by minute, and
+// by the hosts and rules that are denied most. Its memory is bounded.
 package overview
 
 import (
@@ -11,21 +11,21 @@ import (
 	"robotsgate/proxy"
 )
 
-// Minutes is how far back an overview goes.
+// Minutes is the number of minutes in an overview.
 const Minutes = 60
 
-// rateOver is how many seconds make up the present.
+// rateOver is the number of seconds that the rate is measured over.
 const rateOver = 10
 
-// Counts are requests by what was decided about them.
+// Counts are numbers of requests by decision.
 type Counts struct {
 	Allowed   uint64 `json:"allowed"`
 	Denied    uint64 `json:"denied"`
-	Reported  uint64 `json:"reported"`  // denied, but let through
+	Reported  uint64 `json:"reported"`  // would be denied, but report mode let them through
 	Undecided uint64 `json:"undecided"` // malformed, prohibited, a name that does not resolve
 }
 
-// Sum is how many they are together.
+// Sum returns the number of all requests.
 func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided }
 
 func (c *Counts) add(more Counts) {
@@ -35,7 +35,7 @@ func (c *Counts) add(more Counts) {
 	c.Undecided += more.Undecided
 }
 
-// count adds a request with this decision.
+// count adds a request with a decision, or nil.
 func (c *Counts) count(d *policy.Decision) {
 	switch {
 	case d == nil:
@@ -49,13 +49,13 @@ func (c *Counts) count(d *policy.Decision) {
 	}
 }
 
-// A Minute is what has ended in one.
+// A Minute counts the requests that ended in it.
 type Minute struct {
 	Begin time.Time `json:"begin"`
 	Counts
 }
 
-// A Rule is what has denied: a line of a robots.txt, or an override.
+// A Rule is the reason of denials: a line of a robots.txt, or an override.
 type Rule struct {
 	Origin string `json:"origin,omitempty"` // empty for an override
 	Line   int    `json:"line,omitempty"`
@@ -68,7 +68,7 @@ type State struct {
 	Rate    float64         `json:"requests_per_second"` // over the last ten seconds
 	Total   Counts          `json:"total"`               // since Started
 	Hour    Counts          `json:"hour"`
-	Minutes []Minute        `json:"minutes"` // the last is not over yet
+	Minutes []Minute        `json:"minutes"` // the last is the current one
 	Hosts   []Tally[string] `json:"denied_hosts"`
 	Rules   []Tally[Rule]   `json:"denying_rules"`
 }
@@ -95,10 +95,10 @@ type minute struct {
 	Counts
 }
 
-// New returns an overview that has seen nothing.
+// New returns an overview without requests.
 func New() *Overview { return &Overview{started: time.Now()} }
 
-// Request counts one that is over.
+// Request counts a request, after its end.
 func (o *Overview) Request(x *proxy.Record) {
 	end := max(x.Start.Add(x.Duration).Unix(), 0)
 	d := x.Decision
@@ -117,13 +117,13 @@ func (o *Overview) Request(x *proxy.Record) {
 	}
 	m.count(d)
 	if d != nil && !d.Allow {
-		o.denied(x, at)
+		o.deniedLocked(x, at)
 	}
 }
 
-// denied takes down what was denied and by what. Where robots.txt can't be had, no
-// rule has. The caller holds the lock.
-func (o *Overview) denied(x *proxy.Record, at int64) {
+// deniedLocked counts the host and the rule of a denial. If the robots.txt is unreachable, no
+// rule denied. The caller holds mu.
+func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 	d := x.Decision
 	o.hosts.add(at, cut(hostOf(x.URL)), strings.Clone, d.Enforced)
 	switch d.Reason {
@@ -135,19 +135,19 @@ func (o *Overview) denied(x *proxy.Record, at int64) {
 	}
 }
 
-// clone is for what is kept: the parts of a robots.txt would keep all of it.
+// clone copies the strings, since a part of a robots.txt would keep all of it in memory.
 func (r Rule) clone() Rule {
 	return Rule{strings.Clone(r.Origin), r.Line, strings.Clone(r.Text)}
 }
 
-// maxText bounds what is kept of a text, in bytes: a host name has 253 at most.
+// maxText bounds a text that is kept, in bytes. A host name has 253 at most.
 const maxText = 256
 
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxText], "") // of a character that was cut through
+	return strings.ToValidUTF8(s[:maxText], "") // without a part of a character
 }
 
 // hostOf returns the host of a canonical URL, with its port.
@@ -159,10 +159,10 @@ func hostOf(url string) string {
 	return rest
 }
 
-// Top is how many hosts and rules a State has at most.
+// Top is the maximum of hosts and of rules in a State.
 const Top = 10
 
-// State returns what there is to say now. Requests wait only while it is copied.
+// State returns the current counts. Requests wait only while they are copied.
 func (o *Overview) State() State {
 	s, hosts, rules := o.copied(time.Now())
 	s.Hosts = top(hosts, Top, strings.Compare)
@@ -173,7 +173,7 @@ func (o *Overview) State() State {
 func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := State{Started: o.started, Total: o.total, Rate: o.rate(now), Minutes: make([]Minute, 0, Minutes)}
+	s := State{Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes)}
 	this := now.Unix() / 60
 	for at := this - Minutes + 1; at <= this; at++ {
 		m := Minute{Begin: time.Unix(at*60, 0).UTC()}
@@ -186,8 +186,9 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule])
 	return s, o.hosts.tallies(this), o.rules.tallies(this)
 }
 
-// rate is the requests in each of the last ten seconds, or of those since the start.
-func (o *Overview) rate(now time.Time) float64 {
+// rateLocked returns the requests per second in the last ten seconds, or since the start. The
+// caller holds mu.
+func (o *Overview) rateLocked(now time.Time) float64 {
 	this, n := now.Unix(), uint64(0)
 	for _, s := range o.seconds {
 		if s.at < this && s.at >= this-rateOver {
