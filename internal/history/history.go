@@ -1,5 +1,5 @@
-// Package history says what a change of a robots.txt has changed: its lines, and the
-// decisions that differ.
+// Package history compares two versions of a robots.txt: [Diff] their lines, and [Compare]
+// their decisions.
 package history
 
 import (
@@ -14,21 +14,21 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// What is looked at and told is bounded: a robots.txt may have 50,000 rules.
+// Bounds, since a robots.txt may have 50,000 rules.
 const (
 	// MaxDiff bounds a diff, in lines.
 	MaxDiff = 500
-	// MaxPaths bounds the paths that are tried for one change.
+	// MaxPaths bounds the paths that are compared for one change.
 	MaxPaths = 20_000
 )
 
-// Diff returns what has changed as a unified diff, fit for a terminal. more is how many
-// lines are left out.
+// Diff returns the changes as a unified diff, safe for a terminal, and the number of further
+// lines.
 func Diff(oldName, was, newName, is string) (lines []string, more int) {
 	text := string(diff.Diff(oldName, plain(was), newName, plain(is)))
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "diff ") {
-			continue // the two names come again
+			continue // the next lines name the versions too
 		}
 		if len(lines) == MaxDiff {
 			more++
@@ -39,12 +39,12 @@ func Diff(oldName, was, newName, is string) (lines []string, more int) {
 	return lines, more
 }
 
-// plain returns text with ends of lines as diff knows them.
+// plain returns text with the ends of line that diff needs.
 func plain(text string) []byte {
 	return []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
 }
 
-// A Difference is a path about which two versions decide differently.
+// A Difference is a path for which two versions decide differently.
 type Difference struct {
 	Tokens []string
 	Path   string
@@ -52,9 +52,9 @@ type Difference struct {
 	Is     robotstxt.Verdict
 }
 
-// Compare returns the paths about which two versions decide differently for the
-// crawler that obeys these product tokens: of those given, and of what the patterns of
-// both mean literally.
+// Compare returns the paths for which two versions decide differently, for the crawler with
+// these product tokens. It compares the given paths, and paths made from the patterns of both
+// versions.
 func Compare(was, is *robotstxt.File, tokens, paths []string) (all []Difference) {
 	tried := map[string]bool{}
 	for _, path := range slices.Concat(paths, []string{"/"}, examples(was.Group(tokens...)), examples(is.Group(tokens...))) {
@@ -71,7 +71,7 @@ func Compare(was, is *robotstxt.File, tokens, paths []string) (all []Difference)
 	return all
 }
 
-// examples returns paths that the patterns of a group match, and some just beside.
+// examples returns paths that the patterns of a group match, and some that they almost match.
 func examples(g robotstxt.Group) (paths []string) {
 	for r := range g.Rules() {
 		if len(paths) >= MaxPaths {
@@ -96,13 +96,13 @@ func examples(g robotstxt.Group) (paths []string) {
 	return paths
 }
 
-// Tokens returns the names that have a group in either version, "" for all others:
-// whom a change may concern. They are at most most.
-func Tokens(was, is *robotstxt.File, most int) []string {
+// Tokens returns the names that have a group in either version, and "" for all other crawlers:
+// the crawlers for which a change may matter. It returns at most limit names.
+func Tokens(was, is *robotstxt.File, limit int) []string {
 	all := []string{""}
 	for _, f := range []*robotstxt.File{was, is} {
 		for name := range f.Names() {
-			if len(all) < most && !slices.Contains(all, name) {
+			if len(all) < limit && !slices.Contains(all, name) {
 				all = append(all, name)
 			}
 		}
@@ -111,7 +111,7 @@ func Tokens(was, is *robotstxt.File, most int) []string {
 	return all
 }
 
-// Words says what a version decides, and why.
+// Words describes a verdict and its reason.
 func Words(v robotstxt.Verdict) string {
 	verb := "deny"
 	if v.Allowed {

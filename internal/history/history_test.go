@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestDiff is bounded, and harmless to a terminal.
+// TestDiff: a diff is bounded, and safe for a terminal.
 func TestDiff(t *testing.T) {
 	lines, more := Diff("a", "x\r\nold \x1b[2J\n", "b", "x\nnew\n")
 	if got := strings.Join(lines, "\n"); got != "--- a\n+++ b\n@@ -1,2 +1,2 @@\n x\n-old \\x1b[2J\n+new" || more != 0 {
