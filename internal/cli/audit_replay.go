@@ -63,7 +63,7 @@ func (a *replayReport) line(l *audit.Line) {
 		a.noRecord++
 		return
 	}
-	o, why := a.replayer.Again(l.Record)
+	o, why := a.replayer.Replay(l.Record)
 	a.counts[o]++
 	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
 	switch {

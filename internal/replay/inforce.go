@@ -10,8 +10,8 @@ import (
 	"robotsgate/policy"
 )
 
-// wasInForce checks that the answers that a decision follows from were the origin's, at
-// that time and for that crawler.
+// wasInForce checks that the answers that a decision cites were the origin's, at that time and
+// for that crawler.
 func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.history(r.Origin)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 		}
 		found, until := p.answered(history, s, c, past)
 		if !until.IsZero() {
-			// A second gate of the data_dir keeps what it knows to itself, and may be behind.
+			// A second gate with the same folder has a cache of its own, which may be older.
 			return NotInForce, fmt.Sprintf("judged %s is after another answer took the place of the one that was fetched %s, at %s",
 				utc(past.Judged), utc(s.Fetched), utc(until))
 		}
@@ -33,15 +33,15 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 				what += ", " + s.SHA256 + ","
 			}
 			return NotInForce, fmt.Sprintf("the history has no answer %s that was fetched at %s and in force at %s; %s",
-				what, utc(s.Fetched), utc(past.Judged), instead(history, s.Fetched))
+				what, utc(s.Fetched), utc(past.Judged), inHistory(history, s.Fetched))
 		}
 	}
 	return Same, ""
 }
 
-// instead says what a history has of the time at which something is missing.
-func instead(history []store.Answer, at time.Time) string {
-	what := "of that time it has nothing"
+// inHistory describes the answer that a history has for a time.
+func inHistory(history []store.Answer, at time.Time) string {
+	what := "it has none of that time"
 	for _, a := range history {
 		if at.Before(a.From) || !a.To.IsZero() && at.After(a.To) {
 			continue
@@ -55,23 +55,22 @@ func instead(history []store.Answer, at time.Time) string {
 	return what
 }
 
-// answered looks for a snapshot in a history. Until is when another had taken its place,
-// if that was before the decision.
+// answered looks for a snapshot in a history. Until is when another had replaced it, if that
+// was before the decision.
 func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
-	// A decision is made by what is known then: the next answer is under way from when it
-	// begins to when it is read.
+	// A decision uses the latest answer that has been read. The next one is in force from the
+	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second
 	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
 	for _, a := range history {
-		// Older gates kept all answers as those of other clients, and decided for configured
-		// crawlers by them: their records have to be found too.
+		// Earlier versions decided for configured crawlers by the answers to other clients too.
 		if a.Crawlers && !configured {
 			continue
 		}
 		if a.Token != "" && a.Token != policy.TokenKey(past.Tokens) && a.Token != policy.NoSlot {
 			continue
 		}
-		if !p.says(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
+		if !p.matches(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
 			continue
 		}
 		if a.To.IsZero() || !past.Judged.After(a.To.Add(late)) {
@@ -84,11 +83,11 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 	return false, until
 }
 
-// says reports whether a kept answer is the one that a record cites, if need be cut by
+// matches reports whether a kept answer is the one that a record cites, whole or truncated by
 // the limit of that time.
-func (p *Replayer) says(a, s *policy.Snapshot, maxBytes int) bool {
+func (p *Replayer) matches(a, s *policy.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {
 		return false
 	}
-	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.cutTo(a.SHA256, maxBytes) == s.SHA256
+	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncate(a.SHA256, maxBytes) == s.SHA256
 }

@@ -1,8 +1,8 @@
-// Package replay decides past requests again, from the records of the audit log and
-// from what is kept of the evidence that they name.
+// Package replay decides past requests again, from the records of the audit log and the kept
+// evidence that they name. [Replayer.Replay] takes one record.
 //
-// It has no rules of its own: package policy decides, as it has done then. It finds
-// the evidence, and compares.
+// It has no rules of its own: it finds the evidence, lets package policy decide, and compares
+// the decisions.
 package replay
 
 import (
@@ -18,22 +18,21 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// Evidence is where it is found.
+// Evidence returns what records name.
 type Evidence struct {
-	// Configuration returns the one that a SHA-256 names; the error is fs.ErrNotExist if
+	// Configuration returns the configuration with a SHA-256. The error is fs.ErrNotExist if
 	// it is not kept.
 	Configuration func(digest string) (*policy.Config, error)
-	// History returns what an origin has answered.
+	// History returns the answers of an origin.
 	History func(origin string) ([]store.Answer, error)
-	// Body returns the file that a SHA-256 names; the error is fs.ErrNotExist if it is
-	// not kept.
+	// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept.
 	Body func(digest string) (string, error)
 }
 
-// An Outcome is what deciding again has come to.
+// An Outcome is the result of a replay.
 type Outcome string
 
-// The outcomes. All but the first three mean that the decision can't be proved.
+// The outcomes. All but the first three mean that the decision can't be confirmed.
 const (
 	Same       Outcome = "same"
 	Different  Outcome = "different"
@@ -48,15 +47,15 @@ const (
 	Unreadable       Outcome = "evidence unreadable"
 )
 
-// Outcomes are all, in the order in which they are told.
+// Outcomes are all outcomes, in the order of reports.
 var Outcomes = []Outcome{Same, Different, NoDecision, Redacted, NoConfiguration, BadConfiguration, NoSnapshot, BadSnapshot, NotInForce, Unreadable}
 
-// Gone reports whether the outcome says that evidence is missing.
+// Gone reports whether evidence is missing.
 func (o Outcome) Gone() bool {
 	return o != Same && o != Different && o != NoDecision && !o.Changed()
 }
 
-// Changed reports whether it says that evidence is there, and not what it was.
+// Changed reports whether evidence has been changed or can't be read.
 func (o Outcome) Changed() bool {
 	return o == BadConfiguration || o == BadSnapshot || o == Unreadable
 }
@@ -65,57 +64,66 @@ func (o Outcome) Changed() bool {
 type Replayer struct {
 	evidence Evidence
 
-	configurations map[string]kept
+	// Caches.
+	configurations map[string]configuration
 	histories      map[string][]store.Answer
 	rules          map[string]*robotstxt.File
-	bytes          int              // of rules
-	cuts           map[cutOf]string // the digest of what is left of a file; empty: it is not cut
+	bytes          int                  // of rules
+	cuts           map[truncated]string // digests of truncated files; empty: the file is not truncated
 }
 
-type kept struct {
+type configuration struct {
 	config *policy.Config
 	err    error
 }
 
-// A cutOf is a file that a limit may cut.
-type cutOf struct {
+// truncated is a file that a limit may truncate.
+type truncated struct {
 	digest   string
 	maxBytes int
 }
 
-// What is remembered is bounded: all of it goes when there is too much.
+// Bounds of the caches.
 const (
 	maxConfigurations = 100
 	maxHistories      = 2000
 	maxRules          = 128 << 20 // bytes
-	maxNames          = 50_000    // of files
+	maxFiles          = 50_000
 )
+
+// put adds to a cache, which is emptied when it is full.
+func put[K comparable, V any](cache map[K]V, limit int, key K, v V) {
+	if len(cache) >= limit {
+		clear(cache)
+	}
+	cache[key] = v
+}
 
 // New returns a Replayer.
 func New(e Evidence) *Replayer {
-	return &Replayer{evidence: e, configurations: map[string]kept{}, histories: map[string][]store.Answer{}, rules: map[string]*robotstxt.File{}, cuts: map[cutOf]string{}}
+	return &Replayer{evidence: e, configurations: map[string]configuration{}, histories: map[string][]store.Answer{}, rules: map[string]*robotstxt.File{}, cuts: map[truncated]string{}}
 }
 
-// Again decides a record again. Why says in words what differs or is missing.
-func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
+// Replay decides a record again. Why states what differs or is missing.
+func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	switch {
 	case r.Decision == "":
 		return NoDecision, ""
 	case r.Redacted:
-		return Redacted, "values of its query were not written down"
+		return Redacted, "values of its query were not recorded"
 	}
 	if r.Config == "" {
 		return NoConfiguration, "the record names no configuration"
 	}
 	c, err := p.configuration(r.Config)
 	if err != nil {
-		return of(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)
+		return outcome(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)
 	}
 	past, why := past(c, r)
 	if why != "" {
 		return Different, why
 	}
-	if why := untimely(c, r); why != "" {
+	if why := checkTimes(c, r); why != "" {
 		return Different, why
 	}
 	var missing error
@@ -127,7 +135,7 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 	d, ok := c.Replay(past)
 	switch {
 	case !ok && missing != nil:
-		return of(missing, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
+		return outcome(missing, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
 	case !ok:
 		return Different, "recorded " + describe(r) + ", now no override applies, and no robots.txt was looked at"
 	}
@@ -145,8 +153,8 @@ func (p *Replayer) Again(r *audit.Record) (o Outcome, why string) {
 	return p.wasInForce(r, c, past)
 }
 
-// of tells what is gone from what has been changed.
-func of(err error, gone, changed Outcome) Outcome {
+// outcome distinguishes missing from changed evidence.
+func outcome(err error, gone, changed Outcome) Outcome {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return gone
@@ -156,11 +164,11 @@ func of(err error, gone, changed Outcome) Outcome {
 	return Unreadable
 }
 
-// past returns what a record says, or why it can't be.
+// past returns the request of a record, or why the record can't be right.
 func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) {
 	target, err := policy.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
-		return p, "the URL of the record is none that is decided about"
+		return p, "the record's URL is not canonical"
 	}
 	crawler := c.Crawlers.Named(r.Crawler)
 	if crawler == nil {
@@ -191,11 +199,11 @@ func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) 
 	return p, ""
 }
 
-// describe words a decision with all that must be the same again.
+// describe describes a decision, with all that must be the same after a replay.
 func describe(r *audit.Record) string {
 	text := r.Decision
 	if r.Enforced != nil && !*r.Enforced {
-		text += " (let through)"
+		text += " (report mode)"
 	}
 	text += " " + string(r.Reason)
 	if r.Line > 0 {
@@ -221,19 +229,16 @@ func describe(r *audit.Record) string {
 			text += fmt.Sprintf(" %d", r.Robots.Status)
 		}
 	}
-	return escape.Printable(text) // JSON has replaced what is no UTF-8, too
+	return escape.Printable(text) // in the record JSON has replaced invalid UTF-8
 }
 
 func (p *Replayer) configuration(digest string) (*policy.Config, error) {
-	if k, ok := p.configurations[digest]; ok {
-		return k.config, k.err
+	c, ok := p.configurations[digest]
+	if !ok {
+		c.config, c.err = p.evidence.Configuration(digest)
+		put(p.configurations, maxConfigurations, digest, c)
 	}
-	if len(p.configurations) >= maxConfigurations {
-		clear(p.configurations)
-	}
-	c, err := p.evidence.Configuration(digest)
-	p.configurations[digest] = kept{c, err}
-	return c, err
+	return c.config, c.err
 }
 
 func (p *Replayer) history(origin string) ([]store.Answer, error) {
@@ -244,15 +249,12 @@ func (p *Replayer) history(origin string) ([]store.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.histories) >= maxHistories {
-		clear(p.histories)
-	}
-	p.histories[origin] = all
+	put(p.histories, maxHistories, origin, all)
 	return all, nil
 }
 
-// rulesOf returns the rules that a digest names. If robots.max_bytes has been lowered,
-// that is of less than what is kept.
+// rulesOf returns the rules of the file with a digest. If the limit on files has been lowered
+// since, it may be the digest of a part of a kept file.
 func (p *Replayer) rulesOf(origin, digest string, maxBytes int) (*robotstxt.File, error) {
 	if f, ok := p.rules[digest]; ok {
 		return f, nil
@@ -260,11 +262,11 @@ func (p *Replayer) rulesOf(origin, digest string, maxBytes int) (*robotstxt.File
 	var f *robotstxt.File
 	body, err := p.evidence.Body(digest)
 	if err == nil {
-		f = robotstxt.Parse([]byte(body), 0) // it was cut when it was fetched
-	} else if f = p.cut(origin, digest, maxBytes); f == nil {
-		return nil, err // another origin may have it, of which this is a part
+		f = robotstxt.Parse([]byte(body), 0) // it was truncated when it was fetched
+	} else if f = p.findTruncated(origin, digest, maxBytes); f == nil {
+		return nil, err // not cached: another origin may have the whole file
 	}
-	if p.bytes += f.Size(); p.bytes > maxRules || len(p.rules) >= maxNames {
+	if p.bytes += f.Size(); p.bytes > maxRules || len(p.rules) >= maxFiles {
 		clear(p.rules)
 		p.bytes = f.Size()
 	}
@@ -272,14 +274,15 @@ func (p *Replayer) rulesOf(origin, digest string, maxBytes int) (*robotstxt.File
 	return f, nil
 }
 
-// cut looks for a longer file of the origin that is cut to the one that a digest names.
-func (p *Replayer) cut(origin, digest string, maxBytes int) *robotstxt.File {
+// findTruncated finds a longer file of the origin of which the limit leaves the file with a
+// digest.
+func (p *Replayer) findTruncated(origin, digest string, maxBytes int) *robotstxt.File {
 	history, err := p.history(origin)
 	if err != nil {
 		return nil
 	}
 	for _, a := range history {
-		if p.cutTo(a.Snapshot.SHA256, maxBytes) != digest {
+		if p.truncate(a.Snapshot.SHA256, maxBytes) != digest {
 			continue
 		}
 		if body, err := p.evidence.Body(a.Snapshot.SHA256); err == nil {
@@ -289,13 +292,13 @@ func (p *Replayer) cut(origin, digest string, maxBytes int) *robotstxt.File {
 	return nil
 }
 
-// cutTo names what a limit leaves of a file that is kept; it is empty if it leaves all,
-// or there is none.
-func (p *Replayer) cutTo(digest string, maxBytes int) string {
+// truncate returns the digest of what a limit leaves of a kept file. It is empty if the limit
+// leaves all of it, or the file is not kept.
+func (p *Replayer) truncate(digest string, maxBytes int) string {
 	if digest == "" {
 		return ""
 	}
-	key := cutOf{digest, maxBytes}
+	key := truncated{digest, maxBytes}
 	if to, ok := p.cuts[key]; ok {
 		return to
 	}
@@ -303,9 +306,6 @@ func (p *Replayer) cutTo(digest string, maxBytes int) string {
 	if body, err := p.evidence.Body(digest); err == nil && len(body) > maxBytes {
 		to = policy.Digest(robotstxt.Parse([]byte(body), maxBytes).Body())
 	}
-	if len(p.cuts) >= maxNames {
-		clear(p.cuts)
-	}
-	p.cuts[key] = to
+	put(p.cuts, maxFiles, key, to)
 	return to
 }

@@ -18,15 +18,15 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 const text = "User-agent: *\nDisallow: /private/\n"
 
-// A shelf is evidence at hand.
-type shelf struct {
+// kept is evidence that is kept.
+type kept struct {
 	config  policy.Config
 	history []store.Answer
 	bodies  map[string]string
 	err     error // of configurations
 }
 
-func (s *shelf) evidence() Evidence {
+func (s *kept) evidence() Evidence {
 	return Evidence{
 		Configuration: func(digest string) (*policy.Config, error) {
 			if digest != "config" {
@@ -52,10 +52,10 @@ func good(body string, fetched time.Time) *policy.Snapshot {
 	return &policy.Snapshot{Status: 200, SHA256: policy.Digest(body), Fetched: fetched, Lifetime: -1}
 }
 
-// one is a shelf, and the record of a denial by what is on it.
-func one() (*shelf, *audit.Record) {
+// one returns evidence, and the record of a denial that it confirms.
+func one() (*kept, *audit.Record) {
 	news := &policy.Crawler{Name: "news", Tokens: []string{"NewsBot", "ExampleBot"}, Mode: policy.Enforce}
-	s := &shelf{
+	s := &kept{
 		config: policy.Config{
 			Crawlers: policy.Crawlers{Known: []*policy.Crawler{news}, Default: &policy.Crawler{Name: "default"}},
 			Robots:   policy.Robots{MaxAge: time.Hour, StaleFor: time.Hour, Timeout: time.Second, MaxBytes: 500 << 10},
@@ -80,111 +80,111 @@ func one() (*shelf, *audit.Record) {
 	return s, r
 }
 
-// at moves the times of a record's decision.
+// at sets the times of a record's decision.
 func at(r *audit.Record, t time.Time) {
 	r.Time, r.Decided, r.Robots.Judged = t, t, t
 	r.Robots.Age = int64(t.Sub(r.Robots.Fetched) / time.Second)
 }
 
-func TestAgain(t *testing.T) {
+func TestReplay(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*shelf, *audit.Record)
+		change func(*kept, *audit.Record)
 		want   Outcome
 		why    string
 	}{
-		{"as it was", func(*shelf, *audit.Record) {}, Same, ""},
-		{"no decision", func(_ *shelf, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
-		{"redacted", func(_ *shelf, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
-		{"no configuration", func(_ *shelf, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
-		{"a changed configuration", func(s *shelf, _ *audit.Record) { s.err = store.ErrChanged }, BadConfiguration, ""},
-		{"a configuration that can't be read", func(s *shelf, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
-		{"no snapshot", func(s *shelf, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, policy.Digest(text)},
-		{"a changed snapshot", func(s *shelf, _ *audit.Record) { s.bodies[policy.Digest(text)] = "x" }, BadSnapshot, ""},
+		{"as it was", func(*kept, *audit.Record) {}, Same, ""},
+		{"no decision", func(_ *kept, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
+		{"redacted", func(_ *kept, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
+		{"no configuration", func(_ *kept, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
+		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = store.ErrChanged }, BadConfiguration, ""},
+		{"a configuration that can't be read", func(s *kept, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
+		{"no snapshot", func(s *kept, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, policy.Digest(text)},
+		{"a changed snapshot", func(s *kept, _ *audit.Record) { s.bodies[policy.Digest(text)] = "x" }, BadSnapshot, ""},
 
-		{"another decision", func(_ *shelf, r *audit.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
-		{"let through", func(_ *shelf, r *audit.Record) { r.Enforced = new(bool) }, Different, "recorded deny (let through) rule"},
-		{"another line", func(_ *shelf, r *audit.Record) { r.Line = 3 }, Different, "line 3"},
-		{"another rule", func(_ *shelf, r *audit.Record) { r.Rule = "Disallow: /" }, Different, ""},
-		{"another path", func(_ *shelf, r *audit.Record) { r.Path = "/public" }, Different, "now allow no-match"},
-		{"another group", func(_ *shelf, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
-		{"another reason", func(_ *shelf, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
-		{"another state", func(_ *shelf, r *audit.Record) { r.Robots.State = policy.Stale }, Different, "stale"},
-		{"another address", func(_ *shelf, r *audit.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
-		{"other tokens", func(_ *shelf, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
-		{"an unknown crawler", func(_ *shelf, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
-		{"a path that is none", func(_ *shelf, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
-		{"no evidence", func(_ *shelf, r *audit.Record) { r.Robots = nil }, Different, "no override applies"},
-		{"an override came", func(s *shelf, _ *audit.Record) {
+		{"another decision", func(_ *kept, r *audit.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
+		{"report mode", func(_ *kept, r *audit.Record) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
+		{"another line", func(_ *kept, r *audit.Record) { r.Line = 3 }, Different, "line 3"},
+		{"another rule", func(_ *kept, r *audit.Record) { r.Rule = "Disallow: /" }, Different, ""},
+		{"another path", func(_ *kept, r *audit.Record) { r.Path = "/public" }, Different, "now allow no-match"},
+		{"another group", func(_ *kept, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
+		{"another reason", func(_ *kept, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
+		{"another state", func(_ *kept, r *audit.Record) { r.Robots.State = policy.Stale }, Different, "stale"},
+		{"another address", func(_ *kept, r *audit.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
+		{"other tokens", func(_ *kept, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
+		{"an unknown crawler", func(_ *kept, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
+		{"a path that is none", func(_ *kept, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
+		{"no evidence", func(_ *kept, r *audit.Record) { r.Robots = nil }, Different, "no override applies"},
+		{"an override came", func(s *kept, _ *audit.Record) {
 			s.config.Overrides = []policy.Override{{Allow: true, Reason: "contract"}}
-		}, Same, ""}, // it is for no host
-		{"report mode then", func(s *shelf, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "let through"},
+		}, Same, ""}, // the override is for all hosts
+		{"report mode then", func(s *kept, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
 
-		{"fetched before it was there", func(_ *shelf, r *audit.Record) {
+		{"fetched before it was there", func(_ *kept, r *audit.Record) {
 			r.Robots.Fetched = noon.Add(-time.Second)
 			at(r, r.Decided)
 		}, NotInForce, ""},
-		{"fetched after it was last seen", func(_ *shelf, r *audit.Record) {
+		{"fetched after it was last seen", func(_ *kept, r *audit.Record) {
 			r.Robots.Fetched = noon.Add(31 * time.Minute)
 			at(r, noon.Add(31*time.Minute))
 		}, NotInForce, ""},
-		{"confirmed", func(_ *shelf, r *audit.Record) {
+		{"confirmed", func(_ *kept, r *audit.Record) {
 			r.Robots.Fetched = noon.Add(30 * time.Minute)
 			at(r, noon.Add(35*time.Minute))
 		}, Same, ""},
-		{"used after another took its place", func(_ *shelf, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
-		{"while the next was under way", func(_ *shelf, r *audit.Record) {
+		{"used after another took its place", func(_ *kept, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
+		{"while the next was under way", func(_ *kept, r *audit.Record) {
 			at(r, noon.Add(40*time.Minute+2*time.Second))
 		}, Same, ""},
-		{"of a month later", func(_ *shelf, r *audit.Record) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
-		{"of a month before", func(_ *shelf, r *audit.Record) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
-		{"without a time", func(_ *shelf, r *audit.Record) { r.Time = time.Time{} }, Different, "later after time"},
-		{"as of no time", func(_ *shelf, r *audit.Record) { r.Decided = time.Time{} }, Different, "is before time"},
-		{"of an earlier time", func(_ *shelf, r *audit.Record) { // cites what was in force before
+		{"of a month later", func(_ *kept, r *audit.Record) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
+		{"of a month before", func(_ *kept, r *audit.Record) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
+		{"without a time", func(_ *kept, r *audit.Record) { r.Time = time.Time{} }, Different, "later after time"},
+		{"as of no time", func(_ *kept, r *audit.Record) { r.Decided = time.Time{} }, Different, "is before time"},
+		{"of an earlier time", func(_ *kept, r *audit.Record) { // cites the answer that was in force before
 			r.Time, r.Decided = noon.Add(50*time.Minute), noon.Add(50*time.Minute)
 		}, Different, "judged 2026-01-01T12:01:00Z is before decided 2026-01-01T12:50:00Z"},
-		{"judged long after", func(_ *shelf, r *audit.Record) {
+		{"judged long after", func(_ *kept, r *audit.Record) {
 			r.Robots.Judged, r.Robots.Age = noon.Add(2*time.Minute), 120
 		}, Different, "judged 2026-01-01T12:02:00Z is later after decided"},
-		{"judged before it was fetched", func(_ *shelf, r *audit.Record) {
+		{"judged before it was fetched", func(_ *kept, r *audit.Record) {
 			at(r, noon.Add(-time.Minute))
 			r.Robots.Age = 0
 		}, Different, "judged 2026-01-01T11:59:00Z is before fetched 2026-01-01T12:00:00Z"},
-		{"before a copy was fetched", func(_ *shelf, r *audit.Record) {
+		{"before a copy was fetched", func(_ *kept, r *audit.Record) {
 			r.Robots.Copy = &audit.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
 		}, Different, "is before fetched 2026-01-01T13:00:00Z"},
-		{"another age", func(_ *shelf, r *audit.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
-		{"an age that can't be", func(_ *shelf, r *audit.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
-		{"no age", func(_ *shelf, r *audit.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
-		{"after a login and a fetch", func(_ *shelf, r *audit.Record) {
+		{"another age", func(_ *kept, r *audit.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
+		{"an age that can't be", func(_ *kept, r *audit.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
+		{"no age", func(_ *kept, r *audit.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
+		{"after a login and a fetch", func(_ *kept, r *audit.Record) {
 			r.Time = r.Time.Add(-10 * time.Second)
 			r.Decided = r.Decided.Add(-3 * time.Second)
 		}, Same, ""},
-		{"while the clock was set right", func(_ *shelf, r *audit.Record) {
+		{"while the clock was set right", func(_ *kept, r *audit.Record) {
 			r.Time = r.Time.Add(time.Second)
 		}, Same, ""},
 
-		{"a 206, which earlier versions obeyed", func(s *shelf, r *audit.Record) {
+		{"a 206, which earlier versions obeyed", func(s *kept, r *audit.Record) {
 			r.Robots.Status, s.history[0].Snapshot.Status = 206, 206
 		}, Different, "now deny unreachable"},
 
-		{"no history", func(s *shelf, _ *audit.Record) { s.history = nil }, NotInForce, ""},
-		{"for another crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
-		{"for this crawler", func(s *shelf, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
-		{"for configured crawlers", func(s *shelf, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
-		{"for configured crawlers, of another client", func(s *shelf, r *audit.Record) {
+		{"no history", func(s *kept, _ *audit.Record) { s.history = nil }, NotInForce, ""},
+		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
+		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
+		{"for configured crawlers", func(s *kept, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
+		{"for configured crawlers, of another client", func(s *kept, r *audit.Record) {
 			s.history[0].Crawlers = true
 			r.Crawler, r.Tokens = "default", []string{"NewsBot", "ExampleBot"}
 			s.config.Crawlers.Default.Mode = policy.Enforce
 		}, NotInForce, ""},
-		{"max_bytes was lowered", func(s *shelf, _ *audit.Record) {
+		{"max_bytes was lowered", func(s *kept, _ *audit.Record) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)
 			s.bodies[policy.Digest(long)] = long
 			s.history[0].Snapshot.SHA256 = policy.Digest(long)
 			s.config.Robots.MaxBytes = len(text) + 3
 		}, Same, ""},
-		{"a file of another origin that is how this one begins", func(s *shelf, r *audit.Record) {
+		{"a file of another origin that is how this one begins", func(s *kept, r *audit.Record) {
 			s.bodies[policy.Digest("")] = ""
 			r.Robots.SHA256 = policy.Digest("")
 			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", policy.NoGroup, "", 0, "", "NewsBot"
@@ -193,7 +193,7 @@ func TestAgain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s, r := one()
 			test.change(s, r)
-			got, why := New(s.evidence()).Again(r)
+			got, why := New(s.evidence()).Replay(r)
 			if got != test.want || !strings.Contains(why, test.why) {
 				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
 			}
@@ -201,9 +201,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestCutElsewhere finds what a file was cut to by the origin that has it whole, though
-// another of which nothing is left has been looked at before.
-func TestCutElsewhere(t *testing.T) {
+// TestTruncated finds a truncated file by the origin that has the whole file, also after
+// another origin that does not have it.
+func TestTruncated(t *testing.T) {
 	s, r := one()
 	long := text + "Disallow: /more\n"
 	s.bodies = map[string]string{policy.Digest(long): long}
@@ -219,15 +219,15 @@ func TestCutElsewhere(t *testing.T) {
 	p := New(e)
 	other, robots := *r, *r.Robots
 	other.Origin, other.Robots, robots.URL = "http://b.example", &robots, "http://b.example/robots.txt"
-	if got, why := p.Again(&other); got != NoSnapshot {
+	if got, why := p.Replay(&other); got != NoSnapshot {
 		t.Errorf("the other origin: %s: %s", got, why)
 	}
-	if got, why := p.Again(r); got != Same {
+	if got, why := p.Replay(r); got != Same {
 		t.Errorf("got %s: %s", got, why)
 	}
 }
 
-// TestWithoutRules decides again by failures, and by copies that stand in for them.
+// TestWithoutRules replays decisions by failures, and by copies that are used during failures.
 func TestWithoutRules(t *testing.T) {
 	failed := func(status int) *policy.Snapshot {
 		return &policy.Snapshot{Status: status, Fetched: noon.Add(time.Minute), Since: noon.Add(time.Minute), Failures: 1, Lifetime: -1}
@@ -271,12 +271,12 @@ func TestWithoutRules(t *testing.T) {
 			if got := describe(r); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if got, why := New(s.evidence()).Again(r); got != Same {
+			if got, why := New(s.evidence()).Replay(r); got != Same {
 				t.Errorf("again: %s: %s", got, why)
 			}
 			// Without the failure in the history the copy proves nothing.
 			s.history = s.history[1:]
-			if got, why := New(s.evidence()).Again(r); got != NotInForce {
+			if got, why := New(s.evidence()).Replay(r); got != NotInForce {
 				t.Errorf("without the answer: %s: %s", got, why)
 			}
 		})

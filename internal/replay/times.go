@@ -9,36 +9,36 @@ import (
 )
 
 const (
-	// tick is how far clocks that are set right may take a time back.
-	tick = time.Second
-	// loginWait bounds how long a request waits before anything is decided: for its login
-	// above all.
-	loginWait = 30 * time.Second
-	// busy is what a machine with too much to do adds to the fetches that a request waits for.
-	busy = 15 * time.Second
+	// maxStep is how far a correction of the clock may set it back.
+	maxStep = time.Second
+	// maxLoginWait bounds the wait before the decision begins, mainly for the login.
+	maxLoginWait = 30 * time.Second
+	// maxDelay bounds what a busy machine adds to the fetches that a request waits for.
+	maxDelay = 15 * time.Second
 )
 
-// untimely says what does not fit together in the times of a record; it is empty if they
-// do. A request comes, overrides are looked at, then robots.txt, which was fetched before:
-// so evidence of another time can't be cited, nor moved.
-func untimely(c *policy.Config, r *audit.Record) string {
+// checkTimes states which times of a record do not fit together; empty: they do. A request
+// arrives, then the overrides are evaluated, then the robots.txt, which was fetched before.
+// So a record can't cite evidence of another time.
+func checkTimes(c *policy.Config, r *audit.Record) string {
 	why := ""
-	// order notes that a time is before another, or, unless most is negative, long after it.
-	order := func(first string, from time.Time, then string, to time.Time, most time.Duration) {
+	// order checks that a time is not before another, and at most limit after it, unless
+	// limit is negative.
+	order := func(first string, from time.Time, then string, to time.Time, limit time.Duration) {
 		switch took := to.Sub(from); {
 		case why != "":
-		case took < -tick:
+		case took < -maxStep:
 			why = fmt.Sprintf("its times don't fit together: %s %s is before %s %s", then, utc(to), first, utc(from))
-		case most >= 0 && took > most:
+		case limit >= 0 && took > limit:
 			why = fmt.Sprintf("its times don't fit together: %s %s is later after %s %s than a request may wait", then, utc(to), first, utc(from))
 		}
 	}
-	order("time", r.Time, "decided", r.Decided, loginWait)
+	order("time", r.Time, "decided", r.Decided, maxLoginWait)
 	if r.Robots == nil {
 		return why
 	}
 	judged := r.Robots.Judged
-	order("decided", r.Decided, "judged", judged, 2*c.Robots.Timeout+busy)
+	order("decided", r.Decided, "judged", judged, 2*c.Robots.Timeout+maxDelay)
 	for _, a := range []*audit.Answer{&r.Robots.Answer, r.Robots.Instead, r.Robots.Copy} {
 		if a != nil {
 			order("fetched", a.Fetched, "judged", judged, -1)
