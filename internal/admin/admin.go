@@ -1,5 +1,5 @@
-// Package admin is the listener for operators and their tools: health, metrics,
-// a page that shows what goes on, and what is known and decided about an origin.
+// Package admin serves the admin listener: health, metrics, the status page, and an API for
+// decisions and the robots.txt of an origin. [New] returns its handler.
 package admin
 
 import (
@@ -13,48 +13,49 @@ import (
 	"robotsgate/policy"
 )
 
-// Options are what the listener answers from.
+// Options are the sources of the answers.
 type Options struct {
 	Engine   *policy.Engine
 	Overview *overview.Overview
 	Metrics  http.Handler
-	Ready    func() error // why no request is served now, nil if they are
-	Hosts    []string     // further names under which the page and the API may be asked
+	Ready    func() error // why requests are not served now; nil: they are
+	Hosts    []string     // further values of Host for which the page and the API are served
+	HostsKey string       // the key of the configuration that sets Hosts
 	Version  string
-	Proxy    string // the gate's own URL, for people who have not used it yet
+	Proxy    string // the gate's own URL, for the instructions on the page
 
 	Connections func() Connections
 	Sizes       func() []Size
-	// History returns what an origin has answered, the oldest first; nil: it is not kept.
+	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
 }
 
-// New returns the handler. Health and metrics answer under any name; the rest
-// only under the listener's own, since a page of a hostile site could reach it
-// through a name that it lets resolve to this machine. What waits for an origin is
-// given more time than the server's timeouts.
+// New returns the handler. It serves health and metrics for any Host, and the rest only for
+// the listener's own: otherwise a hostile site's page could reach it through a host name that
+// resolves to this machine (DNS rebinding). Handlers that wait for an origin extend the
+// server's timeouts.
 func New(o Options) http.Handler {
 	a := &admin{Options: o}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", o.Metrics)
-	mux.HandleFunc("GET /{$}", a.guarded(waits(a.page)))
-	mux.HandleFunc("GET /live", a.own(a.live))
+	mux.HandleFunc("GET /{$}", a.guarded(waiting(a.page)))
+	mux.HandleFunc("GET /live", a.sameOrigin(a.live))
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))
 	}
-	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // for what is not HTML
-	mux.HandleFunc("GET /api/overview", a.own(a.overview))
-	mux.HandleFunc("GET /api/decision", a.own(waits(a.decision)))
-	mux.HandleFunc("GET /api/robots", a.own(a.robots))
-	mux.HandleFunc("POST /api/refresh", a.own(waits(a.refresh)))
+	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // requested for other responses than HTML
+	mux.HandleFunc("GET /api/overview", a.sameOrigin(a.overview))
+	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(a.decision)))
+	mux.HandleFunc("GET /api/robots", a.sameOrigin(a.robots))
+	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(a.refresh)))
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
 type admin struct {
 	Options
-	measured measured
+	cachedSizes cachedSizes
 }
 
 func (a *admin) health(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
@@ -67,32 +68,29 @@ func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// request is what a crawler with this User-Agent would ask, or with these
-// product tokens in place of those that are configured for it.
+// request returns the request of a crawler with this User-Agent. Tokens, if there are any,
+// replace the crawler's product tokens.
 func (a *admin) request(t policy.Target, agent string, tokens []string) policy.Request {
 	crawler := a.Engine.Crawlers().Identify(policy.Client{UserAgent: agent})
-	return policy.Request{Target: t, Crawler: as(crawler, tokens), UserAgent: agent}
+	return policy.Request{Target: t, Crawler: withTokens(crawler, tokens), UserAgent: agent}
 }
 
-func answer(w http.ResponseWriter, v any) {
+func answer(w http.ResponseWriter, v any) { send(w, http.StatusOK, v, "  ") }
+
+func fail(w http.ResponseWriter, status int, text string) {
+	send(w, status, map[string]string{"error": text}, "")
+}
+
+func send(w http.ResponseWriter, status int, v any, indent string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // nothing here is HTML, and URLs have an &
-	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // URLs contain "&"
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(escape.JSON(b.Bytes())) // the client left
-}
-
-func fail(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(map[string]string{"error": text}) // strings can be encoded
-	_, _ = w.Write(escape.JSON(b.Bytes()))           // the client left
+	_, _ = w.Write(escape.JSON(b.Bytes())) // the client may have disconnected
 }

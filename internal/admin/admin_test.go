@@ -23,18 +23,18 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// An origin answers for every host, and counts.
+// An origin answers for every host, and counts the fetches.
 type origin struct {
 	status  int
 	body    string
 	fetches int
 
-	crawlers []*policy.Crawler // of the gate that knows it
-	refuse   bool              // whom it does not know
+	crawlers []*policy.Crawler // of the gate
+	refuse   bool              // unknown clients
 	seen     *overview.Overview
 }
 
-// overview is what the gate has seen, nothing unless a test says so.
+// overview returns the gate's overview, an empty one unless a test sets it.
 func (o *origin) overview() *overview.Overview {
 	if o.seen == nil {
 		o.seen = overview.New()
@@ -56,7 +56,7 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const rules = "User-agent: *\nDisallow: /private/\nDisallow: /p\n\nUser-agent: foobot\nDisallow: /foo\n"
 
-// listener returns the handler of a gate that knows this origin.
+// listener returns the admin handler of a gate that reaches this origin.
 func listener(t *testing.T, o *origin) http.Handler {
 	t.Helper()
 	engine, err := policy.New(policy.Config{
@@ -79,7 +79,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 	})
 }
 
-// ask sends a request as it arrives at 192.0.2.1:9310.
+// ask sends a request to 192.0.2.1:9310.
 func ask(h http.Handler, method, host, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://192.0.2.1:9310"+path, nil)
 	r.Host = host
@@ -92,7 +92,7 @@ func ask(h http.Handler, method, host, path string, header ...string) *httptest.
 	return w
 }
 
-// answers asks, and reads the JSON.
+// answers sends a request, and returns the JSON.
 func answers(t *testing.T, h http.Handler, method, path string) map[string]any {
 	t.Helper()
 	w := ask(h, method, "192.0.2.1:9310", path)
@@ -161,7 +161,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/", http.StatusMethodNotAllowed, nil},
 		{"HEAD", "/", http.StatusOK, nil},
 		{"GET", "/api/robots?origin=http://unknown.example", http.StatusNotFound, nil},
-		// Another site's page may send a POST, but a browser says whose it is.
+		// Another site's page can send a POST, but the browser states its site.
 		{"POST", "/api/refresh" + of, http.StatusForbidden, []string{"Sec-Fetch-Site", "cross-site"}},
 		{"POST", "/api/refresh" + of, http.StatusForbidden, []string{"Origin", "http://evil.example"}},
 		{"POST", "/api/refresh" + of, http.StatusOK, []string{"Sec-Fetch-Site", "same-origin"}},
@@ -211,7 +211,7 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestRobots looks at one origin as it changes.
+// TestRobots follows one origin as it changes.
 func TestRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{status: 200, body: rules}
@@ -243,7 +243,7 @@ func TestRobots(t *testing.T) {
 				}
 			}
 			if o.fetches != before {
-				t.Errorf("%s: to ask what is known has made a fetch", step.name)
+				t.Errorf("%s: the request has caused a fetch", step.name)
 			}
 			good := got["robots"].(map[string]any)["good"].(map[string]any)
 			if good["fetched"] != "2000-01-01T00:00:00Z" || good["sha256"] != sum || good["lifetime"] != nil {

@@ -7,10 +7,10 @@ import (
 	"robotsgate/internal/overview"
 )
 
-// A chart is the last hour as bars, one a minute, in a field of 600 by 100: what was
-// denied at the bottom, where the smallest can be seen and compared.
+// A chart shows the last hour as bars, one a minute, in an area of 600 by 100. The denials are
+// at the bottom, where small numbers can be seen and compared.
 type chart struct {
-	Most uint64 // what the field's height stands for
+	Max  uint64 // the requests that the height of the area stands for
 	Bars []bar
 	Hour overview.Counts
 	Peak uint64
@@ -28,8 +28,8 @@ type part struct {
 	Y, Height string
 }
 
-// visible is the least height of what is there at all.
-const visible = 1.5
+// minHeight is the height of a part that would be too small to see.
+const minHeight = 1.5
 
 func draw(minutes []overview.Minute) (c chart) {
 	for _, m := range minutes {
@@ -41,11 +41,11 @@ func draw(minutes []overview.Minute) (c chart) {
 		c.Hour.Denied += m.Denied
 		c.Hour.Reported += m.Reported
 	}
-	c.Most = round(c.Peak)
+	c.Max = roundUp(c.Peak)
 	for i, m := range minutes {
 		b := bar{X: i * 10, Title: fmt.Sprintf("%s UTC: %d allowed, %d denied", m.Begin.Format("15:04"), m.Allowed, m.Denied)}
 		if m.Reported > 0 {
-			b.Title += fmt.Sprintf(", %d reported", m.Reported)
+			b.Title += fmt.Sprintf(", %d would be denied", m.Reported)
 		}
 		top := 100.0
 		for _, p := range []struct {
@@ -55,7 +55,7 @@ func draw(minutes []overview.Minute) (c chart) {
 			if p.n == 0 {
 				continue
 			}
-			height := min(max(100*float64(p.n)/float64(c.Most), visible), top)
+			height := min(max(100*float64(p.n)/float64(c.Max), minHeight), top)
 			top -= height
 			b.Parts = append(b.Parts, part{p.class, fmt.Sprintf("%.2f", top), fmt.Sprintf("%.2f", height)})
 		}
@@ -64,8 +64,8 @@ func draw(minutes []overview.Minute) (c chart) {
 	return c
 }
 
-// round returns the next number that is easy to read, and so is its half.
-func round(n uint64) uint64 {
+// roundUp returns the next number that is easy to read, as is its half.
+func roundUp(n uint64) uint64 {
 	for ten := uint64(1); ; ten *= 10 {
 		for _, m := range []uint64{2, 4, 6, 8, 10} {
 			if m*ten >= n || m*ten > 1<<60 {
@@ -75,5 +75,5 @@ func round(n uint64) uint64 {
 	}
 }
 
-// Half is the middle of the field.
-func (c chart) Half() uint64 { return c.Most / 2 }
+// Half returns the requests that half the height stands for.
+func (c chart) Half() uint64 { return c.Max / 2 }

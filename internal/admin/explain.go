@@ -10,23 +10,23 @@ import (
 	"robotsgate/policy"
 )
 
-// explain decides about the url that a query names, for its crawler by name or by
-// agent, with its product tokens or those in token. Beside an error it returns the
-// status to answer with.
+// explain decides about the URL of a query, for the crawler with a name or a User-Agent. The
+// query's product tokens, if there are any, replace the crawler's. With an error it returns
+// the status of the response.
 func (a *admin) explain(ctx context.Context, q url.Values) (policy.Explanation, int, error) {
 	target, err := policy.ReadURL(q.Get("url"))
 	if err != nil {
 		return policy.Explanation{}, http.StatusBadRequest, fmt.Errorf("url: %w", err)
 	}
-	// token= names nobody: the agent's own token stays in force.
+	// An empty token, as the form sends it, replaces nothing.
 	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
 	ask := a.request(target, q.Get("agent"), tokens)
 	if name := q.Get("crawler"); name != "" {
 		k := a.Engine.Crawlers().Named(name)
 		if k == nil {
-			return policy.Explanation{}, http.StatusBadRequest, fmt.Errorf("crawler: none is called %q", name)
+			return policy.Explanation{}, http.StatusBadRequest, fmt.Errorf("crawler: no crawler is called %q", name)
 		}
-		ask.Crawler = as(k, tokens)
+		ask.Crawler = withTokens(k, tokens)
 	}
 	d, err := a.Engine.Decide(ctx, ask)
 	if err != nil {
@@ -37,8 +37,8 @@ func (a *admin) explain(ctx context.Context, q url.Values) (policy.Explanation, 
 	return e, http.StatusOK, nil
 }
 
-// as returns the crawler with these product tokens, if there are any.
-func as(k *policy.Crawler, tokens []string) *policy.Crawler {
+// withTokens returns the crawler with these product tokens, if there are any.
+func withTokens(k *policy.Crawler, tokens []string) *policy.Crawler {
 	if len(tokens) == 0 {
 		return k
 	}

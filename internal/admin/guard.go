@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// guarded admits requests that name the listener as it is known. Whoever may look
-// at the answer, it is not for other sites' pages to use, to frame or to keep.
+// guarded serves requests whose Host is the listener's, with headers that keep pages of other
+// sites from using or framing the response, and the browser from caching it.
 func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -21,19 +21,19 @@ func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		if !a.ours(r) {
-			fail(w, http.StatusForbidden, "this page is not served under the name "+r.Host+"; add it to admin.hosts if it is yours")
+		if !a.isOwnHost(r) {
+			fail(w, http.StatusForbidden, "this page is not served under the name "+r.Host+"; add it to "+a.HostsKey+" if it is yours")
 			return
 		}
 		h(w, r)
 	}
 }
 
-// own admits guarded requests that no other site's page has sent. Even a question
-// may make a fetch, so it is not for others to ask.
-func (a *admin) own(h http.HandlerFunc) http.HandlerFunc {
+// sameOrigin serves guarded requests, but for those of another site's page: even a GET can
+// cause a fetch.
+func (a *admin) sameOrigin(h http.HandlerFunc) http.HandlerFunc {
 	return a.guarded(func(w http.ResponseWriter, r *http.Request) {
-		if foreign(r) {
+		if isCrossSite(r) {
 			fail(w, http.StatusForbidden, "another site's page has sent this request")
 			return
 		}
@@ -41,27 +41,28 @@ func (a *admin) own(h http.HandlerFunc) http.HandlerFunc {
 	})
 }
 
-// atMost is how long an answer may take that waits for an origin.
-const atMost = 5 * time.Minute
+// maxWait is how long a response may take that waits for an origin.
+const maxWait = 5 * time.Minute
 
-// waits gives a handler its time. While it waits net/http reads on, and would take the
-// end of the server's ReadTimeout for the client's leaving.
-func waits(h http.HandlerFunc) http.HandlerFunc {
+// waiting extends the server's timeouts for a handler that waits for an origin. While the
+// handler waits net/http reads from the connection, and takes the end of ReadTimeout for a
+// disconnect of the client.
+func waiting(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		control, until := http.NewResponseController(w), time.Now().Add(atMost)
-		_ = control.SetWriteDeadline(until) // a recorder in a test has none
-		if r.ContentLength == 0 {           // else somebody could send a body for as long as that
+		control, until := http.NewResponseController(w), time.Now().Add(maxWait)
+		_ = control.SetWriteDeadline(until) // fails for the recorder of a test
+		if r.ContentLength == 0 {           // otherwise a client could send a body for as long
 			_ = control.SetReadDeadline(until)
 		}
 		h(w, r)
 	}
 }
 
-// foreign reports whether a browser says that another site's page has sent a
-// request. It says so where it trusts the connection (https, or a loopback address).
-func foreign(r *http.Request) bool {
+// isCrossSite reports whether, according to the browser, another site's page has sent a
+// request. Browsers send Sec-Fetch-Site over https and to loopback addresses only.
+func isCrossSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
-	case "same-origin", "none": // none: typed in, or a bookmark
+	case "same-origin", "none": // none: typed, or a bookmark
 		return false
 	case "":
 		origin := r.Header.Get("Origin")
@@ -74,10 +75,10 @@ func foreign(r *http.Request) bool {
 	return true
 }
 
-// ours reports whether a request names the listener.
-func (a *admin) ours(r *http.Request) bool {
+// isOwnHost reports whether the Host of a request is the listener's.
+func (a *admin) isOwnHost(r *http.Request) bool {
 	if r.URL.IsAbs() && r.URL.Scheme != "http" {
-		return false // it was meant for a proxy; net/http takes its host for r.Host
+		return false // sent as to a proxy: r.Host is the host of that URL
 	}
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -87,8 +88,8 @@ func (a *admin) ours(r *http.Request) bool {
 	if host == "localhost" || slices.ContainsFunc(a.Hosts, func(k string) bool { return strings.EqualFold(k, host) }) {
 		return true
 	}
-	// The address that the connection came in at: a name can be made to resolve
-	// to it, but then Host carries the name.
+	// The address of this end of the connection. If a hostile name resolves to it, Host has
+	// that name.
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {
 		return false

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
-	"net/url"
 
 	"robotsgate/policy"
 )
@@ -14,7 +13,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// files are what the page consists of beside its HTML, with their types.
+// files are the page's files beside its HTML, with their types.
 var files = map[string]string{
 	"style.css": "text/css; charset=utf-8",
 	"page.js":   "text/javascript; charset=utf-8",
@@ -23,16 +22,16 @@ var files = map[string]string{
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(words).ParseFS(pageFiles, "page/page.html", "page/live.html"))
 
-// view is what the templates show.
+// view is the data of the templates.
 type view struct {
 	status
 	Proxy string
 	Chart chart
-	Asked *asked // nil: nothing
+	Asked *question // nil: none
 }
 
-// asked is what somebody wants to have explained, and the answer.
-type asked struct {
+// A question is the content of the form, with the answer.
+type question struct {
 	URL, Crawler, Agent, Token string
 
 	Error string
@@ -44,40 +43,35 @@ func (a *admin) view() view {
 	return view{status: s, Proxy: a.Proxy, Chart: draw(s.Minutes)}
 }
 
-// page shows everything at once, with an answer if it is asked for one.
+// page serves the status page, with an answer if the form was sent.
 func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("url") {
 		a.render(w, http.StatusOK, "page.html", a.view())
 		return
 	}
-	if foreign(r) { // a link to the page is fine, but not one that makes it work
-		fail(w, http.StatusForbidden, "another site's page has sent this request; open the page, and ask there")
+	if isCrossSite(r) { // another site may link to the page, but not cause a fetch
+		fail(w, http.StatusForbidden, "another site's page has sent this request; open the page, and use its form")
 		return
 	}
-	answer, code := a.answerTo(r, q)
+	asked := &question{URL: q.Get("url"), Crawler: q.Get("crawler"), Agent: q.Get("agent"), Token: q.Get("token")}
+	e, code, err := a.explain(r.Context(), q)
+	if err != nil {
+		asked.Error = err.Error()
+	} else {
+		asked.Explanation = &e
+	}
 	v := a.view()
-	v.Asked = answer
+	v.Asked = asked
 	a.render(w, code, "page.html", v)
 }
 
-func (a *admin) answerTo(r *http.Request, q url.Values) (*asked, int) {
-	to := &asked{URL: q.Get("url"), Crawler: q.Get("crawler"), Agent: q.Get("agent"), Token: q.Get("token")}
-	e, code, err := a.explain(r.Context(), q)
-	if err != nil {
-		to.Error = err.Error()
-	} else {
-		to.Explanation = &e
-	}
-	return to, code
-}
-
-// live is the part of the page that changes, for its script.
+// live serves the parts of the page that change, for its script.
 func (a *admin) live(w http.ResponseWriter, _ *http.Request) {
 	a.render(w, http.StatusOK, "live.html", a.view())
 }
 
-// render makes the whole page before it sends any of it.
+// render executes a template, and sends the result if that succeeds.
 func (a *admin) render(w http.ResponseWriter, code int, name string, v view) {
 	var b bytes.Buffer
 	if err := pageTemplate.ExecuteTemplate(&b, name, v); err != nil {
@@ -86,7 +80,7 @@ func (a *admin) render(w http.ResponseWriter, code int, name string, v view) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = b.WriteTo(w) // the client left
+	_, _ = b.WriteTo(w) // the client may have disconnected
 }
 
 func file(name, kind string) http.HandlerFunc {
@@ -96,9 +90,9 @@ func file(name, kind string) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(data) // the client left
+		_, _ = w.Write(data) // the client may have disconnected
 	}
 }
 
-// overview answers what the page shows.
+// overview serves the data of the page.
 func (a *admin) overview(w http.ResponseWriter, _ *http.Request) { answer(w, a.status()) }

@@ -22,7 +22,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// seen is an overview of exchanges that have just ended.
+// seen returns an overview of requests that have just ended.
 func seen(all ...*proxy.Record) *overview.Overview {
 	o := overview.New()
 	for _, x := range all {
@@ -37,7 +37,7 @@ func denied(url, pattern string, enforced bool) *proxy.Record {
 		URL: "http://a.example/robots.txt", Rule: robotstxt.Rule{Line: 7, Pattern: pattern}}}
 }
 
-// text returns what people read of a page, and all its elements by name.
+// text returns the visible text of a page, and all its elements by name.
 func text(t *testing.T, page string) (string, map[string][]*html.Node) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -76,7 +76,7 @@ func has(t *testing.T, page string, want ...string) {
 	}
 }
 
-// see gets a page as people do.
+// see gets a page.
 func see(t *testing.T, h http.Handler, path string) string {
 	t.Helper()
 	w := ask(h, "GET", "192.0.2.1:9310", path)
@@ -88,14 +88,13 @@ func see(t *testing.T, h http.Handler, path string) string {
 
 func TestEmptyPage(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
-	has(t, see(t, h, "/"), "Ready", "Enforcing", "v1, up 0 s", "Nothing has come through yet.", `eval "$(robotsgate env)"`, "http://192.0.2.1:9309",
-		"Requests/s 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "All that were asked for have answered.",
+	has(t, see(t, h, "/"), "Ready", "Enforcing", "v1, up 0 s", "No requests yet.", `eval "$(robotsgate env)"`, "http://192.0.2.1:9309",
+		"Requests/s 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "Every requested robots.txt could be fetched.",
 		"Rules in memory 12 origins 2 KiB of 1 MiB")
 	has(t, see(t, listener(t, &origin{}), "/"), "Not ready")
 }
 
-// TestPage shows what has been counted, to people with and without scripts, and to
-// programs.
+// TestPage: the page, the part for its script, and the API show the counts.
 func TestPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{status: 503, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}}
@@ -106,17 +105,17 @@ func TestPage(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "trial : report mode", "v1, up 3 s",
-				"Allowed 1 Denied 2 Reported 1 let through No decision 1",
-				"1 allowed, 2 denied, 1 reported. The most, 4, at 00:00 UTC.",
-				"00:00 UTC: 1 allowed, 2 denied, 1 reported",
-				"UTC Allowed Denied Reported No decision 00:00 1 2 1 1",
-				"Host Denied Reported a.example 2 0 b.example 0 1",
+				"Allowed 1 Denied 2 Would be denied 1 report mode No decision 1",
+				"1 allowed, 2 denied, 1 would be denied. Maximum 4, at 00:00 UTC.",
+				"00:00 UTC: 1 allowed, 2 denied, 1 would be denied",
+				"UTC Allowed Denied Would be denied No decision 00:00 1 2 1 1",
+				"Host Denied Would be denied a.example 2 0 b.example 0 1",
 				"Disallow: /x http://a.example , line 7 2 1",
 				"http://down.example everything is denied the origin answered 503",
-				"Since 3 s ago , 1 in a row, the last 3 s ago. Tried again by a request in 2 s or later .")
+				"Since 3 s ago . Failed fetches: 1, the last 3 s ago. Next fetch by a request in 2 s or later .")
 		}
-		if page := see(t, h, "/"); strings.Contains(page, "Nothing has come through yet") {
-			t.Error("a gate that is in use is told how to use it")
+		if page := see(t, h, "/"); strings.Contains(page, "No requests yet") {
+			t.Error("a gate in use shows how to use it")
 		}
 		got := answers(t, h, "GET", "/api/overview")
 		hour, _ := got["hour"].(map[string]any)
@@ -130,7 +129,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// The form offers whom a client can be: nobody is the default where it is refused.
+// TestCrawlersOfTheForm: the form offers the default crawler unless unknown clients are refused.
 func TestCrawlersOfTheForm(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		h := listener(t, &origin{status: 200, body: rules, refuse: refuse, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}})
@@ -145,29 +144,28 @@ func TestCrawlersOfTheForm(t *testing.T) {
 func TestExplain(t *testing.T) {
 	o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report, Tokens: []string{"foobot"}}}}
 	h := listener(t, o)
-	has(t, see(t, h, "/?url=http://a.example/private/x&crawler=default&agent=&token="), "Denied The longest rule that matches decides",
-		"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Matched too, and lost line 3: Disallow: /p",
-		"Product token none: only the group for * binds it", "Group obeyed *", "robots.txt fresh, status 200, fetched just now http://a.example/robots.txt")
+	has(t, see(t, h, "/?url=http://a.example/private/x&crawler=default&agent=&token="), "Denied The longest matching rule decides",
+		"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Other matching rules line 3: Disallow: /p",
+		"Product token none: only the group for * applies", "Group *", "robots.txt fresh, status 200, fetched just now http://a.example/robots.txt")
 	page := see(t, h, "/?url=http://a.example/foo&crawler=trial&agent=Foo%22/1&token=")
-	has(t, page, "Denied, but let through in report mode", "Product token foobot")
+	has(t, page, "Would be denied; report mode lets the request through", "Product token foobot")
 	_, elements := text(t, page)
 	for _, in := range elements["input"] {
 		if want := map[string]string{"url": "http://a.example/foo", "agent": `Foo"/1`}[attribute(in, "name")]; attribute(in, "value") != want {
 			t.Errorf("%s holds %q, want %q", attribute(in, "name"), attribute(in, "value"), want)
 		}
 	}
-	has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed The group has no rule that matches.")
+	has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed No rule of the group matches.")
 
 	w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=nobody")
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("an unknown crawler: got %d", w.Code)
 	}
-	has(t, w.Body.String(), `No decision crawler: none is called "nobody"`)
+	has(t, w.Body.String(), `No decision crawler: no crawler is called "nobody"`)
 }
 
-// TestForeign sends what other sites' pages can make a browser send: nothing that
-// tells them something, or makes the gate ask an origin.
-func TestForeign(t *testing.T) {
+// TestCrossSite sends requests as another site's page can: they get no data, and cause no fetch.
+func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}
 	h := listener(t, o)
 	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example"} {
@@ -176,7 +174,7 @@ func TestForeign(t *testing.T) {
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Origin", "http://192.0.2.1:8080"}, {"Origin", "%"},
 		} {
 			want := http.StatusForbidden
-			if path == "/" { // a link may lead here
+			if path == "/" { // another site may link to it
 				want = http.StatusOK
 			}
 			if w := ask(h, "GET", "192.0.2.1:9310", path, header...); w.Code != want {
@@ -196,7 +194,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestAbsolute asks as one asks a proxy: only for the listener itself.
+// TestAbsolute sends absolute URLs, as to a proxy: only that of the listener is served.
 func TestAbsolute(t *testing.T) {
 	server := httptest.NewServer(listener(t, &origin{status: 200, body: rules}))
 	defer server.Close()
@@ -211,7 +209,7 @@ func TestAbsolute(t *testing.T) {
 		"GET / HTTP/1.0":                                                   "403",
 		"GET / HTTP/1.1\r\nHost: " + own + "\r\nHost: evil.example":        "400",
 		"GET / HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: " + own: "403",
-		"GET //evil.example/ HTTP/1.1\r\nHost: evil.example":               "307", // to the path in its clean form; nothing is told
+		"GET //evil.example/ HTTP/1.1\r\nHost: evil.example":               "307", // to the clean path, without data
 		"CONNECT evil.example:443 HTTP/1.1\r\nHost: " + own:                "405",
 	} {
 		if got := raw(t, own, line); !strings.HasPrefix(got, "HTTP/1.1 "+want) && !strings.HasPrefix(got, "HTTP/1.0 "+want) {
@@ -220,7 +218,7 @@ func TestAbsolute(t *testing.T) {
 	}
 }
 
-// hostile are texts as an origin or a client might send them.
+// hostile are texts that an origin or a client may send.
 var hostile = []string{
 	`</script><img src=x onerror="document.title='owned'">`,
 	`"><svg onload=alert(1)>`,
@@ -230,10 +228,10 @@ var hostile = []string{
 	strings.Repeat("<b>", 3000),
 }
 
-// TestHostile shows hostile texts in every place that takes any: the page has the
-// same elements as without, and none of them is long.
+// TestHostile: with hostile texts the page has the same elements as with harmless ones, and is
+// not long.
 func TestHostile(t *testing.T) {
-	// In a URL and in a robots.txt some bytes never come as far as the page.
+	// A URL and a robots.txt with these bytes do not reach the page.
 	short := func(text string) string {
 		return strings.NewReplacer("\x00", "", "\xff", "", "\x1b", "").Replace(text[:min(len(text), 5000)])
 	}
@@ -250,7 +248,7 @@ func TestHostile(t *testing.T) {
 			count = append(count, fmt.Sprint(name, " ", len(elements[name])))
 		}
 		if strings.ContainsAny(said, "\u202e\u2066\x1b\x00") {
-			t.Errorf("%.60q: the page has characters that nobody can see", word)
+			t.Errorf("%.60q: the page has invisible characters", word)
 		}
 		return strings.Join(count, ", "), page
 	}
@@ -266,7 +264,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What an origin or a link wrote is visible in the API's answers and in the form's fields too.
+// TestUnprintable: invisible characters are escaped in the API and in the form's fields.
 func TestUnprintable(t *testing.T) {
 	const hidden = "\u202e\u2066\u2028\u200b\ue000\U000e0041"
 	h := listener(t, &origin{status: 200, body: "User-agent: *\nDisallow: /*" + hidden + "\n"})
@@ -283,7 +281,7 @@ func TestUnprintable(t *testing.T) {
 			t.Errorf("%s: no %s in %s", c.path, c.want, body)
 		}
 		if strings.ContainsAny(body, hidden) {
-			t.Errorf("%s: characters that cannot be seen in %q", c.path, body)
+			t.Errorf("%s: invisible characters in %q", c.path, body)
 		}
 	}
 	if page := see(t, h, "/?"+query); !strings.Contains(page, `value="http://a.example/x%E2%80%AE`) {
@@ -309,7 +307,7 @@ func TestPageHeaders(t *testing.T) {
 			}
 		}
 	}
-	// What the policy forbids is not needed either.
+	// The page itself follows the policy.
 	_, elements := text(t, see(t, h, "/"))
 	for name, all := range elements {
 		for _, n := range all {
@@ -327,7 +325,7 @@ func TestPageHeaders(t *testing.T) {
 	}
 }
 
-// raw sends a request line and header as they are, and returns the answer.
+// raw sends a request line and a header as they are, and returns the response.
 func raw(t *testing.T, address, head string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -345,8 +343,8 @@ func raw(t *testing.T, address, head string) string {
 	return string(answer)
 }
 
-// TestMeasured looks often: what is dear to count is counted once a second.
-func TestMeasured(t *testing.T) {
+// TestCachedSizes: sizes are measured once a second.
+func TestCachedSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		a := &admin{Options: Options{Sizes: func() []Size { n++; return []Size{{Entries: int64(n)}} }}}
@@ -355,7 +353,7 @@ func TestMeasured(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n != 10 {
-			t.Errorf("in ten seconds the sizes are counted %d times", n)
+			t.Errorf("in ten seconds the sizes are measured %d times", n)
 		}
 	})
 }

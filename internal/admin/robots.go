@@ -7,23 +7,23 @@ import (
 	"robotsgate/policy"
 )
 
-// known is what is kept of an origin: in front the snapshot in force for the client that
-// the query names, then the last answers, then the history.
+// known is what is kept of an origin: the snapshot in force for the client of the query, the
+// last answers, and the history.
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots   history  `json:"robots"`             // for clients that are none of the configured crawlers
+	Robots   history  `json:"robots"`             // for clients that match no configured crawler
 	Crawlers *history `json:"crawlers,omitempty"` // for the configured crawlers
 	History  []Past   `json:"history,omitempty"`
 	Body     string   `json:"body,omitempty"`
 }
 
-// A Past is an answer that has been in force, for all or for one crawler.
+// A Past is an answer of an origin, and when it was in force.
 type Past struct {
 	From     time.Time `json:"from"`
-	To       time.Time `json:"to,omitzero"`        // zero: it is
-	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	Token    string    `json:"token,omitempty"`    // whom it bound, in lower case; empty: all
+	To       time.Time `json:"to,omitzero"`        // zero: it still is
+	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; otherwise other clients
+	Token    string    `json:"token,omitempty"`    // the crawler that it bound, in lower case; empty: all
 	Status   int       `json:"status,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
 	SHA256   string    `json:"sha256,omitempty"`
@@ -32,12 +32,12 @@ type Past struct {
 
 type inForce struct {
 	State   policy.State `json:"state"`
-	Status  int          `json:"status,omitempty"` // left out where there was no answer
+	Status  int          `json:"status,omitempty"` // 0: there was no response
 	Fetched time.Time    `json:"fetched"`
 	Age     int64        `json:"age"` // seconds
 	SHA256  string       `json:"sha256,omitempty"`
 	Error   string       `json:"error,omitempty"`
-	Due     bool         `json:"due,omitempty"` // the next request fetches it anew
+	Due     bool         `json:"due,omitempty"` // the next request fetches it
 }
 
 func standing(st policy.Resolution, due bool) *inForce {
@@ -45,10 +45,10 @@ func standing(st policy.Resolution, due bool) *inForce {
 	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
 }
 
-// history is a policy.Record for people to read.
+// history is a policy.Record as JSON.
 type history struct {
-	Good *snapshot `json:"good,omitempty"` // the last that held rules
-	Last *snapshot `json:"last,omitempty"` // the last that speaks for the origin
+	Good *snapshot `json:"good,omitempty"` // the last with rules
+	Last *snapshot `json:"last,omitempty"` // the last that states the origin's answer
 	// By product token: answers that bind that crawler only, without rules and with rules.
 	Bound  map[string]snapshot `json:"bound,omitempty"`
 	Copies map[string]snapshot `json:"copies,omitempty"`
@@ -65,7 +65,7 @@ type snapshot struct {
 	Varies     bool      `json:"varies,omitempty"` // it names User-Agent in Vary
 	ETag       string    `json:"etag,omitempty"`
 	Modified   string    `json:"last_modified,omitempty"`
-	Lifetime   *int64    `json:"lifetime,omitempty"`    // seconds; left out where the origin does not say
+	Lifetime   *int64    `json:"lifetime,omitempty"`    // seconds; nil: the origin does not state it
 	RetryAfter int64     `json:"retry_after,omitempty"` // seconds
 	Failures   int       `json:"failures,omitempty"`
 	Since      time.Time `json:"since,omitzero"`
@@ -97,7 +97,7 @@ func snapshotOf(s *policy.Snapshot) *snapshot {
 	return out
 }
 
-// second leaves out what nobody reads.
+// second removes the fraction of a second.
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 	rec, others := a.Engine.Known(r.Context(), policy.Scope{Origin: origin})
 	ofCrawlers, crawlers := a.Engine.Known(r.Context(), policy.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
-		fail(w, http.StatusNotFound, "nothing is known of "+origin+" yet")
+		fail(w, http.StatusNotFound, "no robots.txt of "+origin+" is known yet")
 		return
 	}
 	k := known{Origin: origin, Robots: historyOf(rec)}
@@ -120,7 +120,7 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 	agent := r.URL.Query().Get("agent")
 	ask := a.request(target, agent, nil)
 	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
-		ask.Crawler = all.Known[0] // what is known decides for the configured crawlers
+		ask.Crawler = all.Known[0] // since only they have a robots.txt
 	}
 	if st, due, ok := a.Engine.Peek(r.Context(), ask); ok {
 		k.inForce = standing(st, due)

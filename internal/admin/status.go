@@ -17,18 +17,18 @@ type Size struct {
 	Bound   int64  `json:"bound"` // on Bytes
 }
 
-// Connections are those of clients that are open now.
+// Connections are the open client connections.
 type Connections struct {
 	Open    int `json:"open"`
 	Tunnels int `json:"tunnels"` // of those, after a CONNECT
 }
 
-// status is what the page shows, and /api/overview answers.
+// status is the data of the page, and the answer of /api/overview.
 type status struct {
 	Version string      `json:"version"`
 	Mode    policy.Mode `json:"mode"`
-	// Crawlers are those that are configured, in order, and the one for all others
-	// unless these are refused.
+	// Crawlers are the configured ones, in order, and the one for all other clients unless
+	// these are refused.
 	Crawlers []crawler `json:"crawlers"`
 	Ready    bool      `json:"ready"`
 	NotReady string    `json:"not_ready,omitempty"` // why
@@ -46,34 +46,33 @@ type crawler struct {
 	Mode policy.Mode `json:"mode"`
 }
 
-// An outage is a policy.Outage for people to read.
+// An outage is a policy.Outage as JSON.
 type outage struct {
 	Origin    string       `json:"origin"`
-	Crawlers  bool         `json:"crawlers,omitempty"`       // for the configured crawlers; else for other clients
-	Tokens    []string     `json:"product_tokens,omitempty"` // left out where it is so for all
-	Meanwhile policy.State `json:"meanwhile"`                // unreachable: no rules are obeyed, see Allowed
+	Crawlers  bool         `json:"crawlers,omitempty"`       // for the configured crawlers; otherwise for other clients
+	Tokens    []string     `json:"product_tokens,omitempty"` // empty: for all crawlers
+	Meanwhile policy.State `json:"meanwhile"`                // unreachable: no rules are in force, see Allowed
 	Allowed   bool         `json:"allowed,omitempty"`
 	Status    int          `json:"status,omitempty"`
 	Error     string       `json:"error"`
 	Failures  int          `json:"failures"`
 	Since     time.Time    `json:"since"`
 	Tried     time.Time    `json:"tried"`
-	Next      time.Time    `json:"next"` // a request from then on tries again
+	Next      time.Time    `json:"next"` // a request tries again from then on
 }
 
-// A measured is what was counted last.
-type measured struct {
+// cachedSizes are the sizes that were measured last.
+type cachedSizes struct {
 	mu    sync.Mutex
 	at    time.Time
 	sizes []Size
 }
 
-// measureEvery bounds the work that looking makes, whoever looks: the caches count
-// what they hold.
+// measureEvery is how long sizes are used again: to measure a cache takes time.
 const measureEvery = time.Second
 
 func (a *admin) sizes(now time.Time) []Size {
-	m := &a.measured
+	m := &a.cachedSizes
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.at.IsZero() || now.Sub(m.at) >= measureEvery || now.Before(m.at) {
@@ -100,7 +99,7 @@ func (a *admin) status() status {
 		s.Crawlers = append(s.Crawlers, crawler{k.Name, k.Mode})
 		named = named || k.Name == known.Default.Name
 	}
-	if !named && !known.RefuseUnknown { // else nobody is
+	if !named && !known.RefuseUnknown { // otherwise no client has the default name
 		s.Crawlers = append(s.Crawlers, crawler{known.Default.Name, known.Default.Mode})
 	}
 	for _, o := range a.Engine.Outages() {

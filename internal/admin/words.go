@@ -33,19 +33,19 @@ var words = template.FuncMap{
 	"why":       why,
 }
 
-// longest is how much of a text from the network is shown, in characters.
-const longest = 200
+// maxText bounds a text from the network on the page, in characters.
+const maxText = 200
 
-// cut makes such a text fit for people's eyes; html/template makes it harmless.
+// cut makes a text from the network short and printable. html/template escapes it.
 func cut(s string) string {
-	runes := []rune(escape.Printable(s[:min(len(s), 4*longest)]))
-	if len(runes) <= longest && len(s) <= 4*longest {
+	runes := []rune(escape.Printable(s[:min(len(s), 4*maxText)]))
+	if len(runes) <= maxText && len(s) <= 4*maxText {
 		return string(runes)
 	}
-	return string(runes[:min(len(runes), longest)]) + "…"
+	return string(runes[:min(len(runes), maxText)]) + "…"
 }
 
-// inURL writes a URL that was asked about so that it can be seen and asked about again.
+// inURL makes a URL printable, without changing its meaning.
 func inURL(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -62,7 +62,7 @@ func inURL(s string) string {
 func number[N int64 | uint64](n N) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:] // a narrow space, which does not break
+		s = s[:i] + "\u202f" + s[i:] // a narrow no-break space
 	}
 	return s
 }
@@ -91,7 +91,7 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f\u00a0%s", size, unit)
 }
 
-// full is how much of a bound is used, in percent.
+// full returns the used part of a bound, in percent.
 func full(s Size) int {
 	if s.Bound <= 0 || s.Bytes <= 0 {
 		return 0
@@ -106,7 +106,7 @@ func ago(now, t time.Time) string {
 	return "just now"
 }
 
-// ahead says when something will be tried that only a request tries.
+// ahead describes when a robots.txt is fetched again, which only a request causes.
 func ahead(now, t time.Time) string {
 	if d := t.Sub(now); d > 0 {
 		return "by a request in " + lasted(int64((d+time.Second-1)/time.Second)) + " or later"
@@ -114,7 +114,7 @@ func ahead(now, t time.Time) string {
 	return "by the next request"
 }
 
-// lasted words a time in seconds by its two largest units.
+// lasted describes a number of seconds by its two largest units.
 func lasted(seconds int64) string {
 	units := []struct {
 		name string
@@ -133,25 +133,25 @@ func lasted(seconds int64) string {
 	return ""
 }
 
-// why says in a sentence what a reason means.
+// why explains a reason in a sentence.
 func why(e *policy.Explanation) string {
 	switch e.Reason {
 	case policy.ByRule:
-		return "The longest rule that matches decides; if an Allow is as long, the Allow."
+		return "The longest matching rule decides; of equally long rules, an Allow."
 	case policy.NoMatch:
-		return "The group has no rule that matches."
+		return "No rule of the group matches."
 	case policy.NoGroup:
 		return "The robots.txt has no group for this crawler."
 	case policy.Implicit:
-		return "The robots.txt itself may always be fetched."
+		return "A crawler may always fetch the robots.txt itself."
 	case policy.ByOverride:
-		return "An override of the operator's decides; robots.txt is not asked."
+		return "An override of the operator decides, instead of the robots.txt."
 	case policy.IsUnavailable:
-		return "There is no robots.txt to obey."
+		return "The robots.txt is unavailable, so crawlers may fetch everything."
 	case policy.IsUnreachable:
-		return "The robots.txt can't be had, so nothing may be fetched."
+		return "The robots.txt is unreachable, so crawlers may fetch nothing."
 	case policy.TooComplex:
-		return "To compare all rules with this URL takes more steps than a decision may, so it is denied."
+		return "Comparing all rules with this URL would take too many steps, so it is denied."
 	}
 	return string(e.Reason)
 }

@@ -56,17 +56,17 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// FuzzCut: whatever comes from the network is short, valid, and has nothing unseen.
+// FuzzCut: a text becomes short, valid and printable.
 func FuzzCut(f *testing.F) {
 	f.Add("Disallow: /private/")
 	f.Add(strings.Repeat("\U0001F600", 201) + "\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := cut(s)
-		if n := utf8.RuneCountInString(got); n > longest+1 || !utf8.ValidString(got) {
+		if n := utf8.RuneCountInString(got); n > maxText+1 || !utf8.ValidString(got) {
 			t.Errorf("%q becomes %d characters: %q", s, n, got)
 		}
 		if i := strings.IndexFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-			t.Errorf("%q has something unseen at %d: %q", s, i, got)
+			t.Errorf("%q has an unprintable character at %d: %q", s, i, got)
 		}
 	})
 }
@@ -76,8 +76,8 @@ func TestChart(t *testing.T) {
 	minutes[3].Counts = overview.Counts{Allowed: 1, Undecided: 50}
 	minutes[7].Counts = overview.Counts{Allowed: 9000, Denied: 1, Reported: 500}
 	c := draw(minutes)
-	if c.Peak != 9501 || c.Most != 10_000 || c.Half() != 5000 || len(c.Bars) != overview.Minutes {
-		t.Errorf("got peak %d of %d, %d bars", c.Peak, c.Most, len(c.Bars))
+	if c.Peak != 9501 || c.Max != 10_000 || c.Half() != 5000 || len(c.Bars) != overview.Minutes {
+		t.Errorf("got peak %d of %d, %d bars", c.Peak, c.Max, len(c.Bars))
 	}
 	for i, b := range c.Bars {
 		var got strings.Builder
@@ -90,7 +90,7 @@ func TestChart(t *testing.T) {
 		}
 	}
 	for n, want := range map[uint64]uint64{0: 2, 1: 2, 2: 2, 3: 4, 10: 10, 11: 20, 81: 100, 1 << 40: 2_000_000_000_000} {
-		if got := round(n); got != want {
+		if got := roundUp(n); got != want {
 			t.Errorf("%d is rounded to %d, want %d", n, got, want)
 		}
 	}

@@ -201,7 +201,7 @@ func auditing(l config.Log) audit.Options {
 }
 
 func administration(a config.Admin) admin.Options {
-	return admin.Options{Hosts: a.Hosts, Version: version()}
+	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts", Version: version()}
 }
 
 // adopt makes log what package log writes to, at debug level. net/http's

@@ -212,7 +212,7 @@ func TestStatusPage(t *testing.T) {
 func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
 	b.open(g.Admin + "/")
-	b.says("Ready", "Enforcing", "trial: report mode", "Nothing has come through yet.", "robotsgate env", g.Proxy, "All that were asked for have answered.")
+	b.says("Ready", "Enforcing", "trial: report mode", "No requests yet.", "robotsgate env", g.Proxy, "Every requested robots.txt could be fetched.")
 	eval[bool](b, "window.kept = true")
 	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
@@ -237,7 +237,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 		t.Errorf("the gate ends with %v", err)
 	}
 	b.until("!document.getElementById('stale').hidden")
-	b.says("The gate does not answer. What is shown is from")
+	b.says("The gate does not answer. This page is from")
 	b.says("Denied 2")
 }
 
@@ -250,7 +250,7 @@ func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 		return err
 	}))
 	b.open(g.Admin + "/")
-	b.says("Denied 1", "shop.invalid 1", "Without JavaScript this page shows the moment it was loaded.", "Rules in memory", "Snapshots on disk")
+	b.says("Denied 1", "shop.invalid 1", "Without JavaScript this page does not update itself.", "Rules in memory", "Snapshots on disk")
 	b.do(
 		chromedp.SetValue(chromedp.ID("url"), "http://shop.invalid/private/x"),
 		chromedp.SetValue(chromedp.ID("crawler"), `news "&<b>`),
@@ -258,7 +258,7 @@ func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS("button[type=submit]"))); err != nil {
 		t.Fatal(err)
 	}
-	b.says("Denied The longest rule that matches decides", "line 2: Disallow: /private/", "Product token NewsBot", "Group obeyed *", "fresh, status 200")
+	b.says("Denied The longest matching rule decides", "line 2: Disallow: /private/", "Product token NewsBot", "Group *", "fresh, status 200")
 	if chosen := eval[string](b, "document.getElementById('crawler').value + ' ' + document.getElementById('url').value"); chosen != `news "&<b> http://shop.invalid/private/x` {
 		t.Errorf("the form does not show the submitted values: %s", chosen)
 	}
@@ -358,7 +358,7 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 		answer.Body.Close()
 	}
 	b.open(g.Admin + "/?url=http://" + long + "/private/" + strings.Repeat("y", 1000) + "&crawler=trial")
-	b.says(long, "let through in report mode")
+	b.says(long, "report mode lets the request through")
 	look()
 	b.quiet()
 }

@@ -1,9 +1,8 @@
-// Keeps the page up to date: it fetches the parts that change, as the server draws
-// them, and puts them in place of those that are there.
+// Updates the page: fetches the parts that change, as HTML, and replaces the old ones.
 "use strict";
 
 const every = 5000; // ms between two updates
-const patience = 15000; // ms for one
+const timeout = 15000; // ms of one update
 const stale = document.getElementById("stale");
 let updated = new Date();
 let next;
@@ -11,14 +10,14 @@ let next;
 async function update() {
   clearTimeout(next);
   try {
-    const answer = await fetch("/live", { cache: "no-store", signal: AbortSignal.timeout(patience) });
+    const answer = await fetch("/live", { cache: "no-store", signal: AbortSignal.timeout(timeout) });
     if (!answer.ok) throw new Error(answer.status);
     show(new DOMParser().parseFromString(await answer.text(), "text/html"));
     updated = new Date();
     if (!stale.hidden) { stale.hidden = true; stale.textContent = ""; }
   } catch {
     if (stale.hidden) {
-      stale.textContent = `The gate does not answer. What is shown is from ${updated.toLocaleTimeString()}.`;
+      stale.textContent = `The gate does not answer. This page is from ${updated.toLocaleTimeString()}.`;
       stale.hidden = false;
     }
   }
@@ -40,14 +39,14 @@ function show(live) {
   }
 }
 
-// What is open was opened here, and makes no difference.
+// An open <details> is the user's choice, not a change.
 function unchanged(old, part) {
   const copy = old.cloneNode(true);
   for (const open of copy.querySelectorAll("details[open]")) open.removeAttribute("open");
   return copy.isEqualNode(part);
 }
 
-// Somebody copies from it.
+// The user has selected text in the part.
 function selected(part) {
   const now = document.getSelection();
   return now && !now.isCollapsed && now.containsNode(part, true);

@@ -22,22 +22,22 @@ func (o one) Accept() (net.Conn, error) {
 func (o one) Close() error   { return nil }
 func (o one) Addr() net.Addr { return &net.TCPAddr{} }
 
-// An answer that waits for an origin comes, whatever the server's timeouts are.
-func TestWaits(t *testing.T) {
+// TestWaiting: a response that waits for an origin is sent after the server's timeouts too.
+func TestWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
 		wrap func(http.HandlerFunc) http.HandlerFunc
 		want bool
 	}{
-		"waits":        {waits, true},
-		"as it is not": {func(h http.HandlerFunc) http.HandlerFunc { return h }, false},
+		"waiting":        {waiting, true},
+		"not waiting": {func(h http.HandlerFunc) http.HandlerFunc { return h }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				patient := false
+				waited := false
 				s := &http.Server{ReadTimeout: 10 * time.Second, WriteTimeout: 15 * time.Second, Handler: c.wrap(func(w http.ResponseWriter, r *http.Request) {
 					select {
 					case <-time.After(time.Minute):
-						patient = true
+						waited = true
 					case <-r.Context().Done():
 					}
 				})}
@@ -47,7 +47,7 @@ func TestWaits(t *testing.T) {
 				l <- server
 				go io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 				resp, err := http.ReadResponse(bufio.NewReader(client), nil)
-				if got := err == nil && resp.StatusCode == 200 && patient; got != c.want {
+				if got := err == nil && resp.StatusCode == 200 && waited; got != c.want {
 					t.Errorf("answered after a minute: %v (%v), want %v", got, err, c.want)
 				}
 				client.Close()
