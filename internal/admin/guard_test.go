@@ -28,7 +28,7 @@ func TestWaiting(t *testing.T) {
 		wrap func(http.HandlerFunc) http.HandlerFunc
 		want bool
 	}{
-		"waiting":        {waiting, true},
+		"waiting":     {waiting, true},
 		"not waiting": {func(h http.HandlerFunc) http.HandlerFunc { return h }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,11 +12,11 @@ import (
 )
 
 // A countingDisk counts writes and lines.
-type countingDisk struct{ writes, lines int }
+type countingDisk struct{ writes, lines atomic.Int64 }
 
 func (d *countingDisk) Write(b []byte) (int, error) {
-	d.writes++
-	d.lines += bytes.Count(b, []byte{'\n'})
+	d.writes.Add(1)
+	d.lines.Add(int64(bytes.Count(b, []byte{'\n'})))
 	return len(b), nil
 }
 
@@ -25,33 +26,33 @@ func TestWriteInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &countingDisk{}
 		l := open(t, Options{File: "-"}, d, nil)
-		d.writes = 0
+		d.writes.Store(0)
 		const each, n = 100 * time.Microsecond, 10_000
 		for i := range n {
 			l.Write(&proxy.Record{})
 			time.Sleep(each)
 			synctest.Wait()
-			if behind := int(writeInterval/each) + 1; d.lines < i-behind {
-				t.Fatalf("%d lines are written after %d", d.lines, i)
+			if behind := int(writeInterval/each) + 1; int(d.lines.Load()) < i-behind {
+				t.Fatalf("%d lines are written after %d", d.lines.Load(), i)
 			}
 		}
-		if most := int(n*each/writeInterval) + promptWrites; d.writes > most {
-			t.Errorf("%d writes, want %d at most", d.writes, most)
+		if most := int(n*each/writeInterval) + promptWrites; int(d.writes.Load()) > most {
+			t.Errorf("%d writes, want %d at most", d.writes.Load(), most)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		for range promptWrites {
-			before := d.lines
+			before := d.lines.Load()
 			l.Write(&proxy.Record{})
-			if synctest.Wait(); d.lines != before+1 {
+			if synctest.Wait(); d.lines.Load() != before+1 {
 				t.Fatal("a record is not written at once, without load")
 			}
 		}
 		for range 5 {
 			l.Write(&proxy.Record{})
 		}
-		if err := l.Close(); err != nil || d.lines != n+promptWrites+5 {
-			t.Errorf("%v, %d lines at the end, want %d", err, d.lines, n+promptWrites+5)
+		if err := l.Close(); err != nil || d.lines.Load() != n+promptWrites+5 {
+			t.Errorf("%v, %d lines at the end, want %d", err, d.lines.Load(), n+promptWrites+5)
 		}
 	})
 }
