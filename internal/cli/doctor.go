@@ -19,16 +19,16 @@ import (
 	"robotsgate/internal/config"
 )
 
-// Doctor tells whether this shell's clients go through a gate and trust it.
+// Doctor checks that this shell's clients use a gate and trust its CA.
 type Doctor struct {
 	Configured
-	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Try only these: curl, wget, wget2, requests, scrapy, node, java, go."`
+	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, java, go."`
 }
 
 // Help is shown by --help.
 func (*Doctor) Help() string {
-	return "Every client that is found asks the gate for a page that only the gate has: nothing else is contacted.\n" +
-		"Exit status 0: all is well, 1: something is not, 2: an error.\n\n" +
+	return "Every client that is found requests a page that only the gate has. No other host is contacted.\n" +
+		"Exit status 0: no problem, 1: a problem, 2: an error.\n\n" +
 		"Example:\n  robotsgate doctor\n  robotsgate doctor curl node"
 }
 
@@ -41,24 +41,24 @@ type finding struct {
 }
 
 const (
-	well    = "ok"
-	unwell  = "no"
-	unknown = "--" // neither, and no reason to fail
+	passed  = "ok"
+	failed  = "no"
+	unknown = "--" // does not fail the command
 )
 
-// An examination is what doctor knows of the gate and this shell.
-type examination struct {
+// A diagnosis has what is known of the gate and this shell.
+type diagnosis struct {
 	config    *config.Config
 	dir       string
-	gate      string // URL without a password; empty if none answers
-	pem       []byte // what the gate tells clients to trust
+	gate      string // URL without a password; "" if none answers
+	pem       []byte // the certificates that the gate serves
 	authority *x509.Certificate
 	getenv    func(string) string
-	unset     bool // the shell's variables are not in order
+	unset     bool // a variable of the shell is missing or wrong
 	asked     map[string]answer
 }
 
-// Run prints what is well and what is not.
+// Run prints the findings.
 func (d *Doctor) Run(ctx Context, s Streams) error {
 	chosen, err := choose(d.Clients)
 	if err != nil {
@@ -72,18 +72,18 @@ func (d *Doctor) Run(ctx Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	// Clients are processes of a group of their own, which a signal to us does not reach.
+	// Clients run in process groups of their own, which a terminal's signals do not reach.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	e := &examination{config: c, dir: dir, getenv: os.Getenv, asked: map[string]answer{}}
+	e := &diagnosis{config: c, dir: dir, getenv: os.Getenv, asked: map[string]answer{}}
 	findings := []finding{e.findGate(ctx)}
 	if e.gate != "" {
 		findings = append(findings, e.certificate())
 	}
 	variables, trust := e.proxyVariables(ctx), e.trustVariables()
-	e.unset = variables.verdict == unwell || trust.verdict == unwell
-	if variables.verdict == unwell {
-		trust.advice = nil // the same
+	e.unset = variables.verdict == failed || trust.verdict == failed
+	if variables.verdict == failed {
+		trust.advice = nil // the same advice
 	}
 	findings = append(findings, variables, trust)
 	if e.gate != "" {
@@ -96,12 +96,11 @@ func (d *Doctor) Run(ctx Context, s Streams) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	return diagnosis(s, findings)
+	return printFindings(s, findings)
 }
 
-// diagnosis prints the findings in columns; the first that is not well decides the
-// exit status.
-func diagnosis(s Streams, findings []finding) error {
+// printFindings prints the findings in columns. The exit status is 1 if one has failed.
+func printFindings(s Streams, findings []finding) error {
 	width := 0
 	for _, f := range findings {
 		width = max(width, len(f.subject))
@@ -113,7 +112,7 @@ func diagnosis(s Streams, findings []finding) error {
 		for _, line := range f.advice {
 			fmt.Fprintf(&text, "%*s  %s\n", width+4, "", line)
 		}
-		if f.verdict == unwell {
+		if f.verdict == failed {
 			status = 1
 		}
 	}
@@ -126,8 +125,8 @@ func diagnosis(s Streams, findings []finding) error {
 	return nil
 }
 
-// try sends each client on its way, all at once.
-func (e *examination) try(ctx context.Context, chosen []program, named bool) ([]finding, error) {
+// try checks all clients at the same time.
+func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]finding, error) {
 	temp, err := os.MkdirTemp("", "robotsgate-doctor-")
 	if err != nil {
 		return nil, err
@@ -137,57 +136,57 @@ func (e *examination) try(ctx context.Context, chosen []program, named bool) ([]
 	var wg sync.WaitGroup
 	for i, p := range chosen {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 			defer cancel()
-			findings[i] = e.examine(ctx, p, temp)
+			findings[i] = e.checkClient(ctx, p, temp)
 		})
 	}
 	wg.Wait()
 	return slices.DeleteFunc(findings, func(f finding) bool { return f.text == notFound && !named }), nil
 }
 
-// patience is how long a client may take, whatever is wrong with it.
-const patience = 10 * time.Second
+// clientTimeout bounds the check of a client.
+const clientTimeout = 10 * time.Second
 
 const notFound = "is not on this machine"
 
-// certificate looks at the CA that the gate signs with.
-func (e *examination) certificate() finding {
-	f := finding{subject: "CA", verdict: well}
+// certificate checks the CA that the gate signs with.
+func (e *diagnosis) certificate() finding {
+	f := finding{subject: "CA", verdict: passed}
 	file := e.caFile()
 	f.text = fmt.Sprintf("%s, until %s", file, date(e.authority.NotAfter))
 	data, err := os.ReadFile(file)
 	onDisk := certificatesIn(data)
 	switch {
 	case time.Until(e.authority.NotAfter) <= 0:
-		f.verdict, f.text = unwell, "expired on "+date(e.authority.NotAfter)
+		f.verdict, f.text = failed, "expired on "+date(e.authority.NotAfter)
 		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	case err != nil:
 		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate, date(e.authority.NotAfter), file)
 	case !slices.ContainsFunc(onDisk, e.authority.Equal) && e.gate != e.configured():
 		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate, date(e.authority.NotAfter), file)
 	case !slices.ContainsFunc(onDisk, e.authority.Equal):
-		f.verdict, f.text = unwell, "the gate signs with another CA than that in "+file
+		f.verdict, f.text = failed, "the gate signs with another CA than that in "+file
 		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
 	case !onDisk[0].Equal(e.authority):
 		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, date(e.authority.NotAfter))
 	case time.Until(e.authority.NotAfter) < 30*24*time.Hour:
-		f.verdict, f.text = unwell, f.text+", which is soon"
+		f.verdict, f.text = failed, f.text+", which is soon"
 		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	}
 	return f
 }
 
-// caFile is where the configuration has the CA.
-func (e *examination) caFile() string {
+// caFile returns the CA's file by the configuration.
+func (e *diagnosis) caFile() string {
 	if e.config.HTTPS.CACert != "" {
 		return e.config.HTTPS.CACert
 	}
 	return filepath.Join(e.dir, "ca.pem")
 }
 
-// onDisk returns what is in that file, nothing if it can't be read.
-func (e *examination) onDisk() []byte {
+// onDisk returns the contents of this file, nil if it can't be read.
+func (e *diagnosis) onDisk() []byte {
 	data, _ := os.ReadFile(e.caFile())
 	return data
 }
@@ -202,12 +201,13 @@ func certificatesIn(data []byte) (out []*x509.Certificate) {
 }
 
 // holds reports whether data has the CA that the gate signs with.
-func (e *examination) holds(data []byte) bool {
+func (e *diagnosis) holds(data []byte) bool {
 	return slices.ContainsFunc(certificatesIn(data), e.authority.Equal)
 }
 
-// files are where clients find the CA: what robotsgate env names, or where to get it.
-func (e *examination) files() (f trust, get []string) {
+// files returns the files that clients need, and the commands to get them if they are not
+// on this machine.
+func (e *diagnosis) files() (f trust, get []string) {
 	f = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(f.bundle); err == nil && e.holds(data) {
 		return f, nil
@@ -215,15 +215,15 @@ func (e *examination) files() (f trust, get []string) {
 	return trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem"}, e.download()
 }
 
-// download gets the gate's files from the gate itself.
-func (e *examination) download() (lines []string) {
+// download returns the commands that download the CA from the gate.
+func (e *diagnosis) download() (lines []string) {
 	for _, name := range []string{"ca.pem", "bundle.pem"} {
 		lines = append(lines, "curl --noproxy '*' -o "+name+" "+e.gate+"/"+name)
 	}
 	return lines
 }
 
-// isPEM reports whether an answer is the gate's certificate.
-func (e *examination) isPEM(answer []byte) bool {
+// isPEM reports whether answer has the gate's certificates.
+func (e *diagnosis) isPEM(answer []byte) bool {
 	return bytes.Contains(bytes.ReplaceAll(answer, []byte("\r"), nil), bytes.TrimSpace(e.pem))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,14 +17,14 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// A program is a client that doctor knows how to try.
+// A program is a client that doctor can check.
 type program struct {
 	name string
 	bin  string
-	has  []string                        // arguments with which it succeeds if it can be tried; nil: it can
-	get  func(temp, url string) []string // arguments that print what is at a URL
-	// trust and proxy are what to do where it does not trust the CA, or does not go through the gate.
-	trust, proxy func(e *examination, f trust) []string
+	has  []string                        // arguments with which it succeeds if it can be checked; nil: it always can
+	get  func(temp, url string) []string // arguments that print the contents of a URL
+	// trust and proxy return advice if it does not trust the CA, or does not use the gate.
+	trust, proxy func(e *diagnosis, f trust) []string
 }
 
 const (
@@ -63,7 +62,7 @@ var programs = []program{
 		trust: exporting("SSL_CERT_FILE"), proxy: proxied},
 	{name: "node", bin: "node", has: []string{"-e", "fetch"},
 		get: func(_, url string) []string { return []string{"-e", nodeGet, url} },
-		trust: func(e *examination, f trust) []string {
+		trust: func(e *diagnosis, f trust) []string {
 			return []string{"export NODE_EXTRA_CA_CERTS=" + quoteFile(f.ca)}
 		},
 		proxy: nodeProxy},
@@ -72,10 +71,10 @@ var programs = []program{
 			return []string{"-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", filepath.Join(temp, "Get.java"), url}
 		},
 		trust: javaTrust, proxy: javaProxy},
-	{name: "go", trust: exporting("SSL_CERT_FILE"), proxy: proxied}, // itself one, so it is tried in this process
+	{name: "go", trust: exporting("SSL_CERT_FILE"), proxy: proxied}, // checked in this process
 }
 
-// choose returns the programs of these names, all of them if there are none.
+// choose returns the programs of these names, all programs without a name.
 func choose(names []string) ([]program, error) {
 	if len(names) == 0 {
 		return programs, nil
@@ -91,11 +90,10 @@ func choose(names []string) ([]program, error) {
 	return out, nil
 }
 
-// examine has a client ask which crawler it is at the name that is found only
-// through a gate, and over https. Only if that fails it asks twice more, to
-// tell why.
-func (e *examination) examine(ctx context.Context, p program, temp string) finding {
-	f := finding{subject: p.name, verdict: unwell}
+// examine lets a client request, over https, a page under a name that only a gate
+// answers. If this fails, two further requests find the reason.
+func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) finding {
+	f := finding{subject: p.name, verdict: failed}
 	if p.bin != "" {
 		if _, err := exec.LookPath(p.bin); err != nil {
 			f.text = notFound
@@ -118,7 +116,7 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 		if scheme == "http" {
 			f.text = "goes through the gate"
 		}
-		return welcome(f, p, answer)
+		return identified(f, p, answer)
 	}
 	through := make(chan bool, 1)
 	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
@@ -127,7 +125,7 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 	goes := <-through
 	switch {
 	case ctx.Err() != nil:
-		f.text = fmt.Sprintf("does not come to an end within %v", patience)
+		f.text = fmt.Sprintf("does not end within %v", clientTimeout)
 		return f
 	case trusts && goes:
 		f.text = "trusts the CA, but goes around the gate for https"
@@ -143,30 +141,30 @@ func (e *examination) examine(ctx context.Context, p program, temp string) findi
 	return f
 }
 
-// welcome adds what the gate says of a client whose way to it is well: which crawler
-// it is, or why it is refused.
-func welcome(f finding, p program, answer []byte) finding {
+// identified adds the answer of the gate to a client that uses it: which crawler the
+// client is, or why it is refused.
+func identified(f finding, p program, answer []byte) finding {
 	said, _, _ := strings.Cut(string(answer), "\n")
 	said = escape.Printable(strings.TrimSpace(said))
 	if why, refused := strings.CutPrefix(said, "refused: "); refused {
-		f.verdict, f.text = unwell, f.text+", but is refused"
+		f.verdict, f.text = failed, f.text+", but is refused"
 		f.advice = []string{why}
 		if p.name == "java" && strings.Contains(why, "login") {
-			f.advice = append(f.advice, "Java sends none from a URL: let crawlers[].sources tell it by its address")
+			f.advice = append(f.advice, "Java sends none from a URL: identify it by address, with crawlers[].sources")
 		}
 		return f
 	}
-	f.verdict = well
+	f.verdict = passed
 	if name, _ := strings.CutPrefix(said, "crawler: "); name != "default" {
 		f.text += ", as " + name
 	}
 	return f
 }
 
-func (e *examination) adviceFor(p program, trusting, proxying bool) (out []string) {
+func (e *diagnosis) adviceFor(p program, trusting, proxying bool) (out []string) {
 	files, get := e.files()
 	if e.unset && p.name != "java" && !(p.name == "node" && proxying) {
-		return nil // what is to do has been said once
+		return nil // the advice on variables covers it
 	}
 	if trusting {
 		out = append(get, p.trust(e, files)...)
@@ -177,9 +175,9 @@ func (e *examination) adviceFor(p program, trusting, proxying bool) (out []strin
 	return out
 }
 
-// fetch returns what a client prints of a URL, nil if it fails. Without the
-// shell's proxies it has to go to the gate itself.
-func (e *examination) fetch(ctx context.Context, p program, temp, url string, proxies bool) []byte {
+// fetch returns what a client prints for a URL, nil if it fails. Without proxies it
+// ignores the shell's proxy variables.
+func (e *diagnosis) fetch(ctx context.Context, p program, temp, url string, proxies bool) []byte {
 	if p.bin == "" {
 		return fetchAsGo(ctx, url, proxies)
 	}
@@ -198,37 +196,37 @@ func (e *examination) fetch(ctx context.Context, p program, temp, url string, pr
 	return run(ctx, temp, env, p.bin, p.get(temp, url))
 }
 
-// run returns what a program prints, nil if it fails. It takes nothing from the
-// shell but the environment, and leaves nothing behind.
+// run returns what a program prints, nil if it fails. The program runs in the folder temp,
+// with this environment.
 func run(ctx context.Context, temp string, env []string, bin string, args []string) []byte {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = temp
 	cmd.Env = append(slices.Clone(env), "PYTHONDONTWRITEBYTECODE=1")
-	out := &head{left: 1 << 20}
+	out := &limitedBuffer{left: 1 << 20}
 	cmd.Stdout = out
-	cmd.WaitDelay = time.Second // for what it may have started
-	alone(cmd)
+	cmd.WaitDelay = time.Second // its children may keep the output open
+	ownGroup(cmd)
 	if err := cmd.Run(); err != nil {
 		return nil
 	}
 	return append([]byte{}, out.Bytes()...)
 }
 
-// A head keeps the beginning of what a program prints.
-type head struct {
+// A limitedBuffer keeps the beginning of a program's output.
+type limitedBuffer struct {
 	bytes.Buffer
 	left int
 }
 
-func (h *head) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), h.left)]
-	h.left -= len(keep)
-	h.Buffer.Write(keep)
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), b.left)]
+	b.left -= len(keep)
+	b.Buffer.Write(keep)
 	return len(p), nil
 }
 
-// fetchAsGo does what any program in Go does by itself: it reads the proxy and
-// the roots from the environment.
+// fetchAsGo requests a URL as programs in Go do by default, with the proxy and the roots
+// of the environment.
 func fetchAsGo(ctx context.Context, address string, proxies bool) []byte {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if proxies {
@@ -248,61 +246,4 @@ func fetchAsGo(ctx context.Context, address string, proxies bool) []byte {
 		return nil
 	}
 	return body
-}
-
-// exporting names the bundle in a variable.
-func exporting(name string) func(*examination, trust) []string {
-	return func(_ *examination, f trust) []string { return []string{"export " + name + "=" + quoteFile(f.bundle)} }
-}
-
-func wgetTrust(variable, file string) func(*examination, trust) []string {
-	return func(_ *examination, f trust) []string {
-		if f.wgetrc == "" {
-			return []string{"ca_certificate = " + f.bundle + " in " + file}
-		}
-		return []string{"export " + variable + "=" + quoteFile(f.wgetrc), "or ca_certificate = " + f.bundle + " in " + file}
-	}
-}
-
-func proxied(e *examination, _ trust) []string {
-	return []string{"export http_proxy=" + e.gate + " https_proxy=" + e.gate}
-}
-
-func nodeProxy(e *examination, f trust) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	version := strings.TrimSpace(string(run(ctx, "", os.Environ(), "node", []string{"--version"})))
-	var major, minor int
-	fmt.Sscanf(version, "v%d.%d", &major, &minor)
-	if major < 22 || major == 22 && minor < 21 || major == 23 || major == 24 && minor < 5 {
-		return []string{
-			fmt.Sprintf("Node %s does not read the variables by itself: get 22.21, 24.5 or later,", escape.Printable(version)),
-			"or npm install undici, and call setGlobalDispatcher(new EnvHttpProxyAgent())",
-		}
-	}
-	return append([]string{"export NODE_USE_ENV_PROXY=1"}, proxied(e, f)...)
-}
-
-func javaTrust(_ *examination, f trust) []string {
-	return []string{
-		"keytool -importcert -noprompt -alias robotsgate -file " + quoteFile(f.ca) + " -keystore trust.p12 -storepass changeit",
-		`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Djavax.net.ssl.trustStore=$PWD/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"`,
-	}
-}
-
-func javaProxy(e *examination, _ trust) []string {
-	_, address, _ := strings.Cut(e.gate, "://")
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		host, port = address, "80"
-	}
-	return []string{fmt.Sprintf(`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.proxyHost=%s -Dhttp.proxyPort=%s -Dhttps.proxyHost=%[1]s -Dhttps.proxyPort=%[2]s"`, host, port)}
-}
-
-// quoteFile quotes a path for a shell, but for $PWD, which is the shell's.
-func quoteFile(path string) string {
-	if strings.HasPrefix(path, "$PWD/") {
-		return `"` + path + `"`
-	}
-	return quoteShell(path)
 }

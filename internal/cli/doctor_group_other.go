@@ -4,4 +4,4 @@ package cli
 
 import "os/exec"
 
-func alone(*exec.Cmd) {}
+func ownGroup(*exec.Cmd) {}

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// alone puts a command and whatever it starts into a group that ends as one.
-func alone(cmd *exec.Cmd) {
+// ownGroup gives a command a process group. When its context ends, the whole group is
+// killed.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

@@ -17,10 +17,10 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// findGate looks for a gate where the shell's variables lead, then where the
-// configuration has it listen.
-func (e *examination) findGate(ctx context.Context) finding {
-	f := finding{subject: "gate", verdict: well}
+// findGate looks for a gate at the proxy that the shell's variables name, then at the
+// address in the configuration.
+func (e *diagnosis) findGate(ctx context.Context) finding {
+	f := finding{subject: "gate", verdict: passed}
 	configured := e.configured()
 	places := []string{configured}
 	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"} {
@@ -28,34 +28,34 @@ func (e *examination) findGate(ctx context.Context) finding {
 			places = slices.Insert(places, len(places)-1, v)
 		}
 	}
-	var failed error
+	var lastErr error
 	for _, place := range places {
 		pem, address, err := e.ask(ctx, place)
 		if err != nil {
-			failed = err
+			lastErr = err
 			continue
 		}
 		e.gate, e.pem, e.authority = address, pem, signer(ctx, address, certificatesIn(pem))
 		f.text = e.gate
 		return f
 	}
-	f.verdict, f.text = unwell, fmt.Sprintf("none at %s: %v", configured, failed)
+	f.verdict, f.text = failed, fmt.Sprintf("none at %s: %v", configured, lastErr)
 	f.advice = []string{"start it: robotsgate serve"}
 	return f
 }
 
-// configured is the URL where the configuration has the gate listen.
-func (e *examination) configured() string { return "http://" + dialable(e.config.Listen) }
+// configured returns the gate's URL by the configuration.
+func (e *diagnosis) configured() string { return "http://" + dialable(e.config.Listen) }
 
-// An answer is what was found at a proxy's URL.
+// An answer is the result of certificateOf for a proxy's URL.
 type answer struct {
 	pem     []byte
 	address string
 	err     error
 }
 
-// ask is certificateOf, once for each URL: what does not answer takes its time.
-func (e *examination) ask(ctx context.Context, proxy string) (pem []byte, address string, err error) {
+// ask calls certificateOf once for each URL, since waiting for an answer takes time.
+func (e *diagnosis) ask(ctx context.Context, proxy string) (pem []byte, address string, err error) {
 	a, known := e.asked[proxy]
 	if !known {
 		a.pem, a.address, a.err = certificateOf(ctx, proxy)
@@ -64,8 +64,8 @@ func (e *examination) ask(ctx context.Context, proxy string) (pem []byte, addres
 	return a.pem, a.address, a.err
 }
 
-// certificateOf asks what is at a proxy's URL for the certificate that clients
-// must trust. It returns the URL without a login, and an error where that is no gate.
+// certificateOf downloads the certificate that clients must trust from the gate at a
+// proxy's URL. It returns the URL without a login, and an error if that is no gate.
 func certificateOf(ctx context.Context, proxy string) (pem []byte, address string, err error) {
 	if !strings.Contains(proxy, "://") {
 		proxy = "http://" + proxy // as curl and wget read it
@@ -81,7 +81,7 @@ func certificateOf(ctx context.Context, proxy string) (pem []byte, address strin
 	if err != nil {
 		return nil, "", fmt.Errorf("it is no URL")
 	}
-	// What is asked is which CA it has: that can't be told by the CA.
+	// The question is which CA the gate has, so its certificate can't be verified yet.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
@@ -98,13 +98,13 @@ func certificateOf(ctx context.Context, proxy string) (pem []byte, address strin
 	return pem, address, nil
 }
 
-// signer returns which of the CAs that a gate hands out it signs with: after a
-// renewal that is not the first, until the gate is told.
+// signer returns the CA that the gate signs with, of those that it serves. After a renewal
+// it is not the first, until the gate reloads.
 func signer(ctx context.Context, gate string, all []*x509.Certificate) *x509.Certificate {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	_, address, _ := strings.Cut(gate, "://")
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // nothing is asked of it
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // no request follows
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return all[0]
@@ -119,10 +119,10 @@ func signer(ctx context.Context, gate string, all []*x509.Certificate) *x509.Cer
 	return all[0]
 }
 
-// proxyVariables looks whether the shell's variables lead to the gate.
-func (e *examination) proxyVariables(ctx context.Context) finding {
-	f := finding{subject: "variables", verdict: well, text: "lead to the gate"}
-	var missing, astray []string
+// proxyVariables checks that the shell's variables name the gate.
+func (e *diagnosis) proxyVariables(ctx context.Context) finding {
+	f := finding{subject: "variables", verdict: passed, text: "lead to the gate"}
+	var missing, wrong []string
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
 		value := e.getenv(name)
 		if value == "" {
@@ -130,31 +130,31 @@ func (e *examination) proxyVariables(ctx context.Context) finding {
 			continue
 		}
 		if pem, _, err := e.ask(ctx, value); err != nil || e.gate == "" || !e.holds(pem) {
-			astray = append(astray, name)
+			wrong = append(wrong, name)
 		}
 	}
 	switch {
-	case len(astray) > 0:
-		f.verdict, f.text = unwell, "not to the gate: "+strings.Join(astray, ", ")
+	case len(wrong) > 0:
+		f.verdict, f.text = failed, "not to the gate: "+strings.Join(wrong, ", ")
 	case len(missing) > 0:
-		f.verdict, f.text = unwell, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
+		f.verdict, f.text = failed, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
 	}
-	around := e.around()
+	direct := e.noProxy()
 	switch {
-	case slices.Contains(around, "*"):
-		f.verdict, f.text = unwell, "no_proxy has a *, which leads every client around the gate"
-	case f.verdict == well && len(around) > 0:
-		f.text += "; no_proxy leads around it for " + strings.Join(around, ", ")
+	case slices.Contains(direct, "*"):
+		f.verdict, f.text = failed, "no_proxy has a *, which leads every client around the gate"
+	case f.verdict == passed && len(direct) > 0:
+		f.text += "; no_proxy leads around it for " + strings.Join(direct, ", ")
 	}
-	if f.verdict == unwell {
+	if f.verdict == failed {
 		f.advice = e.env()
 	}
 	return f
 }
 
-// env is how all variables are set: robotsgate env does it where it finds the gate's
-// CA, and not on another machine.
-func (e *examination) env() []string {
+// env returns how to set all variables: with robotsgate env, or, on a machine without the
+// gate's CA, with the downloaded files.
+func (e *diagnosis) env() []string {
 	if e.gate == "" || e.holds(e.onDisk()) {
 		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
 	}
@@ -172,8 +172,8 @@ func (e *examination) env() []string {
 	return lines
 }
 
-// around returns the hosts of no_proxy beside those that env sets.
-func (e *examination) around() []string {
+// noProxy returns the hosts of no_proxy, except those that env sets.
+func (e *diagnosis) noProxy() []string {
 	var out []string
 	for entry := range strings.FieldsFuncSeq(e.getenv("no_proxy")+","+e.getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]"}, entry) && !slices.Contains(out, entry) {
@@ -183,9 +183,9 @@ func (e *examination) around() []string {
 	return out
 }
 
-// trustVariables looks whether the files that variables name hold the gate's CA.
-func (e *examination) trustVariables() finding {
-	f := finding{subject: "trust", verdict: well, text: "the files that variables name hold the CA"}
+// trustVariables checks that the files that variables name hold the gate's CA.
+func (e *diagnosis) trustVariables() finding {
+	f := finding{subject: "trust", verdict: passed, text: "the files that variables name hold the CA"}
 	var wrong []string
 	set := 0
 	for _, v := range clientVars("", trust{ca: "x", bundle: "x"}) {
@@ -204,9 +204,9 @@ func (e *examination) trustVariables() finding {
 	case !e.config.HTTPS.Intercept:
 		f.text = "https is not intercepted, so that clients need no CA"
 	case len(wrong) > 0:
-		f.verdict, f.text, f.advice = unwell, wrong[0], append(wrong[1:], e.env()...)
+		f.verdict, f.text, f.advice = failed, wrong[0], append(wrong[1:], e.env()...)
 	case set == 0:
-		f.verdict, f.text, f.advice = unwell, "no variable names a file with the CA", e.env()
+		f.verdict, f.text, f.advice = failed, "no variable names a file with the CA", e.env()
 	}
 	return f
 }
