@@ -14,27 +14,27 @@ import (
 	"robotsgate/policy"
 )
 
-// History tells how an origin's robots.txt has changed.
+// History shows how an origin's robots.txt has changed.
 type History struct {
 	Configured
 	Diff   bool     `help:"Print what has changed from each robots.txt to the next, and which decisions differ."`
-	Token  []string `placeholder:"T" help:"Whose decisions: product token that the crawler obeys; the first with a group counts."`
-	Agent  string   `placeholder:"UA" help:"Whose decisions: User-Agent that the crawler sends."`
-	URL    []string `placeholder:"URL" sep:"none" help:"Decide about this one too."`
-	Log    []string `placeholder:"FILE" sep:"none" help:"Decide about what this audit log has of the origin, too."`
+	Token  []string `placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
+	Agent  string   `placeholder:"UA" help:"Compare decisions for a crawler that sends this User-Agent."`
+	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
+	Log    []string `placeholder:"FILE" sep:"none" help:"Compare decisions about the origin's paths in this audit log, too."`
 	JSON   bool     `help:"Print JSON."`
-	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; without a scheme both are looked for."`
+	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; without a scheme https and http."`
 }
 
 // Help is shown by --help.
 func (*History) Help() string {
-	return "Lists every answer to the request for robots.txt that is kept: from when to when it was in force (UTC), for whom, its status, size and SHA-256. " +
-		"What configured crawlers fetched is listed for crawlers; all other answers bind other clients, and all clients if no crawlers are configured. " +
+	return "Lists every kept answer to a request for robots.txt: from when to when it was in force (UTC), for which clients, its status, size and SHA-256. " +
+		"Answers that configured crawlers fetched are listed for crawlers. All other answers bind other clients, and all clients if no crawlers are configured. " +
 		"It reads the data_dir of the gate's configuration, also while the gate runs.\n\n" +
-		"--diff tells each change of what was obeyed, also to and from none (4xx: all allowed) and unreachable (all denied, once no copy may stand in). " +
-		"It decides about an example of every pattern in both versions, about the paths of --url, and about those in the audit logs of --log, " +
-		"and lists where allow and deny change. Without --token and --agent it does so for the crawlers whose product tokens the configuration names; " +
-		"and if there may be more, for every name that has a group, and for all others.\n\n" +
+		"--diff shows each change of the rules in force, also to and from no robots.txt (4xx: all allowed) and unreachable (all denied, unless a copy may be used). " +
+		"It decides about an example of every pattern in both versions, about the paths of --url, and about the paths in the audit logs of --log, " +
+		"and lists the decisions that change. Without --token and --agent it does so for the configured product tokens; " +
+		"if there may be other crawlers, it does so for every name that has a group, and for all others.\n\n" +
 		"Example:\n  robotsgate history https://example.com\n  robotsgate history -c config.yaml --diff --token ExampleBot --log audit.jsonl https://example.com"
 }
 
@@ -71,12 +71,12 @@ func (h *History) Run(s Streams) error {
 		if len(answers) == 0 {
 			continue
 		}
-		p := &past{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: robots(c.Robots)}
+		p := &originHistory{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: robots(c.Robots)}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}
 		found = true
-		if err := p.tell(s); err != nil {
+		if err := p.print(s); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (h *History) Run(s Streams) error {
 	return nil
 }
 
-// originsOf reads what a person calls an origin.
+// originsOf parses the argument ORIGIN.
 func originsOf(text string) (origins []string, err error) {
 	urls := []string{text}
 	if !strings.Contains(text, "://") {
@@ -105,8 +105,8 @@ func originsOf(text string) (origins []string, err error) {
 	return origins, nil
 }
 
-// past is the history of one origin.
-type past struct {
+// An originHistory is the history of one origin.
+type originHistory struct {
 	*History
 	origin  string
 	answers []store.Answer
@@ -114,17 +114,17 @@ type past struct {
 	config  *config.Config
 	rules   policy.Robots
 
-	crawlersOnly bool // answers are those that bound configured crawlers; see changes
+	crawlersOnly bool // the answers bound configured crawlers; see changes
 }
 
 const utc = "2006-01-02 15:04:05"
 
-// An answerRow is an answer as it is printed.
+// An answerRow is an answer in the output.
 type answerRow struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to,omitzero"`
 	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	For      string    `json:"token,omitempty"`    // whom it bound; empty: all
+	For      string    `json:"token,omitempty"`    // that it bound; empty: all
 	State    string    `json:"state"`              // rules, unavailable or unreachable
 	Status   int       `json:"status,omitempty"`
 	Bytes    *int      `json:"bytes,omitempty"`
@@ -132,7 +132,7 @@ type answerRow struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-func (p *past) row(a store.Answer) answerRow {
+func (p *originHistory) row(a store.Answer) answerRow {
 	s := a.Snapshot
 	state := string(p.rules.Classify(s))
 	if s.SHA256 != "" {
@@ -158,7 +158,7 @@ func (p *past) row(a store.Answer) answerRow {
 	return r
 }
 
-func (p *past) tell(s Streams) error {
+func (p *originHistory) print(s Streams) error {
 	rows := []answerRow{}
 	for _, a := range p.answers {
 		rows = append(rows, p.row(a))
@@ -182,7 +182,7 @@ func (p *past) tell(s Streams) error {
 		c.print(s.Out)
 	}
 	if p.Diff && len(changes) == 0 {
-		fmt.Fprintln(s.Out, "Nothing that is obeyed has changed.")
+		fmt.Fprintln(s.Out, "The rules in force have not changed.")
 	}
 	return nil
 }
@@ -201,12 +201,12 @@ func (r *answerRow) print(w io.Writer) {
 	if r.Error != "" {
 		what = strings.TrimSpace(what + " " + escape.Printable(r.Error))
 	}
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, whom(r.Crawlers, r.For), r.State, status, bytes, what)
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
-// whom names the clients that an answer bound.
-func whom(crawlers bool, token string) string {
+// clientsOf names the clients that an answer bound.
+func clientsOf(crawlers bool, token string) string {
 	switch {
 	case token == "" && crawlers:
 		return "crawlers"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,26 +19,26 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A changeRow is a change of what was obeyed.
+// A changeRow is a change of the rules in force.
 type changeRow struct {
-	Time      time.Time   `json:"time"`
-	Crawlers  bool        `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	For       string      `json:"token,omitempty"`    // whom it bound; empty: all
-	Was       string      `json:"was"`                // SHA-256; empty where there were no rules
-	Is        string      `json:"is"`
-	WasState  string      `json:"was_state"` // rules, unavailable or unreachable
-	IsState   string      `json:"is_state"`
-	Diff      []string    `json:"diff"`                // of two files
-	DiffMore  int         `json:"diff_more,omitempty"` // lines that are left out
-	Decisions []changeOne `json:"decisions"`
-	More      int         `json:"decisions_more,omitempty"`
-	Gone      string      `json:"gone,omitempty"` // why there is nothing to compare
+	Time      time.Time     `json:"time"`
+	Crawlers  bool          `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
+	For       string        `json:"token,omitempty"`    // that it bound; empty: all
+	Was       string        `json:"was"`                // SHA-256; empty where there were no rules
+	Is        string        `json:"is"`
+	WasState  string        `json:"was_state"` // rules, unavailable or unreachable
+	IsState   string        `json:"is_state"`
+	Diff      []string      `json:"diff"`                // of two files
+	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
+	Decisions []decisionRow `json:"decisions"`
+	More      int           `json:"decisions_more,omitempty"`
+	Gone      string        `json:"gone,omitempty"` // why there is nothing to compare
 
-	words [2]string // what it was, and is, for people
+	words [2]string // the phases before and after, for people
 }
 
-type changeOne struct {
-	Token string `json:"token,omitempty"` // empty: who has no group
+type decisionRow struct {
+	Token string `json:"token,omitempty"` // empty: crawlers without a group
 	Path  string `json:"path"`
 	Was   string `json:"was"`
 	Is    string `json:"is"`
@@ -46,9 +47,9 @@ type changeOne struct {
 // maxChanged bounds the decisions that are listed for one change.
 const maxChanged = 100
 
-// changes compares what was obeyed with what was next: by all, and by the crawlers that
-// answers have bound.
-func (p *past) changes(s Streams) ([]changeRow, error) {
+// changes compares the rules of consecutive phases, for clients that no crawler matches
+// and for configured crawlers.
+func (p *originHistory) changes(s Streams) ([]changeRow, error) {
 	paths, err := p.paths(s)
 	if err != nil {
 		return nil, err
@@ -65,27 +66,28 @@ func (p *past) changes(s Streams) ([]changeRow, error) {
 }
 
 // changesOf compares the answers in p, which bind configured crawlers or other clients, not both.
-func (p *past) changesOf(paths []string) (all []changeRow) {
-	told := map[[2]phase]bool{} // of all crawlers
-	for _, whom := range p.bound() {
-		phases := phasesOf(p.answers, whom, &p.rules, time.Now())
+func (p *originHistory) changesOf(paths []string) (all []changeRow) {
+	reported := map[[2]phase]bool{} // changes that hold for all tokens
+	for _, token := range p.bound() {
+		phases := phasesOf(p.answers, token, &p.rules, time.Now())
 		for i := 1; i < len(phases); i++ {
 			pair := [2]phase{phases[i-1], phases[i]}
-			pair[0].at = time.Time{} // it may have begun otherwise for one
-			if told[pair] {
+			pair[0].at = time.Time{} // it may have begun at another time for one token
+			if reported[pair] {
 				continue
 			}
-			if whom == "" {
-				told[pair] = true
+			if token == "" {
+				reported[pair] = true
 			}
-			all = append(all, p.change(whom, phases[i-1], phases[i], paths))
+			all = append(all, p.change(token, phases[i-1], phases[i], paths))
 		}
 	}
 	return all
 }
 
-// bound returns whom answers have bound and decisions are asked for, "" for all in front.
-func (p *past) bound() []string {
+// bound returns the product tokens that answers have bound, as far as they are asked for.
+// The first is "", for all.
+func (p *originHistory) bound() []string {
 	asked := p.asked()
 	all := []string{""}
 	for _, a := range p.answers {
@@ -97,10 +99,10 @@ func (p *past) bound() []string {
 	return all
 }
 
-func (p *past) change(whom string, was, is phase, paths []string) changeRow {
+func (p *originHistory) change(token string, was, is phase, paths []string) changeRow {
 	c := changeRow{
-		Time: is.at.UTC(), Crawlers: p.crawlersOnly, For: whom, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
-		Diff: []string{}, Decisions: []changeOne{}, words: [2]string{was.String(), is.String()},
+		Time: is.at.UTC(), Crawlers: p.crawlersOnly, For: token, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
+		Diff: []string{}, Decisions: []decisionRow{}, words: [2]string{was.String(), is.String()},
 	}
 	before, err := p.rulesOf(was)
 	after, err2 := p.rulesOf(is)
@@ -112,20 +114,20 @@ func (p *past) change(whom string, was, is phase, paths []string) changeRow {
 		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+was.from.UTC().Format(utc), before, c.Is[:12]+" "+is.from.UTC().Format(utc), after)
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
-	for _, tokens := range p.crawlers(whom, wasFile, isFile) {
+	for _, tokens := range p.crawlers(token, wasFile, isFile) {
 		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
 			if len(c.Decisions) == maxChanged {
 				c.More++
 				continue
 			}
-			c.Decisions = append(c.Decisions, changeOne{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
+			c.Decisions = append(c.Decisions, decisionRow{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
 		}
 	}
 	return c
 }
 
-// rulesOf returns the file of a phase, or one that says the same.
-func (p *past) rulesOf(v phase) (string, error) {
+// rulesOf returns the file of a phase, or an equivalent file.
+func (p *originHistory) rulesOf(v phase) (string, error) {
 	switch {
 	case v.sha256 != "":
 		return p.reader.Body(v.sha256)
@@ -136,7 +138,7 @@ func (p *past) rulesOf(v phase) (string, error) {
 }
 
 // asked returns the crawler that --token and --agent name, nil if they name none.
-func (p *past) asked() [][]string {
+func (p *originHistory) asked() [][]string {
 	tokens := p.Token
 	if len(tokens) == 0 && p.Agent == "" {
 		return nil
@@ -147,25 +149,25 @@ func (p *past) asked() [][]string {
 	return [][]string{tokens}
 }
 
-// crawlers returns whose decisions are compared, by their product tokens.
-func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
+// crawlers returns the crawlers to compare decisions for, by their product tokens.
+func (p *originHistory) crawlers(token string, was, is *robotstxt.File) (all [][]string) {
 	if all = p.asked(); all != nil {
 		return all
 	}
 	for _, c := range p.config.Crawlers {
-		if len(c.ProductTokens) > 0 && (whom == "" || whom == policy.NoSlot || whom == policy.TokenKey(c.ProductTokens)) {
+		if len(c.ProductTokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.ProductTokens)) {
 			all = append(all, c.ProductTokens)
 		}
 	}
 	switch {
-	case whom == "" && !p.anyToken():
+	case token == "" && !p.anyToken():
 		return all
-	case whom != "" && len(all) > 0:
+	case token != "" && len(all) > 0:
 		return all
-	case whom == policy.NoSlot || whom == policy.TokenKey(nil):
+	case token == policy.NoSlot || token == policy.TokenKey(nil):
 		return [][]string{nil}
-	case whom != "":
-		return [][]string{{whom}}
+	case token != "":
+		return [][]string{{token}}
 	}
 	const most = 50
 	for _, name := range history.Tokens(was, is, most) {
@@ -181,14 +183,14 @@ func (p *past) crawlers(whom string, was, is *robotstxt.File) (all [][]string) {
 	return all
 }
 
-// anyToken reports whether some client may obey what its User-Agent says.
-func (p *past) anyToken() bool {
+// anyToken reports whether a client may obey the product token of its User-Agent.
+func (p *originHistory) anyToken() bool {
 	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == config.AllowClients ||
 		slices.ContainsFunc(p.config.Crawlers, func(c config.Crawler) bool { return len(c.ProductTokens) == 0 })
 }
 
-// paths returns those of the origin that --url and --log have.
-func (p *past) paths(s Streams) ([]string, error) {
+// paths returns the paths of the origin in --url and --log.
+func (p *originHistory) paths(s Streams) ([]string, error) {
 	paths := map[string]bool{}
 	for _, url := range p.URL {
 		paths[robotstxt.PathOf(url)] = true
@@ -204,7 +206,7 @@ func (p *past) paths(s Streams) ([]string, error) {
 func (c *changeRow) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s UTC", c.Time.Format(utc))
 	if c.For != "" || c.Crawlers {
-		fmt.Fprintf(w, ", for %s", whom(c.Crawlers, c.For))
+		fmt.Fprintf(w, ", for %s", clientsOf(c.Crawlers, c.For))
 	}
 	fmt.Fprintln(w)
 	switch {
@@ -226,11 +228,7 @@ func (c *changeRow) print(w io.Writer) {
 	}
 	fmt.Fprintln(w, "Decisions that differ:")
 	for _, d := range c.Decisions {
-		whom := escape.Printable(d.Token)
-		if whom == "" {
-			whom = "others"
-		}
-		fmt.Fprintf(w, "  %s: %s: %s, then %s\n", whom, escape.Printable(d.Path), d.Was, d.Is)
+		fmt.Fprintf(w, "  %s: %s: %s, then %s\n", cmp.Or(escape.Printable(d.Token), "others"), escape.Printable(d.Path), d.Was, d.Is)
 	}
 	if c.More > 0 {
 		fmt.Fprintf(w, "  and %d more\n", c.More)

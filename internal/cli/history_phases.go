@@ -12,26 +12,26 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A phase is what was obeyed from one time to the next.
+// A phase is a period in which the same rules were in force.
 type phase struct {
 	at     time.Time
-	state  obeyed
-	from   time.Time // since when there was such an answer
+	state  phaseState
+	from   time.Time // of the answer that is in force
 	status int
 	sha256 string // rules
 	allow  bool   // without rules: everything; else nothing
 }
 
-// An obeyed says of what kind that was.
-type obeyed string
+// A phaseState is "rules", or the state without rules.
+type phaseState string
 
-const rulesObeyed obeyed = "rules"
+const stateRules phaseState = "rules"
 
-// phasesOf returns what was obeyed by a crawler that answers may have bound, "" for all
-// others, the oldest first.
-func phasesOf(answers []store.Answer, whom string, rules *policy.Robots, now time.Time) (all []phase) {
-	for _, at := range turns(answers, whom, rules, now) {
-		own, last, good := inForce(answers, whom, at)
+// phasesOf returns the phases for a crawler with this product token, "" for crawlers whose
+// token no answer is bound to, the oldest first.
+func phasesOf(answers []store.Answer, token string, rules *policy.Robots, now time.Time) (all []phase) {
+	for _, at := range changeTimes(answers, token, rules, now) {
+		own, last, good := inForce(answers, token, at)
 		answer := cmp.Or(own, last, good)
 		if answer == nil {
 			continue
@@ -50,9 +50,9 @@ func phaseOf(answer, good *store.Answer, rules *policy.Robots, at time.Time) pha
 		copied = good.Snapshot
 	}
 	st := rules.ResolveAt(answer.Snapshot, copied, at)
-	v := phase{at: at, state: obeyed(st.State), from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
+	v := phase{at: at, state: phaseState(st.State), from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
 	if st.State == policy.Fresh || st.State == policy.Stale {
-		v.state, v.sha256 = rulesObeyed, st.Snapshot.SHA256
+		v.state, v.sha256 = stateRules, st.Snapshot.SHA256
 		if good != nil && st.Snapshot == good.Snapshot {
 			v.from = good.From
 		}
@@ -60,9 +60,10 @@ func phaseOf(answer, good *store.Answer, rules *policy.Robots, at time.Time) pha
 	return v
 }
 
-// inForce returns the answers of a time: to the crawler alone, the last that is for all
-// and has no rules, and the last that has rules, which may be the crawler's own.
-func inForce(answers []store.Answer, whom string, at time.Time) (own, last, good *store.Answer) {
+// inForce returns the answers in force at a time: the answer to the crawler alone, the last
+// answer to all without rules, and the last answer with rules, which may be to the crawler
+// alone.
+func inForce(answers []store.Answer, token string, at time.Time) (own, last, good *store.Answer) {
 	var ownGood *store.Answer
 	for i := range answers {
 		a := &answers[i]
@@ -72,9 +73,9 @@ func inForce(answers []store.Answer, whom string, at time.Time) (own, last, good
 			good = a
 		case a.Token == "":
 			last = a
-		case a.Token == whom && a.Snapshot.SHA256 != "":
+		case a.Token == token && a.Snapshot.SHA256 != "":
 			ownGood = a
-		case a.Token == whom:
+		case a.Token == token:
 			own = a
 		}
 	}
@@ -87,11 +88,11 @@ func inForce(answers []store.Answer, whom string, at time.Time) (own, last, good
 	return own, last, ownGood
 }
 
-// turns returns the times at which something else may be obeyed: when an answer comes or
-// goes, and when the copy that stands in for one may not do so any longer.
-func turns(answers []store.Answer, whom string, rules *policy.Robots, now time.Time) (all []time.Time) {
+// changeTimes returns the times at which other rules may come into force: when an answer
+// begins or ends, and when a stale copy may no longer be used.
+func changeTimes(answers []store.Answer, token string, rules *policy.Robots, now time.Time) (all []time.Time) {
 	for _, a := range answers {
-		if a.Token != "" && a.Token != whom {
+		if a.Token != "" && a.Token != token {
 			continue
 		}
 		all = append(all, a.From)
@@ -103,7 +104,7 @@ func turns(answers []store.Answer, whom string, rules *policy.Robots, now time.T
 		if a.Snapshot.SHA256 != "" {
 			continue
 		}
-		if _, _, good := inForce(answers, whom, a.From); good != nil {
+		if _, _, good := inForce(answers, token, a.From); good != nil {
 			for _, at := range []time.Time{good.Snapshot.Fetched.Add(max(rules.StaleFor, rules.MaxAge)), good.Snapshot.Fetched.Add(rules.StaleFor), a.From.Add(24 * time.Hour)} {
 				if at.After(a.From) && at.Before(end) {
 					all = append(all, at)
@@ -119,13 +120,13 @@ func (v phase) same(w phase) bool {
 	return v.state == w.state && v.sha256 == w.sha256 && v.allow == w.allow
 }
 
-// String names the phase for people.
+// String describes the phase, for people.
 func (v phase) String() string {
 	if v.sha256 != "" {
 		return v.sha256
 	}
 	what, all := "no robots.txt", "denied"
-	if v.state == obeyed(policy.Unreachable) {
+	if v.state == phaseState(policy.Unreachable) {
 		what = "unreachable"
 	}
 	if v.status != 0 {
@@ -137,14 +138,14 @@ func (v phase) String() string {
 	return what + ": everything is " + all
 }
 
-// decides words a decision.
+// decides returns a decision in words.
 func (v phase) decides(d robotstxt.Verdict) string {
 	switch {
 	case v.sha256 != "":
 		return history.Words(d)
-	case v.state == obeyed(policy.Unreachable) && v.allow:
+	case v.state == phaseState(policy.Unreachable) && v.allow:
 		return "allow (unreachable)"
-	case v.state == obeyed(policy.Unreachable):
+	case v.state == phaseState(policy.Unreachable):
 		return "deny (unreachable)"
 	}
 	return "allow (no robots.txt)"

@@ -9,7 +9,7 @@ import (
 	"robotsgate/policy"
 )
 
-// TestPhases tells what was obeyed, by whom, from an origin's answers.
+// TestPhases derives the phases for a product token from an origin's answers.
 func TestPhases(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const a, b = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
@@ -24,7 +24,7 @@ func TestPhases(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answers []store.Answer
-		whom    string
+		token   string
 		want    []string
 	}{
 		{"one that stays", []store.Answer{answer("", 200, a, 0, 0)}, "", []string{"0s " + a}},
@@ -52,7 +52,7 @@ func TestPhases(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rules := policy.Robots{MaxAge: 24 * h, StaleFor: 72 * h, AfterStale: "disallow", Unavailable: "allow"}
 			var got []string
-			for _, v := range phasesOf(test.answers, test.whom, &rules, start.Add(1000*h)) {
+			for _, v := range phasesOf(test.answers, test.token, &rules, start.Add(1000*h)) {
 				got = append(got, v.at.Sub(start).String()+" "+v.String())
 			}
 			if !slices.Equal(got, test.want) {
