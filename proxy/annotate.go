@@ -2,18 +2,12 @@ package proxy
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/dunglas/httpsfv"
-
-	"robotsgate/policy"
-	"robotsgate/policy/robotstag"
+	"robotsgate/htmlmeta"
 	"robotsgate/proxy/internal/sfv"
 )
 
-// The names that the gate adds to responses. All are RFC 9651 structured fields.
+// The fields that the gate adds to responses. All are structured fields (RFC 9651).
 const (
 	headerDecision = "Robots-Gate-Decision"
 	headerSource   = "Robots-Gate-Source"
@@ -22,192 +16,67 @@ const (
 	headerDelay    = "Robots-Gate-Delay"
 	headerID       = "Robots-Gate-Id"
 
-	ownPrefix   = "Robots-Gate-"
-	proxyStatus = "Proxy-Status" // RFC 9209
-	gateName    = "robotsgate"   // ours among its members
+	ownPrefix = "Robots-Gate-"
 )
 
-// annotate says in a response's headers what was decided about its request and
-// which robots rules bind the crawler.
+// An annotator makes one of these fields from what is known of a request.
+type annotator struct {
+	field string
+	// reads names the response header fields that write needs as the origin sent them.
+	reads []string
+	// write appends the field's value, and reports whether there is one. What it may read:
+	//   - records of robots.txt, of any name, with group, line and value:
+	//     s.Decision.Group.Records for the group that binds the crawler,
+	//     s.Decision.Robots.File.Records for all groups and none;
+	//   - the origin's response header fields that reads names: s.received;
+	//   - the metas of the page's head, of any name: s.metas;
+	//   - everything else in the Record.
+	write func(f *sfv.Field, s *signals) bool
+}
+
+// annotators are all annotations. To add one, write a file with its annotator, and add a
+// row here.
+var annotators = []annotator{
+	{field: headerID, write: writeID},
+	{field: headerDecision, write: writeDecision},
+	{field: headerSource, write: writeSource},
+	{field: headerDelay, write: writeDelay},
+	{field: headerTags, write: writeTags, reads: []string{"Robots-Tag", "X-Robots-Tag"}},
+	{field: headerMeta, write: writeMeta},
+}
+
+// signals are what an annotator may read.
+type signals struct {
+	*Record
+	received http.Header     // the fields that annotators read, as the origin sent them
+	metas    []htmlmeta.Meta // of the page's head
+}
+
+// receive keeps the fields that annotators read: what Connection names is removed from the
+// response later, and must bind the crawler all the same.
+func (s *signals) receive(h http.Header) {
+	for _, a := range annotators {
+		for _, name := range a.reads {
+			values := h[name]
+			if len(values) == 0 {
+				continue
+			}
+			if s.received == nil {
+				s.received = http.Header{}
+			}
+			s.received[name] = values
+		}
+	}
+}
+
+// annotate says in a response's header what was decided about its request and which robots
+// rules bind the crawler.
 func annotate(h http.Header, x *exchange) {
 	f := sfv.New()
-	h[headerID] = []string{x.idField}
-	if d := x.Decision; d != nil {
-		decisionField(f, d)
-		f.Set(h, headerDecision)
-		if d.Robots != nil {
-			sourceField(f, d)
-			f.Set(h, headerSource)
-		}
-		if delay, line, ok := d.Group.CrawlDelay(); ok {
-			f.Decimal(delay)
-			f.Param("line")
-			f.Integer(int64(line))
-			f.Set(h, headerDelay)
+	x.signals.Record = &x.Record
+	for _, a := range annotators {
+		if a.write(f, &x.signals) {
+			f.Set(h, a.field)
 		}
 	}
-	if len(x.Tags)+len(x.Remembered) > 0 {
-		tagMembers(f, x.Tags, false)
-		tagMembers(f, x.Remembered, true)
-		f.Set(h, headerTags)
-	}
-	if x.Head.State != "" {
-		x.Head.field(f)
-		f.Set(h, headerMeta)
-	}
-}
-
-func decisionField(f *sfv.Field, d *policy.Decision) {
-	f.Token(verb(d.Allow))
-	f.Param("reason")
-	f.Token(string(d.Reason))
-	f.TextParam("token", d.Token)
-	f.TextParam("group", d.Group.Name())
-	if d.Reason == policy.ByRule {
-		f.Param("line")
-		f.Integer(int64(d.Rule.Line))
-		f.TextParam("rule", d.Rule.String())
-	}
-	f.TextParam("note", d.Note)
-	f.TextParam("read-as", d.ReadAs)
-	if !d.Allow && !d.Enforced {
-		f.Param("enforced")
-		f.False()
-	}
-}
-
-func verb(allow bool) string {
-	if allow {
-		return "allow"
-	}
-	return "deny"
-}
-
-func sourceField(f *sfv.Field, d *policy.Decision) {
-	st := d.Robots
-	f.Quoted(d.URL) // canonical
-	if st.Snapshot.Status != 0 {
-		f.Param("status")
-		f.Integer(int64(st.Snapshot.Status))
-	}
-	f.Param("state")
-	f.Token(string(st.State))
-	f.Param("age")
-	f.Integer(int64(st.Age / time.Second))
-	if st.Snapshot.SHA256 != "" {
-		f.Param("sha256")
-		f.Quoted(st.Snapshot.SHA256)
-	}
-	if st.Snapshot.Cut {
-		f.Flag("truncated")
-	}
-}
-
-// tagMembers appends one member for each rule and source.
-func tagMembers(f *sfv.Field, rules []robotstag.Rule, remembered bool) {
-	for _, r := range rules {
-		f.Member()
-		f.Token(r.Name)
-		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
-			f.Param("v")
-			f.Integer(n)
-		} else if r.Name == "unavailable_after" {
-			f.Param("v")
-			f.Date(time.Unix(r.Time, 0)) // 0 is a date too
-		} else if r.Value != "" {
-			f.Param("v")
-			f.Token(r.Value)
-		}
-		f.Param("src")
-		f.Token(string(r.Source))
-		f.TextParam("scope", r.Scope)
-		if remembered {
-			f.Flag("remembered")
-		}
-	}
-}
-
-func (h Head) field(f *sfv.Field) {
-	f.Token(h.State)
-	if h.Why != "" {
-		f.Param("why")
-		f.Token(h.Why)
-	}
-	switch h.State {
-	case "complete", "partial":
-		f.Param("bytes")
-		f.Integer(h.Bytes)
-	case "remembered":
-		f.Param("age")
-		f.Integer(int64(h.Age / time.Second))
-	}
-	if h.Cut {
-		f.Flag("truncated")
-	}
-}
-
-// dropOwn removes what only the gate may say: its own headers, and its members
-// of Proxy-Status.
-func dropOwn(h http.Header) {
-	for name := range h {
-		// Some read an underscore as a hyphen (RFC 3875, 4.1.18).
-		if len(name) >= len(ownPrefix) && strings.EqualFold(strings.ReplaceAll(name[:len(ownPrefix)], "_", "-"), ownPrefix) {
-			delete(h, name)
-		}
-	}
-	if lines := h[proxyStatus]; len(lines) > 0 {
-		if kept := othersStatus(lines); kept != "" {
-			h[proxyStatus] = []string{kept}
-		} else {
-			delete(h, proxyStatus)
-		}
-	}
-}
-
-// othersStatus returns the members of a Proxy-Status that are not the gate's. A
-// field that can't be read says nothing to anybody (RFC 9651, 4.2), so it goes.
-func othersStatus(lines []string) string {
-	list, err := httpsfv.UnmarshalList(lines)
-	if err != nil {
-		return ""
-	}
-	var kept httpsfv.List
-	for _, m := range list {
-		if i, ok := m.(httpsfv.Item); ok && (i.Value == httpsfv.Token(gateName) || i.Value == gateName) {
-			continue
-		}
-		kept = append(kept, m)
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	s, _ := httpsfv.Marshal(kept)
-	return s
-}
-
-// status adds the gate's member, last as that of the hop nearest to the client.
-func status(h http.Header, fault, details string) {
-	f := sfv.New()
-	for _, line := range h[proxyStatus] {
-		f.List(line)
-	}
-	f.Member()
-	f.Token(gateName)
-	f.Param("error")
-	f.Token(fault)
-	if details != "" {
-		f.Param("details")
-		f.Quoted(ascii(details))
-	}
-	f.Set(h, proxyStatus)
-}
-
-// ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.
-func ascii(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), sfv.MaxText)])
 }

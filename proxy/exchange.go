@@ -2,8 +2,8 @@ package proxy
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -19,10 +19,10 @@ import (
 // proxy needs.
 type exchange struct {
 	Record
+	signals signals
 
 	settings      *Settings // in force when the request arrived
 	names         *SettingNames
-	idField       string // the id as a header field value
 	target        policy.Target
 	out           *recorder
 	informational informational
@@ -100,7 +100,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
 	x.names = &p.Names
-	x.setID()
+	x.ID = rand.Text() // 26 characters of base32 (RFC 4648, 6)
 	x.out, x.visit = &both.recorder, &both.visit
 	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -111,23 +111,6 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 		x.out.client, x.out.presence, x.out.memory.Client = client.easy(), &client.presence, client.memory
 	}
 	return x
-}
-
-// setID gives x an id of 128 bits, which need not be hard to guess: 26 characters of
-// base32 (RFC 4648, 6).
-func (x *exchange) setID() {
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	var id [1 + 26 + 1]byte // a string as RFC 9651 writes it
-	id[0], id[27] = '"', '"'
-	for i := 1; i < 27; i += 13 { // 65 bits each, of which one is always 0
-		n := rand.Uint64()
-		for j := range 13 {
-			id[i+j] = alphabet[n&31]
-			n >>= 5
-		}
-	}
-	x.idField = string(id[:])
-	x.ID = x.idField[1:27]
 }
 
 // finish ends an exchange, also after a panic: that costs the request a 500, or

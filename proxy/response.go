@@ -47,7 +47,8 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	// Read what binds before anything is removed: Connection may name a tag, or
 	// what says how to read the page.
 	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
-	tags := robotstag.ParseHeader(resp.Header["Robots-Tag"], resp.Header["X-Robots-Tag"])
+	x.signals.receive(resp.Header)
+	tags := robotstag.ParseHeader(x.signals.received["Robots-Tag"], x.signals.received["X-Robots-Tag"])
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		p.switchProtocols(x, resp, tags)
 		return resp
