@@ -156,7 +156,7 @@ func TestMethods(t *testing.T) {
 		{"GET", "/api/robots", http.StatusBadRequest, nil},
 		{"POST", "/api/refresh?origin=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=nonsense", http.StatusBadRequest, nil},
-		{"GET", "/api/decision?url=http://a.example/&crawler=nobody", http.StatusBadRequest, nil},
+		{"GET", "/api/decision?url=http://a.example/&crawler=unknown", http.StatusBadRequest, nil},
 		{"GET", "/?url=nonsense", http.StatusBadRequest, nil},
 		{"POST", "/", http.StatusMethodNotAllowed, nil},
 		{"HEAD", "/", http.StatusOK, nil},

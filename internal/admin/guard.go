@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guarded serves requests whose Host is the listener's, with headers that keep pages of other
+// guarded serves requests with the Host of the listener, with headers that keep pages of other
 // sites from using or framing the response, and the browser from caching it.
 func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -157,11 +157,11 @@ func TestExplain(t *testing.T) {
 	}
 	has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed No rule of the group matches.")
 
-	w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=nobody")
+	w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=unknown")
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("an unknown crawler: got %d", w.Code)
 	}
-	has(t, w.Body.String(), `No decision crawler: no crawler is called "nobody"`)
+	has(t, w.Body.String(), `No decision crawler: no crawler is called "unknown"`)
 }
 
 // TestCrossSite sends requests as another site's page can: they get no data, and cause no fetch.

@@ -20,13 +20,13 @@ import (
 	"robotsgate/proxy"
 )
 
-// open opens a log that is closed by the test; said gets what it logs.
-func open(t testing.TB, o Options, out, said io.Writer) *Log {
+// open opens a log that is closed by the test; logged gets what it logs.
+func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 	t.Helper()
-	if said == nil {
-		said = io.Discard
+	if logged == nil {
+		logged = io.Discard
 	}
-	l, err := Open(o, out, slog.New(slog.NewTextHandler(said, nil)))
+	l, err := Open(o, out, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRecord(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		x    proxy.Record
-		want string // less robots, whose digest and age are looked at elsewhere
+		want string // without robots, which is checked separately
 	}{
 		{"denied", proxy.Record{
 			ID: "ID", Start: start, Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 		}, `{"time":"2026-01-02T02:04:05Z","id":"ID","crawler":"news","client":"192.0.2.1","method":"GET",` +
 			`"origin":"http://a.example","path":"/private/x?a=1&b","decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,` +
 			`"group":"examplebot","token":"ExampleBot","status":403,"bytes":7,"duration":1.5}`},
-		{"let through", proxy.Record{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
+		{"report mode", proxy.Record{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
 			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","origin":"http://a.example","path":"/","decision":"deny","enforced":false,` +
 				`"reason":"rule","rule":"Disallow: /private/","line":2,"group":"examplebot","token":"ExampleBot",` +
 				`"tags":["noindex","max-snippet=20"],"status":200,"bytes":0,"duration":0}`},
@@ -154,8 +154,8 @@ func (fullDisk) Write(b []byte) (int, error) {
 // TestUnwritable: a failure is logged once a minute, and Write goes on.
 func TestUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
-		l := open(t, Options{File: "-"}, fullDisk{}, &said)
+		var logged bytes.Buffer
+		l := open(t, Options{File: "-"}, fullDisk{}, &logged)
 		for _, step := range []struct {
 			wait time.Duration
 			want int // reports up to now
@@ -169,8 +169,8 @@ func TestUnwritable(t *testing.T) {
 			time.Sleep(step.wait)
 			l.Write(&proxy.Record{})
 			synctest.Wait()
-			if got := strings.Count(said.String(), "no space left on device"); got != step.want {
-				t.Errorf("%d reports, want %d:\n%s", got, step.want, said.String())
+			if got := strings.Count(logged.String(), "no space left on device"); got != step.want {
+				t.Errorf("%d reports, want %d:\n%s", got, step.want, logged.String())
 			}
 		}
 		l.Close()
@@ -196,7 +196,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRotation starts with a file that is as good as full.
+// TestRotation starts with a file that is almost full.
 func TestRotation(t *testing.T) {
 	for keep, want := range map[int]int{0: 1, 1: 2} {
 		dir := t.TempDir()
@@ -248,9 +248,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 // and lost records are counted.
 func TestJam(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
+		var logged bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
-		l := open(t, Options{File: "-"}, out, &said)
+		l := open(t, Options{File: "-"}, out, &logged)
 		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
 		for range 40 {
 			l.Write(long)
@@ -262,8 +262,8 @@ func TestJam(t *testing.T) {
 		close(out.reader)
 		synctest.Wait()
 		// One record is being written, and as many wait as there is room for.
-		if n := bytes.Count(out.got.Bytes(), []byte("\n")); n != 16 || !strings.Contains(said.String(), "lost=24") {
-			t.Errorf("%d records were written: %s", n, said.String())
+		if n := bytes.Count(out.got.Bytes(), []byte("\n")); n != 16 || !strings.Contains(logged.String(), "lost=24") {
+			t.Errorf("%d records were written: %s", n, logged.String())
 		}
 		if got := l.Lost(); got != 24 {
 			t.Errorf("%d are counted as lost, want 24", got)
@@ -317,9 +317,9 @@ func (d *halfDisk) Write(b []byte) (int, error) {
 // TestTornLine: a record that was written in part damages no other, and is counted.
 func TestTornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
+		var logged bytes.Buffer
 		disk := &halfDisk{}
-		l := open(t, Options{File: "-"}, disk, &said)
+		l := open(t, Options{File: "-"}, disk, &logged)
 		for _, id := range []string{"first", "second"} {
 			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()
@@ -330,8 +330,8 @@ func TestTornLine(t *testing.T) {
 		if len(lines) != 2 || json.Unmarshal([]byte(lines[1]), &r) != nil || r.ID != "second" {
 			t.Errorf("got %q", lines)
 		}
-		if !strings.Contains(said.String(), "lost=1") || l.Lost() != 1 {
-			t.Errorf("%d are counted as lost; said: %s", l.Lost(), said.String())
+		if !strings.Contains(logged.String(), "lost=1") || l.Lost() != 1 {
+			t.Errorf("%d are counted as lost; logged: %s", l.Lost(), logged.String())
 		}
 	})
 }

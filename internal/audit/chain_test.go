@@ -18,7 +18,7 @@ var (
 	newKey = Key(strings.Repeat("new", 11))
 )
 
-// writeKeyed lets a gate with a key write three records to audit.jsonl in a folder.
+// writeKeyed writes three records with a key to audit.jsonl in a folder.
 func writeKeyed(t *testing.T, dir string, key Key) {
 	t.Helper()
 	l := open(t, Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains"), Key: key}, nil, nil)
@@ -30,7 +30,7 @@ func writeKeyed(t *testing.T, dir string, key Key) {
 	}
 }
 
-// faults returns what is said of audit.jsonl in a folder by a verifier with keys.
+// faults verifies audit.jsonl in a folder with keys.
 func faults(t *testing.T, dir string, keyless bool, keys ...Key) []string {
 	t.Helper()
 	heads, err := Heads(filepath.Join(dir, "chains"))
@@ -48,8 +48,8 @@ func faults(t *testing.T, dir string, keyless bool, keys ...Key) []string {
 	return v.Faults
 }
 
-// TestKeys: a chain that is made with a key verifies with it, also beside other keys, and
-// with nothing else.
+// TestKeys: a chain that is made with a key verifies with it, alone or among other keys, and
+// not without it.
 func TestKeys(t *testing.T) {
 	unknown := func(k Key) string {
 		return "chains made with key " + k.ID() + ", which was not given: 1, of 3 records, not checked; give it"
@@ -60,7 +60,7 @@ func TestKeys(t *testing.T) {
 		made    []Key
 		given   []Key
 		keyless bool
-		want    []string // their beginnings
+		want    []string // prefixes of the faults
 	}{
 		{"its key", []Key{oldKey}, []Key{oldKey}, false, nil},
 		{"both keys", []Key{oldKey, newKey}, []Key{newKey, oldKey}, false, nil},
@@ -77,16 +77,16 @@ func TestKeys(t *testing.T) {
 				writeKeyed(t, dir, key)
 			}
 			if got := faults(t, dir, test.keyless, test.given...); !slices.EqualFunc(got, test.want, strings.HasPrefix) {
-				t.Errorf("said %q, want %q", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// TestKeyForged: an attacker who can write both the log and the heads, but has no key, can
-// add, change or replace no record unnoticed.
+// TestKeyForged: without the key an attacker with write access to both the log and the heads
+// can't add, change or replace a record unnoticed.
 func TestKeyForged(t *testing.T) {
-	// rewrite gives a chain the hashes that anybody can compute, from some record on.
+	// rewrite computes the hashes of a chain again without a key, from some record on.
 	rewrite := func(t *testing.T, file string, from int, change func(line []byte, c *chain) []byte) Link {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -146,15 +146,14 @@ func TestKeyForged(t *testing.T) {
 				locked.Close()
 			}
 			if got := faults(t, dir, false, oldKey); len(got) == 0 {
-				t.Error("nothing is said")
+				t.Error("no fault")
 			}
 		})
 	}
 }
 
-// TestSealKeyed: what is added to the chain of a killed gate with a key is not taken for its
-// records.
-func TestSealKeyed(t *testing.T) {
+// TestEndKilledKeyed: records without the key are not taken for those of a killed gate.
+func TestEndKilledKeyed(t *testing.T) {
 	if !canLock(t) {
 		t.Skip("no locks here")
 	}
@@ -174,6 +173,6 @@ func TestSealKeyed(t *testing.T) {
 		t.Errorf("%v, head %+v", err, h)
 	}
 	if got := faults(t, dir, false, oldKey); len(got) != 2 { // changed, and behind the end
-		t.Errorf("said %q", got)
+		t.Errorf("got %q", got)
 	}
 }

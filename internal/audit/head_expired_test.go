@@ -13,9 +13,9 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestVerifyWithoutHead: a chain whose head has been removed still verifies, and nothing can be
-// changed in it or added to it. A chain without a head that is not listed is a fault.
-func TestVerifyWithoutHead(t *testing.T) {
+// TestVerifyExpired: a chain with an expired head still verifies, and changed or added records
+// are found. A chain that has no head and is not listed is a fault.
+func TestVerifyExpired(t *testing.T) {
 	dir := t.TempDir()
 	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
 	write := func() Link {
@@ -43,33 +43,33 @@ func TestVerifyWithoutHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, notes := verifyStrictly(t, dir, []string{file}, true); len(said)+len(notes) > 0 {
-		t.Errorf("unchanged: said %q, notes %q", said, notes)
+	if faults, notes := verifyStrictly(t, dir, []string{file}, true); len(faults)+len(notes) > 0 {
+		t.Errorf("unchanged: faults %q, notes %q", faults, notes)
 	}
 	yesterday := time.Now().Add(-24 * time.Hour)
 	for _, test := range []struct {
-		name  string
-		link  Link
-		n     int
-		keeps []byte // what stands before the records that are added
-		want  string
+		name   string
+		link   Link
+		n      int
+		before []byte // the added records
+		want   string
 	}{
 		{"replaced", Link{Chain: old.Chain}, 1, whole[len(oldLog):], "record 1 of chain C is another than the one that was written"},
 		{"added", old, 1, whole, "chain C has ended with record 1: what is behind it has been added"},
 		{"a chain that is not listed", Link{Chain: "FORGEDFORGEDFORGEDFORGEDFO"}, 20, whole, "chain C is not known to this data_dir: its records have been added, or "},
 	} {
-		if err := os.WriteFile(file, test.keeps, 0o600); err != nil {
+		if err := os.WriteFile(file, test.before, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		forge(t, file, test.link, test.n, yesterday)
-		if said, _ := verify(t, dir, []string{file}); !strings.Contains(strings.Join(said, "\n"), test.want) {
-			t.Errorf("%s: said %q, want %q", test.name, said, test.want)
+		if faults, _ := verify(t, dir, []string{file}); !strings.Contains(strings.Join(faults, "\n"), test.want) {
+			t.Errorf("%s: faults %q, want %q", test.name, faults, test.want)
 		}
 	}
 }
 
-// TestVerifyNameOfExpired: of a chain of which only the name is kept, records are a fault that
-// are later than its gate can have written them, and the others are noted.
+// TestVerifyNameOfExpired: if only the name of a chain is kept, records are a fault if they are
+// too late for their gate, and otherwise noted.
 func TestVerifyNameOfExpired(t *testing.T) {
 	const chain = "CHAINOFEARLIERVERSIONAAAAA"
 	listed := time.Now().Truncate(time.Second)
@@ -96,25 +96,25 @@ func TestVerifyNameOfExpired(t *testing.T) {
 			t.Fatal(err)
 		}
 		forge(t, file, Link{Chain: chain}, 2, test.at)
-		said, notes := verify(t, dir, []string{file})
+		faults, notes := verify(t, dir, []string{file})
 		if test.late {
-			if len(said) != 1 || !strings.Contains(said[0], "but its gate did not write to it after ") {
-				t.Errorf("%s: said %q", test.name, said)
+			if len(faults) != 1 || !strings.Contains(faults[0], "but its gate did not write to it after ") {
+				t.Errorf("%s: faults %q", test.name, faults)
 			}
 			continue
 		}
 		const want = "whether chain C is as its gate wrote it was not checked: its head is not kept any more"
-		if len(said) > 0 || len(notes) == 0 || notes[len(notes)-1] != want {
-			t.Errorf("%s: said %q, notes %q, want %q", test.name, said, notes, want)
+		if len(faults) > 0 || len(notes) == 0 || notes[len(notes)-1] != want {
+			t.Errorf("%s: faults %q, notes %q, want %q", test.name, faults, notes, want)
 		}
-		if said, _ := verifyStrictly(t, dir, []string{file}, true); !slices.Equal(said, []string{want}) {
-			t.Errorf("%s, strict: said %q, want %q", test.name, said, want)
+		if faults, _ := verifyStrictly(t, dir, []string{file}, true); !slices.Equal(faults, []string{want}) {
+			t.Errorf("%s, strict: faults %q, want %q", test.name, faults, want)
 		}
 	}
 }
 
-// TestExpiredUnreadable: a head that can't be read leaves the time at which it was written, and
-// a line that a power cut has left does not spoil the next.
+// TestExpiredUnreadable: of a head that can't be read the time is kept, and half a line in the
+// list does not damage the next.
 func TestExpiredUnreadable(t *testing.T) {
 	chains := t.TempDir()
 	written := time.Now().Add(-2 * minKeepHeads).Truncate(time.Second).UTC()
@@ -134,7 +134,7 @@ func TestExpiredUnreadable(t *testing.T) {
 	}
 }
 
-// TestOldHeadsStay: heads of gates that live stay, and so do all where they can't be listed.
+// TestOldHeadsStay: heads of running gates are not removed, nor any if they can't be listed.
 func TestOldHeadsStay(t *testing.T) {
 	if !canLock(t) {
 		t.Skip("no locks here")

@@ -31,17 +31,17 @@ func (d *repairableDisk) Write(b []byte) (int, error) {
 // TestRecovery: a log that could not be written is probed until it can be.
 func TestRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
+		var logged bytes.Buffer
 		disk := &repairableDisk{}
-		l := open(t, Options{File: "-"}, disk, &said)
+		l := open(t, Options{File: "-"}, disk, &logged)
 		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if l.Err() == nil {
 			t.Fatal("no error while nothing can be written")
 		}
-		if got := strings.Count(said.String(), "no space left on device"); got != 1 {
-			t.Errorf("%d reports of one failure: %s", got, said.String())
+		if got := strings.Count(logged.String(), "no space left on device"); got != 1 {
+			t.Errorf("%d reports of one failure: %s", got, logged.String())
 		}
 		disk.repaired.Store(true)
 		time.Sleep(probeInterval)
@@ -49,8 +49,8 @@ func TestRecovery(t *testing.T) {
 		if err := l.Err(); err != nil {
 			t.Errorf("%v, though the disk has been repaired for %v", err, probeInterval)
 		}
-		if !strings.Contains(said.String(), `msg="the audit log is written again" lost=1`) {
-			t.Errorf("said: %s", said.String())
+		if !strings.Contains(logged.String(), `msg="the audit log is written again" lost=1`) {
+			t.Errorf("logged: %s", logged.String())
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -60,49 +60,49 @@ func TestRecovery(t *testing.T) {
 		l.Write(&proxy.Record{ID: "next", Method: "GET", Start: time.Now()})
 		l.Close()
 		ids := idsIn(t, "-", &disk.Buffer)
-		if strings.Join(ids, " ") != "next" || !strings.Contains(said.String(), "lost=1") {
-			t.Errorf("the log has %v; said: %s", ids, said.String())
+		if strings.Join(ids, " ") != "next" || !strings.Contains(logged.String(), "lost=1") {
+			t.Errorf("the log has %v; logged: %s", ids, logged.String())
 		}
 	})
 }
 
 // TestProbe: the first probe is over before Open returns, which waits for a bounded time.
 func TestProbe(t *testing.T) {
-	start := func(out io.Writer) (l *Log, said *bytes.Buffer) {
-		said = &bytes.Buffer{}
-		return open(t, Options{File: "-", Probe: true}, out, said), said
+	start := func(out io.Writer) (l *Log, logged *bytes.Buffer) {
+		logged = &bytes.Buffer{}
+		return open(t, Options{File: "-", Probe: true}, out, logged), logged
 	}
 	const again = "the audit log is written again"
 	synctest.Test(t, func(t *testing.T) {
-		l, said := start(&bytes.Buffer{})
-		if err := l.Err(); err != nil || said.Len() > 0 {
-			t.Errorf("a disk in order: %v, said %s", err, said)
+		l, logged := start(&bytes.Buffer{})
+		if err := l.Err(); err != nil || logged.Len() > 0 {
+			t.Errorf("a disk in order: %v, logged %s", err, logged)
 		}
 		l.Close()
 
 		full := &repairableDisk{}
-		l, said = start(full)
-		if err := l.Err(); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(said.String(), "no space left on device") {
-			t.Errorf("a full disk: %v, said %s", err, said)
+		l, logged = start(full)
+		if err := l.Err(); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(logged.String(), "no space left on device") {
+			t.Errorf("a full disk: %v, logged %s", err, logged)
 		}
 		full.repaired.Store(true)
 		time.Sleep(probeInterval)
 		synctest.Wait()
-		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
-			t.Errorf("a full disk that is repaired: %v, said %s", err, said)
+		if err := l.Err(); err != nil || !strings.Contains(logged.String(), again) {
+			t.Errorf("a full disk that is repaired: %v, logged %s", err, logged)
 		}
 		l.Close()
 
 		pipe := &pipe{reader: make(chan struct{})}
 		before := time.Now()
-		l, said = start(pipe)
+		l, logged = start(pipe)
 		if err := l.Err(); err != errTooSlow || time.Since(before) != maxWrite {
 			t.Errorf("a pipe that is not read: %v, after %v", err, time.Since(before))
 		}
 		close(pipe.reader)
 		synctest.Wait()
-		if err := l.Err(); err != nil || !strings.Contains(said.String(), again) {
-			t.Errorf("a pipe that is read again: %v, said %s", err, said)
+		if err := l.Err(); err != nil || !strings.Contains(logged.String(), again) {
+			t.Errorf("a pipe that is read again: %v, logged %s", err, logged)
 		}
 		l.Close()
 	})

@@ -16,8 +16,8 @@ import (
 const maxScan = 2 * maxFile
 
 // endKilled ends the chains of killed gates where their records end now, so that no record
-// can be added after that. A chain whose end is not found, as after its file has been moved
-// away, keeps its head, which bounds what may follow.
+// can be added after that. If the end is not found, as after the file has been moved
+// away, the chain keeps its head, which bounds what may follow.
 func endKilled(dir string, key Key, log *slog.Logger) {
 	heads, _ := Heads(dir) // heads that can't be read are for Verifier to report
 	ends := map[string]*end{}

@@ -14,8 +14,8 @@ import (
 	"robotsgate/proxy"
 )
 
-// killed copies what a gate in a folder has on disk at this moment, as if it were killed,
-// and returns the copy.
+// killed copies the folder of a gate as it is now, as if the gate were killed, and returns the
+// copy.
 func killed(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -25,7 +25,7 @@ func killed(t *testing.T, dir string) string {
 	return to
 }
 
-// burst lets a gate write n records at once.
+// burst writes n records at once.
 func burst(l *Log, n int) {
 	for i := range n {
 		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
@@ -33,8 +33,7 @@ func burst(l *Log, n int) {
 	synctest.Wait()
 }
 
-// forge appends n records of a time to a chain, with the hashes that anybody can compute,
-// and the key's ID of the link.
+// forge appends n records of a time to a chain, with hashes without a key.
 func forge(t *testing.T, file string, behind Link, n int, at time.Time) {
 	t.Helper()
 	c := newChain(nil)
@@ -76,13 +75,13 @@ func lastLinkOf(t *testing.T, lines []byte) Link {
 	return l
 }
 
-// TestVerifyBehindHead: behind the last head of a killed gate there may be what it had
-// announced to write within a second, nothing else.
-func TestVerifyBehindHead(t *testing.T) {
+// TestVerifyAfterHead: after the last head of a killed gate there may be the records that the
+// head permits, and no others.
+func TestVerifyAfterHead(t *testing.T) {
 	dir := t.TempDir()
 	var busy, idle string
 	var at time.Time
-	kill := func() string { return killed(t, dir) } // the copy is to last beyond the bubble
+	kill := func() string { return killed(t, dir) } // a copy that outlives the bubble
 	synctest.Test(t, func(t *testing.T) {
 		l := gate(t, dir, nil)
 		at = time.Now()
@@ -102,14 +101,14 @@ func TestVerifyBehindHead(t *testing.T) {
 		from string
 		n    int
 		at   time.Time
-		said string // empty: nothing
+		want string // suffix of the faults; empty: none
 	}{
 		{"nothing added", busy, 0, at, ""},
-		{"as many as were announced", busy, minReserved - 3, at.Add(reserveTime), ""},
+		{"as many as are permitted", busy, minReserved - 3, at.Add(reserveTime), ""},
 		{"one more", busy, minReserved - 2, at, more},
 		{"500", busy, 500, at, more},
-		{"one that is too late", busy, 1, at.Add(reserveTime + 1), more},
-		{"one that is too early", busy, 1, at.Add(-clockSkew - 1), more},
+		{"one too late", busy, 1, at.Add(reserveTime + 1), more},
+		{"one too early", busy, 1, at.Add(-clockSkew - 1), more},
 		{"nothing added to an idle gate's", idle, 0, at, ""},
 		{"one added to an idle gate's", idle, 1, at, ended},
 	} {
@@ -117,18 +116,18 @@ func TestVerifyBehindHead(t *testing.T) {
 			dir := killed(t, test.from)
 			file := filepath.Join(dir, "audit.jsonl")
 			forge(t, file, lastLink(t, file), test.n, test.at)
-			said, notes := verify(t, dir, []string{file})
-			if all := strings.Join(said, "\n"); test.said == "" && all != "" || !strings.HasSuffix(all, test.said) {
-				t.Errorf("said %q, want %q", said, test.said)
+			faults, notes := verify(t, dir, []string{file})
+			if all := strings.Join(faults, "\n"); test.want == "" && all != "" || !strings.HasSuffix(all, test.want) {
+				t.Errorf("faults %q, want %q", faults, test.want)
 			}
-			if behind := test.from == busy && test.said == ""; behind != (len(notes) == 1 && strings.Contains(notes[0], "its gate was killed within a second")) {
+			if behind := test.from == busy && test.want == ""; behind != (len(notes) == 1 && strings.Contains(notes[0], "its gate was killed within a second")) {
 				t.Errorf("notes %q", notes)
 			}
 		})
 	}
 }
 
-// TestVerifyKilled: whenever a gate is killed, what it has written verifies.
+// TestVerifyKilled: whenever a gate is killed, its records verify.
 func TestVerifyKilled(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.jsonl")
@@ -145,8 +144,8 @@ func TestVerifyKilled(t *testing.T) {
 			burst(l, step.records)
 			for _, when := range []string{"at once", "later"} {
 				copied := killed(t, dir)
-				if said, _ := verify(t, copied, []string{filepath.Join(copied, "audit.jsonl")}); len(said) > 0 {
-					t.Errorf("step %d, %s: said %q", i, when, said)
+				if faults, _ := verify(t, copied, []string{filepath.Join(copied, "audit.jsonl")}); len(faults) > 0 {
+					t.Errorf("step %d, %s: faults %q", i, when, faults)
 				}
 				time.Sleep(step.pause)
 				synctest.Wait()
@@ -159,8 +158,8 @@ func TestVerifyKilled(t *testing.T) {
 	})
 }
 
-// TestVerifyRunning: while the records are read the gate writes many more, which the heads
-// that were read before do not permit.
+// TestVerifyRunning: while the records are read the gate writes more than the heads permit that
+// were read before.
 func TestVerifyRunning(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "audit.jsonl")}
@@ -186,13 +185,13 @@ func TestVerifyRunning(t *testing.T) {
 		v.Later(heads())
 		v.End()
 		if v.Faulty > 0 || len(v.Notes) > 0 || v.Records != 201 {
-			t.Errorf("%d records, said %q, notes %q", v.Records, v.Faults, v.Notes)
+			t.Errorf("%d records, faults %q, notes %q", v.Records, v.Faults, v.Notes)
 		}
 		l.Close()
 	})
 }
 
-// restart starts a gate in a folder, and ends it.
+// restart starts and ends a gate in a folder.
 func restart(t *testing.T, dir string) {
 	t.Helper()
 	l := gate(t, dir, nil)
@@ -201,7 +200,7 @@ func restart(t *testing.T, dir string) {
 	}
 }
 
-// moveHeads makes the heads in a copy of a folder name the file that is there.
+// moveHeads makes the heads in a copy of a folder name the copied file.
 func moveHeads(t *testing.T, dir string) {
 	t.Helper()
 	chains := filepath.Join(dir, "chains")
@@ -221,9 +220,9 @@ func moveHeads(t *testing.T, dir string) {
 	}
 }
 
-// TestSeal: the next start ends the chain of a gate that was killed where it finds the end.
-// What was there then stays, what is added later is found.
-func TestSeal(t *testing.T) {
+// TestEndKilled: the next start ends the chain of a killed gate where it finds the end. Records
+// that are added later are found.
+func TestEndKilled(t *testing.T) {
 	if !canLock(t) {
 		t.Skip("no locks here")
 	}
@@ -243,14 +242,14 @@ func TestSeal(t *testing.T) {
 	})
 	for _, test := range []struct {
 		name   string
-		before int // records added before the restart
-		after  int // and after it
-		stays  int64
+		before int   // records added before the restart
+		after  int   // and after it
+		number int64 // of the head after the restart
 		faults int
 	}{
 		{"nothing added", 0, 0, 5, 0},
 		{"one added after the restart", 0, 1, 5, 1},
-		{"all that were announced", 14, 0, 19, 0},
+		{"all that are permitted", 14, 0, 19, 0},
 		{"too many", 15, 0, 19, 1},
 		{"500", 500, 0, 19, 1},
 	} {
@@ -262,13 +261,13 @@ func TestSeal(t *testing.T) {
 			forge(t, file, end, test.before, at)
 			restart(t, dir)
 			heads, err := Heads(filepath.Join(dir, "chains"))
-			if h := heads[end.Chain]; err != nil || !h.Ended || h.Number != test.stays {
+			if h := heads[end.Chain]; err != nil || !h.Ended || h.Number != test.number {
 				t.Errorf("%v, head %+v", err, h)
 			}
 			forge(t, file, lastLink(t, file), test.after, at)
-			said, notes := verify(t, dir, append(rotatedFiles(file), file))
-			if len(said) != test.faults || len(notes) > 0 {
-				t.Errorf("said %q, notes %q, want %d faults", said, notes, test.faults)
+			faults, notes := verify(t, dir, append(rotatedFiles(file), file))
+			if len(faults) != test.faults || len(notes) > 0 {
+				t.Errorf("faults %q, notes %q, want %d faults", faults, notes, test.faults)
 			}
 		})
 	}
@@ -283,14 +282,14 @@ func TestSeal(t *testing.T) {
 		if err := os.Rename(file+".1", file); err != nil {
 			t.Fatal(err)
 		}
-		if said, _ := verify(t, dir, append(rotatedFiles(file), file)); len(said) > 0 {
-			t.Errorf("said %q", said)
+		if faults, _ := verify(t, dir, append(rotatedFiles(file), file)); len(faults) > 0 {
+			t.Errorf("faults %q", faults)
 		}
 	})
 }
 
-// TestSealNotAlive: the chain of a gate that lives is not ended by others that start.
-func TestSealNotAlive(t *testing.T) {
+// TestEndKilledRunning: the start of another gate does not end the chain of a running one.
+func TestEndKilledRunning(t *testing.T) {
 	dir := t.TempDir()
 	l := gate(t, dir, nil)
 	defer l.Close()

@@ -137,8 +137,8 @@ func TestRepair(t *testing.T) {
 			if err := os.WriteFile(file, []byte(whole+test.tail), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var said bytes.Buffer
-			l := open(t, Options{File: file, Keep: 1}, nil, &said)
+			var logged bytes.Buffer
+			l := open(t, Options{File: file, Keep: 1}, nil, &logged)
 			l.Write(&proxy.Record{ID: "next", Method: "GET"})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
@@ -151,8 +151,8 @@ func TestRepair(t *testing.T) {
 			if !ok || before != whole+test.kept {
 				t.Errorf("got %q", data)
 			}
-			if cut := test.tail != "" && test.kept == ""; cut != strings.Contains(said.String(), "ended in the middle of a record") {
-				t.Errorf("logged %q", said.String())
+			if cut := test.tail != "" && test.kept == ""; cut != strings.Contains(logged.String(), "ended in the middle of a record") {
+				t.Errorf("logged %q", logged.String())
 			}
 		})
 	}

@@ -14,7 +14,7 @@ const (
 
 // VerifyOptions say what records are compared with.
 type VerifyOptions struct {
-	Files   []string        // whose lines will come
+	Files   []string        // the lines are of these
 	Heads   map[string]Head // of chains, read before the lines; nil: not available
 	Expired map[string]Head // heads that have been removed, see [Expired]
 	Keys    []Key           // that records may be made with
@@ -36,9 +36,8 @@ type VerifyWords struct {
 	NoKey     string // why a chain may have no key
 }
 
-// A Verifier checks that records are those that gates have written: all of them, in their
-// order, unchanged. It takes all lines with Line, and then End states the result. Files may
-// come in any order.
+// A Verifier checks that the records of gates are complete, in their order and unchanged. Line
+// takes all lines, of the files in any order; then End completes the result.
 type Verifier struct {
 	Records   int
 	Lost      int      // records that could not be written at the time, as other records say

@@ -16,14 +16,14 @@ import (
 	"robotsgate/proxy"
 )
 
-// record lets a gate write one record.
+// record writes one record.
 func record(l *Log, id string) {
 	l.Write(&proxy.Record{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id})
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-// gate returns the log of one that writes to audit.jsonl in a folder.
+// gate returns a log that writes to audit.jsonl in a folder, or to out.
 func gate(t *testing.T, dir string, out io.Writer) *Log {
 	o := Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains")}
 	if out != nil {
@@ -32,8 +32,8 @@ func gate(t *testing.T, dir string, out io.Writer) *Log {
 	return open(t, o, out, nil)
 }
 
-// TestVerifyBeginning finds what is missing at the beginning of a file, even if nothing is
-// left of the chains that were there.
+// TestVerifyBeginning: missing records at the beginning of a file are found, even if no record
+// of their chains is left.
 func TestVerifyBeginning(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,9 +73,9 @@ func TestVerifyBeginning(t *testing.T) {
 			if err := os.WriteFile(path, test.text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			said, _ := verify(t, dir, []string{path})
-			if !slices.Equal(said, test.want) {
-				t.Errorf("said %q, want %q", said, test.want)
+			faults, _ := verify(t, dir, []string{path})
+			if !slices.Equal(faults, test.want) {
+				t.Errorf("faults %q, want %q", faults, test.want)
 			}
 		})
 	}
@@ -84,21 +84,21 @@ func TestVerifyBeginning(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(other), 0o700); err != nil || os.WriteFile(other, nil, 0o600) != nil {
 			t.Fatal(err)
 		}
-		if said, _ := verify(t, dir, []string{other}); !slices.Equal(said, []string{none}) {
-			t.Errorf("said %q", said)
+		if faults, _ := verify(t, dir, []string{other}); !slices.Equal(faults, []string{none}) {
+			t.Errorf("faults %q", faults)
 		}
 	})
 	t.Run("heads are gone", func(t *testing.T) {
 		v := NewVerifier(VerifyOptions{Files: []string{path}, Words: VerifyWords{Folder: "data_dir"}})
 		v.End()
 		if v.Faulty != 1 || !strings.HasPrefix(v.Faults[0], "data_dir has no heads of any chain") {
-			t.Errorf("said %q", v.Faults)
+			t.Errorf("faults %q", v.Faults)
 		}
 	})
 }
 
-// TestVerifyStream: where standard output is kept is not known, so what is there may
-// begin with any chain.
+// TestVerifyStream: where standard output is kept is not known, so the records may begin with
+// any chain.
 func TestVerifyStream(t *testing.T) {
 	dir := t.TempDir()
 	var first, second bytes.Buffer
@@ -118,14 +118,14 @@ func TestVerifyStream(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said, notes := verify(t, dir, []string{path}); len(said) > 0 || strings.Join(notes, "\n") != want {
-			t.Errorf("said %q, notes %q, want %q", said, notes, want)
+		if faults, notes := verify(t, dir, []string{path}); len(faults) > 0 || strings.Join(notes, "\n") != want {
+			t.Errorf("faults %q, notes %q, want %q", faults, notes, want)
 		}
 	}
 }
 
-// TestVerifyMoved: two gates write to one file. Each says where its chain goes on in
-// the next, so that nothing seems missing when the first is gone.
+// TestVerifyMoved: two gates write to one file. Each states where its chain continues in the
+// next file, so that nothing seems missing without the first one.
 func TestVerifyMoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.jsonl")
@@ -144,12 +144,12 @@ func TestVerifyMoved(t *testing.T) {
 		b.Close()
 		idle.Close()
 	})
-	if said, notes := verify(t, dir, []string{path, path + ".1"}); len(said)+len(notes) > 0 {
-		t.Errorf("both: said %q, notes %q", said, notes)
+	if faults, notes := verify(t, dir, []string{path, path + ".1"}); len(faults)+len(notes) > 0 {
+		t.Errorf("both: faults %q, notes %q", faults, notes)
 	}
-	said, notes := verify(t, dir, []string{path})
-	if len(said) > 0 || len(notes) != 3 {
-		t.Errorf("the second: said %q, notes %q", said, notes)
+	faults, notes := verify(t, dir, []string{path})
+	if len(faults) > 0 || len(notes) != 3 {
+		t.Errorf("the second: faults %q, notes %q", faults, notes)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -164,13 +164,13 @@ func TestVerifyMoved(t *testing.T) {
 		if err := os.WriteFile(path, cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said, _ := verify(t, dir, []string{path}); len(said) == 0 {
-			t.Errorf("without line %d: said %q, want %q", i+1, said, want)
+		if faults, _ := verify(t, dir, []string{path}); len(faults) == 0 {
+			t.Errorf("without line %d: faults %q, want %q", i+1, faults, want)
 		}
 	}
 }
 
-// TestVerifyLater knows chains that have begun since the heads were read.
+// TestVerifyLater: a chain that has begun after the heads were read is known from later heads.
 func TestVerifyLater(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "audit.jsonl")}
@@ -189,7 +189,7 @@ func TestVerifyLater(t *testing.T) {
 	if err != nil || len(before) != 1 || len(after) != 2 {
 		t.Fatal(err, before, after)
 	}
-	for want, later := range []map[string]Head{after, nil} { // so many faults
+	for want, later := range []map[string]Head{after, nil} { // want: number of faults
 		v := NewVerifier(VerifyOptions{Heads: maps.Clone(before), Files: files})
 		if err := Lines(files, nil, v.Line); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestVerifyLater(t *testing.T) {
 		v.Later(later)
 		v.End()
 		if v.Faulty != want {
-			t.Errorf("later %v: said %q", later, v.Faults)
+			t.Errorf("later %v: faults %q", later, v.Faults)
 		}
 	}
 }

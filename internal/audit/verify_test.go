@@ -16,8 +16,8 @@ import (
 	"robotsgate/proxy"
 )
 
-// rotated writes n records of a gate into small files, one record at a time, and returns
-// the files that are left, the oldest first.
+// rotated writes n records into small files, one record at a time, and returns the files that
+// are kept, the oldest first.
 func rotated(t *testing.T, dir string, n, keep int) []string {
 	t.Helper()
 	path := filepath.Join(dir, "audit.jsonl")
@@ -35,13 +35,13 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 	return append(rotatedFiles(path), path)
 }
 
-// verify returns what is said of files, with their folder left out.
-func verify(t *testing.T, dir string, files []string) (said []string, notes []string) {
+// verify returns the faults and notes of files, without their folder.
+func verify(t *testing.T, dir string, files []string) (faults []string, notes []string) {
 	t.Helper()
 	return verifyStrictly(t, dir, files, false)
 }
 
-func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (said []string, notes []string) {
+func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (faults []string, notes []string) {
 	t.Helper()
 	heads, err := Heads(filepath.Join(dir, "chains"))
 	if err != nil {
@@ -68,7 +68,7 @@ func verifyStrictly(t *testing.T, dir string, files []string, strict bool) (said
 	return plain(v.Faults), plain(v.Notes)
 }
 
-// TestVerifyRotation finds what is missing between files, and not what was rotated away.
+// TestVerifyRotation: missing records between files are a fault, rotated ones are not.
 func TestVerifyRotation(t *testing.T) {
 	dir := t.TempDir()
 	files := rotated(t, dir, 30, 3) // five a file or so
@@ -85,7 +85,7 @@ func TestVerifyRotation(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files []string
-		said  string // a pattern; empty: nothing
+		want  string // pattern of the faults; empty: none
 	}{
 		{"in order", files, ""},
 		{"in any order", reversed, ""},
@@ -96,9 +96,9 @@ func TestVerifyRotation(t *testing.T) {
 		{"one and its copy", append(without(0), twin), `^copy\.jsonl:1: record \d+ of chain C is in OLD too$`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			said, notes := verify(t, dir, test.files)
-			if test.said == "" && len(said) > 0 || test.said != "" && !regexp.MustCompile(test.said).MatchString(strings.Join(said, "\n")) {
-				t.Errorf("said %q, want %q", said, test.said)
+			faults, notes := verify(t, dir, test.files)
+			if test.want == "" && len(faults) > 0 || test.want != "" && !regexp.MustCompile(test.want).MatchString(strings.Join(faults, "\n")) {
+				t.Errorf("faults %q, want %q", faults, test.want)
 			}
 			if !strings.Contains(strings.Join(notes, "\n"), "the files before have been rotated away, or were not given") {
 				t.Errorf("notes %q", notes)
@@ -107,7 +107,7 @@ func TestVerifyRotation(t *testing.T) {
 	}
 }
 
-// TestVerifyEveryLine changes, removes and doubles each line of each file.
+// TestVerifyEveryLine changes, removes and doubles each line of each file, one at a time.
 func TestVerifyEveryLine(t *testing.T) {
 	dir := t.TempDir()
 	files := rotated(t, dir, 12, 10)
@@ -134,8 +134,8 @@ func TestVerifyEveryLine(t *testing.T) {
 				if err := os.WriteFile(file, bytes.Join(now, nil), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if said, _ := verify(t, dir, files); len(said) == 0 {
-					t.Errorf("%s: line %d %s: nothing is said", filepath.Base(file), i+1, name)
+				if faults, _ := verify(t, dir, files); len(faults) == 0 {
+					t.Errorf("%s: line %d %s: no fault", filepath.Base(file), i+1, name)
 				}
 			}
 		}
@@ -143,12 +143,12 @@ func TestVerifyEveryLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if said, notes := verify(t, dir, files); len(said) > 0 || len(notes) > 0 {
-		t.Errorf("untouched: %q, %q", said, notes)
+	if faults, notes := verify(t, dir, files); len(faults) > 0 || len(notes) > 0 {
+		t.Errorf("untouched: %q, %q", faults, notes)
 	}
 }
 
-// TestVerifyLost links around what could not be written, and tells how much that was.
+// TestVerifyLost: records are linked across lost ones, and state their number.
 func TestVerifyLost(t *testing.T) {
 	var out bytes.Buffer
 	disk := &shortDisk{out: &out}
@@ -170,7 +170,7 @@ func TestVerifyLost(t *testing.T) {
 	}
 	v.End()
 	if v.Faulty > 0 || v.Records != 7 || v.Lost != 3 {
-		t.Errorf("%d records, %d lost, said %q", v.Records, v.Lost, v.Faults)
+		t.Errorf("%d records, %d lost, faults %q", v.Records, v.Lost, v.Faults)
 	}
 }
 
@@ -187,7 +187,7 @@ func (d *shortDisk) Write(b []byte) (int, error) {
 	return d.out.Write(b)
 }
 
-// TestErrHangs: a write that does not return counts as one that fails, until it does.
+// TestErrHangs: a write that does not return counts as failing until it does.
 func TestErrHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &pipe{reader: make(chan struct{}, 10)}
@@ -212,8 +212,8 @@ func TestErrHangs(t *testing.T) {
 	})
 }
 
-// TestVerifyOtherChains tells chains that are older, or were written elsewhere, from one
-// that is missing.
+// TestVerifyOtherChains: chains that are older, or were written elsewhere, are distinguished
+// from a missing one.
 func TestVerifyOtherChains(t *testing.T) {
 	dir := t.TempDir()
 	files := rotated(t, dir, 3, 10)
@@ -227,18 +227,18 @@ func TestVerifyOtherChains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said, notes := verify(t, dir, files)
+	faults, notes := verify(t, dir, files)
 	want := []string{
 		"chains that were written to audit.jsonl before what is here, rotated away, removed or not given: 1, of 5 records, the last of 1999-12-31 23:00:01",
 		"chains that were written to /logs/other.jsonl, which was not given: 1, of 5 records, the last of 2000-01-01 00:00:01",
 	}
-	if len(said) > 0 || !slices.Equal(notes, want) {
-		t.Errorf("said %q, notes %q", said, notes)
+	if len(faults) > 0 || !slices.Equal(notes, want) {
+		t.Errorf("faults %q, notes %q", faults, notes)
 	}
 	if _, err := writeHead(filepath.Join(dir, "chains"), Head{Chain: "MISSING", Number: 5, Time: at, File: files[len(files)-1]}); err != nil {
 		t.Fatal(err)
 	}
-	if said, _ := verify(t, dir, files); len(said) != 1 || !strings.Contains(said[0], "all 5 records of chain MISSING, written until 2000-01-01 00:00:01, are missing") {
-		t.Errorf("said %q", said)
+	if faults, _ := verify(t, dir, files); len(faults) != 1 || !strings.Contains(faults[0], "all 5 records of chain MISSING, written until 2000-01-01 00:00:01, are missing") {
+		t.Errorf("faults %q", faults)
 	}
 }
