@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	rounds = 21                     // that count: there is one before for each gate, to warm up
-	aTurn  = 250 * time.Millisecond // of each proxy: what else the machine does changes slower
-	// aLongTurn is for what differs by a few percent only, and for what waits for
-	// collections of garbage, which come about once in it.
+	rounds = 21                     // after one for each gate to warm up, which does not count
+	aTurn  = 250 * time.Millisecond // of each proxy; the load of the machine changes slower
+	// aLongTurn is for differences of a few percent, and for those that depend on
+	// garbage collection, which runs about once in it.
 	aLongTurn = time.Second
-	// gates are so many where one process may differ from another that does the same.
+	// gates is the number of gates, where equal processes may differ.
 	gates = 5
 )
 
-// everything is on in the gate that is measured, its audit log among it.
+// everything is the configuration of a gate with all features on, and an audit log.
 const everything = "log: {audit: audit.jsonl}\nrobots: {cache_bytes: 512MiB}\n"
 
 // BenchmarkGate compares the gate with the bare forwarder, and with goproxy where that
-// can do the same. The figures of each are its requests a second; of the gate also the
-// ratio to the bare forwarder, in the median of the rounds in which they took turns.
+// can do the same. It reports the requests per second of each, and the ratio of the gate
+// to the bare forwarder. Each figure is the median of the rounds.
 func BenchmarkGate(b *testing.B) {
 	a := newArena(b, everything)
 	few, many, secure := "127.0.0.2:"+a.few, "127.0.0.2:"+a.many, "127.0.0.2:"+a.secure
@@ -31,8 +31,8 @@ func BenchmarkGate(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		load  *load
-		limit *load // what the bare forwarder is asked, if it is something else
-		not   string
+		limit *load  // load of the bare forwarder, if it is another
+		not   string // a proxy that is left out
 	}{
 		{name: "1KiB", load: get(few, "/1k")},
 		{name: "page", load: get(few, "/html")},
@@ -57,16 +57,17 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
-// A contender is asked by a load.
+// A contender is a proxy under a load.
 type contender struct {
 	*proxy
 	load *load
-	as   string // its name, if that is not the proxy's
+	as   string // its name, if not that of the proxy
 }
 
-// compare lets the contenders take turns of this length. The first is what the last is
-// measured by. Of several such sets each round is another's: one process may be a few
-// percent faster than another that does the same, for as long as it lives.
+// compare lets the contenders of a set take turns of this length, and reports the
+// ratio of the last to the first. Several sets are used for one round each, in turn: a
+// process may be a few percent faster than another of the same program as long as it
+// runs.
 func compare(b *testing.B, turn time.Duration, sets ...[]contender) {
 	for b.Loop() {
 		measure(b, turn, sets)
@@ -90,7 +91,7 @@ func measure(b *testing.B, turn time.Duration, sets [][]contender) {
 		}
 	}
 	first, last := results[0], results[len(results)-1]
-	// report tells the median of what of says of each round.
+	// report reports the median of a figure of each round.
 	report := func(of func(round int) float64, unit string) {
 		all := make([]float64, rounds)
 		for i := range all {
@@ -98,7 +99,7 @@ func measure(b *testing.B, turn time.Duration, sets [][]contender) {
 		}
 		b.ReportMetric(median(all), unit)
 	}
-	b.ReportMetric(0, "ns/op") // of no meaning here
+	b.ReportMetric(0, "ns/op") // has no meaning here
 	report(func(i int) float64 { return last[i].perSecond / first[i].perSecond }, "ratio")
 	report(func(i int) float64 { return float64(last[i].p99) / float64(first[i].p99) }, "p99-ratio")
 	for i, c := range sets[0] {
@@ -115,7 +116,7 @@ func measure(b *testing.B, turn time.Duration, sets [][]contender) {
 	report(func(i int) float64 { return last[i].cost.bytes }, "B/req")
 }
 
-// take is a turn of a contender.
+// take measures one turn of a contender.
 func (c contender) take(turn time.Duration) (result, error) {
 	before, err := c.spent()
 	if err != nil {

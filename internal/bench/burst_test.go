@@ -14,9 +14,9 @@ const (
 	pace  = 5 * time.Millisecond
 )
 
-// BenchmarkBurst tells how long requests to a known origin take at a steady pace while
-// the gate meets, and writes down, many origins for the first time; and, to compare,
-// while as many clients keep it busy with one that it knows.
+// BenchmarkBurst reports the duration of requests to a known origin, sent at a steady
+// rate, while clients request many origins that the gate has not fetched before; and,
+// to compare, while as many clients send requests to one known origin.
 func BenchmarkBurst(b *testing.B) {
 	a := newArena(b, everything)
 	known := plain(http.StatusOK, same("http://127.0.0.2:"+a.few+"/1k"))
@@ -29,10 +29,10 @@ func BenchmarkBurst(b *testing.B) {
 			b.ReportMetric(burst/time.Since(begun).Seconds(), "origins/s")
 		})
 		met += burst
-		tick := time.NewTicker(pace) // to ask without a pause would slow down what is waited for
+		tick := time.NewTicker(pace) // polling without a pause would slow the gate down
 		for a.gate.metric(b, "robotsgate_snapshot_origins") < float64(met) {
 			if <-tick.C; time.Since(begun) > time.Minute {
-				b.Fatal("not all of them have been written down")
+				b.Fatal("not all snapshots have been stored within a minute")
 			}
 		}
 		tick.Stop()
@@ -52,7 +52,7 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// steady asks at a steady pace until what has come to its end.
+// steady sends requests at a steady rate until what returns.
 func steady(b *testing.B, g *gate, l *load, what func()) []time.Duration {
 	b.Helper()
 	const connections = 8
@@ -71,7 +71,7 @@ func steady(b *testing.B, g *gate, l *load, what func()) []time.Duration {
 			for n := 0; !done.Load() && errs[i] == nil; n++ {
 				due := <-tick.C
 				errs[i] = a.ask(n)
-				times[i] = append(times[i], time.Since(due)) // a stall counts from when it was due
+				times[i] = append(times[i], time.Since(due)) // from the time at which it was due
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func steady(b *testing.B, g *gate, l *load, what func()) []time.Duration {
 	return slices.Concat(times...)
 }
 
-// meet asks once for each of n origins.
+// meet sends one request to each of n origins.
 func meet(b *testing.B, g *gate, head func(n int) []byte, from, n int) {
 	b.Helper()
 	l := plain(http.StatusForbidden, head)

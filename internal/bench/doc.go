@@ -1,14 +1,13 @@
-// Package bench measures what the gate costs: as ratios to a forwarder that does
-// nothing, taken in turn in one run, since machines are shared and differ.
+// Package bench measures the cost of the gate, as ratios to a forwarder that does
+// nothing else. Both take turns in one run, since machines differ and are shared.
 //
 //	go test -run '^$' -bench . ./internal/bench
 //
-// default.pgo, by which the compiler inlines what is called most, is made by the same load:
+// The same load makes default.pgo, the profile with which the compiler optimizes:
 //
 //	ROBOTSGATE_BENCH_PROFILE=$PWD/default.pgo go test -trimpath -run '^$' -bench 'Gate$' ./internal/bench
 //
-// It starts everything as processes of its own on loopback: an origin, a bare
-// forwarder, a plain goproxy, and the gate as users run it, with everything on. All of
-// it is in the tests; the package is empty. The origin needs every address of 127.0.0.0/8,
-// which Linux has.
+// It starts processes on loopback: an origin, a bare forwarder, a plain goproxy, and
+// the gate as users run it, with everything on. All code is in the tests. The origin
+// needs every address of 127.0.0.0/8, which Linux has.
 package bench

@@ -24,27 +24,27 @@ import (
 	"time"
 )
 
-// A proxy is a process that is measured.
+// A proxy is a process to be measured.
 type proxy struct {
 	name  string
 	addr  string
 	spent func() (spent, error)
 }
 
-// spent is what a process has used up since it began.
+// spent is the use of resources of a process since it started.
 type spent struct {
 	seconds float64 // of CPU
 	allocs  float64
 	bytes   float64 // allocated
 }
 
-// each returns what was spent between two looks for each of so many requests.
+// each returns the difference to an earlier reading, divided by requests.
 func (s spent) each(before spent, requests int) spent {
 	n := float64(requests)
 	return spent{(s.seconds - before.seconds) / n, (s.allocs - before.allocs) / n, (s.bytes - before.bytes) / n}
 }
 
-// An arena is everything that runs, in processes of its own.
+// An arena has all the processes.
 type arena struct {
 	*origins
 	forwarder *proxy
@@ -71,7 +71,7 @@ func newOrigins(b *testing.B) *origins {
 	return o
 }
 
-// newArena starts all of it, the gate with this configuration.
+// newArena starts all processes, the gate with this configuration.
 func newArena(b *testing.B, config string) *arena {
 	b.Helper()
 	o := newOrigins(b)
@@ -86,19 +86,19 @@ func startForwarder(b *testing.B, role, certificate string) *proxy {
 	return &proxy{role, addr, func() (spent, error) { return readSpent("http://" + addr + spentPath) }}
 }
 
-// A gate is a proxy that tells more of itself.
+// A gate is a proxy with an admin listener.
 type gate struct {
 	proxy
 	admin   string
 	process *os.Process
-	stop    func() // it, and waits for its end
+	stop    func() // ends the process and waits
 }
 
-// profileKey names the file for a CPU profile of the gate. With it the gate is part of
-// this test's own binary, which is otherwise the same but was built without a profile.
+// profileKey is the variable with the file for a CPU profile of the gate. With it the
+// gate runs in this test's own binary, which was built without default.pgo.
 const profileKey = "ROBOTSGATE_BENCH_PROFILE"
 
-// startGate starts a gate as users do.
+// startGate starts a gate as users do, or with a profile.
 func startGate(b *testing.B, o *origins, config string) *gate {
 	b.Helper()
 	file := o.writeConfig(b, b.TempDir(), config)
@@ -108,8 +108,8 @@ func startGate(b *testing.B, o *origins, config string) *gate {
 	return serving(b, exec.Command(buildGate(b), "serve", "-c", file), "")
 }
 
-// writeConfig writes the configuration of a gate for these origins, which keeps its data
-// beside it.
+// writeConfig writes the configuration of a gate for these origins to dir, where the
+// gate keeps its data too.
 func (o *origins) writeConfig(b *testing.B, dir, config string) (file string) {
 	file = filepath.Join(dir, "config.yaml")
 	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\n" +
@@ -129,7 +129,7 @@ func buildGate(b *testing.B) (program string) {
 	return program
 }
 
-// serving starts a gate.
+// serving starts a gate with a command.
 func serving(b *testing.B, cmd *exec.Cmd, role string) *gate {
 	b.Helper()
 	g := &gate{proxy: proxy{name: "gate"}}
@@ -151,7 +151,7 @@ func serving(b *testing.B, cmd *exec.Cmd, role string) *gate {
 	return g
 }
 
-// metric returns what the gate says of itself under a name, of all labels together.
+// metric returns a metric of the gate, summed over all labels.
 func (g *gate) metric(b *testing.B, name string) float64 {
 	b.Helper()
 	v, err := readMetric(g.admin+"/metrics", name)
@@ -163,8 +163,8 @@ func (g *gate) metric(b *testing.B, name string) float64 {
 
 func anyLine(string) bool { return true }
 
-// start runs a process until the benchmark ends, and returns the line of its output
-// that ready is waiting for.
+// start runs a process until the benchmark ends, and returns the first line of its
+// output for which ready returns true.
 func start(b *testing.B, cmd *exec.Cmd, role string, ready func(line string) bool) string {
 	b.Helper()
 	cmd.Env = append(os.Environ(), roleKey+"="+role)
@@ -178,7 +178,7 @@ func start(b *testing.B, cmd *exec.Cmd, role string, ready func(line string) boo
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt) // of no effect where it has ended
+		cmd.Process.Signal(os.Interrupt) // has no effect on a process that has ended
 		cmd.Wait()
 	})
 	lines := bufio.NewScanner(out)
@@ -228,7 +228,7 @@ func readSpent(url string) (s spent, err error) {
 	return s, err
 }
 
-// readMetrics reads what the gate says of itself.
+// readMetrics reads the gate's use of resources from its metrics.
 func readMetrics(url string) (s spent, err error) {
 	for name, to := range map[string]*float64{
 		"process_cpu_seconds_total": &s.seconds, "go_memstats_mallocs_total": &s.allocs, "go_memstats_alloc_bytes_total": &s.bytes,
@@ -240,7 +240,7 @@ func readMetrics(url string) (s spent, err error) {
 	return s, nil
 }
 
-// readMetric adds up the values of a metric.
+// readMetric returns a metric, summed over all labels.
 func readMetric(url, name string) (sum float64, err error) {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -261,7 +261,7 @@ func readMetric(url, name string) (sum float64, err error) {
 		sum, found = sum+v, true
 	}
 	if !found {
-		return 0, fmt.Errorf("%s says nothing of %s", url, name)
+		return 0, fmt.Errorf("%s has no %s", url, name)
 	}
 	return sum, lines.Err()
 }

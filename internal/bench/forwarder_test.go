@@ -20,7 +20,7 @@ import (
 	"github.com/elazarl/goproxy"
 )
 
-// spentPath is where the forwarders tell what they have spent.
+// spentPath is the path at which the forwarders report their use of resources.
 const spentPath = "/bench-spent"
 
 func writeSpent(w io.Writer) {
@@ -36,8 +36,8 @@ func writeSpent(w io.Writer) {
 // buffers are for copying bodies.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// A forwarder passes requests on and does nothing else: the limit of what a proxy on
-// net/http can do.
+// A forwarder passes requests on and does nothing else. It is the limit for a proxy on
+// net/http.
 type forwarder struct {
 	transport *http.Transport
 	tunnels   *tunnels
@@ -88,7 +88,7 @@ func (f *forwarder) connect(w http.ResponseWriter) {
 	f.tunnels.conns <- conn
 }
 
-// tunnels is a listener that accepts what came by CONNECT.
+// tunnels is a listener for the connections of CONNECT requests.
 type tunnels struct {
 	conns chan net.Conn
 	addr  net.Addr
@@ -98,8 +98,8 @@ func (t *tunnels) Accept() (net.Conn, error) { return <-t.conns, nil }
 func (t *tunnels) Close() error              { return nil }
 func (t *tunnels) Addr() net.Addr            { return t.addr }
 
-// serveForwarder prints the address that it serves at. The certificate in file is shown
-// in every tunnel.
+// serveForwarder prints its address and serves. It uses the certificate in file in
+// every tunnel.
 func serveForwarder(file string) error {
 	cert, err := tls.LoadX509KeyPair(file, file)
 	if err != nil {
@@ -118,7 +118,7 @@ func serveForwarder(file string) error {
 
 var quiet = log.New(io.Discard, "", 0)
 
-// serveGoproxy is goproxy as it comes, with its own interception of TLS.
+// serveGoproxy serves goproxy with its own TLS interception. It prints its address.
 func serveGoproxy(file string) error {
 	cert, err := tls.LoadX509KeyPair(file, file)
 	if err != nil {
@@ -159,7 +159,7 @@ func connectTo(addr, host string) (net.Conn, error) {
 	return conn, nil
 }
 
-// onlyHead hands out one byte at a time, so that nothing of the tunnel is read ahead.
+// onlyHead returns one byte at a time, so that no byte of the tunnel is read ahead.
 type onlyHead struct{ net.Conn }
 
 func (o onlyHead) Read(p []byte) (int, error) { return o.Conn.Read(p[:1]) }

@@ -9,21 +9,23 @@ import (
 	"testing"
 )
 
-// inRotation is how many origins are asked in turn, each an address of loopback.
+// inRotation is the number of origins that are requested in turn, each with an address
+// of loopback.
 const inRotation = 100_000
 
-// origin returns the n-th of those.
+// origin returns the n-th of these origins.
 func (o *origins) origin(n int) string {
 	return fmt.Sprintf("http://127.%d.%d.%d:%s", 1+n>>16, n>>8&0xff, n&0xff, o.few)
 }
 
-// each asks the n-th for a path.
+// each returns requests to the n-th origin for a path.
 func (o *origins) each(path string) func(n int) []byte {
 	return heads(func(n int) string { return o.origin(n) + path })
 }
 
-// rotating asks one after the other, and goes on where another run has ended. What is
-// sent is made beforehand: one origin costs the clients no less.
+// rotating returns requests to one origin after the other, which go on where another
+// run has ended. They are made beforehand, so that clients do the same work as for one
+// origin.
 func (o *origins) rotating(path string) func(n int) []byte {
 	all := make([][]byte, inRotation)
 	for n := range all {
@@ -33,9 +35,9 @@ func (o *origins) rotating(path string) func(n int) []byte {
 	return func(int) []byte { return all[(next.Add(1)-1)%inRotation] }
 }
 
-// BenchmarkGrowth compares the gate with itself: many rules beside few, and many
-// origins in turn beside one, with room for all of them in memory and for a tenth. All
-// of them are in the store from the beginning: nothing of it may be fetched again.
+// BenchmarkGrowth compares the gate with itself: with many rules and few, and with many
+// origins in turn and one, with memory for all of them and for a tenth. The store has
+// all of them from the beginning, so none may be fetched.
 func BenchmarkGrowth(b *testing.B) {
 	o, program, dir := newOrigins(b), buildGate(b), b.TempDir()
 	fillStore(b, filepath.Join(dir, "data"), inRotation, o.origin)
@@ -66,7 +68,7 @@ func BenchmarkGrowth(b *testing.B) {
 				{&g.proxy, refused, "one-origin"},
 				{&g.proxy, all, "many-origins"},
 			})
-			const one = 1 // that of 127.0.0.2 is not among them
+			const one = 1 // 127.0.0.2 is not in the store
 			if n := g.metric(b, "robotsgate_robots_fetches_total"); n > one {
 				b.Errorf("%v robots.txt files were fetched", n)
 			}

@@ -21,27 +21,27 @@ const (
 	clients = 64 // at a time
 )
 
-// An asker sends one request after another, and reads the answers.
+// An asker sends requests one after another, and reads the responses.
 type asker interface {
 	ask(n int) error // the n-th
 	close()
 }
 
-// A load is what the clients of one measurement do.
+// A load is the work of the clients in a measurement.
 type load struct {
 	open   func(proxy string, client int) (asker, error)
 	status int
 }
 
-// A result is what came of a load.
+// A result is the measurement of a load.
 type result struct {
 	perSecond float64
 	p50, p99  time.Duration
 	requests  int
-	cost      spent // of each request, by the proxy
+	cost      spent // by the proxy, for each request
 }
 
-// run lets all clients ask for the given time.
+// run lets all clients send requests for the given time.
 func (l *load) run(proxy string, d time.Duration) (result, error) {
 	errs := make([]error, clients)
 	times := make([][]time.Duration, clients)
@@ -78,7 +78,7 @@ func (l *load) run(proxy string, d time.Duration) (result, error) {
 	took := time.Since(begun)
 	merged := slices.Concat(times...)
 	if err := errors.Join(errs...); err != nil || len(merged) == 0 {
-		return result{}, fmt.Errorf("%d answers: %w", len(merged), errors.Join(errs...))
+		return result{}, fmt.Errorf("%d responses: %w", len(merged), errors.Join(errs...))
 	}
 	slices.Sort(merged)
 	return result{
@@ -87,7 +87,7 @@ func (l *load) run(proxy string, d time.Duration) (result, error) {
 	}, nil
 }
 
-// A kept asks over one connection.
+// A kept is an asker over one persistent connection.
 type kept struct {
 	conn   net.Conn
 	r      *bufio.Reader
@@ -104,8 +104,8 @@ func (k *kept) ask(n int) error {
 
 func (k *kept) close() { k.conn.Close() }
 
-// readAnswer is what a client can't do without, so that the load costs little beside
-// what is measured.
+// readAnswer reads a response with as little work as possible, so that the load costs
+// little compared with the proxy.
 func readAnswer(r *bufio.Reader, want int) error {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
@@ -129,7 +129,7 @@ func readAnswer(r *bufio.Reader, want int) error {
 		}
 	}
 	if length < 0 {
-		return errors.New("an answer without Content-Length")
+		return errors.New("a response without Content-Length")
 	}
 	_, err = r.Discard(length)
 	return err
@@ -142,13 +142,13 @@ func heads(url func(n int) string) func(n int) []byte {
 	}
 }
 
-// same asks for one URL again and again.
+// same returns the same request always.
 func same(url string) func(n int) []byte {
 	head := heads(func(int) string { return url })(0)
 	return func(int) []byte { return head }
 }
 
-// plain sends absolute URLs over a kept connection.
+// plain sends requests with absolute URLs over a persistent connection.
 func plain(status int, head func(n int) []byte) *load {
 	return &load{status: status, open: func(proxy string, _ int) (asker, error) {
 		conn, err := net.Dial("tcp", proxy)
@@ -159,7 +159,7 @@ func plain(status int, head func(n int) []byte) *load {
 	}}
 }
 
-// secureTo opens a tunnel and shakes hands in it.
+// secureTo opens a tunnel with TLS in it.
 func secureTo(proxy, host string, protocols ...string) (*tls.Conn, error) {
 	conn, err := connectTo(proxy, host)
 	if err != nil {
@@ -173,7 +173,7 @@ func inside(host, path string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: */*\r\n\r\n", path, host, agent)
 }
 
-// intercepted sends requests through a kept tunnel.
+// intercepted sends requests through a persistent tunnel.
 func intercepted(host, path string) *load {
 	head := inside(host, path)
 	return &load{open: func(proxy string, _ int) (asker, error) {
@@ -185,7 +185,7 @@ func intercepted(host, path string) *load {
 	}}
 }
 
-// interceptedHTTP2 does so over HTTP/2.
+// interceptedHTTP2 does the same over HTTP/2.
 func interceptedHTTP2(host, path string) *load {
 	return &load{open: func(proxy string, _ int) (asker, error) {
 		conn, err := secureTo(proxy, host, "h2")
@@ -193,7 +193,7 @@ func interceptedHTTP2(host, path string) *load {
 			return nil, err
 		}
 		if p := conn.ConnectionState().NegotiatedProtocol; p != "h2" {
-			return nil, fmt.Errorf("HTTP/2 was not agreed on: %q", p)
+			return nil, fmt.Errorf("negotiated %q, want h2", p)
 		}
 		t := &http.Transport{ForceAttemptHTTP2: true, DisableCompression: true, DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
 		c, err := t.NewClientConn(context.Background(), "https", host)
@@ -228,7 +228,7 @@ func (s *streams) ask(int) error {
 
 func (s *streams) close() { s.conn.Close() }
 
-// tunnelEach opens a tunnel for every request, with a full handshake.
+// tunnelEach opens a tunnel for every request, with a full TLS handshake.
 func tunnelEach(host, path string) *load {
 	head := inside(host, path)
 	return &load{open: func(proxy string, _ int) (asker, error) { return &each{proxy, host, head}, nil }}

@@ -14,7 +14,7 @@ import (
 	"robotsgate/internal/cli"
 )
 
-// roleKey names what this test binary is to be, where it is not to test.
+// roleKey is the variable that makes this test binary one of the processes.
 const roleKey = "ROBOTSGATE_BENCH_ROLE"
 
 func TestMain(m *testing.M) {
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serveGate serves until it is interrupted, if profile names a file with a CPU profile
-// of all that time. On SIGUSR1 it collects garbage.
+// serveGate serves until it is interrupted. It collects garbage on SIGUSR1, and writes
+// a CPU profile to the file profile unless that is empty.
 func serveGate(config, profile string) (err error) {
 	collect := make(chan os.Signal, 1)
 	signal.Notify(collect, syscall.SIGUSR1)

@@ -1,21 +1,18 @@
 package bench
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 )
 
-// idle is how many connections are kept that nobody uses.
+// idle is the number of idle connections.
 const idle = 2000
 
-// BenchmarkIdle tells what an intercepted connection costs that has been used once and
-// is kept: in all the gate's memory, and in what Go has of it in use.
+// BenchmarkIdle reports the memory of an intercepted connection that is idle after one
+// request: of the whole process, and in use by Go.
 func BenchmarkIdle(b *testing.B) {
 	o := newOrigins(b)
 	for name, l := range map[string]*load{
@@ -29,8 +26,8 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// measureIdle reports the mean of a few gates: what is lost between objects depends on when
-// collections happen to come.
+// measureIdle reports the mean of a few gates, since fragmentation depends on when
+// garbage is collected.
 func measureIdle(b *testing.B, o *origins, l *load) {
 	var all memory
 	for range gates {
@@ -45,18 +42,18 @@ func measureIdle(b *testing.B, o *origins, l *load) {
 	b.ReportMetric(all.stacks/1024/idle/gates, "stacks-KiB/conn")
 }
 
-// idleConns returns what all of them take in a gate of their own.
+// idleConns returns the memory of all idle connections to a new gate.
 func idleConns(b *testing.B, o *origins, l *load) memory {
 	g := serving(b, exec.Command(os.Args[0], o.writeConfig(b, b.TempDir(), "")), "gate")
 	defer g.stop()
-	defer keep(b, g, l, 100)() // those first things that every gate has
+	defer keep(b, g, l, 100)() // so that memory needed only once does not count
 	before := g.memory(b)
 	defer keep(b, g, l, idle)()
 	after := g.memory(b)
 	return memory{after.resident - before.resident, after.heap - before.heap, after.stacks - before.stacks}
 }
 
-// keep opens so many connections and sends a request over each.
+// keep opens n connections and sends a request over each.
 func keep(b *testing.B, g *gate, l *load, n int) (closeAll func()) {
 	b.Helper()
 	askers, errs := make([]asker, n), make([]error, n)
@@ -83,15 +80,16 @@ func keep(b *testing.B, g *gate, l *load, n int) (closeAll func()) {
 	}
 }
 
-// A memory is what a gate takes, in bytes, once garbage is collected.
+// A memory is the memory of a gate in bytes, after garbage collection.
 type memory struct {
 	resident float64 // of the process
-	heap     float64 // in use, with what is lost between objects
+	heap     float64 // in use, with fragmentation
 	stacks   float64
 }
 
-// memory needs a gate that collects when it is told to. It lets it do so more than
-// once: stacks shrink by half each time, as they do every two minutes in a gate at rest.
+// memory needs a gate that collects garbage on SIGUSR1, as serveGate does. It sends
+// several signals: each collection halves stacks, as it does every two minutes in an
+// idle gate.
 func (g *gate) memory(b *testing.B) memory {
 	b.Helper()
 	for range 3 {
@@ -102,19 +100,5 @@ func (g *gate) memory(b *testing.B) memory {
 			}
 		}
 	}
-	return memory{g.resident(b), g.metric(b, "go_memstats_heap_inuse_bytes"), g.metric(b, "go_memstats_stack_inuse_bytes")}
-}
-
-func (g *gate) resident(b *testing.B) float64 {
-	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Pid))
-	if err != nil {
-		return g.metric(b, "process_resident_memory_bytes")
-	}
-	_, line, _ := strings.Cut(string(status), "VmRSS:")
-	kb, err := strconv.ParseFloat(strings.Fields(line)[0], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return kb * 1024
+	return memory{g.status(b, "VmRSS"), g.metric(b, "go_memstats_heap_inuse_bytes"), g.metric(b, "go_memstats_stack_inuse_bytes")}
 }

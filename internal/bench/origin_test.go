@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// The pages of the origin, by path. What lies below /no/ is denied.
+// pages are the pages of the origin by path. Paths under /no/ are denied.
 var pages = map[string]page{
 	"/1k":      {"application/octet-stream", "", bytes.Repeat([]byte("robotsgate.0123"), 69)[:1024]},
 	"/html":    {"text/html; charset=utf-8", "", html},
 	"/html.gz": {"text/html; charset=utf-8", "gzip", zipped(html)},
 	"/1m":      {"application/octet-stream", "", bytes.Repeat([]byte("0123456789abcdef"), 1<<16)},
-	"/no/1k":   {"text/plain", "", []byte("nobody may read this")},
+	"/no/1k":   {"text/plain", "", []byte("crawlers never see it")},
 }
 
 type page struct {
@@ -28,7 +28,7 @@ type page struct {
 	body                  []byte
 }
 
-// html is a page of 33 KB with a head as sites have them, and text that gzip makes a third of.
+// html is a page of 33 KB with a usual head, and text that gzip compresses to a third.
 var html = func() []byte {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title>\n")
@@ -69,7 +69,7 @@ func zipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// robotsTxt returns a file with so many rules, of which one denies /no/.
+// robotsTxt returns a file with this number of rules, of which one denies /no/.
 func robotsTxt(rules int) []byte {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /no/\n")
@@ -83,13 +83,12 @@ func robotsTxt(rules int) []byte {
 	return []byte(b.String())
 }
 
-// fewRules and manyRules are the robots.txt of the origins at the first and the
+// fewRules and manyRules are the numbers of rules of the origins at the first and the
 // second port.
 const fewRules, manyRules = 10, 10_000
 
-// serveOrigin serves the pages at every address of loopback, each an origin of its
-// own. It prints its ports: in clear with few rules and with many, and in TLS with the
-// certificate in file.
+// serveOrigin serves the pages at every address of loopback, each of which is another
+// origin. It prints its ports: without TLS for few rules and for many, and with TLS.
 func serveOrigin(certificate string) error {
 	cert, err := tls.LoadX509KeyPair(certificate, certificate)
 	if err != nil {
@@ -130,7 +129,7 @@ func originHandler(rules int) http.Handler {
 		h := w.Header()
 		if r.URL.Path == "/robots.txt" {
 			h["Content-Type"] = []string{"text/plain"}
-			fmt.Fprintf(w, "# of %s\n%s", r.Host, robots) // no two are the same
+			fmt.Fprintf(w, "# of %s\n%s", r.Host, robots) // a different file for each origin
 			return
 		}
 		p, ok := pages[r.URL.Path]

@@ -63,7 +63,7 @@ func BenchmarkStalled(b *testing.B) {
 	}
 }
 
-// serveLarge starts an origin, in TLS if it is to speak a protocol, and returns its URL.
+// serveLarge starts an origin, with TLS if a protocol is given, and returns its URL.
 func serveLarge(b *testing.B, certificate string, protocol ...string) string {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
@@ -156,17 +156,18 @@ func stallHTTP1(proxy, url string) (net.Conn, error) {
 	return conn, err
 }
 
-// A zeroWindow is an HTTP/2 connection that takes nothing of any response's body.
+// A zeroWindow is an HTTP/2 connection that accepts no bytes of response bodies.
 type zeroWindow struct {
 	net.Conn
 	frames *http2.Framer
 
-	mu     sync.Mutex // of frames' writes and what follows
+	mu     sync.Mutex // guards writes to frames, conn and stream
 	conn   int        // window of the connection
 	stream int        // initial window of a stream
 }
 
-// stallHTTP2 makes requests on so many streams, and sends as much of their bodies as it may.
+// stallHTTP2 sends requests on this number of streams, with as much of their bodies as
+// the windows allow.
 func stallHTTP2(proxy, method, url string, streams int) (net.Conn, error) {
 	host, path, _ := strings.Cut(strings.TrimPrefix(url, "https://"), "/")
 	conn, err := secureTo(proxy, host, "h2")
@@ -236,7 +237,7 @@ func (z *zeroWindow) read(greeted chan struct{}) {
 	}
 }
 
-// status returns a size that the kernel tells of the gate's process, in bytes.
+// status returns a size of the gate's process in bytes, as the kernel reports it.
 func (g *gate) status(b *testing.B, name string) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Pid))

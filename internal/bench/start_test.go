@@ -13,8 +13,8 @@ import (
 	"robotsgate/policy"
 )
 
-// BenchmarkStart tells how long a gate takes from its start until it is ready, with
-// many snapshots in its store and with none.
+// BenchmarkStart reports the time from the start of a gate until it is ready, with many
+// snapshots in its store and with none.
 func BenchmarkStart(b *testing.B) {
 	o, program := newOrigins(b), buildGate(b)
 	for _, n := range []int{0, inRotation} {
@@ -22,7 +22,7 @@ func BenchmarkStart(b *testing.B) {
 			dir := b.TempDir()
 			file := o.writeConfig(b, dir, "")
 			fillStore(b, filepath.Join(dir, "data"), n, o.origin)
-			untilReady(b, exec.Command(program, "serve", "-c", file)) // it makes its CA
+			untilReady(b, exec.Command(program, "serve", "-c", file)) // makes the CA
 			all := make([]float64, 9)
 			for b.Loop() {
 				for i := range all {
@@ -35,7 +35,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// fillStore stores a robots.txt of 1.5 KB for each of so many origins.
+// fillStore stores a robots.txt of 1.5 KB for each of n origins.
 func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 	b.Helper()
 	d, err := store.Open(dir, store.Limits{Keep: time.Hour, Bytes: 10 << 30}, slog.New(slog.DiscardHandler))
@@ -59,7 +59,7 @@ func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 	}
 }
 
-// untilReady starts a gate, and ends it once it is ready.
+// untilReady starts a gate, waits until it is ready, and stops it.
 func untilReady(b *testing.B, cmd *exec.Cmd) time.Duration {
 	b.Helper()
 	begun := time.Now()
