@@ -26,7 +26,7 @@ type Crawler struct {
 	UserAgents []glob.Glob    // of its User-Agent header; empty: any
 	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
 	Mode       Mode
-	DenyStatus int // of a refusal by a rule or an override
+	DenyStatus int // of a refusal by a rule or an override; 0: 403
 
 	MaxConnections int // to the gate, at a time; 0: no limit
 

@@ -26,7 +26,7 @@ func ExampleNew() {
 	defer origin.Close()
 	upstream := proxy.NewTransport(proxy.Egress{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil)
 	defer upstream.Close()
-	engine, err := policy.New(policy.Config{Transport: upstream})
+	engine, err := policy.New(policy.Config{Robots: policy.DefaultRobots(), Transport: upstream})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -61,6 +61,6 @@ func ExampleNew() {
 		fmt.Println(path, resp.StatusCode, resp.Header.Get("Robots-Gate-Decision"))
 	}
 	// Output:
-	// / 200 allow;reason=no-match;token=Go-http-client;group="*"
-	// /private/plans.html 403 deny;reason=rule;token=Go-http-client;group="*";line=2;rule="Disallow: /private/"
+	// / 200 allow;reason=no-match;token="Go-http-client";group="*"
+	// /private/plans.html 403 deny;reason=rule;token="Go-http-client";group="*";line=2;rule="Disallow: /private/"
 }

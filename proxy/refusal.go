@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -35,7 +36,7 @@ type problem struct {
 // refusal answers a denied request.
 func refusal(x *exchange) *problem {
 	d := x.Decision
-	p := &problem{status: d.Crawler.DenyStatus, kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
+	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"log/slog"
@@ -33,12 +34,12 @@ type Upstream interface {
 type Egress struct {
 	AllowPrivate          []netip.Prefix // special-purpose addresses that are permitted
 	DenyHosts             []glob.Glob
-	Ports                 []uint16       // empty: all
-	Parent                *url.URL       // a proxy to go through: http, https or socks5; nil: none
-	Roots                 *x509.CertPool // for the certificates of origins; nil: the system's
-	DialTimeout           time.Duration
-	ResponseHeaderTimeout time.Duration
-	IdleTimeout           time.Duration           // of unused connections
+	Ports                 []uint16                // empty: all
+	Parent                *url.URL                // a proxy to go through: http, https or socks5; nil: none
+	Roots                 *x509.CertPool          // for the certificates of origins; nil: the system's
+	DialTimeout           time.Duration           // 0: 10 s
+	ResponseHeaderTimeout time.Duration           // 0: 60 s
+	IdleTimeout           time.Duration           // of unused connections; 0: 90 s
 	MaxConnsPerHost       int                     // 0: no limit
 	OnlyNetHTTP           bool                    // send all requests by net/http's Transport
 	Own                   func() []netip.AddrPort // where the gate listens, which is refused; nil: nowhere
@@ -56,6 +57,9 @@ func NewTransport(e Egress, d *Descriptors) *Transport {
 	if d == nil {
 		d = &Descriptors{}
 	}
+	e.DialTimeout = cmp.Or(e.DialTimeout, 10*time.Second)
+	e.ResponseHeaderTimeout = cmp.Or(e.ResponseHeaderTimeout, time.Minute)
+	e.IdleTimeout = cmp.Or(e.IdleTimeout, 90*time.Second)
 	return &Transport{origin.New(origin.Config(e), &d.d)}
 }
 
