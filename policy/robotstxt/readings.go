@@ -148,36 +148,21 @@ func forward(path string) string {
 // beginsEscape reports whether a percent sign before s would make an escape.
 func beginsEscape(s string) bool { return len(s) >= 2 && match.IsHex(s[0]) && match.IsHex(s[1]) }
 
-// dropParameters drops what follows a semicolon in every segment (RFC 3986, 3.3).
+// dropParameters drops what follows a semicolon in every segment (RFC 3986, section 3.3).
 func dropParameters(path string) string {
-	bare := make([]byte, 0, len(path))
-	inParameter := false
-	for i := range len(path) {
-		switch path[i] {
-		case '/':
-			inParameter = false
-		case ';':
-			inParameter = true
-		}
-		if !inParameter {
-			bare = append(bare, path[i])
-		}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		segments[i], _, _ = strings.Cut(segment, ";")
 	}
-	return string(bare)
+	return strings.Join(segments, "/")
 }
 
 // mergeSlashes makes one slash of each run of them.
 func mergeSlashes(path string) string {
-	if !strings.Contains(path, "//") {
-		return path
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
 	}
-	merged := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if path[i] != '/' || i == 0 || path[i-1] != '/' {
-			merged = append(merged, path[i])
-		}
-	}
-	return string(merged)
+	return path
 }
 
 // fromLatin1 returns path with the encoded bytes outside ASCII as characters of ISO

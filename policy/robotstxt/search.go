@@ -13,11 +13,8 @@ import (
 // that are trusted.
 func (g Group) Match(path string) (r Rule, ok bool) {
 	path = Normalize(path)
-	best := candidate{file: g.file, Finder: match.Finder{Steps: match.QuickSteps}}
-	if !g.search(&best, path, false) {
-		best = candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}}
-		g.search(&best, path, true)
-	}
+	best := candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}}
+	g.search(&best, path, false)
 	if best.rule == nil {
 		return Rule{}, false
 	}

@@ -1,7 +1,6 @@
 package robotstxt
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -90,21 +89,14 @@ func encodedRune(path string) int {
 // resolve it, the others take it for a name. It has no honest use.
 func HidesDotSegment(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
-	if ordinary(path) || !slices.ContainsFunc(separators, func(s string) bool { return strings.Contains(path, s) }) {
+	if ordinary(path) {
 		return false
 	}
-	for segment := range strings.SplitSeq(decodeSeparators.Replace(path), "/") {
-		if dots(segment) > 0 {
-			return true // those between plain slashes have been removed
-		}
-	}
-	return false
+	decoded := decodeSeparators.Replace(path)
+	return decoded != path && hasDotSegment("/"+decoded)
 }
 
-var (
-	separators       = []string{"%2F", "%2f", "%5C", "%5c", `\`}
-	decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
-)
+var decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
 
 // SpeaksFor reports whether the rule's pattern has all the spellings of path that servers
 // read differently, each as often: then the origin has decided about just this path. It

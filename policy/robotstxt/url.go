@@ -1,7 +1,6 @@
 package robotstxt
 
 import (
-	"bytes"
 	"strings"
 
 	"robotsgate/policy/robotstxt/internal/match"
@@ -65,32 +64,22 @@ func RemoveDotSegments(path string) string {
 	if strings.HasPrefix(path, "/") && !hasDotSegment(path) {
 		return path
 	}
-	kept := make([]byte, 0, len(path)+1)
-	rest := strings.TrimPrefix(path, "/")
-	for {
-		segment, after, more := strings.Cut(rest, "/")
-		switch dots(segment) {
-		case 0:
-			kept = append(kept, '/')
-			kept = append(kept, segment...)
-		case 1:
-			if !more {
-				kept = append(kept, '/')
-			}
-		case 2:
-			if i := bytes.LastIndexByte(kept, '/'); i >= 0 {
-				kept = kept[:i]
-			}
-			if !more {
-				kept = append(kept, '/')
-			}
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	kept := segments[:0]
+	for i, segment := range segments {
+		n := dots(segment)
+		if n == 0 {
+			kept = append(kept, segment)
+			continue
 		}
-		if !more {
-			break
+		if n == 2 && len(kept) > 0 {
+			kept = kept[:len(kept)-1]
 		}
-		rest = after
+		if i == len(segments)-1 {
+			kept = append(kept, "") // for the slash before the dots
+		}
 	}
-	return string(kept)
+	return "/" + strings.Join(kept, "/")
 }
 
 // hasDotSegment reports whether any segment of path is "." or "..".

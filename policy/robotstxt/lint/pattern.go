@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -85,7 +86,7 @@ func (l *linter) rewritten(s *syntax.Scanner) {
 	key := s.Name + ": "
 	normal := match.Normal(p)
 	inner := strings.TrimSuffix(p, "$")
-	if malformed(inner) {
+	if malformed.MatchString(inner) {
 		l.report(s.Line, "a %% without two hex digits behind it matches no valid URL; write %%25 for the character itself")
 	}
 	if strings.Contains(inner, "$") {
@@ -117,37 +118,19 @@ func (l *linter) rewritten(s *syntax.Scanner) {
 		l.report(s.Line, "URLs have characters beyond ASCII percent-encoded, and not every crawler does so here; write %s", quote(key+normal))
 	case escaped:
 		l.report(s.Line, "the pattern has characters that URLs have percent-encoded, and not every crawler does so here; write %s", quote(key+normal))
-	case encodesUnreserved(inner):
+	case encodedUnreserved.MatchString(inner):
 		l.report(s.Line, "the pattern encodes characters that need it not, and not every crawler decodes them; write %s", quote(key+normal))
 	case strings.ReplaceAll(inner, "$", "%24") != strings.TrimSuffix(normal, "$"):
 		l.report(s.Line, "the hex digits of a percent-encoded character are compared in upper case, but not every crawler does so; write %s", quote(key+normal))
 	}
 }
 
-// malformed reports whether s has a percent sign without two hex digits.
-func malformed(s string) bool {
-	for i := strings.IndexByte(s, '%'); i >= 0; i = strings.IndexByte(s, '%') {
-		s = s[i:]
-		if _, ok := match.Unescape(s); !ok {
-			return true
-		}
-		s = s[3:]
-	}
-	return false
-}
-
-// encodesUnreserved reports whether s has a percent-encoded byte that the normal
-// form decodes.
-func encodesUnreserved(s string) bool {
-	for i := strings.IndexByte(s, '%'); i >= 0; i = strings.IndexByte(s, '%') {
-		s = s[i:]
-		if c, ok := match.Unescape(s); ok && match.Unreserved(c) {
-			return true
-		}
-		s = s[1:]
-	}
-	return false
-}
+var (
+	// malformed is a percent sign without two hex digits.
+	malformed = regexp.MustCompile(`%(?:$|[^0-9A-Fa-f]|[0-9A-Fa-f](?:$|[^0-9A-Fa-f]))`)
+	// encodedUnreserved is a percent-encoded byte that the normal form decodes.
+	encodedUnreserved = regexp.MustCompile(`(?i)%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])`)
+)
 
 // wildcards looks for such as match nothing more.
 func (l *linter) wildcards(s *syntax.Scanner) {
@@ -178,14 +161,8 @@ func withoutTail(p string) string {
 
 // singleStars returns the pattern with one star for every run of them.
 func singleStars(p string) string {
-	if !strings.Contains(p, "**") {
-		return p
+	for strings.Contains(p, "**") {
+		p = strings.ReplaceAll(p, "**", "*")
 	}
-	b := make([]byte, 0, len(p))
-	for i := range len(p) {
-		if p[i] != '*' || i == 0 || p[i-1] != '*' {
-			b = append(b, p[i])
-		}
-	}
-	return string(b)
+	return p
 }

@@ -6,7 +6,6 @@ package syntax
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
 	"unicode/utf16"
 )
 
@@ -103,17 +102,9 @@ func endsWideLine(u uint16) bool { return u < 0x80 && endsLine(byte(u)) }
 // decodeWide turns UTF-16 into UTF-8. Half a character at the end is dropped,
 // half a surrogate pair becomes U+FFFD.
 func decodeWide(data []byte, order binary.ByteOrder) string {
-	var text strings.Builder
-	text.Grow(len(data) / 2)
-	for len(data) >= 2 {
-		r := rune(order.Uint16(data))
-		data = data[2:]
-		if utf16.IsSurrogate(r) && len(data) >= 2 {
-			if pair := utf16.DecodeRune(r, rune(order.Uint16(data))); pair != '\uFFFD' {
-				r, data = pair, data[2:]
-			}
-		}
-		text.WriteRune(r) // a lone surrogate is written as U+FFFD
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
 	}
-	return text.String()
+	return string(utf16.Decode(units))
 }
