@@ -7,36 +7,36 @@ import (
 	"robotsgate/policy/robotstxt/internal/match"
 )
 
-// RFC 9309, 2.2.2 compares octets: to it /private%2Fx, //private/x and
-// /private;v=1/x have nothing to do with /private/x. Common servers read them as
-// that path all the same:
+// RFC 9309, section 2.2.2, compares octets, so /private%2Fx, //private/x and
+// /private;v=1/x differ from /private/x. Common servers read them as that path all the
+// same:
 //
 //   - nginx, Jetty, Apache httpd (AllowEncodedSlashes On) and Tomcat
 //     (encodedSolidusHandling="decode") decode %2F; all decode other reserved
 //     characters, as %2B for +
-//   - all merge slashes, but with nginx's merge_slashes off and Apache's MergeSlashes OFF
+//   - all merge slashes, except with nginx's merge_slashes off and Apache's MergeSlashes OFF
 //   - IIS and Tomcat (encodedReverseSolidusHandling="decode") take a backslash, %5C too,
 //     for a slash
 //   - Tomcat and Jetty drop path parameters, which begin with a semicolon, and decode
 //     after that
 //   - nginx (proxy_pass with a path) and Apache httpd (ProxyPass) send the decoded path to
-//     the next server, which takes ; and %2F from before for its own
+//     the next server, which then reads a decoded ; and %2F as its own
 //   - nginx (proxy_pass with $uri or $1) and Apache httpd (ProxyPass with nocanon) may
-//     even send what %25 stood for, so that the next server decodes a second time
+//     even send the decoded %25, so that the next server decodes a second time
 //   - Jetty reads bytes that are not UTF-8 as ISO 8859-1
 //   - programs take //name/private for the path /private of a host (RFC 3986, 4.2) if
 //     they parse it with PHP's parse_url or JavaScript's new URL(path, base)
 //
-// A gate that follows the letter alone can be walked around. So these spellings are
-// judged again, as such servers read them. Rules are never rewritten: /*;jsessionid
-// must not become /*. The tests in internal/e2e ask the servers themselves.
+// A gate that compares octets only can be circumvented with these spellings, so they are
+// judged again as such servers read them. Rules are never rewritten: /*;jsessionid must
+// not become /*. The tests in internal/e2e compare with the servers themselves.
 
 // maxReadings bounds what Readings returns: eight paths, once with their slashes merged
 // and once as they are, and the same in ISO 8859-1.
 const maxReadings = 8 * 2 * 2
 
-// Readings returns the other paths that common servers take path for, with the same
-// query: none for nearly all paths, at most maxReadings. They have no dot segments.
+// Readings returns the other paths that common servers read path as, with the same query:
+// none for nearly all paths, at most maxReadings. They have no dot segments.
 func Readings(path string) []string {
 	if !hasReadings(path) {
 		return nil
@@ -85,9 +85,9 @@ func hasReadings(path string) bool {
 	return !ordinary(bare) && spellingsIn(bare) != (spellings{})
 }
 
-// decodePath decodes what servers do in a path, and makes slashes of backslashes. Left are
-// the escapes that the normal form has too, and %25, %3F and %23, which mean the characters
-// themselves.
+// decodePath decodes the escapes that servers do in a path, and makes slashes of
+// backslashes. It leaves the escapes that the normal form has too, and %25, %3F and %23,
+// which mean the characters themselves.
 func decodePath(path string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
@@ -112,8 +112,8 @@ func staysEncoded(c byte) bool {
 	return c != '\\' && (match.Encodes(c) || c == '%') || c == '?' || c == '#'
 }
 
-// forward returns what the next server receives if a decoded path is sent to it as it is:
-// %25 becomes a percent sign where that makes another escape; question mark, number sign
+// forward returns the path that the next server receives if a decoded path is sent as it
+// is: %25 becomes a percent sign where that makes another escape; question mark, number sign
 // and controls end the path, spaces at the end are lost.
 func forward(path string) string {
 	b := make([]byte, 0, len(path))

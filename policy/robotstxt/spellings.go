@@ -7,7 +7,7 @@ import (
 	"robotsgate/policy/robotstxt/internal/match"
 )
 
-// Spellings counts the places of a path that servers read differently, by kind.
+// spellings counts the places of a path that servers read differently, by kind.
 type spellings [7]int
 
 const (
@@ -20,19 +20,19 @@ const (
 	opaque                 // another escape that ends the path or is decoded twice
 )
 
-// ordinary reports a path without its query that certainly has none: all that is done for
-// nearly every path.
+// ordinary reports whether a path, without its query, certainly has no such place. For
+// nearly all paths this is the only test.
 func ordinary(path string) bool {
 	return strings.IndexByte(path, '%') < 0 && strings.IndexByte(path, ';') < 0 &&
 		strings.IndexByte(path, '\\') < 0 && !strings.Contains(path, "//")
 }
 
-// spellingsIn counts them in a path or a pattern, up to its query.
+// spellingsIn counts such places in a path or a pattern, up to its query.
 func spellingsIn(path string) (found spellings) {
 	for i := 0; i < len(path); i++ {
 		switch path[i] {
 		case '?':
-			path = path[:i] // ends the loop, too
+			path = path[:i] // which ends the loop
 		case ';':
 			found[parameter]++
 		case '\\':
@@ -67,8 +67,8 @@ func spellingsIn(path string) (found spellings) {
 // endsPath reports whether a path ends before rest.
 func endsPath(rest string) bool { return rest == "" || rest[0] == '?' }
 
-// encodedRune returns how long the escapes are that path begins with and that make one
-// character outside ASCII in UTF-8; 0 if they make none.
+// encodedRune returns the length of the escapes at the beginning of path that encode one
+// character outside ASCII in UTF-8; 0 if they do not.
 func encodedRune(path string) int {
 	var char [utf8.UTFMax]byte
 	for n := range char {
@@ -86,7 +86,7 @@ func encodedRune(path string) int {
 
 // HidesDotSegment reports whether path has a dot segment next to an encoded
 // separator, as in /public/..%2Fprivate: servers that decode the separator first
-// resolve it, the others take it for a name. It has no honest use.
+// resolve it, the others take it for a name. No legitimate request needs it.
 func HidesDotSegment(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	if ordinary(path) {
@@ -99,8 +99,8 @@ func HidesDotSegment(path string) bool {
 var decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
 
 // SpeaksFor reports whether the rule's pattern has all the spellings of path that servers
-// read differently, each as often: then the origin has decided about just this path. It
-// has not where some server finds a dot segment.
+// read differently, each as often, so that the origin has decided about exactly this path.
+// A rule never does so for a path in which some server finds a dot segment.
 func (r Rule) SpeaksFor(path string) bool {
 	found, own := spellingsIn(path), spellingsIn(r.Pattern)
 	if found == (spellings{}) {

@@ -11,7 +11,7 @@ import (
 // "http://example.com;x" are understood. The fragment is dropped, dot segments are
 // removed; nothing else is rewritten. The result begins with a slash.
 func PathOf(rawURL string) string {
-	// A space at the end is one of the URL; the end of a line is not.
+	// A space at the end is part of the URL; the end of a line is not.
 	url := strings.TrimRight(strings.TrimLeft(rawURL, " \t\r\n\v\f"), "\t\r\n\v\f")
 	url, _, _ = strings.Cut(url, "#")
 	url = afterUserinfo(url)
@@ -38,9 +38,9 @@ func PathOf(rawURL string) string {
 // compared with rules (RFC 9309, section 2.2.2).
 func Normalize(path string) string { return match.NormalPath(path) }
 
-// afterUserinfo returns what follows "scheme://" or "//", and the user's name and
-// password if there are any. In "example.com/?u=http://a" the colon comes too late
-// to end a scheme.
+// afterUserinfo returns the part of a URL after "scheme://" or "//" and after the user
+// name and password. In "example.com/?u=http://a" the colon comes too late to end a
+// scheme.
 func afterUserinfo(url string) string {
 	rest, ok := strings.CutPrefix(url, "//")
 	if !ok {
@@ -57,8 +57,8 @@ func afterUserinfo(url string) string {
 	return rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
-// RemoveDotSegments resolves "." and ".." in a path, which comes without its query
-// (RFC 3986, 5.2.4). Servers read %2e as a dot there, so do we. Empty segments
+// RemoveDotSegments resolves "." and ".." in a path without query (RFC 3986,
+// section 5.2.4). Like servers, it reads %2e as a dot there. Empty segments
 // stay. The result begins with a slash.
 func RemoveDotSegments(path string) string {
 	if strings.HasPrefix(path, "/") && !hasDotSegment(path) {

@@ -7,8 +7,7 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// browsers are the products that a browser's User-Agent names, and many a crawler's
-// after its example.
+// browsers are products in the User-Agent of browsers, and of crawlers that imitate them.
 var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "safari", "opera", "msie"}
 
 // userAgent looks at a User-agent line. If it is not plain, a finding
@@ -16,7 +15,7 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
 		l.began, l.open, l.names = true, true, l.names[:0]
-		l.runs++ // not its line: NUL lets one line have several
+		l.runs++ // a line number would not do: NUL ends a run within a line
 		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
 	} else if l.separated {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)

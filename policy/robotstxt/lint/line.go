@@ -43,7 +43,7 @@ func (l *linter) line(s *syntax.Scanner) {
 // record looks at the value of a record whose key is known.
 func (l *linter) record(s *syntax.Scanner) {
 	l.separated = l.separated || s.Name != syntax.UserAgent
-	plain := !l.second(s) && !l.strange(s)
+	plain := !l.secondRecord(s) && !l.invisibleValue(s)
 	switch s.Name {
 	case syntax.UserAgent:
 		l.userAgent(s, plain)
@@ -60,64 +60,53 @@ func (l *linter) record(s *syntax.Scanner) {
 
 // spelling looks at how a known key is written.
 func (l *linter) spelling(s *syntax.Scanner, colon bool) {
-	right := s.Name
 	if !colon {
-		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(right+": "+s.Value))
+		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(s.Name+": "+s.Value))
 		return
 	}
-	if !strings.EqualFold(s.Key, right) {
-		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), right, right)
+	if !strings.EqualFold(s.Key, s.Name) {
+		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), s.Name, s.Name)
 	}
 }
 
-// second reports a record that stands behind another on its line.
-func (l *linter) second(s *syntax.Scanner) bool {
-	for rest := s.Value; ; {
-		i := strings.IndexByte(rest, ':')
-		if i < 0 {
-			return false
+// secondRecord reports a record that stands behind another on its line.
+func (l *linter) secondRecord(s *syntax.Scanner) bool {
+	parts := strings.Split(s.Value, ":")
+	for i, part := range parts[:len(parts)-1] {
+		space := strings.LastIndexAny(part, syntax.Space)
+		if space < 0 && i > 0 {
+			continue // the colon stands within a word
 		}
-		word := rest[:i]
-		if j := strings.LastIndexAny(word, syntax.Space); j >= 0 {
-			word = word[j+1:]
-		} else if len(rest) < len(s.Value) {
-			word = "" // a colon within a word
-		}
+		word := part[space+1:]
 		if _, known := syntax.Name(word); known {
 			l.report(s.Line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
 			return true
 		}
-		rest = rest[i+1:]
 	}
+	return false
 }
 
-// strange reports what an editor does not show, but crawlers read.
-func (l *linter) strange(s *syntax.Scanner) bool {
-	r, ok := invisible(s.Value)
-	if !ok {
+// invisibleValue reports a character that an editor does not show, but crawlers read.
+func (l *linter) invisibleValue(s *syntax.Scanner) bool {
+	i := strings.IndexFunc(s.Value, invisible)
+	if i < 0 {
 		return false
 	}
+	r, _ := utf8.DecodeRuneInString(s.Value[i:])
 	l.report(s.Line, "the line holds %U, which can't be seen but is taken for a part of the value; remove it", r)
 	return true
 }
 
-// invisible finds a control character, a white space that robots.txt has not, or a
-// character that has no shape at all.
-func invisible(s string) (rune, bool) {
-	for _, r := range s {
-		switch {
-		case r < utf8.RuneSelf:
-			if (r < ' ' || r == 0x7F) && !syntax.IsSpace(byte(r)) {
-				return r, true
-			}
-		case unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf):
-			return r, true
-		}
+// invisible reports control characters, white space that separates nothing in a
+// robots.txt, and characters without a shape.
+func invisible(r rune) bool {
+	if r < utf8.RuneSelf {
+		return (r < ' ' || r == 0x7F) && !syntax.IsSpace(byte(r))
 	}
-	return 0, false
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// foreign says what to do about keys that other specifications have. Each is
+// foreign holds advice about the keys of other specifications. Each is
 // reported once, since a file that has one has many.
 var foreign = map[string]string{
 	"noindex":        noTag,
@@ -142,7 +131,7 @@ var intended = map[string]string{
 	"deny": syntax.Disallow, "block": syntax.Disallow, "permit": syntax.Allow, "delay": syntax.CrawlDelay,
 }
 
-// ignored looks at a line that is no record, or one with an unknown key.
+// ignored reports a line that is not a record, or that has an unknown key.
 func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	if !strings.Contains(content, ":") {
 		if right := repaired(content); right != "" {
@@ -178,17 +167,18 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	}
 }
 
+// visible returns s without its invisible characters.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if _, ok := invisible(string(r)); ok {
+		if invisible(r) {
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// repaired returns what a line without a colon would be with one, if it seems to
-// begin with a key.
+// repaired returns a line without a colon as a record, if it seems to begin with a key;
+// otherwise "".
 func repaired(content string) string {
 	low := strings.ToLower(content[:min(len(content), 16)])
 	for _, key := range []string{"user-agent", "useragent", "user agent", "allow", "disallow", "sitemap", "crawl-delay"} {
@@ -210,7 +200,8 @@ func repaired(content string) string {
 	return ""
 }
 
-// nearest returns the syntax.Kind of record that an unknown key is probably meant for.
+// nearest returns the name of the record that an unknown key is probably meant for; "" if
+// it resembles none.
 func nearest(key string) string {
 	if name, ok := intended[key]; ok {
 		return name
@@ -221,7 +212,7 @@ func nearest(key string) string {
 	}
 	best, least := "", 3
 	for _, name := range names {
-		// A third of the letters at most: else short keys resemble anything.
+		// At most a third of the letters: short keys would resemble any name.
 		if d := distance(bare, letters(name)); d < least && 3*d <= len(bare) {
 			best, least = name, d
 		}
@@ -229,7 +220,7 @@ func nearest(key string) string {
 	return best
 }
 
-// letters leaves out what people don't agree on in keys.
+// letters returns the letters of a key, in lower case: hyphens and spaces vary.
 func letters(key string) string {
 	return strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' {

@@ -10,8 +10,8 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// rule looks at an Allow or Disallow line. If its value is not plain, what is wrong
-// with it has been said.
+// rule looks at an Allow or Disallow line. If its value is not plain, a finding
+// about it has been reported.
 func (l *linter) rule(s *syntax.Scanner, plain bool) {
 	if !l.began {
 		l.report(s.Line, "the rule stands before the first User-agent line, so it binds no crawler; write \"User-agent: *\" above it")
@@ -34,7 +34,7 @@ func (l *linter) rule(s *syntax.Scanner, plain bool) {
 	}
 }
 
-// pattern looks at a pattern by itself.
+// pattern looks at a pattern without regard to other rules.
 func (l *linter) pattern(s *syntax.Scanner) {
 	p := s.Value
 	key := s.Name + ": "
@@ -80,7 +80,7 @@ func (l *linter) neverMatches(s *syntax.Scanner) {
 	l.report(s.Line, "%s begins with neither / nor *, so the rule never matches; write %s", quote(p), quote(key+bare))
 }
 
-// rewritten looks at what the normal form changes.
+// rewritten reports patterns that are not in normal form.
 func (l *linter) rewritten(s *syntax.Scanner) {
 	p := s.Value
 	key := s.Name + ": "
@@ -100,16 +100,10 @@ func (l *linter) rewritten(s *syntax.Scanner) {
 		}
 		return
 	}
-	escaped := false // something other than a dollar
-	raw := false
-	for i := range len(inner) {
-		switch c := inner[i]; {
-		case c >= utf8.RuneSelf:
-			raw = true
-		case match.Encodes(c) && c != '$' && c != '*':
-			escaped = true
-		}
-	}
+	raw := strings.ContainsFunc(inner, func(r rune) bool { return r >= utf8.RuneSelf })
+	escaped := strings.ContainsFunc(inner, func(r rune) bool {
+		return r < utf8.RuneSelf && match.Encodes(byte(r)) && r != '$' && r != '*'
+	})
 	switch {
 	case normal == p:
 	case raw && !utf8.ValidString(p):
@@ -119,7 +113,7 @@ func (l *linter) rewritten(s *syntax.Scanner) {
 	case escaped:
 		l.report(s.Line, "the pattern has characters that URLs have percent-encoded, and not every crawler does so here; write %s", quote(key+normal))
 	case encodedUnreserved.MatchString(inner):
-		l.report(s.Line, "the pattern encodes characters that need it not, and not every crawler decodes them; write %s", quote(key+normal))
+		l.report(s.Line, "the pattern encodes characters that need no encoding, and not every crawler decodes them; write %s", quote(key+normal))
 	case strings.ReplaceAll(inner, "$", "%24") != strings.TrimSuffix(normal, "$"):
 		l.report(s.Line, "the hex digits of a percent-encoded character are compared in upper case, but not every crawler does so; write %s", quote(key+normal))
 	}
@@ -132,7 +126,7 @@ var (
 	encodedUnreserved = regexp.MustCompile(`(?i)%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])`)
 )
 
-// wildcards looks for such as match nothing more.
+// wildcards reports wildcards that match nothing more.
 func (l *linter) wildcards(s *syntax.Scanner) {
 	p := s.Value
 	key := s.Name + ": "

@@ -21,7 +21,7 @@ type lintRule struct {
 	line   int
 	octets int    // of its normal form, by which rules are ranked
 	text   string // as written
-	core   string // its normal form without what does nothing; "" matches everything
+	core   string // its normal form without wildcards that do nothing; "" matches everything
 }
 
 func newLintRule(s *syntax.Scanner) lintRule {
@@ -42,8 +42,8 @@ func (r *lintRule) beats(o *lintRule) bool {
 	return r.octets > o.octets || r.octets == o.octets && r.allow && !o.allow
 }
 
-// wild reports whether r may match all that a rule does which it beats: it has
-// octets that match no more, or stars that match some.
+// wild reports whether r may match all that a rule does which it beats: it has octets that
+// make it longer but not narrower, or stars that match text.
 func (r *lintRule) wild() bool {
 	return r.octets > max(len(r.core), 1) || strings.Contains(r.core, "*")
 }
@@ -109,20 +109,19 @@ func broadest(rules []lintRule) (broad []*lintRule) {
 // broader returns one of the rules in broad that matches whatever r does and beats
 // it, nil if there is none.
 //
-// It does if it matches the pattern of r as if that were a path, with an octet that
-// no pattern has for every star: what such an octet matches can only be a star, and
-// that matches anything in its place. The end of r, unless it is fixed, stands for
-// anything too.
+// A rule does if it matches the pattern of r as a path, with an octet that no pattern has
+// in place of every star: only a star matches such an octet, and a star also matches
+// anything in its place. The end of r, unless it is fixed, stands for anything too.
 func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 	if len(broad) == 0 || !broad[0].beats(r) || match.ComparesQuery(r.core) {
-		return nil // which of them the second comparison would match is not looked into
+		return nil // the second comparison of queries is not considered
 	}
 	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
 	if !anchored {
 		path += "\x00"
 	}
 	if path[0] == 0 && !strings.HasPrefix(path, "\x00/") {
-		path = "/" + path // every path begins with a slash, which then is the star's
+		path = "/" + path // every path begins with a slash, which the star matches
 	}
 	unbounded := match.Finder{Steps: math.MaxInt} // maxLintWork is the bound
 	for _, b := range broad {

@@ -19,8 +19,8 @@ func (l *linter) sitemap(s *syntax.Scanner) {
 	}
 }
 
-// crawlDelay looks at the value of a Crawl-delay record. If it is not plain, what is
-// wrong with it has been said.
+// crawlDelay looks at the value of a Crawl-delay record. If it is not plain, a
+// finding about it has been reported.
 func (l *linter) crawlDelay(s *syntax.Scanner, plain bool) {
 	if !l.began {
 		l.report(s.Line, "the Crawl-delay stands before the first User-agent line, so it binds no crawler; write \"User-agent: *\" above it")

@@ -5,22 +5,21 @@ package match
 
 import "strings"
 
-// A rule and a path are compared octet by octet in one normal form, so that it
-// does not matter which of the spellings of a character their authors chose (RFC
-// 9309, 2.2.2):
+// A rule and a path are compared octet by octet in one normal form, so that the different
+// spellings of a character are equal (RFC 9309, section 2.2.2):
 //
 //   - bytes that may not stand in a URL are percent-encoded: those outside ASCII,
 //     controls, space and "<>\^`{|}
 //   - the hex digits of a percent-encoded byte are upper case
-//   - Unreserved characters are never encoded: %7E is ~
-//   - reserved ones stay as they are: %2F is not a slash
+//   - unreserved characters are never encoded: %7E is ~
+//   - reserved characters stay as they are: %2F is not a slash
 //   - in a path * and $ are encoded, so that in a rule %2A and %24 mean the
 //     characters themselves, and * and $ the wildcards
 //   - a percent sign without two hex digits stays as it is
 
 const upperHex = "0123456789ABCDEF"
 
-// What becomes of a byte. There is one table for paths and one for rules.
+// The treatment of a byte. There is one table for paths and one for rules.
 const (
 	keep = iota
 	encode
@@ -29,7 +28,7 @@ const (
 
 var (
 	pathBytes = byteTable("*$")
-	ruleBytes = byteTable("$") // but for the last byte, a $ is one of the path
+	ruleBytes = byteTable("$") // a $ that ends the pattern is not looked up
 )
 
 func byteTable(also string) (table [256]uint8) {
@@ -67,7 +66,7 @@ func Normal(pattern string) string {
 // Encodes reports whether the normal form of a path has c percent-encoded.
 func Encodes(c byte) bool { return pathBytes[c] == encode }
 
-// firstChange returns where s ceases to be in normal form, or -1.
+// firstChange returns the first place where s is not in normal form, or -1.
 func firstChange(s string, table *[256]uint8) int {
 	for i := 0; i < len(s); i++ {
 		switch table[s[i]] {
@@ -116,8 +115,8 @@ func appendNormal(dst []byte, s string, table *[256]uint8) []byte {
 }
 
 // completes reports whether c would become the second hex digit of the stray percent
-// sign that tail begins with, and so the three what they are not: %%37E is such a
-// sign, a 7 and an E, but no ~. The last of them is written as %45 then.
+// sign that tail begins with, so that the three would be read as an escape: %%37E is such
+// a sign, a 7 and an E, not a ~. The caller then writes the E as %45.
 func completes(tail []byte, c byte) bool {
 	return len(tail) == 2 && tail[0] == '%' && IsHex(tail[1]) && IsHex(c)
 }
@@ -152,7 +151,7 @@ func hexValue(c byte) byte {
 	return c - 'a' + 10
 }
 
-// Unreserved is the set of RFC 3986, 2.3.
+// Unreserved reports whether c is an unreserved character (RFC 3986, section 2.3).
 func Unreserved(c byte) bool {
 	letter := c | 0x20
 	return 'a' <= letter && letter <= 'z' || '0' <= c && c <= '9' ||

@@ -2,11 +2,10 @@ package match
 
 import "strings"
 
-// RFC 9309, 2.2.2, has a table of paths and rules that must match. One row compares
-// ?baz=https://foo.bar with ?baz=https%3A%2F%2Ffoo.bar, which the normal form keeps
-// apart, as it must: before the question mark %2F is not a slash. So what does not
-// match as it stands is compared once more, with these characters encoded on both
-// sides from the first question mark on.
+// RFC 9309, section 2.2.2, has a table of paths and rules that must match. One row compares
+// ?baz=https://foo.bar with ?baz=https%3A%2F%2Ffoo.bar. The normal form must keep the two
+// apart: before the question mark %2F is not a slash. So a rule and a path are compared a
+// second time, with these characters encoded on both sides after the first question mark.
 const queryDelims = ":/?@[]"
 
 // EncodeQuery encodes queryDelims after the first question mark of s.
@@ -27,9 +26,9 @@ func EncodeQuery(s string) string {
 	return string(encoded)
 }
 
-// ComparesQuery reports whether a second comparison can tell anything about a
-// pattern: only if the part of it that may lie in a query mentions one of
-// queryDelims. In any other it could but match the inside of an encoded byte.
+// ComparesQuery reports whether a pattern needs the second comparison: the part of it that
+// may lie in a query has one of queryDelims. Any other pattern could only match the inside
+// of an encoded byte in addition.
 func ComparesQuery(pattern string) bool {
 	i := strings.IndexByte(pattern, '*')
 	if j := strings.IndexByte(pattern, '?'); i < 0 || j >= 0 && j < i {

@@ -2,25 +2,26 @@ package match
 
 import "strings"
 
-// How many steps a decision may take. A step is about an octet of the path or of a
-// pattern that is looked at, so the number depends on the file, the path and the
-// product tokens only, and a decision is the same wherever it is made again.
+// The number of steps that a decision may take. A step is about one octet of the path or
+// of a pattern that is compared, so the number depends on the file, the path and the
+// product tokens only, and a decision is the same on every machine.
 const (
-	// QuickSteps take up to a millisecond. Decisions about files that a person has
-	// written take some hundred.
+	// QuickSteps take up to a millisecond. Decisions about files written by people take
+	// some hundred steps.
 	QuickSteps = 1 << 20
 
-	// MaxSteps take up to some 20 milliseconds. TestHonestSteps tells how far from it
-	// files are that are not made to reach it.
+	// MaxSteps take up to some 20 milliseconds. TestHonestSteps shows how far below
+	// large files stay that are not made to reach it.
 	MaxSteps = 24 << 20
 )
 
 // Beyond QuickSteps a decision begins again with an automaton of the path, which makes
 // the number of steps depend on the path and on the file, no longer on their product.
 
-// A Finder finds what patterns have between their wildcards, and counts its steps.
+// A Finder searches paths for the text between the wildcards of patterns, and counts its
+// steps.
 type Finder struct {
-	Steps int        // that are left; negative: the search was given up, and results mean nothing
+	Steps int        // that are left; negative: the search was given up, and its results are void
 	index *automaton // of the path; nil: the path itself is searched
 }
 
@@ -40,9 +41,9 @@ func (f *Finder) Indexed() bool { return f.index != nil }
 // literal beginning of a pattern: nothing, or a text that begins with a wildcard. If
 // there is an index, s is the end of its text.
 //
-// A star takes as little as the text behind it allows. To take more can't help:
-// whatever matches further on, also matches from the earlier place on. So every
-// octet of s is looked at once, and the time is linear for any number of stars.
+// A star matches as little as the text behind it allows. Matching more is never needed:
+// the rest of a pattern that matches at a later place also matches after the earlier one.
+// So every octet of s is compared once, and the time is linear for any number of stars.
 func (f *Finder) MatchWild(rest, s string) bool {
 	if f.index == nil {
 		f.Steps -= len(rest) + len(s) // at most

@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// maxText bounds what is read when the caller sets no limit: rules keep positions in
-// the text, and the length of a pattern in 27 bits.
+// maxText bounds what is read when the caller sets no limit: a rule keeps its position in
+// the text in 32 bits, of which a normal form three times as long must not run out.
 const maxText = 1<<27 - 1
 
 // A Text is what is read of a robots.txt.
@@ -49,13 +49,13 @@ func Decode(data []byte, limit int) Text {
 // cut returns the whole lines among the first limit bytes of data.
 func cut(data []byte, limit int) []byte {
 	if endsLine(data[limit]) {
-		return data[:limit] // the limit falls on the end of a line, which is whole then
+		return data[:limit] // the last line is whole
 	}
 	return data[:1+bytes.LastIndexAny(data[:limit], "\r\n\x00")]
 }
 
-// endsLine reports whether c ends a line. NUL does since Google's parser, and so
-// many a site, reads it like that.
+// endsLine reports whether c ends a line. NUL does because Google's parser reads it like
+// that, and sites rely on it.
 func endsLine(c byte) bool { return c == '\n' || c == '\r' || c == 0 }
 
 // bomLen returns how many bytes of a UTF-8 byte order mark text begins with. Some
@@ -69,9 +69,9 @@ func bomLen(text string) int {
 	return n
 }
 
-// utf16Order returns the byte order of data if it is UTF-16. RFC 9309, 2.2, wants
-// UTF-8, but an editor may have thought otherwise. The mark alone is not trusted:
-// in a text without a single NUL there is no ASCII, hence no rule.
+// utf16Order returns the byte order of data if it is UTF-16. RFC 9309,
+// section 2.2, requires UTF-8, but some editors write UTF-16. The byte order mark alone
+// proves nothing: UTF-16 without a NUL has no ASCII, hence no rule.
 func utf16Order(data []byte) binary.ByteOrder {
 	switch {
 	case bytes.IndexByte(data, 0) < 0:
@@ -86,18 +86,19 @@ func utf16Order(data []byte) binary.ByteOrder {
 
 // cutWide is cut for UTF-16.
 func cutWide(data []byte, limit int, order binary.ByteOrder) []byte {
-	for n := limit &^ 1; n >= 2; n -= 2 {
-		if n+2 <= len(data) && n == limit&^1 && endsWideLine(order.Uint16(data[n:])) {
-			return data[:n]
-		}
-		if endsWideLine(order.Uint16(data[n-2:])) {
-			return data[:n]
-		}
+	endsWideLine := func(data []byte) bool {
+		u := order.Uint16(data)
+		return u < 0x80 && endsLine(byte(u))
 	}
-	return nil
+	n := limit &^ 1
+	if n+2 <= len(data) && endsWideLine(data[n:]) {
+		return data[:n]
+	}
+	for n >= 2 && !endsWideLine(data[n-2:]) {
+		n -= 2
+	}
+	return data[:n]
 }
-
-func endsWideLine(u uint16) bool { return u < 0x80 && endsLine(byte(u)) }
 
 // decodeWide turns UTF-16 into UTF-8. Half a character at the end is dropped,
 // half a surrogate pair becomes U+FFFD.
