@@ -120,7 +120,7 @@ func TestReadmeMembers(t *testing.T) {
 		}
 	}
 	same(t, "reason", gatetest.Matches("(?m)^\\| `([a-z-]+)` \\|", section(t, "docs/annotations.md", "What a response says")),
-		gatetest.Matches(`Reason += "([a-z-]+)"`, gatetest.Read(t, "policy/policy.go")))
+		gatetest.Matches(`Reason += "([a-z-]+)"`, gatetest.Read(t, "policy/decision.go")))
 
 	sources, err := filepath.Glob("proxy/*.go")
 	if err != nil {
