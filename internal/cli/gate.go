@@ -11,13 +11,10 @@ import (
 	"net/netip"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"golang.org/x/net/netutil"
 
-	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
@@ -90,22 +87,6 @@ func (g *gate) build(out io.Writer) error {
 		return err
 	}
 	return g.wire()
-}
-
-func (g *gate) listen() (err error) {
-	c := g.config
-	if g.listener, err = listen("listen", c.Listen); err != nil {
-		return err
-	}
-	if c.Admin.Listen != "" {
-		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
-			return err
-		}
-		// It must not take the proxy's descriptors.
-		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
-	}
-	g.own = addressesOf(g.listener, g.adminListener)
-	return nil
 }
 
 // openTrust opens the CA, and keeps up to date what clients trust it by.
@@ -195,43 +176,6 @@ func (g *gate) engineConfig() policy.Config {
 	return engineConfig(g.config, g.upstream, g.store, g.log, g.metrics.Fetch)
 }
 
-// administer makes the pages of the admin listener.
-func (g *gate) administer() {
-	a := administration(g.config.Admin)
-	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.notReady
-	g.oversee(&a)
-	h := admin.New(a)
-	g.pages.Store(&h)
-}
-
-// notReady returns why the gate serves no requests, nil if it does.
-func (g *gate) notReady() error {
-	if !g.ready.Load() {
-		return errors.New("the gate is not serving yet, or is ending")
-	}
-	if g.auditFails != nil {
-		if err := g.auditFails(); err != nil {
-			return fmt.Errorf("the audit log can't be written (log.audit_required): %w", err)
-		}
-	}
-	return nil
-}
-
-// maxAdminConns bounds the connections to the admin listener; who comes then waits.
-const maxAdminConns = 500
-
-func adminServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second, // but for what waits for an origin, see admin.New
-		IdleTimeout:       5 * time.Second,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-}
-
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup)
@@ -298,38 +242,9 @@ func (g *gate) close() {
 	}
 }
 
-// addresses are where the gate listens: it must not be made to ask itself.
-func (g *gate) addresses() []netip.AddrPort { return g.own }
-
-// addressesOf returns where listeners listen.
-func addressesOf(listeners ...net.Listener) (all []netip.AddrPort) {
-	for _, l := range listeners {
-		if l == nil {
-			continue
-		}
-		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 func openCA(c *config.Config, dir string) (*ca.Authority, error) {
 	if c.HTTPS.CACert != "" {
 		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
 	}
 	return ca.Open(dir)
-}
-
-func listen(key, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s: %s is in use: is a gate running already? Choose another port, or stop what uses this one", key, address)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	return l, nil
 }
