@@ -25,33 +25,32 @@ import (
 	"robotsgate/proxy"
 )
 
-// A gate is everything that runs: this file is where it is put together.
+// A gate is everything that runs. This file connects its parts.
 type gate struct {
-	config     *config.Config // in force
-	reloads    reloads
-	log        *slog.Logger
-	level      *slog.LevelVar // of log
-	authority  *ca.Authority
-	clients    trust // the files by which clients trust the CA
-	store      snapshots
-	engine     *policy.Engine
-	remembered *policy.TagCache
-	upstream   *proxy.Transport
-	proxy      *proxy.Proxy
-	admin      *http.Server // nil if it is turned off
-	pages      handler      // that admin serves
-	metrics    *metrics.Metrics
-	overview   *overview.Overview
-	audit      *audit.Log
-	observe    func(*proxy.Record) // also called for each request that is over; nil: nothing
-	auditFails func() error        // why it cannot be written; nil: that refuses nothing
-	// configurations are kept for who asks later what a decision was made by.
-	configurations *store.Configurations
+	config         *config.Config // in force
+	reloads        reloads
+	log            *slog.Logger
+	level          *slog.LevelVar // of log
+	authority      *ca.Authority
+	clients        trust // the files that make clients trust the CA
+	store          snapshots
+	engine         *policy.Engine
+	remembered     *policy.TagCache
+	upstream       *proxy.Transport
+	proxy          *proxy.Proxy
+	admin          *http.Server // nil if it is turned off
+	pages          handler      // served by admin
+	metrics        *metrics.Metrics
+	overview       *overview.Overview
+	audit          *audit.Log
+	observe        func(*proxy.Record)   // called for each request that is over; may be nil
+	auditFails     func() error          // why the audit log can't be written; nil: requests do not depend on it
+	configurations *store.Configurations // evidence for decisions
 
 	descriptors   *proxy.Descriptors
 	listener      net.Listener
 	adminListener net.Listener
-	own           []netip.AddrPort // of both
+	own           []netip.AddrPort // addresses of both
 	ready         atomic.Bool
 }
 
@@ -62,7 +61,7 @@ func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*prox
 	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
-	adopt(g.log)
+	redirectStdLog(g.log)
 	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
 	if err := g.build(out); err != nil {
 		g.close()
@@ -76,7 +75,7 @@ func (g *gate) build(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The ports first: a second gate started by mistake should hear of nothing else.
+	// The ports come first: a gate that is started twice by mistake reports nothing else.
 	if err := g.listen(); err != nil {
 		return err
 	}
@@ -89,11 +88,12 @@ func (g *gate) build(out io.Writer) error {
 	return g.wire()
 }
 
-// openTrust opens the CA, and keeps up to date what clients trust it by.
+// openTrust opens the CA and updates the files that make clients trust it.
 func (g *gate) openTrust(dir string) (err error) {
 	if g.authority, err = openCA(g.config, dir); err != nil {
 		return err
 	}
+	g.authority.OnLeaf = g.metrics.Leaf
 	for _, w := range g.authority.Warnings() {
 		g.log.Warn(w)
 	}
@@ -124,7 +124,7 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	return nil
 }
 
-// wire makes the parts that work on requests, and puts them together.
+// wire makes the parts that work on requests, and connects them.
 func (g *gate) wire() (err error) {
 	c := g.config
 	pool, err := origins(c)
@@ -144,7 +144,7 @@ func (g *gate) wire() (err error) {
 	o.Settings = g.settings(text)
 	o.Remembered, o.Log, o.Descriptors = g.remembered, g.log, g.descriptors
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
-	roots, _, _ := ca.SystemRoots() // without them openTrust has warned
+	roots, _, _ := ca.SystemRoots() // openTrust has warned of an error
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
 	o.Done = g.done
 	if c.Log.AuditRequired {
@@ -154,7 +154,7 @@ func (g *gate) wire() (err error) {
 	if g.proxy, err = proxy.New(o); err != nil {
 		return err
 	}
-	g.measure()
+	g.watchMetrics()
 	if g.adminListener != nil {
 		g.administer()
 		g.admin = adminServer(&g.pages, g.log)
@@ -179,7 +179,7 @@ func (g *gate) engineConfig() policy.Config {
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup)
-	g.ready.Store(true) // the ports are open: nobody is to hear else who asks at once
+	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 2)
 	go func() { failed <- g.proxy.Serve(g.listener) }()
 	if g.admin != nil {
@@ -217,7 +217,7 @@ func (g *gate) wait(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// close frees what newGate has opened, as far as it came.
+// close closes what newGate has opened, also after an error in it.
 func (g *gate) close() {
 	if g.admin != nil {
 		g.admin.Close()

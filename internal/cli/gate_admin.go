@@ -13,16 +13,24 @@ import (
 	"robotsgate/policy"
 )
 
-// administer makes the pages of the admin listener.
+// administer makes the pages of the admin listener, for the configuration in force.
 func (g *gate) administer() {
 	a := administration(g.config.Admin)
 	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.notReady
-	g.oversee(&a)
+	a.Overview = g.overview
+	a.Proxy = "http://" + g.listener.Addr().String()
+	a.Connections = func() admin.Connections {
+		c := g.proxy.Connections()
+		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
+	}
+	a.History = g.store.history()
+	engine := g.engine // a reload changes the field, and makes new pages
+	a.Sizes = func() []admin.Size { return g.sizes(engine) }
 	h := admin.New(a)
 	g.pages.Store(&h)
 }
 
-// notReady returns why the gate serves no requests, nil if it does.
+// notReady returns why the gate does not serve requests, nil if it does.
 func (g *gate) notReady() error {
 	if !g.ready.Load() {
 		return errors.New("the gate is not serving yet, or is ending")
@@ -35,7 +43,7 @@ func (g *gate) notReady() error {
 	return nil
 }
 
-// maxAdminConns bounds the connections to the admin listener; who comes then waits.
+// maxAdminConns bounds the connections to the admin listener. Further connections wait.
 const maxAdminConns = 500
 
 func adminServer(h http.Handler, log *slog.Logger) *http.Server {
@@ -43,26 +51,14 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second, // but for what waits for an origin, see admin.New
+		WriteTimeout:      15 * time.Second, // admin.New gives more time to requests that wait for an origin
 		IdleTimeout:       5 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// oversee adds what the status page shows.
-func (g *gate) oversee(a *admin.Options) {
-	engine := g.engine // a reload changes the field, and makes new pages
-	a.Overview = g.overview
-	a.Proxy = "http://" + g.listener.Addr().String()
-	a.Connections = func() admin.Connections {
-		c := g.proxy.Connections()
-		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
-	}
-	a.History = g.store.history()
-	a.Sizes = func() []admin.Size { return g.sizes(engine) }
-}
-
+// sizes returns the sizes of the caches and the store.
 func (g *gate) sizes(engine *policy.Engine) []admin.Size {
 	rules, tags := engine.Cached(), g.remembered.Size()
 	return []admin.Size{
@@ -72,10 +68,9 @@ func (g *gate) sizes(engine *policy.Engine) []admin.Size {
 	}
 }
 
-// measure tells the metrics where to look. What it names stays the same through
-// every reload: engines share what they know.
-func (g *gate) measure() {
-	g.authority.OnLeaf = g.metrics.Leaf
+// watchMetrics gives the metrics their sources. A reload does not change them: engines
+// share their caches.
+func (g *gate) watchMetrics() {
 	g.metrics.Watch(metrics.Sources{
 		Build:       metrics.Build{Version: version(), Revision: commit(), Go: runtime.Version()},
 		Connections: g.proxy.Connections,

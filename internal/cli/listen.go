@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
+// listen opens the ports.
 func (g *gate) listen() (err error) {
 	c := g.config
 	if g.listener, err = listen("listen", c.Listen); err != nil {
@@ -19,17 +20,17 @@ func (g *gate) listen() (err error) {
 		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
 			return err
 		}
-		// It must not take the proxy's descriptors.
+		// The admin listener must not use up the proxy's file descriptors.
 		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
 	}
 	g.own = addressesOf(g.listener, g.adminListener)
 	return nil
 }
 
-// addresses are where the gate listens: it must not be made to ask itself.
+// addresses returns the gate's own addresses. It refuses to send requests there.
 func (g *gate) addresses() []netip.AddrPort { return g.own }
 
-// addressesOf returns where listeners listen.
+// addressesOf returns the addresses of listeners.
 func addressesOf(listeners ...net.Listener) (all []netip.AddrPort) {
 	for _, l := range listeners {
 		if l == nil {

@@ -55,8 +55,8 @@ func (g *gate) read(ctx context.Context) <-chan revision {
 	return revisions
 }
 
-// reload goes over to a revision, as far as that needs no restart. One with mistakes
-// changes nothing. Only [gate.wait] calls it.
+// reload puts a revision in force, except for keys that need a restart. A revision with
+// mistakes changes nothing. Only [gate.wait] calls it.
 func (g *gate) reload(r revision) {
 	old, err := g.config, r.err
 	if err == nil && !r.config.Given() && old.Given() {
@@ -84,7 +84,7 @@ func (g *gate) reload(r revision) {
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
 
-// renewTrust goes over to the CA that is in the files now.
+// renewTrust loads the CA from its files again.
 func (g *gate) renewTrust() {
 	changed, err := g.authority.Reload()
 	switch {
@@ -97,7 +97,7 @@ func (g *gate) renewTrust() {
 
 var errEmptied = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 
-// refuse says why the configuration in force stays.
+// refuse logs why the configuration in force stays.
 func (g *gate) refuse(err error) {
 	g.metrics.Reload(false)
 	const stays = "the changed configuration can't be used, the one before stays in force"
@@ -110,10 +110,10 @@ func (g *gate) refuse(err error) {
 	}
 }
 
-// loosened says what a file would look like of which the end is missing.
+// loosened returns the differences that a file with a missing end would have, too.
 func loosened(old, next *config.Config) (what []string) {
 	if old.UnknownClients == config.RefuseClients && next.UnknownClients != config.RefuseClients {
-		what = append(what, "unknown clients are let in, who were refused")
+		what = append(what, "unknown clients are allowed, and were refused")
 	}
 	for name, n := range map[string][2]int{
 		"crawlers":          {len(old.Crawlers), len(next.Crawlers)},
@@ -144,7 +144,7 @@ func loosened(old, next *config.Config) (what []string) {
 	return what
 }
 
-// change puts a revision in force. It returns the keys that keep their values.
+// change puts a revision in force. It returns the keys that need a restart.
 func (g *gate) change(r revision) (kept []string, err error) {
 	old, upstream, next := g.config, g.upstream, r.config
 	kept = next.Restrain(old)
@@ -152,8 +152,8 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Connections that lead out the same way are worth keeping. What ca_file holds may
-	// have changed under its name.
+	// With the same settings the connections to origins are kept. The contents of ca_file
+	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
 		upstream = newUpstream(next, r.roots, g.addresses, g.descriptors)
 	}
@@ -166,13 +166,13 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	}
 	g.administer()
 	if upstream != before {
-		before.Close() // what is in flight there goes on
+		before.Close() // requests in flight finish
 	}
 	return kept, nil
 }
 
-// settings are those of the proxy that the configuration in force makes. Its text is
-// kept as evidence.
+// settings returns the proxy's settings by the configuration in force. Its text is kept
+// as evidence.
 func (g *gate) settings(text []byte) proxy.Settings {
 	s := serving(g.config).Settings
 	s.Engine, s.Upstream, s.Config = g.engine, g.upstream, g.configurations.Use(text)

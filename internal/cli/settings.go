@@ -23,11 +23,10 @@ import (
 	"robotsgate/proxy"
 )
 
-// What follows translates the configuration into the parts' own settings: a
-// part knows nothing of YAML, and a key is used in one place. TestSettings
-// looks for every key.
+// This file translates the configuration into the settings of the parts, which know no
+// keys of YAML. Each key is used in one place; TestSettings checks that.
 
-// serving is what the proxy goes by; its parts come to it in [gate.wire].
+// serving returns the proxy's options. [gate.wire] adds its parts.
 func serving(c *config.Config) proxy.Options {
 	return proxy.Options{
 		Settings: proxy.Settings{
@@ -63,7 +62,7 @@ func limits(l config.Limits) proxy.Limits {
 	}
 }
 
-// newUpstream returns a way out. Descriptors may be nil: a command that is no gate needs few.
+// newUpstream returns the transport to origins. Commands without a gate pass nil for d.
 func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Transport {
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, own
@@ -71,7 +70,7 @@ func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.Addr
 	return proxy.NewTransport(e, d)
 }
 
-// origins returns what origins' certificates are checked against.
+// origins returns the roots for origins' certificates.
 func origins(c *config.Config) (*x509.CertPool, error) {
 	pool, err := roots(c.Egress.CAFile)
 	if err != nil {
@@ -97,11 +96,10 @@ func egress(e config.Egress) proxy.Egress {
 	}
 }
 
-// roots returns what origins' certificates are checked against: the system's
-// roots and those in file. Not x509's own idea of the system's, which follows
-// SSL_CERT_FILE: in a shell that uses the gate that is our own bundle, and the
-// gate would take its own CA's word for any origin. Where the system keeps no
-// files, as some do, nil stands for what it has instead.
+// roots returns the system's roots and the certificates in file. It does not use package
+// x509 to find the system's roots: that follows SSL_CERT_FILE, which in a shell that uses
+// a gate names a bundle with the gate's CA, and the gate must not trust its own CA for
+// origins. If the system keeps its roots elsewhere than in files, nil stands for them.
 func roots(file string) (*x509.CertPool, error) {
 	system, _, err := ca.SystemRoots()
 	if err != nil && file == "" {
@@ -204,17 +202,16 @@ func administration(a config.Admin) admin.Options {
 	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts", Version: version()}
 }
 
-// adopt makes log what package log writes to, at debug level. net/http's
-// Transport logs there whatever an origin does, and has no setting for it: else
-// its lines would go past log.level and log.format. It changes the process, so
-// it is for the commands that are a gate for as long as they run.
-func adopt(log *slog.Logger) {
+// redirectStdLog sends the lines of package log to log, at debug level. net/http's Transport
+// writes there and has no option for another logger. This changes the whole process, so
+// only commands that run a gate call it.
+func redirectStdLog(log *slog.Logger) {
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(unquoted{slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer()})
 }
 
-// unquoted leaves out what net/http's Transport quotes of bytes that come behind a response: a
-// parent proxy may repeat a request in them, with the login of egress.proxy.
+// unquoted removes the bytes after a response that net/http's Transport quotes. A parent
+// proxy may repeat a request in them, with the login of egress.proxy.
 type unquoted struct{ io.Writer }
 
 func (w unquoted) Write(line []byte) (int, error) {
@@ -225,8 +222,9 @@ func (w unquoted) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// logger writes for people or, as JSON, for programs. Either way what the network said stays
-// visible and in its line: slog's text quotes it, its JSON escapes less than that.
+// logger returns the logger for a log.format. Text from the network must stay visible and
+// within its line: slog's text format quotes it, and printableJSON escapes what slog's
+// JSON does not.
 func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {

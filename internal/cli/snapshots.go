@@ -10,15 +10,14 @@ import (
 	"robotsgate/policy"
 )
 
-// snapshots is the gate's store, and what the metrics, the status page and the API show of it.
+// snapshots is the gate's store, with the figures that metrics, status page and API show.
 type snapshots struct {
 	policy.Store
 	usage func() store.Usage
 	disk  *store.Disk // nil: they are in memory, since another gate uses the folder
 }
 
-// openStore returns the snapshots on disk, or in memory where another gate has
-// the disk's.
+// openStore returns the snapshots on disk, or in memory if another gate uses the folder.
 func openStore(c *config.Config, dir string, log *slog.Logger) (snapshots, error) {
 	d, err := store.Open(dir, keeping(c.Robots), log)
 	if errors.Is(err, store.ErrInUse) {
@@ -39,7 +38,7 @@ func (s *snapshots) close() error {
 	return s.disk.Close()
 }
 
-// history returns an origin's answers, for the API; nil where no past ones are kept.
+// history returns a function for an origin's past answers, nil if none are kept.
 func (s *snapshots) history() func(origin string) ([]admin.Past, error) {
 	if s.disk == nil {
 		return nil
@@ -57,7 +56,7 @@ func (s *snapshots) history() func(origin string) ([]admin.Past, error) {
 	}
 }
 
-// size is for the status page.
+// size returns the size of the store, for the status page.
 func (s *snapshots) size() admin.Size {
 	name := "Snapshots in memory"
 	if s.disk != nil {
