@@ -61,11 +61,11 @@ type headFile struct {
 	reported time.Time // when that was last logged
 }
 
-// write replaces the head. A failure is logged once a minute; requests go on.
+// hasJustFailed reports whether it is too early to try again, since each try syncs the disk.
+func (f *headFile) hasJustFailed() bool { return time.Since(f.failed) < reserveTime }
+
+// write replaces the head. A failure is logged once a minute.
 func (f *headFile) write(h Head) {
-	if time.Since(f.failed) < reserveTime && !h.Ended {
-		return // each try may take long
-	}
 	locked, err := writeHead(f.dir, h)
 	if err != nil {
 		f.failed = time.Now()

@@ -33,8 +33,8 @@ type writer struct {
 	done   chan struct{} // closed when all lines are written
 }
 
-// run writes lines until the queue is closed. While the log fails it probes it every second,
-// since no request may come: with log.audit_required the gate is not ready until then.
+// run writes lines until the queue is closed. While the log fails it is probed every second: a
+// gate that requires the log may get no requests until it works again.
 func (w *writer) run(probe bool) {
 	defer close(w.done)
 	if probe {
@@ -126,8 +126,7 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	return n - whole, err
 }
 
-// probe writes and removes what is about as long as a long record, to find out whether
-// records can be written.
+// probe finds out whether records can be written.
 func (w *writer) probe() {
 	defer w.out.unlock()
 	err := w.out.prepare(len(probeText))
@@ -179,7 +178,7 @@ func (w *writer) release() {
 
 // keepHead keeps the head of the chain, after the disk has its records.
 func (w *writer) keepHead(h Head) {
-	if w.heads.dir == "" {
+	if w.heads.dir == "" || w.heads.hasJustFailed() && !h.Ended {
 		return
 	}
 	if w.chain.number > w.heads.kept.Number {
