@@ -43,13 +43,18 @@ func (w *writer) run(probe bool) {
 	}
 	every := time.NewTicker(probeInterval)
 	defer every.Stop()
+	reserved := time.NewTimer(reserveTime) // until the reservation of the head ends
+	defer reserved.Stop()
 	for writes := 0; ; {
 		select {
+		case <-reserved.C:
+			w.health.timed(w.release)
 		case <-every.C:
 			w.health.timed(w.maintain)
 			writes = 0
 		case <-w.queue.wake:
 			w.health.timed(w.flush)
+			reserved.Reset(time.Until(w.heads.kept.Until))
 			if writes++; writes <= promptWrites {
 				continue
 			}
@@ -64,11 +69,9 @@ func (w *writer) run(probe bool) {
 	}
 }
 
-// maintain ends a reservation of the head, and probes a log that fails.
+// maintain tries again what has failed: to keep the head, and to write.
 func (w *writer) maintain() {
-	if !time.Now().Before(w.heads.kept.Until) {
-		w.release()
-	}
+	w.release()
 	if w.health.failing.Load() != nil {
 		w.probe()
 	}
@@ -169,9 +172,10 @@ func (w *writer) reserve(n int) {
 	w.keepHead(Head{Limit: number + count, Until: now.Add(reserveTime).UTC()})
 }
 
-// release keeps a head that permits no more records.
+// release keeps a head that permits no more records, after the time of the last one.
 func (w *writer) release() {
-	if number := w.chain.number; number > 0 && (w.heads.kept.Limit > number || w.heads.kept.Number < number) {
+	number, kept := w.chain.number, &w.heads.kept
+	if number > 0 && !time.Now().Before(kept.Until) && (kept.Limit > number || kept.Number < number) {
 		w.keepHead(Head{Limit: number})
 	}
 }
