@@ -1,23 +1,22 @@
 # The gate as an image: docker build -t robotsgate . && docker run -p 127.0.0.1:9309:9309 robotsgate
 #
-# Anybody who reaches its port may use it. Publish it to this machine only, as
-# above, or not at all and let containers on the same network reach it.
+# Every client that can reach the port may use the gate. Publish the port to this machine
+# only, as above, or let only containers on the same network connect.
 
 FROM golang:1.26 AS build
 WORKDIR /src
-# The modules change less often than the code: a layer of their own.
+# A separate layer for the modules, which change less often than the code.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /robotsgate .
 
 FROM alpine:3
-# The roots of the public CAs: origins are verified by them, and they are part
-# of the bundle for clients.
+# The public root CAs verify origins, and are part of the bundle for clients.
 RUN apk add --no-cache ca-certificates
-# Numbers, since some orchestrators can't tell from a name that it isn't root.
-# A volume takes over its owner from the folder: /data is the gate's, /trust is for
-# what deploy/compose.yaml hands to clients.
+# Numeric ids, since some orchestrators cannot see from a name that the user is not root.
+# A volume takes the owner of its directory: /data is for the gate, /trust for the
+# certificates that deploy/compose.yaml gives to clients.
 RUN addgroup -S -g 10001 robotsgate \
  && adduser -S -D -H -u 10001 -G robotsgate -h /data robotsgate \
  && install -d -o 10001 -g 10001 -m 0700 /data \
@@ -26,14 +25,14 @@ RUN addgroup -S -g 10001 robotsgate \
  && printf 'listen: 0.0.0.0:9309\ndata_dir: /data\n' > /etc/robotsgate/config.yaml
 COPY --from=build /robotsgate /usr/local/bin/robotsgate
 USER 10001:10001
-# The CA and the snapshots. Clients' trust and the evidence are lost without it.
+# The CA and the snapshots: without the volume clients must trust a new CA, and evidence is lost.
 VOLUME /data
-# The proxy, and the admin listener, which only the container itself reaches
-# unless a configuration sets admin.listen.
+# The proxy and the admin listener. By default only the container itself can connect to the
+# admin listener: admin.listen changes that.
 EXPOSE 9309 9310
-# -Y off: not through a proxy that the environment may name.
+# -Y off: without a proxy of the environment.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["wget", "-q", "-Y", "off", "-O", "/dev/null", "http://127.0.0.1:9310/healthz"]
-# Another configuration goes to the same path.
+# Mount another configuration at the same path.
 ENTRYPOINT ["/usr/local/bin/robotsgate"]
 CMD ["serve", "-c", "/etc/robotsgate/config.yaml"]
