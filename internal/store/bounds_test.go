@@ -94,30 +94,30 @@ func sound(t *testing.T, d *Disk) {
 		t.Errorf("the index holds %+v, and is thought to hold %+v", used, d.used)
 	}
 	d.db.View(func(tx *bbolt.Tx) error {
-		tx.Bucket(recordsBucket).ForEach(func(key, sealed []byte) error {
-			r, err := openRow(key, sealed)
+		tx.Bucket(recordsBucket).ForEach(func(key, value []byte) error {
+			r, err := openRow(key, value)
 			if err != nil {
 				t.Error(err)
 			}
 			names[r.digest()]++
-			seen[string(stamped(r.newest(), key))] = true
+			seen[string(timeKey(r.newest(), key))] = true
 			return nil
 		})
-		tx.Bucket(historyBucket).ForEach(func(key, sealed []byte) error {
-			a, err := openAnswer(key, sealed)
+		tx.Bucket(historyBucket).ForEach(func(key, value []byte) error {
+			a, err := openAnswer(key, value)
 			if err != nil {
 				t.Error(err)
 			}
 			names[a.Snapshot.SHA256]++
-			ended[string(stamped(a.To, key))] = true
+			ended[string(timeKey(a.To, key))] = true
 			return nil
 		})
 		delete(names, "")
 		got := map[string]uint32{}
-		tx.Bucket(bodiesBucket).ForEach(func(key, sealed []byte) error {
-			n, err := openNaming(key, sealed)
+		tx.Bucket(bodiesBucket).ForEach(func(key, value []byte) error {
+			n, err := openRefs(key, value)
 			digest := fmt.Sprintf("%x", key)
-			got[digest] = n.rows
+			got[digest] = n.count
 			path, _ := d.bodies.path(digest)
 			if info, statErr := os.Stat(path); err != nil || statErr != nil || info.Size() != n.size {
 				t.Errorf("%s: %d bytes, %v, %v", path, n.size, err, statErr)
@@ -355,7 +355,7 @@ func TestFlapping(t *testing.T) {
 		flap := func(n int, record func(i int) policy.Record) {
 			d.writing.Lock()
 			defer d.writing.Unlock()
-			err := d.change(func(c *change) (err error) { // all in one, which is fast
+			err := d.changeLocked(func(c *change) (err error) { // all in one, which is fast
 				for i := range n {
 					rec := record(i)
 					rec.Last.Fetched = time.Now().Add(time.Duration(i) * time.Minute)

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,44 +15,47 @@ import (
 
 const (
 	configurationsDir = "configurations"
-	// touchEvery is how often what is in use is marked so, by its time.
-	touchEvery = 24 * time.Hour
+	// touchInterval is how often the file in use gets a new time, which marks it as in use.
+	touchInterval = 24 * time.Hour
 )
 
-// Configurations keep the configurations that have been in force, as files that are
-// named by the SHA-256 of what they hold. Several gates may share the folder.
+// Configurations keep the configurations that were in force, as files named by the SHA-256 of
+// their content. Several processes may share the folder.
 type Configurations struct {
 	dir  string
 	keep time.Duration
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	inUse  string
+	inUse  string // digest
 	timer  *time.Timer
 	closed bool
 }
 
-// OpenConfigurations returns those in a data_dir. What no gate has used for keep
-// goes, but not before two days.
+// OpenConfigurations returns the configurations in a data folder. A file that no process has used
+// for the time keep is removed, but not before two days.
 func OpenConfigurations(dataDir string, keep time.Duration, log *slog.Logger) *Configurations {
-	return &Configurations{dir: filepath.Join(dataDir, configurationsDir), keep: max(keep, 2*touchEvery), log: log}
+	return &Configurations{dir: filepath.Join(dataDir, configurationsDir), keep: max(keep, 2*touchInterval), log: log}
 }
 
 // Use keeps a configuration that is in force from now on, and returns its SHA-256.
-// If it can't be written that is logged, and no more: decisions then name it, but can't
+// If it can't be written that is only logged: decisions then name it, but can't
 // be made again.
 func (c *Configurations) Use(text []byte) (digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inUse = policy.Digest(string(text))
-	if err := c.write(c.inUse, text); err != nil {
-		c.log.Error("the configuration can't be kept as evidence; check the space and permissions of data_dir", "error", err, "sha256", c.inUse)
+	if _, err := readConfiguration(c.dir, c.inUse); err != nil {
+		err = writeWhole(c.path(c.inUse), text)
+		if err != nil {
+			c.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", c.inUse)
+		}
 	}
-	c.tend()
+	c.maintainLocked()
 	return c.inUse
 }
 
-// Close ends the marking of what is in use.
+// Close stops the timer.
 func (c *Configurations) Close() {
 	if c == nil {
 		return
@@ -67,21 +68,10 @@ func (c *Configurations) Close() {
 	}
 }
 
-func (c *Configurations) write(digest string, text []byte) error {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return err
-	}
-	if _, err := readConfiguration(c.dir, digest); err == nil {
-		return nil
-	}
-	return writeWhole(c.path(digest), text)
-}
-
 func (c *Configurations) path(digest string) string { return filepath.Join(c.dir, digest+".yaml") }
 
-// tend marks what is in use, and lets go of what has not been for long. The caller
-// holds the lock.
-func (c *Configurations) tend() {
+// maintainLocked marks the file in use, and removes files that were not used for long.
+func (c *Configurations) maintainLocked() {
 	if c.closed {
 		return
 	}
@@ -89,7 +79,7 @@ func (c *Configurations) tend() {
 	os.Chtimes(c.path(c.inUse), now, now)
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return // said already, by Use
+		return // Use has logged it
 	}
 	for _, e := range entries {
 		digest := strings.TrimSuffix(e.Name(), ".yaml")
@@ -102,18 +92,18 @@ func (c *Configurations) tend() {
 		}
 	}
 	if c.timer == nil {
-		c.timer = time.AfterFunc(touchEvery, func() {
+		c.timer = time.AfterFunc(touchInterval, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.tend()
+			c.maintainLocked()
 		})
 		return
 	}
-	c.timer.Reset(touchEvery)
+	c.timer.Reset(touchInterval)
 }
 
-// ReadConfiguration returns one that is kept in a data_dir. The error is
-// fs.ErrNotExist if it is not, and ErrChanged if it is another by now.
+// ReadConfiguration returns a configuration that is kept in a data folder. The error is
+// fs.ErrNotExist if it is not there, and ErrChanged if it was changed.
 func ReadConfiguration(dataDir, digest string) ([]byte, error) {
 	if !isDigest(digest) {
 		return nil, fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
@@ -122,41 +112,6 @@ func ReadConfiguration(dataDir, digest string) ([]byte, error) {
 }
 
 func readConfiguration(dir, digest string) ([]byte, error) {
-	return readNamed(filepath.Join(dir, digest+".yaml"), digest, 64<<20)
-}
-
-// ErrChanged says that a file does not hold what its name says.
-var ErrChanged = errors.New("it has been changed: it does not hold what its name says")
-
-// readNamed reads a file that is named by the SHA-256 of what it holds.
-func readNamed(path, digest string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil, err
-	}
-	if policy.Digest(string(data)) != digest {
-		return nil, fmt.Errorf("%s: %w", path, ErrChanged)
-	}
-	return data, nil
-}
-
-// writeWhole puts a whole file in place at once.
-func writeWhole(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	const maxBytes = 64 << 20
+	return readNamed(filepath.Join(dir, digest+".yaml"), digest, maxBytes)
 }

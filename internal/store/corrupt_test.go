@@ -113,22 +113,22 @@ func TestCorruptIndex(t *testing.T) {
 
 // TestSeal tells what was changed, and what belongs to another key.
 func TestSeal(t *testing.T) {
-	sealed := seal([]byte("key"), []byte("value"))
-	if got, err := unseal([]byte("key"), sealed); err != nil || string(got) != "value" {
+	value := withChecksum([]byte("key"), []byte("value"))
+	if got, err := verify([]byte("key"), value); err != nil || string(got) != "value" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := unseal([]byte("kez"), sealed); err == nil {
+	if got, err := verify([]byte("kez"), value); err == nil {
 		t.Errorf("of another key: got %q", got)
 	}
-	for i := range sealed {
-		sealed[i] ^= 1
-		if got, err := unseal([]byte("key"), sealed); err == nil {
+	for i := range value {
+		value[i] ^= 1
+		if got, err := verify([]byte("key"), value); err == nil {
 			t.Errorf("byte %d changed: got %q", i, got)
 		}
-		sealed[i] ^= 1
+		value[i] ^= 1
 	}
-	for i := range sealed {
-		if got, err := unseal([]byte("key"), sealed[:i]); err == nil {
+	for i := range value {
+		if got, err := verify([]byte("key"), value[:i]); err == nil {
 			t.Errorf("%d bytes: got %q", i, got)
 		}
 	}

@@ -13,23 +13,23 @@ import (
 	"robotsgate/policy"
 )
 
-// maxAnswers is how many superseded answers an origin may have of each kind,
+// maxAnswers is how many superseded answers a scope may have of each kind,
 // with a body and without, so that failures don't push out rules. An origin
 // that changes its robots.txt at every fetch, a day apart, has a year's.
 const maxAnswers = 400
 
-// An Answer is what an origin answered for some time: one snapshot, again and
-// again. Of two at one time that hold for a crawler, the later From is in force;
-// a robots.txt may serve as stale all through failures.
+// An Answer is an origin's answer over some time: one snapshot, confirmed again and
+// again. Of two at one time that bind a crawler, the one with the later From is in force.
+// A robots.txt may be obeyed as stale during failures.
 type Answer struct {
 	Crawlers bool             `json:"-"`               // it decided for the configured crawlers; else for other clients
-	Token    string           `json:"token,omitempty"` // it bound that crawler only, as in [policy.Record.Bound]
+	Token    string           `json:"token,omitempty"` // it bound only that crawler, as in [policy.Record.Bound]
 	From     time.Time        `json:"from"`
 	To       time.Time        `json:"to,omitzero"` // when another took its place; zero: none has
-	Snapshot *policy.Snapshot `json:"snapshot"`    // as it was fetched last; without its body
+	Snapshot *policy.Snapshot `json:"snapshot"`    // of the last fetch
 }
 
-// History returns what an origin has answered, the oldest first.
+// History returns the answers of an origin, the oldest first.
 func (d *Disk) History(origin string) (all []Answer, err error) {
 	err = d.view(func(tx *bbolt.Tx) error {
 		all, err = historyOf(tx, origin)
@@ -41,35 +41,35 @@ func (d *Disk) History(origin string) (all []Answer, err error) {
 func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	history, records := tx.Bucket(historyBucket), tx.Bucket(recordsBucket)
 	if history == nil || records == nil {
-		return nil, nil // it has just been begun
+		return nil, nil // the index is new
 	}
 	for _, crawlers := range []bool{false, true} {
 		scope := policy.Scope{Origin: origin, Crawlers: crawlers}
 		key := scope.Key()
-		copies := []byte(key + " ") // how the keys of copies begin that bind one token
+		copies := []byte(key + " ") // begins the keys of copies that bind one token
 		for _, prefix := range [][]byte{[]byte(key + "\x00"), copies} {
-			for at, sealed := range withPrefix(history, prefix) {
-				a, err := openAnswer(at, sealed)
+			for at, value := range withPrefix(history, prefix) {
+				a, err := openAnswer(at, value)
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, a.under(at[:len(at)-historySuffix]))
+				all = append(all, a.withScope(at[:len(at)-historySuffix]))
 			}
 		}
 		rows := map[string][]byte{}
-		if sealed := records.Get([]byte(key)); sealed != nil {
-			rows[key] = sealed
+		if value := records.Get([]byte(key)); value != nil {
+			rows[key] = value
 		}
-		for at, sealed := range withPrefix(records, copies) {
-			rows[string(at)] = sealed
+		for at, value := range withPrefix(records, copies) {
+			rows[string(at)] = value
 		}
-		for at, sealed := range rows {
-			r, err := openRow([]byte(at), sealed)
+		for at, value := range rows {
+			r, err := openRow([]byte(at), value)
 			if err != nil {
 				return nil, err
 			}
 			for _, a := range r.answers() {
-				all = append(all, a.under([]byte(at)))
+				all = append(all, a.withScope([]byte(at)))
 			}
 		}
 	}
@@ -77,8 +77,8 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 	return all, nil
 }
 
-// under returns the answer as one under the key of a scope.
-func (a Answer) under(key []byte) Answer {
+// withScope returns the answer with the scope that a key names.
+func (a Answer) withScope(key []byte) Answer {
 	s := policy.ParseKey(string(key))
 	a.Crawlers = s.Crawlers
 	if s.Token != "" {
@@ -87,7 +87,7 @@ func (a Answer) under(key []byte) Answer {
 	return a
 }
 
-// Length returns how long the body is that a digest names, in bytes; 0 if there is none.
+// Length returns the length of the body with a digest, in bytes; 0 if there is none.
 func (d *Disk) Length(digest string) int64 {
 	path, err := d.bodies.path(digest)
 	if err != nil {
@@ -100,23 +100,10 @@ func (d *Disk) Length(digest string) int64 {
 	return info.Size()
 }
 
-// historySuffix is the length of what historyKey adds.
-const historySuffix = 1 + 8 + 1
-
-// historyKey sorts an origin's answers by when they began. The last byte is
-// their kind.
-func historyKey(origin string, a Answer) []byte {
-	key := appendTime(append([]byte(origin), 0), a.From)
-	if a.Snapshot.SHA256 != "" {
-		return append(key, 'b')
-	}
-	return append(key, 'f')
-}
-
-// withPrefix returns the rows whose keys begin so.
-func withPrefix(history *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
+// withPrefix returns the rows with keys that begin with prefix.
+func withPrefix(b *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
-		c := history.Cursor()
+		c := b.Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 			if !yield(k, v) {
 				return
@@ -125,23 +112,32 @@ func withPrefix(history *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] 
 	}
 }
 
-func openAnswer(key, sealed []byte) (a Answer, err error) {
-	data, err := unseal(key, sealed)
+func openAnswer(key, value []byte) (a Answer, err error) {
+	data, err := verify(key, value)
 	if err != nil {
 		return a, err
 	}
 	return a, json.Unmarshal(data, &a)
 }
 
-// A row is what the index has under a key: its record, and since when it has
-// been answering so where that is before the last fetch.
+// A row is the value under a key of the index: a record without its body, and the beginnings of
+// its answers, where they are before the last fetch.
 type row struct {
 	policy.Record
 	From map[string]time.Time `json:"from,omitempty"` // by the names of answers
 }
 
-// answers returns the answers that nothing has taken the place of, by names
-// that tell which takes whose.
+// openRow decodes a row of the records.
+func openRow(key, value []byte) (r row, err error) {
+	data, err := verify(key, value)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(data, &r)
+}
+
+// answers returns the answers that have not been superseded, by name. An answer supersedes the one
+// with the same name.
 func (r *row) answers() map[string]Answer {
 	all := map[string]Answer{}
 	add := func(name, token string, s *policy.Snapshot) {
@@ -163,8 +159,8 @@ func (r *row) answers() map[string]Answer {
 	return all
 }
 
-// follow makes r the row after old. What goes on keeps its beginning, what has
-// come to its end is returned.
+// follow makes r the row after old. Answers that are the same keep their beginning. The others
+// of old are returned, with their end.
 func (r *row) follow(old row) (past []Answer) {
 	now := r.answers()
 	for name, was := range old.answers() {
@@ -178,7 +174,7 @@ func (r *row) follow(old row) (past []Answer) {
 		}
 		if was.To = r.newest(); still {
 			was.To = is.Snapshot.Fetched
-		} else if was.To.IsZero() { // the row is to be forgotten
+		} else if was.To.IsZero() { // the record is to be forgotten
 			was.To = time.Now()
 		}
 		if was.To.Before(was.From) { // the clock was set back
@@ -189,13 +185,13 @@ func (r *row) follow(old row) (past []Answer) {
 	return past
 }
 
-// sameAnswer reports whether b says what a said. The words of an error are
-// not looked at: they may differ each time.
+// sameAnswer reports whether two answers have the same meaning. The texts of errors are
+// not compared: they may differ each time.
 func sameAnswer(a, b *policy.Snapshot) bool {
 	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped && a.NoSlot == b.NoSlot
 }
 
-// newest is when the origin was last asked.
+// newest is the time of the last fetch.
 func (r *row) newest() (t time.Time) {
 	for _, a := range r.answers() {
 		if a.Snapshot.Fetched.After(t) {

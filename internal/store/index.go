@@ -17,14 +17,13 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// The index's buckets. The rows of the first two are what is known, those of
-// the others follow from them.
+// The index's buckets. The others are derived from the first two.
 var (
 	recordsBucket = []byte("records") // key of a [policy.Scope] → row
 	historyBucket = []byte("history") // [historyKey] → Answer
-	seenBucket    = []byte("seen")    // when last fetched, key → nothing
-	endedBucket   = []byte("ended")   // when superseded, key in history → nothing
-	bodiesBucket  = []byte("bodies")  // digest → how many rows name it, and its size
+	seenBucket    = []byte("seen")    // time of the last fetch and key → empty
+	endedBucket   = []byte("ended")   // time when superseded and key in history → empty
+	bodiesBucket  = []byte("bodies")  // digest → bodyRefs
 
 	buckets = [][]byte{recordsBucket, historyBucket, seenBucket, endedBucket, bodiesBucket}
 )
@@ -44,7 +43,7 @@ func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 	if !damaged(err) {
 		return nil, used, err
 	}
-	// One is enough to look at; a failing disk must not fill up with them.
+	// One is enough for an examination; a failing disk must not fill up with them.
 	earlier, _ := filepath.Glob(path + ".corrupt-*")
 	aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405Z")
 	if renameErr := os.Rename(path, aside); renameErr != nil {
@@ -60,8 +59,8 @@ func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 }
 
 // openSound opens the index and reads enough of it to know that it is sound.
-// bbolt answers some kinds of damage with a panic, the kernel a file that is
-// shorter than it says with a signal.
+// Some kinds of damage make bbolt panic. A file that is shorter than its header says makes the
+// kernel send a signal.
 func openSound(path string) (db *bbolt.DB, used usage, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -79,7 +78,7 @@ func openSound(path string) (db *bbolt.DB, used usage, err error) {
 		return nil, used, fmt.Errorf("%s: %w", path, ErrInUse)
 	}
 	if err != nil {
-		return nil, used, blame(err)
+		return nil, used, asDamage(err, path)
 	}
 	if err := replaced(path, before); err != nil {
 		db.Close()
@@ -97,13 +96,13 @@ func openSound(path string) (db *bbolt.DB, used usage, err error) {
 	}
 	if err != nil {
 		db.Close()
-		return nil, used, blame(err)
+		return nil, used, asDamage(err, path)
 	}
 	return db, used, nil
 }
 
-// walk reads every row, since damage to any page would else show while requests
-// wait: about 50 ms for 100,000 records. It sums up what they come to.
+// walk reads every row, since damage to a page would otherwise show while requests
+// wait. It takes about 50 ms for 100,000 records. It returns the sum of the rows.
 func walk(db *bbolt.DB, path string) (used usage, err error) {
 	err = db.View(func(tx *bbolt.Tx) error {
 		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
@@ -133,25 +132,25 @@ func walk(db *bbolt.DB, path string) (used usage, err error) {
 	return used, err
 }
 
-// The keys by which bbolt finds a page have no checksum: by a changed one it looks elsewhere for
-// some of its rows, the first or the last among them.
+// errHidden is damage to a key by which bbolt finds a page, which has no checksum: bbolt then looks
+// for some rows of the page elsewhere, the first or the last among them.
 var errHidden = errors.New("a row is not where it is looked for")
 
 func found(b *bbolt.Bucket, key []byte) bool { return key == nil || b.Get(key) != nil }
 
-// pageOf returns which page of the file's memory holds a key.
+// pageOf returns the page of the file's memory that holds a key.
 func pageOf(key []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(key))) / uintptr(os.Getpagesize())
 }
 
-// damage is an error of what the index holds.
+// A damage is an error in the content of the index.
 type damage struct{ error }
 
-// blame tells damage from what the system refuses, such as permissions or a
-// full disk: an index is not set aside for that.
-func blame(err error) error {
+// asDamage makes an error damage, unless the system refused an operation, as with wrong permissions
+// or a full disk: an index is not set aside for that.
+func asDamage(err error, path string) error {
 	if errors.As(err, new(syscall.Errno)) {
-		return fmt.Errorf("%w; check the permissions of data_dir, and the space", err)
+		return withAdvice(err, filepath.Dir(path))
 	}
 	return &damage{err}
 }
@@ -164,14 +163,14 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-// seal puts a checksum before a value. bbolt has none for its pages, and a
-// flipped bit must not turn a 503 into a 403, nor one origin into another.
-func seal(key, value []byte) []byte {
+// withChecksum puts a checksum before a value. bbolt has none for its pages, and a
+// flipped bit must not turn a 503 into a 403, or one origin into another.
+func withChecksum(key, value []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(value)), checksum(key, value)), value...)
 }
 
-// unseal returns the value of a row.
-func unseal(key, row []byte) ([]byte, error) {
+// verify returns the value without its checksum.
+func verify(key, row []byte) ([]byte, error) {
 	if len(row) < 4 || binary.BigEndian.Uint32(row) != checksum(key, row[4:]) {
 		return nil, errors.New("a record does not match its checksum")
 	}

@@ -10,19 +10,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leastPacked is the size from which an index is worth packing.
-const leastPacked = 4 << 20
+// minPacked is the size from which an index is worth packing.
+const minPacked = 4 << 20
 
 // packed returns the index, written anew if three quarters of its file are
-// free: bbolt never gives anything back. Without room for it, or leave, the
-// old file does as well.
+// free: bbolt never makes it smaller. If that fails the old file is used.
 func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
 	var size int64
 	if err := db.View(func(tx *bbolt.Tx) error { size = tx.Size(); return nil }); err != nil {
 		return db
 	}
 	free := int64(db.Stats().FreePageN+db.Stats().PendingPageN) * int64(db.Info().PageSize)
-	if size < leastPacked || free < size/4*3 {
+	if size < minPacked || free < size/4*3 {
 		return db
 	}
 	small, err := pack(db, path)
@@ -31,8 +30,7 @@ func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
 		return db
 	}
 	db.Close()
-	// From here on the copy is the index, even if a power cut should bring the old one
-	// back.
+	// From here on the copy is the index. After a power cut the old one may be back.
 	if err := syncFolder(filepath.Dir(path)); err != nil {
 		log.Debug("the folder of the packed snapshot index can't be synced", "index", path, "error", err)
 	}
@@ -40,10 +38,10 @@ func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
 }
 
 // pack puts a copy in the place of an index. Both are locked until the end, so
-// that no other process can come between.
+// that no other process can open one of them.
 func pack(db *bbolt.DB, path string) (small *bbolt.DB, err error) {
 	temp := path + ".new"
-	if err := os.RemoveAll(temp); err != nil { // of a sudden end
+	if err := os.RemoveAll(temp); err != nil { // left behind by a crash
 		return nil, err
 	}
 	options := indexOptions

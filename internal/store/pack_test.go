@@ -49,7 +49,7 @@ func TestPack(t *testing.T) {
 		}
 		d = openFor(t, dir, ample)
 		defer d.Close()
-		if n := size(); large < leastPacked || n > large/8 {
+		if n := size(); large < minPacked || n > large/8 {
 			t.Errorf("from %d bytes to %d", large, n)
 		}
 		sound(t, d)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,8 +14,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Reader reads what a Disk has written, also while a gate has it open. What that
-// saves afterwards it does not see.
+// A Reader reads the folder of a Disk, also while a gate uses it. It does not see
+// later changes.
 type Reader struct {
 	bodies bodies
 	db     *bbolt.DB
@@ -41,14 +40,14 @@ func Read(dir string) (*Reader, error) {
 	if err := copyIndex(filepath.Join(dir, indexFile), path, copyWait); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	err = guarded(func() (err error) {
+	err = recoverFault(func() (err error) {
 		r.db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 		return err
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s can't be read: %w", filepath.Join(dir, indexFile), err), r.Close())
 	}
-	_ = os.RemoveAll(temp) // so that a sudden end leaves nothing; where open files can't be removed, Close does
+	_ = os.RemoveAll(temp) // so that a crash leaves nothing behind; where open files can't be removed, Close does it
 	return r, nil
 }
 
@@ -61,9 +60,9 @@ func (r *Reader) Close() error {
 	return errors.Join(err, os.RemoveAll(r.temp))
 }
 
-// History returns what an origin has answered, the oldest first.
+// History returns the answers of an origin, the oldest first.
 func (r *Reader) History(origin string) (all []Answer, err error) {
-	err = guarded(func() error {
+	err = recoverFault(func() error {
 		return r.db.View(func(tx *bbolt.Tx) error {
 			all, err = historyOf(tx, origin)
 			return err
@@ -77,14 +76,14 @@ func (r *Reader) History(origin string) (all []Answer, err error) {
 func (r *Reader) Body(digest string) (string, error) {
 	path, err := r.bodies.path(digest)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+		return "", err
 	}
-	data, err := readNamed(path, digest, 1<<30)
+	data, err := readNamed(path, digest, maxBody)
 	return string(data), err
 }
 
-// guarded turns what bbolt and the kernel say of a damaged file into an error.
-func guarded(f func() error) (err error) {
+// recoverFault calls f, and returns a panic or a fault in a damaged file as an error.
+func recoverFault(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -102,14 +101,14 @@ func copyIndex(from, to string, wait time.Duration) error {
 	}
 	defer in.Close()
 	for late := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		before, err := heads(in)
+		before, err := metaPages(in)
 		if err != nil {
 			return err
 		}
 		if err := copyWhole(in, to); err != nil {
 			return err
 		}
-		after, err := heads(in)
+		after, err := metaPages(in)
 		if err != nil {
 			return err
 		}
@@ -133,9 +132,9 @@ func copyWhole(in *os.File, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// heads returns the two pages' beginnings that a transaction ends with writing one
-// of: they name the newest transactions.
-func heads(f *os.File) ([]byte, error) {
+// metaPages returns the beginnings of the two meta pages. Every transaction ends with writing one of
+// them, so they name the newest transactions.
+func metaPages(f *os.File) ([]byte, error) {
 	const size = 96 // of a page's header and bbolt's meta, and some more
 	both := make([]byte, 2*size)
 	if _, err := f.ReadAt(both[:size], 0); err != nil {

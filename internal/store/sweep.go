@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -8,17 +9,17 @@ import (
 
 // Limits bounds what a Disk keeps.
 type Limits struct {
-	Keep time.Duration // of snapshots that others have taken the place of
-	// Bytes bounds all that there is on disk, give or take a batch of
-	// [Disk.Save]: first the oldest superseded snapshots go, then the origins
-	// fetched longest ago.
+	Keep time.Duration // of superseded snapshots
+	// Bytes bounds everything on disk, give or take a batch of
+	// [Disk.Save]. First the oldest superseded snapshots are dropped, then the origins
+	// that were fetched longest ago.
 	Bytes int64
 }
 
-// The index's rows may come to an eighth of the bytes. Its pages are half empty
-// at times, and bbolt writes a page anew before it frees the old one, so that
-// the file may be several times as large. It never shrinks, but what is freed
-// is used again; what it does not take is for bodies, half of the bytes at least.
+// rows bounds the index's rows to an eighth of the bytes. Its pages may be half empty,
+// and bbolt writes a new page before it frees the old one, so that
+// the file may be several times as large. It never shrinks, but freed space
+// is used again. The rest is for bodies, half of the bytes at least.
 func (l Limits) rows() int64 { return l.Bytes / 8 }
 
 func (l Limits) bodies(index int64) int64 {
@@ -26,13 +27,13 @@ func (l Limits) bodies(index int64) int64 {
 	return max(l.Bytes-index-folders, l.Bytes/2)
 }
 
-// batch is when a transaction of Save is full. Large ones are fast, since each
-// waits for the disk, but what they hold is there before it has made room.
+// batch is the size of a full transaction of Save. Large ones are fast, since each
+// waits for the disk, but their bodies are written before there is room for them.
 func (l Limits) batch() (rows int, bytes int64) {
 	return int(min(max(l.Bytes>>15, 64), 2048)), min(max(l.Bytes>>4, 64<<10), 8<<20)
 }
 
-// over reports whether something has to go.
+// over reports whether something has to be dropped.
 func (l Limits) over(u usage, index int64) bool {
 	return u.rows > l.rows() || u.bodies > l.bodies(index)
 }
@@ -44,11 +45,11 @@ const (
 	sweepPause = 50 * time.Millisecond
 )
 
-// evict lets go of what is over the limits, most rows at once. more says that
-// it has not come to an end.
-func (d *Disk) evict(c *change, most int) (more bool, err error) {
+// evict drops what is over the limits, maxRows at once. more says that
+// there may be more.
+func (d *Disk) evict(c *change, maxRows int) (more bool, err error) {
 	now := time.Now()
-	for range most {
+	for range maxRows {
 		over := d.limits.over(c.used, c.tx.Size())
 		stamp, _ := c.ended.Cursor().First()
 		switch {
@@ -69,38 +70,38 @@ func (d *Disk) evict(c *change, most int) (more bool, err error) {
 	return true, nil
 }
 
-// expired reports whether a row of ended has had its time.
+// expired reports whether a row of ended has been kept long enough.
 func (d *Disk) expired(stamp []byte, now time.Time) bool {
-	to, _ := parted(stamp)
+	to, _ := splitTimeKey(stamp)
 	return now.Sub(to) >= d.limits.Keep
 }
 
 func (c *change) dropEnded(stamp []byte) error {
-	stamp = append([]byte(nil), stamp...)
-	_, key := parted(stamp)
+	stamp = bytes.Clone(stamp)
+	_, key := splitTimeKey(stamp)
 	if err := c.dropAnswer(key); err != nil {
 		return err
 	}
-	return c.delete(c.ended, stamp) // even if no answer goes with it
+	return c.delete(c.ended, stamp) // even if there is no such answer
 }
 
 func (c *change) dropSeen(stamp []byte) error {
-	stamp = append([]byte(nil), stamp...)
-	_, key := parted(stamp)
+	stamp = bytes.Clone(stamp)
+	_, key := splitTimeKey(stamp)
 	if err := c.dropRecord(key); err != nil {
 		return err
 	}
 	return c.delete(c.seen, stamp)
 }
 
-// tend keeps the store within its limits, in small steps.
-func (d *Disk) tend() {
-	defer close(d.tended)
-	var looked time.Time
+// maintain keeps the store within its limits, in small steps, until Close.
+func (d *Disk) maintain() {
+	defer close(d.maintained)
+	var scanned time.Time
 	for {
 		d.sweep()
-		if time.Since(looked) >= lookEvery && d.look() {
-			looked = time.Now()
+		if time.Since(scanned) >= scanEvery && d.scanBodies() {
+			scanned = time.Now()
 			d.sweep()
 		}
 		select {
@@ -132,7 +133,7 @@ func (d *Disk) sweep() {
 	}
 }
 
-// due spares the disk a transaction that changes nothing.
+// due reports whether a sweep has something to drop, so that no transaction is written for nothing.
 func (d *Disk) due() (due bool) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
@@ -147,7 +148,7 @@ func (d *Disk) due() (due bool) {
 func (d *Disk) step() (more bool, err error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	err = d.change(func(c *change) (err error) {
+	err = d.changeLocked(func(c *change) (err error) {
 		more, err = d.evict(c, sweepRows)
 		return err
 	})

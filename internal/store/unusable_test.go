@@ -68,7 +68,7 @@ func TestUnusable(t *testing.T) {
 				d.Close()
 				t.Fatal("no error")
 			}
-			if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "check the permissions of data_dir") {
+			if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "check the space and permissions of "+dir) {
 				t.Errorf("not clear: %v", err)
 			}
 			if aside, _ := filepath.Glob(filepath.Join(dir, "*corrupt*")); len(aside) > 0 {
@@ -78,20 +78,20 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestBlame: a full disk is not damage.
-func TestBlame(t *testing.T) {
+// TestAsDamage: a full disk is not damage.
+func TestAsDamage(t *testing.T) {
 	for _, err := range []error{
 		&fs.PathError{Op: "write", Path: "snapshots.db", Err: syscall.ENOSPC},
 		&fs.PathError{Op: "open", Path: "snapshots.db", Err: syscall.EACCES},
 		fmt.Errorf("mmap error: %w", syscall.ENOMEM),
 		syscall.ENOLCK,
 	} {
-		if damaged(blame(err)) {
-			t.Errorf("%v passes for damage", err)
+		if damaged(asDamage(err, indexFile)) {
+			t.Errorf("%v is taken for damage", err)
 		}
 	}
-	if !damaged(blame(errors.New("invalid database"))) {
-		t.Error("damage is not told")
+	if !damaged(asDamage(errors.New("invalid database"), indexFile)) {
+		t.Error("damage is not recognised")
 	}
 }
 

@@ -9,10 +9,10 @@ type Usage struct {
 	Bound   int64 // on Bytes
 }
 
-// Usage returns what is on disk. It does not wait for a disk that is being
-// written: then it is what was there before.
+// Usage returns what is on disk. It does not wait for a change that is being
+// written, and leaves that out.
 func (d *Disk) Usage() Usage {
-	used := d.told.Load()
+	used := d.published.Load()
 	u := Usage{Origins: used.origins, Bytes: used.bodies, Bound: d.limits.Bytes}
 	if index, err := os.Stat(d.db.Path()); err == nil {
 		u.Bytes += index.Size()

@@ -42,7 +42,7 @@ func TestLeftovers(t *testing.T) {
 		leave(policy.Digest("recent"), "recent", time.Hour)
 		leave(policy.Digest("expired"), "expired", keep+time.Hour)
 		leave(policy.Digest("named later"), "named later", keep-10*time.Hour)
-		for i := range 2 * lookFiles {
+		for i := range 2 * scanFiles {
 			leave(policy.Digest(robots(i, 100)), robots(i, 100), keep+time.Hour)
 		}
 
@@ -56,7 +56,7 @@ func TestLeftovers(t *testing.T) {
 		if d.kept("expired") || !d.kept("recent") || !d.kept("named") {
 			t.Errorf("kept the expired one: %v, the recent one: %v, that with a record: %v", d.kept("expired"), d.kept("recent"), d.kept("named"))
 		}
-		for i := range 2 * lookFiles {
+		for i := range 2 * scanFiles {
 			if d.kept(robots(i, 100)) {
 				t.Fatalf("%d is still there", i)
 			}

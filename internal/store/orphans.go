@@ -17,25 +17,24 @@ import (
 )
 
 const (
-	lookEvery = 24 * time.Hour
-	// lookFiles are looked at together, with lookPause between two lots.
-	lookFiles = 256
-	lookPause = 20 * time.Millisecond
-	// unfinished is the age at which nobody is writing a file any more.
+	scanEvery = 24 * time.Hour
+	// scanFiles are examined together, with a scanPause after them.
+	scanFiles = 256
+	scanPause = 20 * time.Millisecond
+	// unfinished is the age at which no process is writing a file any more.
 	unfinished = time.Hour
 )
 
-// look goes through the bodies for what a sudden end has left behind. A file
-// that is not finished goes. A body that no row names may be what something was
-// decided by just before the end, or before the index was damaged: it joins the
-// superseded ones, and goes in its turn.
+// scanBodies looks for files that a crash has left behind. Unfinished ones are
+// removed. A body that no row names may be evidence for decisions just before the
+// crash, or before the index was damaged. It is adopted as a superseded answer, and dropped in its turn.
 // It returns false if the store was closed before the end.
-func (d *Disk) look() bool {
+func (d *Disk) scanBodies() bool {
 	for i := range 256 {
 		if d.stopped() {
 			return false
 		}
-		if err := d.lookInto(filepath.Join(d.bodies.dir, fmt.Sprintf("%02x", i))); err != nil {
+		if err := d.scanFolder(filepath.Join(d.bodies.dir, fmt.Sprintf("%02x", i))); err != nil {
 			d.log.Warn("snapshots that nothing names can't be looked for", "error", err)
 			break
 		}
@@ -43,7 +42,7 @@ func (d *Disk) look() bool {
 	return true
 }
 
-func (d *Disk) lookInto(dir string) error {
+func (d *Disk) scanFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -53,14 +52,14 @@ func (d *Disk) lookInto(dir string) error {
 	}
 	defer f.Close()
 	for {
-		names, err := f.Readdirnames(lookFiles)
+		names, err := f.Readdirnames(scanFiles)
 		if err == io.EOF {
 			return nil
 		}
 		if err == nil {
 			err = d.adopt(dir, names)
 		}
-		if err != nil || !d.pause(lookPause) {
+		if err != nil || !d.pause(scanPause) {
 			return err
 		}
 	}
@@ -82,7 +81,7 @@ func (d *Disk) adopt(dir string, names []string) error {
 	}
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	return d.change(func(c *change) error {
+	return d.changeLocked(func(c *change) error {
 		for _, name := range unknown {
 			info, err := os.Stat(filepath.Join(dir, name))
 			if err != nil {
@@ -100,20 +99,20 @@ func (d *Disk) adopt(dir string, names []string) error {
 	})
 }
 
-// adopt makes a body history of no origin, if it is one that no row names.
+// adopt makes a body history without a scope, if no row names it.
 func (c *change) adopt(digest string, info fs.FileInfo) error {
 	if !isDigest(digest) || !info.Mode().IsRegular() {
 		return nil
 	}
-	if _, n, err := c.naming(digest); err != nil || n.rows > 0 {
+	if _, n, err := c.refs(digest); err != nil || n.count > 0 {
 		return err
 	}
 	at := info.ModTime()
-	if err := c.name(digest, info.Size()); err != nil {
+	if err := c.addRef(digest, info.Size()); err != nil {
 		return err
 	}
 	if err := c.supersede("", Answer{From: at, To: at, Snapshot: &policy.Snapshot{Fetched: at, SHA256: digest}}); err != nil {
 		return err
 	}
-	return c.unname(digest) // supersede has named it as well
+	return c.dropRef(digest) // supersede has added one as well
 }
