@@ -90,7 +90,7 @@ func (o *Override) denies(path *pathReadings) (readAs string, ok bool) {
 func (o *Override) allows(path *pathReadings) bool {
 	group := o.Paths.Group()
 	rule, ok := group.Match(path.path)
-	if !ok || rule.SpeaksFor(path.path) {
+	if !ok || rule.SpellsLike(path.path) {
 		return ok
 	}
 	return !slices.ContainsFunc(path.others(), func(reading string) bool {

@@ -50,7 +50,7 @@ func (r Readings) check(t Target) error {
 // judgeReadings turns d, which allows path, into a denial if another reading of path
 // is denied. An Allow rule that is written for this very spelling stands.
 func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {
-	if readings == Literal || !d.Allow || !d.Group.HasDisallow() || d.Reason == ByRule && d.Rule.SpeaksFor(path) {
+	if readings == Literal || !d.Allow || !d.Group.HasDisallow() || d.Reason == ByRule && d.Rule.SpellsLike(path) {
 		return
 	}
 	others, ok := effort.Readings(path)

@@ -1,13 +1,16 @@
 // Package robotstag reads robots tags: the Robots-Tag and X-Robots-Tag
-// response fields and the <meta> elements that say the same in HTML.
+// response fields and the equivalent <meta> elements of HTML.
 //
 // Three syntaxes share the two field names: the structured field of
 // draft-illyes-repext-03, the groups of draft-illyes-repext-00, and
 // X-Robots-Tag as search engines have read it since 2007. One parser reads
 // them all, since sites write any of them under either name.
 //
-// The package does no I/O and knows no clock. A crawler is bound by the union
-// of everything said to it; nothing here can lift a rule.
+// Use [ParseHeader] and [ParseMeta] first, and join what they return with [Union]. Then
+// [Tags.For] returns the rules that bind a crawler, and [Effective] the strictest of them.
+//
+// The package does no I/O and knows no clock. A crawler is bound by the union of all rules
+// for it; no rule lifts another.
 package robotstag
 
 import (
@@ -65,7 +68,7 @@ type Tags struct {
 	Rules []Rule
 
 	// Unknown holds words that are neither rules nor scopes, and limits or
-	// dates that could not be read, for people to look at.
+	// dates that could not be read.
 	Unknown []string
 
 	// Truncated is set if a field was longer than MaxField.
@@ -84,7 +87,7 @@ func (t Tags) For(tokens ...string) []Rule {
 	return rules
 }
 
-// Union returns what all of ts say together.
+// Union returns the rules of all ts, of the same name, source and scope the strictest.
 func Union(ts ...Tags) Tags {
 	var c collector
 	for _, t := range ts {

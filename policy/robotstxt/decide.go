@@ -10,11 +10,11 @@ type Reason string
 const (
 	ByRule   Reason = "rule"     // a rule matched
 	NoMatch  Reason = "no-match" // the crawler has a group, but none of its rules matched
-	NoGroup  Reason = "no-group" // no group is for this crawler, nor for all
+	NoGroup  Reason = "no-group" // there is no group for this crawler, and none for all
 	Implicit Reason = "implicit" // the path is that of the robots.txt itself
 
-	// TooComplex: the rules could not be compared with the path in a bounded number of
-	// steps, so it is not allowed.
+	// TooComplex: comparing the rules with the path takes more than the bounded number of
+	// steps, so the path is denied.
 	TooComplex Reason = "too-complex"
 )
 
@@ -26,9 +26,9 @@ type Verdict struct {
 	Group   Group // the group obeyed, whatever the reason
 }
 
-// Decide says whether the crawler that obeys the given product tokens may ask for
-// path, a URL's path and query as they are sent. It allows whatever no rule
-// forbids (RFC 9309, 2.2.2).
+// Decide says whether the crawler with these product tokens may request path, a URL's path
+// and query as they are sent. A path that no rule matches is allowed (RFC 9309, section
+// 2.2.2).
 func (f *File) Decide(path string, tokens ...string) Verdict {
 	quick := Quick()
 	if v := f.DecideWithin(&quick, path, tokens...); v.Reason != TooComplex {
@@ -38,8 +38,9 @@ func (f *File) Decide(path string, tokens ...string) Verdict {
 	return f.DecideWithin(&thorough, path, tokens...)
 }
 
-// An Effort is how much work decisions may take together, such as those about all
-// [Readings] of a path. Use [Quick] first, and [Thorough] if the reason is TooComplex.
+// An Effort is how much work several decisions may take together, such as the decisions
+// about all [Readings] of a path. Use [Quick] first, and [Thorough] if the reason is
+// TooComplex. The zero Effort is used up.
 type Effort struct {
 	steps   int // that are left
 	indexed bool
@@ -51,7 +52,7 @@ func Quick() Effort { return Effort{steps: match.QuickSteps} }
 // Thorough is the most that a decision may take, some 20 milliseconds.
 func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
 
-// readingSteps is what each octet of a path takes, as measured, if it has other readings.
+// readingSteps is the measured cost of each octet of a path that has other readings.
 const readingSteps = 100
 
 // Readings is [Readings] with a bounded effort. If that is not enough, ok is false.
@@ -65,7 +66,7 @@ func (e *Effort) Readings(path string) (readings []string, ok bool) {
 	return Readings(path), true
 }
 
-// DecideWithin is Decide with a bounded effort, of which it takes what it needs.
+// DecideWithin is Decide with a bounded effort, from which it subtracts its own.
 func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	group := f.Group(tokens...)
 	path = Normalize(path)

@@ -86,6 +86,18 @@ func ExampleNormalize() {
 	// /~joe/caf%C3%A9%20or%20caf%C3%A9?a%2Fb
 }
 
+// A crawler that may not fetch /private/ must not reach it by a path that common servers
+// read as /private/.
+func ExampleReadings() {
+	for _, path := range []string{"/private/x", "//private/x", "/private%2Fx"} {
+		fmt.Println(path, robotstxt.Readings(path))
+	}
+	// Output:
+	// /private/x []
+	// //private/x [/private/x /x]
+	// /private%2Fx [/private/x]
+}
+
 func ExamplePathOf() {
 	for _, url := range []string{
 		"https://example.com",

@@ -92,7 +92,7 @@ func TestHidesDotSegment(t *testing.T) {
 	}
 }
 
-func TestSpeaksFor(t *testing.T) {
+func TestSpellsLike(t *testing.T) {
 	for _, test := range []struct {
 		pattern, path string
 		want          bool
@@ -112,7 +112,7 @@ func TestSpeaksFor(t *testing.T) {
 		{"/a", "/a", false},
 		{"/a?;", "/a;", false},
 	} {
-		if got := (Rule{Allow: true, Pattern: test.pattern}).SpeaksFor(test.path); got != test.want {
+		if got := (Rule{Allow: true, Pattern: test.pattern}).SpellsLike(test.path); got != test.want {
 			t.Errorf("%s for %s: got %v, want %v", test.pattern, test.path, got, test.want)
 		}
 	}

@@ -13,22 +13,22 @@
 // The package does no I/O. Fetching, caching, and deciding what a failed fetch means
 // belong to package policy. Package lint finds lines that do not do what their author
 // probably meant.
-//
-// A file takes this way through the package:
+package robotstxt
+
+// How the files fit together. A robots.txt is parsed by
 //
 //	internal/syntax     bytes to text, text to records: a line number, a name, a value
 //	parse.go            records to groups and rules
 //	index.go            the rules of a group in an order in which few have to be compared
 //	prefilter.go        the same, for many rules that begin alike
 //
-// and a question this:
+// and a decision is made by
 //
 //	decide.go           the verdict
 //	group.go            which group the crawler obeys
 //	search.go           which rule of that group governs the path
 //	internal/match      how one rule matches, in the normal form of patterns and paths
 //	matching_rules.go   all rules that match, for explanations
-package robotstxt
 
 import (
 	"unsafe"

@@ -10,7 +10,7 @@ import (
 // A Rule is one Allow or Disallow line.
 type Rule struct {
 	Allow   bool
-	Line    int    // 1-based, so that a refusal can cite the line behind it
+	Line    int    // 1-based
 	Pattern string // as written in the file
 }
 

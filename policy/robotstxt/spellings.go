@@ -98,10 +98,10 @@ func HidesDotSegment(path string) bool {
 
 var decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")
 
-// SpeaksFor reports whether the rule's pattern has all the spellings of path that servers
+// SpellsLike reports whether the rule's pattern has all the spellings of path that servers
 // read differently, each as often, so that the origin has decided about exactly this path.
-// A rule never does so for a path in which some server finds a dot segment.
-func (r Rule) SpeaksFor(path string) bool {
+// It does not for a path in which some server finds a dot segment.
+func (r Rule) SpellsLike(path string) bool {
 	found, own := spellingsIn(path), spellingsIn(r.Pattern)
 	if found == (spellings{}) {
 		return false

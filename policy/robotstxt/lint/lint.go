@@ -1,14 +1,5 @@
 // Package lint finds the lines of a robots.txt that do not do what their author probably
-// meant: [Check] returns them.
-//
-//	lint.go       the findings, and how many are reported
-//	file.go       the file as a whole
-//	line.go       a line: its key, its colon, its comment
-//	agent.go      User-agent lines, and the groups they begin
-//	value.go      Sitemap and Crawl-delay
-//	pattern.go    a rule by itself
-//	redundant.go  a rule among the others of its group
-//	group.go      a group among the others
+// meant. [Check] returns them.
 package lint
 
 import (
@@ -69,7 +60,16 @@ func Check(data []byte, limit int) []Finding {
 	return l.findings
 }
 
-// A linter reads a file as robotstxt.Parse does, and collects findings.
+// A linter reads a file as robotstxt.Parse does, and collects findings:
+//
+//	lint.go       the findings, and how many are reported
+//	file.go       the file as a whole
+//	line.go       a line: its key, its colon, its comment
+//	agent.go      User-agent lines, and the groups they begin
+//	value.go      Sitemap and Crawl-delay
+//	pattern.go    a rule by itself
+//	redundant.go  a rule among the others of its group
+//	group.go      a group among the others
 type linter struct {
 	file     syntax.Text
 	findings []Finding
