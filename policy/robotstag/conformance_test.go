@@ -14,8 +14,8 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-// A row is one line of a conformance file: the form of "tags --batch" with the
-// rules expected. Rows of other kinds share the folder and are left alone.
+// A row is one line of a conformance file: the form of "tags --batch" with the expected
+// rules. Rows of other kinds in the same folder are skipped.
 type row struct {
 	Field string   `json:"field"`
 	Lines []string `json:"lines"`

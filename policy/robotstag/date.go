@@ -28,10 +28,10 @@ func readDate(s string) (t time.Time, n int, ok bool) {
 	return t, len(s) - len(d.rest), ok && d.look(ends) != nil
 }
 
-// dateGoesOn reports whether a comma before s may belong to a date: one that
-// stands between the day of the week and the rest, or before the year.
-func dateGoesOn(s string) bool {
-	m := goesOn.FindStringSubmatch(s[:min(len(s), longestPart)])
+// continuesDate reports whether a comma before s may belong to a date: a comma after the day
+// of the week or before the year.
+func continuesDate(s string) bool {
+	m := dateContinued.FindStringSubmatch(s[:min(len(s), longestPart)])
 	return m != nil && (m[1] == "" || month(m[1]) > 0)
 }
 
@@ -46,21 +46,21 @@ const (
 )
 
 var (
-	blank        = regexp.MustCompile(`^[ \t]*`)
-	digits       = regexp.MustCompile(`^\d+`)
-	letters      = regexp.MustCompile(anyCase + `[a-z]+`)
-	ends         = regexp.MustCompile(`^` + end)
-	goesOn       = regexp.MustCompile(anyCase + `[ \t]*(?:\d+` + ordinal + `(?:[\-/.:](?:[\da-z]|` + end + `)|t\d|` + end + `)|([a-z]+)` + end + `)`)
-	unixDate     = regexp.MustCompile(`^@(-?\d*)`)
-	afterWeekday = regexp.MustCompile(`^\.?[ \t]*,?[ \t]*`)
-	afterDay     = regexp.MustCompile(anyCase + ordinal + separator + `([a-z]+)` + separator) // 25th June
-	afterYear    = regexp.MustCompile(`^(?:-(\d+)(?:-(\d+))?|/(\d+)(?:/(\d+))?)`)             // 2010-06-25, 2010/06
-	afterMonth   = regexp.MustCompile(anyCase + separator + `(\d+)` + ordinal + separator)    // June 25th
-	isoClock     = regexp.MustCompile(anyCase + `t(\d+)(?::(\d*))?` + seconds + halfDay)
-	aClock       = regexp.MustCompile(anyCase + `[ \t]*,?[ \t]*(?:at[ \t]*)?(\d{1,2}):(\d*)` + seconds + halfDay)
-	zoneName     = regexp.MustCompile(anyCase + `[ \t]*([a-z]+)`)
-	offset       = regexp.MustCompile(`^[ \t]*([+\-])(\d*)(?::(\d*))?`)
-	comment      = regexp.MustCompile(`^[ \t]*(?:\(([^)]{0,62})\)|\[([^\]]{0,62})\])`)
+	blank         = regexp.MustCompile(`^[ \t]*`)
+	digits        = regexp.MustCompile(`^\d+`)
+	letters       = regexp.MustCompile(anyCase + `[a-z]+`)
+	ends          = regexp.MustCompile(`^` + end)
+	dateContinued = regexp.MustCompile(anyCase + `[ \t]*(?:\d+` + ordinal + `(?:[\-/.:](?:[\da-z]|` + end + `)|t\d|` + end + `)|([a-z]+)` + end + `)`)
+	unixDate      = regexp.MustCompile(`^@(-?\d*)`)
+	afterWeekday  = regexp.MustCompile(`^\.?[ \t]*,?[ \t]*`)
+	afterDay      = regexp.MustCompile(anyCase + ordinal + separator + `([a-z]+)` + separator) // 25th June
+	afterYear     = regexp.MustCompile(`^(?:-(\d+)(?:-(\d+))?|/(\d+)(?:/(\d+))?)`)             // 2010-06-25, 2010/06
+	afterMonth    = regexp.MustCompile(anyCase + separator + `(\d+)` + ordinal + separator)    // June 25th
+	isoClock      = regexp.MustCompile(anyCase + `t(\d+)(?::(\d*))?` + seconds + halfDay)
+	aClock        = regexp.MustCompile(anyCase + `[ \t]*,?[ \t]*(?:at[ \t]*)?(\d{1,2}):(\d*)` + seconds + halfDay)
+	zoneName      = regexp.MustCompile(anyCase + `[ \t]*([a-z]+)`)
+	offset        = regexp.MustCompile(`^[ \t]*([+\-])(\d*)(?::(\d*))?`)
+	comment       = regexp.MustCompile(`^[ \t]*(?:\(([^)]{0,62})\)|\[([^\]]{0,62})\])`)
 )
 
 // longestPart bounds how much of a line each part is looked for in, so that a field with

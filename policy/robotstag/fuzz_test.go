@@ -15,9 +15,8 @@ var fuzzSeeds = []string{
 	"ExampleBot: \"noindex, nofollow\"\n(noarchive)",
 }
 
-// FuzzParseHeader asserts that reading is a union: neither the order of the
-// lines matters nor the field they stand in, and a further line takes nothing
-// away.
+// FuzzParseHeader asserts that parsing is a union: neither the order of the lines nor their
+// field matters, and a further line removes no rule.
 func FuzzParseHeader(f *testing.F) {
 	for _, s := range fuzzSeeds {
 		f.Add(s, "ExampleBot")
@@ -49,7 +48,7 @@ func FuzzParseHeader(f *testing.F) {
 		for i, part := range parts {
 			for _, r := range part.For(token) {
 				if !slices.ContainsFunc(rules, func(s Rule) bool { return keyOf(s) == keyOf(r) && !stricter(r, s) }) {
-					t.Errorf("line %d: %v is lost among the others", i, r)
+					t.Errorf("line %d: %v is missing from the union", i, r)
 				}
 			}
 		}
@@ -77,7 +76,7 @@ func FuzzParseMeta(f *testing.F) {
 	})
 }
 
-// check asserts what holds for all Tags.
+// check asserts the invariants of all Tags.
 func check(t *testing.T, tags Tags) {
 	for i, r := range tags.Rules {
 		e := lookup(r.Name)

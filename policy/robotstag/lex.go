@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// isSpace reports whether a byte separates words without meaning anything
-// else. The parentheses of an inner list (RFC 9651, section 3.1.1) are among
-// them, and so are control characters, which HTTP forbids and HTML doesn't, and
-// backslashes, which a configuration left before its quotes.
+// isSpace reports whether a byte only separates words. Such bytes are also the parentheses
+// of an inner list (RFC 9651, section 3.1.1), control characters, which HTTP forbids and
+// HTML does not, and backslashes, which configurations leave before quotes.
 func isSpace(c byte) bool {
 	return c <= ' ' || c == '(' || c == ')' || c == '\\' || c == 0x7f
 }
@@ -25,7 +24,7 @@ func skipSpace(s string, i int) int {
 }
 
 // word returns the word or quoted string that starts at s[i], and where it
-// ends. A quote without its end is an ordinary character, so that it can't
+// ends. A quote that is not closed is an ordinary character, so that it cannot
 // hide the rest of the line.
 func (p *parser) word(s string, i int) (word string, end int, quoted bool) {
 	if i == len(s) {
@@ -37,7 +36,7 @@ func (p *parser) word(s string, i int) (word string, end int, quoted bool) {
 			open = &p.openSingle
 		}
 		if !*open {
-			if end := closing(s, i); end > 0 {
+			if end := closingQuote(s, i); end > 0 {
 				return strings.TrimSpace(unescape(s[i+1 : end])), end + 1, true
 			}
 			*open = true // don't search again: the time must stay linear
@@ -51,9 +50,9 @@ func (p *parser) word(s string, i int) (word string, end int, quoted bool) {
 	return strings.TrimRight(s[i:end], "'"), end, false
 }
 
-// closing returns the index of the quote that ends the string starting at
+// closingQuote returns the index of the quote that ends the string starting at
 // s[start], or -1.
-func closing(s string, start int) int {
+func closingQuote(s string, start int) int {
 	for i := start + 1; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
@@ -80,12 +79,12 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// unwrap removes the quotes of a value that is wholly in quotes, as it comes
-// out of a web server's configuration quoted twice.
+// unwrap removes the quotes of a value that is wholly in quotes, as sent by a web server
+// with doubled quotes in its configuration.
 func unwrap(s string) string {
 	for range 3 {
 		t := strings.Trim(s, " \t\r\n")
-		if len(t) < 2 || t[0] != '"' && t[0] != '\'' || closing(t, 0) != len(t)-1 {
+		if len(t) < 2 || t[0] != '"' && t[0] != '\'' || closingQuote(t, 0) != len(t)-1 {
 			return s
 		}
 		s = unescape(t[1 : len(t)-1])
@@ -105,12 +104,12 @@ func skipValue(s string, i int) int {
 		i++
 		fallthrough
 	case s[i] == '"' || s[i] == '\'':
-		if end := closing(s, i); end > 0 {
+		if end := closingQuote(s, i); end > 0 {
 			return end + 1
 		}
 	case s[i] == ':':
-		// What isn't base64 is no Byte Sequence (RFC 9651, section 3.3.5), and
-		// the next colon is a scope's.
+		// Other characters than base64 make no Byte Sequence (RFC 9651, section
+		// 3.3.5), and the next colon is that of a scope.
 		end := i + 1
 		for end < len(s) && isBase64(s[end]) {
 			end++
@@ -119,8 +118,8 @@ func skipValue(s string, i int) int {
 			return end + 1
 		}
 	}
-	// An inner list can't be a parameter's value, so nothing tells what its
-	// author meant: isSpace stops at "(", and the words inside count.
+	// An inner list is no valid value of a parameter, so it is not skipped: isSpace stops
+	// at "(", and the words inside count.
 	for i < len(s) && s[i] != ',' && s[i] != ';' && !isSpace(s[i]) {
 		i++
 	}
@@ -158,10 +157,9 @@ func isName(word string) bool {
 	return false
 }
 
-// plain replaces the separators of other scripts by the ASCII ones: a
-// no-break space or a full-width comma between two rules was typed to separate
-// them. Most lines are ASCII and come back as they are.
-func plain(s string) string {
+// asciiSeparators replaces separators of other scripts, such as a no-break space or a
+// full-width comma between two rules. Most lines are ASCII and are returned as they are.
+func asciiSeparators(s string) string {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
 			if !utf8.ValidString(s) {

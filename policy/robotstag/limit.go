@@ -7,8 +7,7 @@ import "iter"
 const MaxField = 8192
 
 // fitting returns the lines, or their beginnings, that lie within MaxField. A
-// member that reaches past it is dropped whole: half a member may say
-// something else than its author did.
+// member that extends beyond it is dropped whole: half a member may mean something else.
 func fitting(lines []string, truncated *bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		left := MaxField
@@ -32,8 +31,8 @@ func fitting(lines []string, truncated *bool) iter.Seq[string] {
 }
 
 // lastMember returns where the last member that ends within line[:limit] ends.
-// Commas in strings don't end one. But a quote that isn't closed by then is an
-// ordinary character, as in a whole line, and hides no member that is complete.
+// Commas in strings do not end a member. A quote that is not closed by then is an
+// ordinary character, as in a whole line, and hides no complete member.
 func lastMember(line string, limit int) int {
 	end, open := 0, false
 	for i := 0; i < len(line); i++ {
@@ -46,7 +45,7 @@ func lastMember(line string, limit int) int {
 		case i >= limit:
 			return end
 		case c == '"' && !open:
-			if n := closing(line[:limit], i); n > 0 {
+			if n := closingQuote(line[:limit], i); n > 0 {
 				i = n
 			} else {
 				open = true // don't search again: the time must stay linear

@@ -2,8 +2,7 @@ package robotstag
 
 import "strings"
 
-// ParseHeader reads the lines of the two fields. Each line stands for itself:
-// a scope never reaches into the next one.
+// ParseHeader reads the lines of the two fields. A scope never extends to the next line.
 func ParseHeader(robotsTag, xRobotsTag []string) Tags {
 	p := parser{source: RobotsTag}
 	p.field(robotsTag)
@@ -16,21 +15,21 @@ func ParseHeader(robotsTag, xRobotsTag []string) Tags {
 // scope; the content is a list of rules, in which no other scope can be set.
 func ParseMeta(name, content string) Tags {
 	name = product(strings.TrimSpace(name))
-	if !isName(name) || otherMeaning(name) {
+	if !isName(name) || hasMetaMeaning(name) {
 		return Tags{}
 	}
 	p := parser{source: Meta, fixed: true, scope: strings.Clone(name)}
-	p.list(unwrap(plain(content)))
+	p.list(unwrap(asciiSeparators(content)))
 	if len(p.tags.Rules) == 0 && !everyone(name) {
-		p.tags.Unknown = nil // the name is no crawler's, its content is prose
+		p.tags.Unknown = nil // the name is not a crawler's, and the content is prose
 	}
 	return p.tags
 }
 
-// otherMeaning reports whether HTML itself gives a metadata name a meaning
+// hasMetaMeaning reports whether HTML itself gives a metadata name a meaning
 // (WHATWG HTML, section 4.2.5.1; viewport: CSS Viewport). A description that
-// speaks of noindex is no rule for a crawler called "description".
-func otherMeaning(name string) bool {
+// isRuleOrScope of noindex is no rule for a crawler called "description".
+func hasMetaMeaning(name string) bool {
 	switch strings.ToLower(name) {
 	case "author", "keywords", "viewport", "referrer", "generator", "description",
 		"theme-color", "color-scheme", "application-name":
@@ -39,8 +38,7 @@ func otherMeaning(name string) bool {
 	return false
 }
 
-// A syntax is the one by which the scope in force was set; it decides where
-// the scope ends.
+// A syntax is the syntax that has set the current scope. It decides where the scope ends.
 type syntax uint8
 
 const (
@@ -49,8 +47,8 @@ const (
 	group           // "name=": over commas, up to ";" (repext-00)
 	member          // "name;": up to "," (repext-03)
 
-	// A member that ends a group. Its name may have been meant as the group's
-	// last rule, so unlike in other members "name=" is the next group.
+	// A member that ends a group. Its name may be meant as the last rule of the
+	// group, so unlike in other members "name=" begins the next group.
 	groupMember
 )
 
@@ -69,7 +67,7 @@ type parser struct {
 func (p *parser) field(lines []string) {
 	for line := range fitting(lines, &p.tags.Truncated) {
 		p.scope, p.syntax = "*", unscoped
-		p.list(unwrap(plain(line)))
+		p.list(unwrap(asciiSeparators(line)))
 	}
 }
 
@@ -118,8 +116,8 @@ func (p *parser) list(s string) {
 	}
 }
 
-// setScope handles a word that is not in the vocabulary if what follows it at
-// next makes it a scope or a parameter. It returns where to read on.
+// setScope handles a word that is not in the vocabulary, if the delimiter at next makes it a
+// scope or a parameter. It returns where to continue.
 func (p *parser) setScope(word string, quoted, first bool, s string, next int) (int, bool) {
 	if next == len(s) || p.fixed {
 		return 0, false
@@ -162,7 +160,7 @@ func (p *parser) enter(scope string, by syntax) {
 	if p.fixed {
 		return
 	}
-	// "X-Robots-Tag: X-Robots-Tag: noindex" is a slip in a configuration: no
+	// "X-Robots-Tag: X-Robots-Tag: noindex" is a mistake in a configuration: no
 	// crawler has that name, so it would bind no crawler.
 	if strings.EqualFold(scope, "x-robots-tag") || strings.EqualFold(scope, "robots-tag") {
 		scope = "*"
@@ -171,8 +169,8 @@ func (p *parser) enter(scope string, by syntax) {
 	p.scope, p.syntax = strings.Clone(scope), by
 }
 
-// reset ends a scope. What follows is meant for everyone: where the site's
-// wish is in doubt, the wider reading is the one that loses no restriction.
+// reset ends a scope. The following rules are for all crawlers: in doubt, the wider reading
+// loses no restriction.
 func (p *parser) reset() {
 	if !p.fixed {
 		p.scope, p.syntax = "*", unscoped

@@ -21,19 +21,19 @@ var subjects = map[string]string{
 	"Documents":           "repext-",
 }
 
-// Each line stands for itself, and all of them add up.
+// Each line is parsed by itself, and the result is their union.
 func TestLinesAndUnion(t *testing.T) { archives(t) }
 
-// What is a rule is never a scope.
+// A word of the vocabulary is never a scope.
 func TestVocabularyOrScope(t *testing.T) { archives(t) }
 
 // Where the scopes of the three syntaxes begin and end.
 func TestSyntaxes(t *testing.T) { archives(t) }
 
-// Which words are rules, and what their values may be.
+// The vocabulary and its values.
 func TestValues(t *testing.T) { archives(t) }
 
-// Nothing lifts a rule; the strictest of several binds.
+// No rule lifts another; the strictest of several binds.
 func TestBinding(t *testing.T) { archives(t) }
 
 func TestQuotesAndSeparators(t *testing.T) { archives(t) }
@@ -69,7 +69,7 @@ func archiveNames() (files []string) {
 // archives checks the parser against the archives of a test. Each holds
 // tags, one line each: "X-Robots-Tag: …", "Robots-Tag: …" or "meta NAME: …".
 // Each line of want is a product token and the rules that bind it, or
-// "unknown" and the words that are.
+// "unknown" and the unknown words.
 func archives(t *testing.T) {
 	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
 	ran := false
@@ -149,8 +149,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestOnce checks that each rule is kept once for a source and scope, and that
-// a stricter one takes its place.
+// TestOnce checks that each rule is kept once for a source and scope, the strictest one.
 func TestOnce(t *testing.T) {
 	tags := ParseHeader(nil, []string{
 		"noindex, *: noindex, robots: noindex, ExampleBot: noindex, EXAMPLEBOT: noindex",
@@ -191,14 +190,14 @@ func TestLimit(t *testing.T) {
 		{[]string{strings.Repeat("a", MaxField), "noindex"}, "", true},
 		{[]string{strings.Repeat("a", MaxField-9), "noindex"}, "noindex", false},
 		{[]string{strings.Repeat("a", MaxField-8), "noindex"}, "", true},
-		// What a parameter's string says that is cut is no rule.
+		// The string of a parameter that is cut is not a rule.
 		{[]string{`*;nofollow, *;x="noindex, noarchive` + strings.Repeat("a", MaxField) + `";noai`}, "nofollow", true},
 		// A quote that isn't closed in time hides no complete member.
 		{[]string{`"noindex, ` + strings.Repeat("a", MaxField) + `"`}, "noindex", true},
 		{[]string{`ExampleBot: "noindex, nofollow,` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
 		{[]string{`noindex, 5" x, nofollow, ` + strings.Repeat("a", MaxField)}, "nofollow noindex", true},
 		{[]string{`"noindex, \"nofollow\", ` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
-		// One that is closed hides its commas.
+		// A quote that is closed hides its commas.
 		{[]string{`*;x="a noindex, ` + strings.Repeat("a", MaxField-20) + `";nofollow` + strings.Repeat("a", 20)}, "", true},
 	} {
 		tags := ParseHeader(nil, c.lines)
@@ -214,7 +213,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestKept checks that a hostile field can't make much be remembered.
+// TestKept checks that a hostile field cannot make Tags large.
 func TestKept(t *testing.T) {
 	for _, field := range []string{
 		strings.Repeat("x,", MaxField/2), strings.Repeat("none;", MaxField/5),

@@ -2,8 +2,8 @@ package robotstag
 
 import "strings"
 
-// rule handles a word of the vocabulary; what follows it is at next. It
-// returns where to read on.
+// rule handles a word of the vocabulary. The text behind the word begins at next. It
+// returns where to continue.
 func (p *parser) rule(e entry, s string, next int) int {
 	hasValue := next < len(s) && (s[next] == ':' || s[next] == '=')
 	start := next
@@ -35,7 +35,7 @@ func (p *parser) rule(e entry, s string, next int) int {
 		p.add(Rule{Name: e.name, Value: value, Source: p.source, Scope: p.scope})
 		return end
 	}
-	if p.speaks(word, s, end) {
+	if p.isRuleOrScope(word, s, end) {
 		p.unknown(e.name)
 		return start
 	}
@@ -43,9 +43,9 @@ func (p *parser) rule(e entry, s string, next int) int {
 	return end
 }
 
-// speaks reports whether a word that is no valid value is to be read as what
-// it says: a rule, or the scope of the next word.
-func (p *parser) speaks(word, s string, end int) bool {
+// isRuleOrScope reports whether a word that is not a valid value is a rule, or the scope of
+// the next word.
+func (p *parser) isRuleOrScope(word, s string, end int) bool {
 	if lookup(word).kind != notAWord {
 		return true
 	}
@@ -61,7 +61,7 @@ func (p *parser) flag(e entry, s string, start int, hasValue bool) int {
 		switch {
 		case word == "?0" && !quoted:
 			return end
-		case strings.HasPrefix(word, "?"), !p.speaks(word, s, end):
+		case strings.HasPrefix(word, "?"), !p.isRuleOrScope(word, s, end):
 			start = end
 		}
 	}
@@ -98,7 +98,7 @@ func (p *parser) date(s string, start int) int {
 	case ok:
 		return start + n
 	}
-	if word, end, _ := p.word(s, start); n == 0 && p.speaks(word, s, end) {
+	if word, end, _ := p.word(s, start); n == 0 && p.isRuleOrScope(word, s, end) {
 		p.unknown(name)
 		return start
 	}
@@ -107,13 +107,13 @@ func (p *parser) date(s string, start int) int {
 	return end
 }
 
-// invalidDate returns where what is no date ends: at its comma or semicolon,
-// or before a rule or a scope that merely lacks its comma. Its own colons must
-// not be mistaken for a scope's.
+// invalidDate returns the end of a value that is not a date: its comma or semicolon, or the
+// beginning of a rule or scope that merely lacks its comma. A colon of the value itself
+// must not be mistaken for the colon of a scope.
 func (p *parser) invalidDate(s string, i int) int {
 	for i < len(s) {
 		switch {
-		case s[i] == ';', s[i] == ',' && !dateGoesOn(s[i+1:]):
+		case s[i] == ';', s[i] == ',' && !continuesDate(s[i+1:]):
 			return i
 		case endsWord(s[i]):
 			i++
@@ -124,7 +124,7 @@ func (p *parser) invalidDate(s string, i int) int {
 			end++
 		}
 		kind := lookup(s[i:end]).kind
-		if kind != notAWord && kind != permissive || p.announces(s, i, end) {
+		if kind != notAWord && kind != permissive || p.isScopeOfRule(s, i, end) {
 			return i
 		}
 		i = end
@@ -132,9 +132,9 @@ func (p *parser) invalidDate(s string, i int) int {
 	return i
 }
 
-// announces reports whether the word s[i:end] is the scope of a rule that
+// isScopeOfRule reports whether the word s[i:end] is the scope of a rule that
 // follows it: "ExampleBot: noindex", but not the hour of "15:00".
-func (p *parser) announces(s string, i, end int) bool {
+func (p *parser) isScopeOfRule(s string, i, end int) bool {
 	next := skipSpace(s, end)
 	if next == len(s) || s[next] != ':' && s[next] != '=' || !isName(s[i:end]) {
 		return false

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A kind is what a word of the vocabulary does.
+// A kind is the effect of a word of the vocabulary.
 type kind uint8
 
 const (
 	notAWord   kind = iota
 	flag            // restricts by being there
 	both            // "none": noindex and nofollow
-	permissive      // has no effect: rules bind by union and can't be lifted
+	permissive      // has no effect: rules bind by union and cannot be lifted
 	number          // max-snippet: a whole number, -1 is no limit
 	size            // max-image-preview: none, standard or large
 	date            // unavailable_after
@@ -24,8 +24,8 @@ type entry struct {
 	name string
 }
 
-// vocabulary is every word that is a rule. A word in it is never taken for a
-// product token: that tells "max-snippet: 5" from "examplebot: noindex".
+// vocabulary is every word that is a rule. A word in it is never a product token, which
+// distinguishes "max-snippet: 5" from "examplebot: noindex".
 var vocabulary = func() map[string]entry {
 	m := make(map[string]entry)
 	for kind, words := range map[kind][]string{
@@ -60,10 +60,10 @@ func lookup(word string) entry {
 }
 
 // maxNumber is the greatest Integer of a structured field (RFC 9651, section
-// 3.3.1). A greater limit limits nothing more than this one does.
+// 3.3.1). A greater limit has the same effect.
 const maxNumber = 999_999_999_999_999
 
-// readNumber reads a whole number; -1 is the only negative one with a meaning.
+// readNumber reads a whole number; -1 is the only negative number with a meaning.
 func readNumber(s string) (value string, ok bool) {
 	if s == "-1" {
 		return "-1", true

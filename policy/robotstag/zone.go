@@ -3,9 +3,8 @@ package robotstag
 import "strings"
 
 // zones holds the offsets of zone names in quarters of an hour east of UTC.
-// The American ones are those of RFC 822, section 5.1, and mean what they say
-// there. Where a name has several meanings the easternmost of the usual ones
-// counts, so that the date is not later than its author meant.
+// The American names have their meaning in RFC 822, section 5.1. If a name has several usual
+// meanings, the easternmost counts, so that the date is not later than its author meant.
 var zones = map[string]int{
 	"z": 0, "ut": 0, "utc": 0, "gmt": 0, "wet": 0,
 	"est": -20, "edt": -16, "cst": -24, "cdt": -20, "mst": -28, "mdt": -24, "pst": -32, "pdt": -28,

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// randomFile returns a robots.txt with n rules for everyone, in no order, about
+// randomFile returns a robots.txt with n rules for *, in no order, about
 // 25 bytes each, every tenth with a wildcard.
 func randomFile(n int) []byte {
 	rng := rand.New(rand.NewPCG(9309, uint64(n)))
@@ -28,8 +28,8 @@ func randomFile(n int) []byte {
 	return []byte(b.String())
 }
 
-// hostileFile returns a robots.txt with n rules that a backtracking matcher would
-// need ages for.
+// hostileFile returns a robots.txt with n rules for which a backtracking matcher would take
+// exponential time.
 func hostileFile(n int) []byte {
 	return []byte("User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat("*a", 18)+"*b\n", n))
 }
@@ -48,7 +48,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // BenchmarkKept reports how much memory is kept for each byte of a typical file.
-// That Size tells the truth is what TestSize checks.
+// TestSize checks that Size is right.
 func BenchmarkKept(b *testing.B) {
 	data := []byte(typicalFile)
 	size := 0

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestConformance runs other parsers' cases, if there are any at hand: JSON lines
-// in the form of check --batch, with the expected answer in allowed.
+// TestConformance runs the cases of other parsers in the folder that
+// ROBOTSGATE_CONFORMANCE names: JSON lines in the form of check --batch, with the expected
+// answer in allowed.
 func TestConformance(t *testing.T) {
 	dir := os.Getenv("ROBOTSGATE_CONFORMANCE")
 	if dir == "" {

@@ -49,7 +49,7 @@ Crawl-delay: 10
 	// "*" by "": delay 10 6 true
 }
 
-// A record that this package knows nothing about is read by its name.
+// Any other record is read by its name.
 func ExampleGroup_Records() {
 	f := robotstxt.Parse([]byte(`
 User-agent: *

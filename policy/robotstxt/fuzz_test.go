@@ -10,9 +10,9 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// The reference below is what the package does, done slowly and obviously: a list
-// of rules, looked at from the first to the last, with a matcher that tries
-// everything. It shares nothing with the index and the search.
+// The reference below is a slow and obvious implementation: a list of rules, compared from
+// the first to the last, with a matcher that tries every way. It shares no code with the
+// index and the search.
 
 // slowDecide returns the line of the rule that governs path, which is in normal
 // form, and whether it allows.
@@ -76,7 +76,7 @@ func slowRules(f *File, token string) []Rule {
 	return everyones
 }
 
-// slowMatches follows all the places in path that the pattern may have got to.
+// slowMatches keeps the set of places in path that the pattern may have reached.
 func slowMatches(pattern, path string) bool {
 	places := make([]bool, len(path)+1)
 	places[0] = true
@@ -100,8 +100,8 @@ func slowMatches(pattern, path string) bool {
 	return slices.Contains(places, true)
 }
 
-// TestReference does what FuzzDecide does, with files that look more like one: some
-// with many groups, some with many rules that begin alike.
+// TestReference does the same as FuzzDecide with more realistic files: some with many
+// groups, some with many rules that begin alike.
 func TestReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 9309))
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
@@ -170,7 +170,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// indexedLine returns the line of the rule that governs path, as is found with an
+// indexedLine returns the line of the rule that governs path. It searches with an
 // automaton, which Decide uses for costly files only.
 func indexedLine(f *File, path, token string) int {
 	best := candidate{file: f, Finder: match.Finder{Steps: match.MaxSteps}}
@@ -181,8 +181,8 @@ func indexedLine(f *File, path, token string) int {
 	return int(best.rule.line)
 }
 
-// FuzzLineEnds checks that it does not matter how lines end, but for NUL, which
-// counts for no line.
+// FuzzLineEnds checks that all line ends are equal, except that NUL does not count as a
+// line.
 func FuzzLineEnds(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a\n\nDisallow: /b", "/b")
 	f.Add("user-agent *\ndisallow /\x00allow /a", "/a")
@@ -201,8 +201,8 @@ func FuzzLineEnds(f *testing.F) {
 	})
 }
 
-// FuzzNormalize checks that a path and its normal form are judged alike, and that
-// the normal form is one.
+// FuzzNormalize checks that a path and its normal form get the same verdict, and that the
+// normal form is its own normal form.
 func FuzzNormalize(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /%7e*%2a", "/~a%2A")
 	f.Add("User-agent: *\nDisallow: /%%37E", "/%%37E")
@@ -224,7 +224,7 @@ func FuzzNormalize(f *testing.F) {
 	})
 }
 
-// FuzzParse checks that nothing panics, and that what is said about a file is true.
+// FuzzParse checks that nothing panics, and that the results fit the file.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /private/\nSitemap: a\nx: y\n"), 20, "/private/x", "a")
 	f.Add([]byte("\xff\xfeU\x00s\x00e\x00r\x00"), 5, "/", "*")
@@ -232,7 +232,7 @@ func FuzzParse(f *testing.F) {
 		file := Parse(data, limit)
 		body := file.Body()
 		if !strings.HasPrefix(string(data), body) {
-			t.Fatalf("the body %q is not how the data begin", body)
+			t.Fatalf("the body %q is no prefix of the data", body)
 		}
 		if limit > 0 && len(body) > limit {
 			t.Errorf("%d bytes of body, limit %d", len(body), limit)
@@ -263,14 +263,14 @@ func FuzzParse(f *testing.F) {
 		}
 		for r := range file.Group(token).Records("Crawl-delay") {
 			if !r.InGroup || !slices.Contains(slices.Collect(file.Records("crawl-DELAY")), r) {
-				t.Errorf("record %+v of a group is none of the file", r)
+				t.Errorf("the file does not have record %+v of a group", r)
 			}
 		}
 		file.Group(token).CrawlDelay()
 	})
 }
 
-// FuzzPathOf checks that whatever is called a URL has a path, free of dot segments.
+// FuzzPathOf checks that any text has a path without dot segments.
 func FuzzPathOf(f *testing.F) {
 	f.Add("http://user@example.com:80/a/./b/%2e%2E/c?d/../e#f")
 	f.Add("//;?/")

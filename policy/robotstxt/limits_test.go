@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// typicalFile is what a shop's robots.txt looks like.
+// typicalFile is the robots.txt of a shop.
 const typicalFile = `# robots.txt for https://shop.example.com/
 User-agent: *
 Disallow: /admin/
@@ -76,7 +76,7 @@ Sitemap: https://shop.example.com/sitemap.xml
 Sitemap: https://shop.example.com/sitemap-images.xml
 `
 
-// TestSize checks that Size tells what a File keeps, and that this is little.
+// TestSize checks that Size is the memory that a File keeps, and that it is bounded.
 func TestSize(t *testing.T) {
 	var names strings.Builder
 	for i := range 500 {
@@ -107,7 +107,7 @@ func TestSize(t *testing.T) {
 		kept := float64(heap()-before) / n
 		size := float64(files[0].Size())
 		if size < 0.9*kept || size > 1.1*kept+32 {
-			t.Errorf("%s: Size is %.0f, in fact %.0f bytes are kept", test.name, size, kept)
+			t.Errorf("%s: Size is %.0f, but %.0f bytes are kept", test.name, size, kept)
 		}
 		if perByte := kept / float64(max(len(data), 1)); test.most > 0 && perByte > test.most {
 			t.Errorf("%s: %.2f bytes are kept for each, want at most %v", test.name, perByte, test.most)
@@ -124,7 +124,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestNoAllocations checks that the way of every request makes no garbage.
+// TestNoAllocations checks that the functions called for every request do not allocate.
 func TestNoAllocations(t *testing.T) {
 	f := Parse([]byte(typicalFile), 0)
 	tokens := []string{"ExampleBot", "GPTBot"}
@@ -143,9 +143,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestHostile checks that no file makes a decision, or its own compilation, take
-// more than linear time. The limits are far above what is needed, and far below
-// what anything quadratic would take.
+// TestHostile checks that no file makes parsing or a decision take more than linear time.
+// The limits are far above linear time and far below quadratic time.
 func TestHostile(t *testing.T) {
 	path := "/" + strings.Repeat("a", 2000)
 	lines := func(n int, format string) string {
@@ -196,7 +195,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLongPaths checks the same of paths.
+// TestLongPaths checks the same for paths.
 func TestLongPaths(t *testing.T) {
 	for name, path := range map[string]string{
 		"dots":      strings.Repeat("/..", 300000),

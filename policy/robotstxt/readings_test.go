@@ -118,8 +118,8 @@ func TestSpellsLike(t *testing.T) {
 	}
 }
 
-// FuzzReadings checks that the readings are few, keep the query, and hold nothing more
-// that a server of their kind would read otherwise.
+// FuzzReadings checks that the readings are few, keep the query, and cannot be decoded
+// again.
 func FuzzReadings(f *testing.F) {
 	for _, path := range []string{"/a/..%2Fb//c;d/%5c.?e//f", "/;%2f;/..;/", "//", "/%2f%2F;"} {
 		f.Add(path)

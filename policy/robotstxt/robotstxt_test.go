@@ -24,25 +24,25 @@ var subjects = map[string][]string{
 	"Documents":    {"draft1996-", "koster-rep-", "rfc9309-"},
 }
 
-// What bytes are text, and where lines end.
+// Bytes, text and line ends.
 func TestBytes(t *testing.T) { archives(t) }
 
-// What a line says.
+// Lines and their records.
 func TestLines(t *testing.T) { archives(t) }
 
-// Which lines make a group.
+// The lines of a group.
 func TestGroups(t *testing.T) { archives(t) }
 
-// Which group a crawler obeys.
+// The group that a crawler obeys.
 func TestWhoIsMeant(t *testing.T) { archives(t) }
 
-// Which spellings of a path are the same.
+// Equal spellings of a path.
 func TestNormalForm(t *testing.T) { archives(t) }
 
-// Which rule governs a path.
+// The rule that governs a path.
 func TestMatch(t *testing.T) { archives(t) }
 
-// Which path it is that a URL asks for.
+// The path of a URL.
 func TestJudgedIsSent(t *testing.T) { archives(t) }
 
 func TestCrawlDelay(t *testing.T) { archives(t) }
@@ -66,9 +66,9 @@ func TestSubjects(t *testing.T) {
 }
 
 // archives checks the package against the archives of a test. Each begins with a
-// sentence that says what it shows, and has a robots.txt, or, where bytes
-// matter that an editor would not keep, a robots.quoted: one Go string a line,
-// joined without line ends. What is wanted stands in
+// sentence about what it shows, and has a robots.txt or, for bytes that an editor would
+// not keep, a robots.quoted: one Go string a line, joined without line ends. The expected
+// results are in
 //
 //	want      lines of product tokens (joined by commas), a URL and the verdict:
 //	          allow or deny with the line of the rule, or the reason there is none

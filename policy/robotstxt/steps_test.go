@@ -43,9 +43,8 @@ func rulesOf(f *File) (n int) {
 	return n
 }
 
-// TestHonestSteps checks that large files as people and programs write them need a
-// twentieth of the steps that a decision may take, at most, for URLs as long as the gate
-// accepts.
+// TestHonestSteps checks that large files which are not hostile need at most a twentieth of
+// the steps that a decision may take, for the longest URLs that the gate accepts.
 func TestHonestSteps(t *testing.T) {
 	words := []string{"sort", "filter", "color", "size", "brand", "price", "page", "view", "lang", "currency", "order", "dir", "limit", "mode", "cat", "tag"}
 	for _, test := range []struct {
@@ -69,14 +68,14 @@ func TestHonestSteps(t *testing.T) {
 		} else {
 			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, rulesOf(f), steps, match.MaxSteps/steps)
 		}
-		// Those URLs are long; for an ordinary one there must be no need of an index.
+		// A URL of ordinary length must not need an index.
 		if steps, done := stepsOf(f, test.path[:100], match.QuickSteps, false); !done {
 			t.Errorf("%s: a path of 100 octets takes more than %d steps", test.name, steps)
 		}
 	}
 }
 
-// hostileFiles are made to take long for the path beside them.
+// hostileFiles are made to take many steps for the path beside them.
 var hostileFiles = []struct {
 	name    string
 	lines   func(i int) string
@@ -103,18 +102,18 @@ var hostileFiles = []struct {
 	{"many groups", func(i int) string { return fmt.Sprintf("User-agent:a\nUser-agent:b%d\nAllow:/*abx\n", i) }, "/" + strings.Repeat("ab", 8000), false},
 	{"many names", func(i int) string { return fmt.Sprintf("User-agent:%x\nAllow:/\n", i) }, "/" + strings.Repeat("ab", 8000), false},
 	{"one group of many names", func(i int) string { return fmt.Sprintf("User-agent:%x\n", i) }, "/" + strings.Repeat("ab", 8000), false},
-	// What a rule has behind its second star occurs before the first only, so all that
-	// follows is searched.
+	// The text behind the second star occurs only before the text behind the first, so
+	// all of the rest is searched.
 	{"wrong order", func(i int) string { return fmt.Sprintf("Allow:/*zz*%04d\n", i%2000) }, numbers(8001) + "zz" + strings.Repeat("x", 8000), true},
 	{"wrong order, overlapping literals", func(i int) string { return "Allow:/*zz*" + strings.Repeat("ab", 5+i%10) + "c\n" }, "/" + strings.Repeat("ab", 15) + "czz" + strings.Repeat("ab", 8000), true},
 	{"occurs before the beginning ends", func(int) string { return "Allow:/*/ab\n" }, "/ab" + strings.Repeat("x", 16000), true},
 }
 
-// TestHostileSteps checks that no file makes a decision take more steps than it may,
-// and that one that would is no permission.
+// TestHostileSteps checks that no file makes a decision take more steps than it may, and
+// that a decision which would take more denies.
 func TestHostileSteps(t *testing.T) {
-	// A search ends only after the step that is one too many, which may be as long as
-	// the path or a pattern.
+	// A search ends after it has exceeded its steps, by at most the length of the path or
+	// of a pattern.
 	const over = 3*16<<10 + 512<<10
 	for _, test := range hostileFiles {
 		f := Parse(fileOf(test.lines), 0)
@@ -134,8 +133,8 @@ func TestHostileSteps(t *testing.T) {
 	}
 }
 
-// TestTooComplex checks what is decided beyond the bound: a path that a rule allows is
-// denied too, the robots.txt itself is not, and other crawlers are not concerned.
+// TestTooComplex checks decisions beyond the bound: a path that a rule allows is denied
+// too, the robots.txt itself is not, and other crawlers are not affected.
 func TestTooComplex(t *testing.T) {
 	data := append(fileOf(func(int) string { return "Allow:/*/ab\n" }), "\nUser-agent: other\nDisallow: /x\n"...)
 	f := Parse(data, 0)
@@ -155,9 +154,9 @@ func TestTooComplex(t *testing.T) {
 	}
 	quick := Quick()
 	if v := f.DecideWithin(&quick, path, "a"); v.Allowed || v.Reason != TooComplex {
-		t.Errorf("quickly: allowed %v, %s", v.Allowed, v.Reason)
+		t.Errorf("quick: allowed %v, %s", v.Allowed, v.Reason)
 	}
-	// Nothing is left of the effort for a decision that takes little.
+	// The effort is used up, even for a decision of few steps.
 	if v := f.DecideWithin(&quick, "/q"+path, "a"); v.Allowed || v.Reason != TooComplex {
 		t.Errorf("with an effort that is used up: allowed %v, %s", v.Allowed, v.Reason)
 	}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// TestLimit checks RFC 9309, 2.5: a file is read up to a limit, and a rule that it
-// cuts in two, which would match too much, is not one.
+// TestLimit checks RFC 9309, 2.5: a file is read up to a limit, and a rule that the
+// limit cuts in two, which would match too much, is dropped.
 func TestLimit(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -45,7 +45,7 @@ func TestLimitDropsPartialRule(t *testing.T) {
 	}
 }
 
-// TestParseKeepsNoReference checks that a caller may use his buffer again.
+// TestParseKeepsNoReference checks that a caller may reuse its buffer.
 func TestParseKeepsNoReference(t *testing.T) {
 	data := []byte("User-agent: *\nDisallow: /a\n")
 	f := Parse(data, 0)
@@ -55,8 +55,8 @@ func TestParseKeepsNoReference(t *testing.T) {
 	}
 }
 
-// TestUTF16 checks that the body stays what it was, that the limit counts bytes of
-// it, and that half a character and half a surrogate pair do no harm.
+// TestUTF16 checks that the body is kept as it was, that the limit counts its bytes, and
+// that half a character and half a surrogate pair are dropped.
 func TestUTF16(t *testing.T) {
 	const text = "\uFEFFUser-agent: *\r\nDisallow: /ツ\nDisallow: /b\n"
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -66,7 +66,7 @@ func TestUTF16(t *testing.T) {
 		}
 		f := Parse(data, 0)
 		if f.Body() != string(data) {
-			t.Errorf("%v: body %q, want the bytes that came", order, f.Body())
+			t.Errorf("%v: body %q, want the bytes parsed", order, f.Body())
 		}
 		if v := f.Decide("/b"); v.Allowed || v.Rule.Line != 3 || v.Rule.Pattern != "/b" {
 			t.Errorf("%v: /b: got %+v", order, v)
@@ -96,8 +96,7 @@ func TestUTF16(t *testing.T) {
 	}
 }
 
-// TestUTF16MarkAlone checks that a text is not taken for UTF-16 only since it
-// begins like it.
+// TestUTF16MarkAlone checks that a byte order mark alone does not make a text UTF-16.
 func TestUTF16MarkAlone(t *testing.T) {
 	f := Parse([]byte("\xFF\xFE\nUser-agent: *\nDisallow: /a\n"), 0)
 	if v := f.Decide("/a"); v.Allowed || v.Rule.Line != 3 {

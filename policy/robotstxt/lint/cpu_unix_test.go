@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time that the process has used: unlike the time
-// on the wall it does not grow with what else the machine does.
+// cpuTime returns the processor time that the process has used. Unlike wall-clock time it
+// does not grow with the load of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

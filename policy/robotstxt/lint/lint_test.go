@@ -18,9 +18,8 @@ import (
 )
 
 // TestLint checks Check against testdata/*.txtar. Each archive begins with a
-// sentence that says what it shows, and has a robots.txt or a robots.quoted, as in
-// TestTestdata, and want: the findings, as "LINE: TEXT". In limit there may be the
-// limit in bytes.
+// sentence about what it shows, and has a robots.txt or a robots.quoted (one Go string a
+// line) and want: the findings, as "LINE: TEXT". It may have limit, in bytes.
 func TestLint(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	if len(files) == 0 {
@@ -66,7 +65,7 @@ func findings(list []Finding) string {
 	return b.String()
 }
 
-// TestLintClean checks that a file in which nothing is wrong is told nothing.
+// TestLintClean checks that a correct file has no findings.
 func TestLintClean(t *testing.T) {
 	for name, robots := range map[string]string{
 		"empty":    "",
@@ -139,8 +138,8 @@ func TestLintHostile(t *testing.T) {
 	}
 }
 
-// FuzzLint checks what Finding promises, and that a file that nothing is said about
-// has nothing that is ignored.
+// FuzzLint checks the promises of Finding, and that a file without findings has no line
+// that is ignored.
 func FuzzLint(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /a\nAllow: /a*\n\nUser-agent: a\nfoo\nDisalow: b\n"), 0, "/a")
 	f.Add([]byte("User-agent: *\rDisallow: /*a**b$\r\nCrawl-delay: 1\x00Crawl-delay: 2"), 30, "/ab")
@@ -177,7 +176,7 @@ func FuzzLint(f *testing.F) {
 	})
 }
 
-// nothingIgnored checks that every line of a file has some meaning.
+// nothingIgnored checks that every line of a file has a meaning.
 func nothingIgnored(t *testing.T, data []byte, limit int) {
 	s := syntax.Decode(data, limit).Scan()
 	began := false
@@ -187,7 +186,7 @@ func nothingIgnored(t *testing.T, data []byte, limit int) {
 			continue
 		}
 		if !s.Split() {
-			t.Errorf("nothing is said of line %d, which is no record: %q", s.Line, content)
+			t.Errorf("no finding for line %d, which is not a record: %q", s.Line, content)
 			continue
 		}
 		ignored := !s.Known
@@ -207,13 +206,13 @@ func nothingIgnored(t *testing.T, data []byte, limit int) {
 			ignored = s.Value == ""
 		}
 		if ignored {
-			t.Errorf("nothing is said of line %d, which does nothing: %q", s.Line, content)
+			t.Errorf("no finding for line %d, which does nothing: %q", s.Line, content)
 		}
 	}
 }
 
-// uselessRules checks that nothing changes when all rules are emptied of which it is
-// said that they do nothing.
+// uselessRules checks that decisions stay the same when all rules are emptied that have a
+// finding which says that they do nothing.
 func uselessRules(t *testing.T, robots string, got []Finding, path string) {
 	if strings.ContainsAny(robots, "\r\x00") || len(robots) > leastLimit {
 		return
@@ -240,7 +239,7 @@ func uselessRules(t *testing.T, robots string, got []Finding, path string) {
 	}
 }
 
-// TestLintUseless does what FuzzLint does for useless rules, with files that have many.
+// TestLintUseless checks uselessRules with files that have many useless rules.
 func TestLintUseless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 9309))
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
