@@ -77,7 +77,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/netutil":              {"internal/cli"},
 	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy/internal/origin"},
-	"golang.org/x/sync/singleflight":        {"internal/ca"},
+	"golang.org/x/sync/singleflight":        {"internal/ca", "proxy/internal/origin"},
 	"golang.org/x/sys/unix":                 {"internal/cli", "proxy"},
 	"golang.org/x/term":                     {"internal/cli"},
 	"golang.org/x/text":                     {"htmlmeta"},

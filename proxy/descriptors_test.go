@@ -28,7 +28,7 @@ func shortOf(errno syscall.Errno, short func() bool) func(context.Context, strin
 func (w *world) closeKept(t *testing.T) {
 	t.Helper()
 	eventually(t, "no connection to an origin is left", func() bool {
-		w.transport.t.CloseIdleConnections()
+		w.transport.origins.CloseIdleConnections()
 		return w.descriptors.d.InUse() == 0
 	})
 }
@@ -67,7 +67,7 @@ func TestShortages(t *testing.T) {
 		t.Run(k.what+" "+k.errno.Error(), func(t *testing.T) {
 			var short atomic.Bool
 			w := newWorld(t, options{gate: func(o *Options) {
-				o.Settings.Upstream.(*Transport).t.Dialer.ControlContext = shortOf(k.errno, short.Load)
+				o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(k.errno, short.Load)
 			}})
 			w.ways(t, func(t *testing.T, v way) {
 				short.Store(true)
@@ -98,7 +98,7 @@ func TestShortageBeforeParent(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			var short atomic.Bool
 			w := newWorld(t, options{parent: startParent(t, scheme), gate: func(o *Options) {
-				o.Settings.Upstream.(*Transport).t.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
+				o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
 				o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
 			}})
 			w.http, w.https = "http://away.example.com", "https://away.example.com"
@@ -130,7 +130,7 @@ func TestShortageInPassthrough(t *testing.T) {
 	var short atomic.Bool
 	w := newWorld(t, options{gate: func(o *Options) {
 		unseen(o)
-		o.Settings.Upstream.(*Transport).t.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
+		o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
 	}})
 	for range 2 { // before the decision about the host, and after it
 		short.Store(true)
@@ -179,7 +179,7 @@ func TestShortageInLookupBeforeParent(t *testing.T) {
 func TestTriedAgain(t *testing.T) {
 	var tries atomic.Int64
 	w := newWorld(t, options{gate: func(o *Options) {
-		o.Settings.Upstream.(*Transport).t.Dialer.ControlContext = shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 })
+		o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 })
 	}})
 	resp, _ := w.get(w.http + "/a") // by the connection of robots.txt
 	wantStatus(t, resp, 200)

@@ -24,7 +24,11 @@ func ExampleNew() {
 		}
 	}))
 	defer origin.Close()
-	upstream := proxy.NewTransport(proxy.Egress{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil)
+	upstream, err := proxy.NewTransport(proxy.Egress{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer upstream.Close()
 	engine, err := policy.New(policy.Config{Robots: policy.DefaultRobots(), Transport: upstream})
 	if err != nil {

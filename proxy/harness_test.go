@@ -196,7 +196,10 @@ func newWorld(t *testing.T, o options) *world {
 	if w.descriptors == nil {
 		w.descriptors = &Descriptors{}
 	}
-	w.transport = NewTransport(egress, w.descriptors)
+	var err error
+	if w.transport, err = NewTransport(egress, w.descriptors); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(w.transport.Close)
 	upstream := Upstream(w.transport)
 	if o.upstream != nil {

@@ -484,3 +484,12 @@ func allowHost(t *testing.T, name string) func(*policy.Config) {
 		c.Overrides = append(c.Overrides, policy.Override{Hosts: []glob.Glob{g}, Allow: true, Reason: "a test"})
 	}
 }
+
+// NewTransport refuses a parent that it cannot speak to, instead of speaking plain HTTP to it.
+func TestParentScheme(t *testing.T) {
+	for _, scheme := range []string{"", "ftp", "socks4", "socks5h"} {
+		if _, err := NewTransport(Egress{Parent: &url.URL{Scheme: scheme, Host: "parent.example"}}, nil); err == nil {
+			t.Errorf("the scheme %q is accepted", scheme)
+		}
+	}
+}

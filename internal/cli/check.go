@@ -178,7 +178,7 @@ func unguarded(c *config.Config) (*proxy.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newUpstream(c, pool, nil, nil), nil
+	return newUpstream(c, pool, nil, nil)
 }
 
 // readFile reads a file, or standard input for "-".

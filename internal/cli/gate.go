@@ -131,7 +131,9 @@ func (g *gate) wire() (err error) {
 	if err != nil {
 		return err
 	}
-	g.upstream = newUpstream(c, pool, g.addresses, g.descriptors)
+	if g.upstream, err = newUpstream(c, pool, g.addresses, g.descriptors); err != nil {
+		return err
+	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}

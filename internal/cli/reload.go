@@ -155,7 +155,9 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		upstream = newUpstream(next, r.roots, g.addresses, g.descriptors)
+		if upstream, err = newUpstream(next, r.roots, g.addresses, g.descriptors); err != nil {
+			return nil, err
+		}
 	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream

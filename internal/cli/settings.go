@@ -63,7 +63,7 @@ func limits(l config.Limits) proxy.Limits {
 }
 
 // newUpstream returns the transport to origins. Commands without a gate pass nil for d.
-func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) *proxy.Transport {
+func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, own
 	e.Names.AllowPrivate, e.Names.DenyHosts, e.Names.Ports, e.Names.Parent = "egress.allow_private", "egress.deny_hosts", "egress.ports", "egress.proxy"

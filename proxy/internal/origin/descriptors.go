@@ -2,10 +2,13 @@ package origin
 
 import (
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // Descriptors divides the file descriptors that the process may open: half are for
@@ -15,14 +18,15 @@ type Descriptors struct {
 	Limit int          // RLIMIT_NOFILE; 0: unknown
 	Log   *slog.Logger // for warnings; nil: none
 
-	mu      sync.Mutex
-	inUse   int           // by connections to origins, and by attempts to open one
-	pools   []*Transport  // whose idle connections can be closed
-	swept   time.Time     // when the transports' idle connections were last closed
-	sweeps  chan struct{} // closed when that is done; nil: none is under way
-	failed  int64         // see Failures
-	unsaid  int           // failures since the last warning
-	warning time.Time     // the last one
+	sweeps singleflight.Group
+
+	mu         sync.Mutex
+	inUse      int          // by connections to origins, and by attempts to open one
+	transports []*Transport // with idle connections that can be closed
+	swept      time.Time    // when the idle connections of net/http were last closed
+	failures   int          // of all time
+	unreported int          // failures since the last warning
+	warned     time.Time    // time of the last warning
 }
 
 // Clients returns how many connections of clients there may be, out of as many as configured.
@@ -47,21 +51,13 @@ func (d *Descriptors) reserve() int { return min(max(d.Limit/8, 24), 2048) }
 // origins returns how many descriptors connections to origins may take in all.
 func (d *Descriptors) origins() int { return max(perDial, d.Limit/2-d.reserve()) }
 
-// idle returns how many connections to origins one pool may keep unused. There are two pools, and a
+// idle returns how many idle connections to origins one pool may keep. There are two pools, and a
 // small third: together they may take about half of what is for origins.
 func (d *Descriptors) idle() int {
 	if d.Limit == 0 {
 		return maxIdle
 	}
 	return min(maxIdle, max(1, d.origins()/4))
-}
-
-// Failures returns how often a connection could not be opened or accepted for want of a
-// descriptor, a local port, or memory.
-func (d *Descriptors) Failures() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed
 }
 
 // InUse returns how many descriptors connections to origins, and attempts to open one, take.
@@ -71,13 +67,13 @@ func (d *Descriptors) InUse() int {
 	return d.inUse
 }
 
-// perDial is what an attempt to connect takes until it has succeeded: net.Dialer asks for
-// IPv4 and IPv6 addresses at once, and tries both.
+// perDial is how many descriptors an attempt to connect takes: net.Dialer looks up
+// IPv4 and IPv6 addresses at the same time, and dials both.
 const perDial = 2
 
 // dial opens a connection to an origin within the bound, and counts it until it is closed.
 // When descriptors have run out it closes idle connections and tries once more.
-// It fails with policy.ErrExhausted where that says nothing about the origin.
+// It fails with policy.ErrExhausted if the error says nothing about the origin.
 func (d *Descriptors) dial(open func() (net.Conn, error)) (net.Conn, error) {
 	if !d.take(perDial) {
 		return nil, d.fail(errAllInUse)
@@ -88,139 +84,128 @@ func (d *Descriptors) dial(open func() (net.Conn, error)) (net.Conn, error) {
 		conn, err = open()
 	}
 	if err != nil {
-		d.give(perDial)
-		if exhausted(err) {
-			err = d.fail(err)
-		}
-		return nil, err
+		d.release(perDial)
+		return nil, d.mark(err)
 	}
 	tcp, ok := conn.(*net.TCPConn)
-	if !ok { // a DNS lookup leaves none
-		d.give(perDial)
+	if !ok { // a lookup opens no connection
+		d.release(perDial)
 		return conn, nil
 	}
-	d.give(perDial - 1)
+	d.release(perDial - 1)
 	return &countedConn{TCPConn: tcp, of: d}, nil
 }
 
-// look is dial for a DNS lookup.
-func (d *Descriptors) look(up func() error) error {
-	_, err := d.dial(func() (net.Conn, error) { return nil, up() })
+// lookup is dial for a DNS lookup.
+func (d *Descriptors) lookup(do func() error) error {
+	_, err := d.dial(func() (net.Conn, error) { return nil, do() })
 	return err
 }
 
-// take reserves n descriptors, for which it closes idle connections if need be. It reports
+// take reserves n descriptors, and closes idle connections for them if necessary. It reports
 // whether there were enough.
 func (d *Descriptors) take(n int) bool {
-	const attempts = 4 // another goroutine may take what one has freed
+	const attempts = 4 // another goroutine may take what this one has released
 	for range attempts {
-		d.mu.Lock()
-		enough := d.Limit == 0 || d.inUse+n <= d.origins()
-		if enough {
-			d.inUse += n
+		if d.tryTake(n) {
+			return true
 		}
-		d.mu.Unlock()
-		if enough || !d.closeSome(n) {
-			return enough
+		if !d.closeSome(n) {
+			return false
 		}
 	}
 	return false
 }
 
-func (d *Descriptors) give(n int) {
+func (d *Descriptors) tryTake(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.Limit > 0 && d.inUse+n > d.origins() {
+		return false
+	}
+	d.inUse += n
+	return true
+}
+
+func (d *Descriptors) release(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inUse -= n
 }
 
-// add makes the idle connections of u some that can be closed, until remove.
-func (d *Descriptors) add(u *Transport) {
+// add lets idle connections of t be closed, until remove.
+func (d *Descriptors) add(t *Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pools = append(d.pools, u)
+	d.transports = append(d.transports, t)
 }
 
-func (d *Descriptors) remove(u *Transport) {
+func (d *Descriptors) remove(t *Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pools = slices.DeleteFunc(slices.Clone(d.pools), func(other *Transport) bool { return other == u })
+	d.transports = slices.DeleteFunc(slices.Clone(d.transports), func(other *Transport) bool { return other == t })
 }
 
-// closeSome closes n connections that have been idle for longest, and reports whether it may
-// have closed any. Transport can only close all that it keeps, so that comes last.
+func (d *Descriptors) all() []*Transport {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.transports
+}
+
+// closeSome closes n connections, the longest idle first, and reports whether it may
+// have closed any. net/http can only close all of its idle connections, so that is done last.
 func (d *Descriptors) closeSome(n int) bool {
-	d.mu.Lock()
-	pools := d.pools
-	d.mu.Unlock()
 	closed := 0
-	for _, u := range pools {
-		if u.http1 != nil {
-			closed += u.http1.closeOldest(n - closed)
+	for _, t := range d.all() {
+		if t.http1 != nil {
+			closed += t.http1.closeOldest(n - closed)
 		}
 	}
-	return closed > 0 || d.sweep(pools)
+	return closed > 0 || d.sweep()
 }
 
 // closeIdle closes all idle connections.
 func (d *Descriptors) closeIdle() {
-	d.mu.Lock()
-	pools := d.pools
-	d.mu.Unlock()
-	for _, u := range pools {
-		if u.http1 != nil {
-			u.http1.closeOldest(maxIdle)
-		}
-	}
-	d.sweep(pools)
+	d.closeSome(math.MaxInt)
+	d.sweep()
 }
 
 const (
-	// sweepEvery bounds the work that dials make when all descriptors are in use.
-	sweepEvery = 100 * time.Millisecond
+	// sweepInterval bounds the work that dials make while all descriptors are in use.
+	sweepInterval = 100 * time.Millisecond
 	// sweepWait is how long a dial waits for idle connections to be closed. TLS takes 5 s to
-	// close a connection whose origin does not read.
+	// close a connection if the origin does not read.
 	sweepWait = 100 * time.Millisecond
 )
 
-// sweep closes the idle connections of the transports, or waits for another goroutine that
-// does. It reports false if that was done a moment ago.
-func (d *Descriptors) sweep(pools []*Transport) bool {
-	done := d.startSweep(pools)
-	if done == nil {
-		return false
-	}
-	late := time.NewTimer(sweepWait)
-	defer late.Stop()
+// sweep closes the idle connections of net/http, or waits for another goroutine that
+// does. It reports false if that was done less than sweepInterval ago.
+func (d *Descriptors) sweep() bool {
+	done := d.sweeps.DoChan("", func() (any, error) {
+		if !d.sweepDue() {
+			return false, nil
+		}
+		for _, t := range d.all() {
+			t.netHTTP.CloseIdleConnections()
+		}
+		return true, nil
+	})
 	select {
-	case <-done:
-	case <-late.C:
+	case result := <-done:
+		return result.Val.(bool)
+	case <-time.After(sweepWait):
+		return true
 	}
-	return true
 }
 
-// startSweep returns what is closed when the sweep is done that it has started, or that was
-// under way; nil if the last one was a moment ago.
-func (d *Descriptors) startSweep(pools []*Transport) (done chan struct{}) {
+func (d *Descriptors) sweepDue() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.sweeps != nil {
-		return d.sweeps
+	if time.Since(d.swept) < sweepInterval {
+		return false
 	}
-	if time.Since(d.swept) < sweepEvery {
-		return nil
-	}
-	done = make(chan struct{})
-	d.sweeps, d.swept = done, time.Now()
-	go func() {
-		for _, u := range pools {
-			u.netHTTP.CloseIdleConnections()
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.sweeps = nil
-		close(done)
-	}()
-	return done
+	d.swept = time.Now()
+	return true
 }
 
 // A countedConn is counted in its Descriptors until it is closed.
@@ -232,6 +217,6 @@ type countedConn struct {
 
 func (c *countedConn) Close() error {
 	err := c.TCPConn.Close()
-	c.once.Do(func() { c.of.give(1) })
+	c.once.Do(func() { c.of.release(1) })
 	return err
 }

@@ -67,7 +67,7 @@ func TestCountedOnce(t *testing.T) {
 	if _, err := d.dial(func() (net.Conn, error) { return nil, errors.New("refused") }); err == nil || d.inUse != 0 {
 		t.Errorf("%v, %d in use", err, d.inUse)
 	}
-	if err := d.look(func() error { return nil }); err != nil || d.inUse != 0 {
+	if err := d.lookup(func() error { return nil }); err != nil || d.inUse != 0 {
 		t.Errorf("%v, %d in use", err, d.inUse)
 	}
 }
@@ -75,13 +75,13 @@ func TestCountedOnce(t *testing.T) {
 // TestOldestFirst: of the idle connections, those go first that have been unused for longest.
 func TestOldestFirst(t *testing.T) {
 	var k idleConns
-	k.idle = time.Hour
-	defer k.end()
+	k.timeout = time.Hour
+	defer k.close()
 	var ends []net.Conn
 	for n := range 3 {
 		ours, theirs := net.Pipe()
 		ends = append(ends, theirs)
-		k.keep(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
+		k.put(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
 	}
 	if n := k.closeOldest(2); n != 2 {
 		t.Errorf("%d closed", n)
@@ -99,11 +99,11 @@ func TestOldestFirst(t *testing.T) {
 
 // TestMostIdle: the pool keeps no more than its share.
 func TestMostIdle(t *testing.T) {
-	k := idleConns{idle: time.Hour, max: 2}
-	defer k.end()
+	k := idleConns{timeout: time.Hour, max: 2}
+	defer k.close()
 	for n := range 5 {
 		ours, _ := net.Pipe()
-		k.keep(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
+		k.put(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
 	}
 	if n := k.order.Len(); n != 2 {
 		t.Errorf("%d are kept", n)
@@ -131,9 +131,9 @@ func (l *failingListener) Accept() (net.Conn, error) {
 func TestAcceptShortage(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		d := newDescriptors(300, quietLog)
-		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
+		u := newTransport(t, Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
 		ours, _ := net.Pipe()
-		u.http1.keep(newHTTP1Conn(originKey{}, ours))
+		u.http1.put(newHTTP1Conn(originKey{}, ours))
 		l := &failingListener{errno: errno, times: 1}
 		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || u.http1.order.Len() > 0 || d.Failures() != 0 {
 			t.Errorf("%v: %v, %d kept, %d failures", errno, err, u.http1.order.Len(), d.Failures())
@@ -161,7 +161,7 @@ func TestShortageWarning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(warnEvery)
+		time.Sleep(warnInterval)
 		d.fail(syscall.ENOMEM)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "out of file descriptors") || !strings.Contains(lines[0], "times=1 limit=300") ||
@@ -204,7 +204,7 @@ type slowClose struct {
 func (c *slowClose) Close() error {
 	close(c.closing)
 	time.Sleep(sweepWait / 2)
-	c.of.give(2 * perDial)
+	c.of.release(2 * perDial)
 	return c.Conn.Close()
 }
 
@@ -212,7 +212,7 @@ func (c *slowClose) Close() error {
 func TestWaitForSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDescriptors(300, quietLog)
-		u := New(Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
+		u := newTransport(t, Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
 		closing := make(chan struct{})
 		u.netHTTP.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()

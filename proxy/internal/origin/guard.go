@@ -16,10 +16,9 @@ import (
 	"code.dny.dev/ssrf"
 
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
 )
 
-// prohibited says why the operator's egress rules forbid a destination.
+// A prohibited error says why the egress rules forbid a destination.
 type prohibited struct{ why string }
 
 func (p *prohibited) Error() string        { return p.why }
@@ -32,44 +31,33 @@ func prohibit(format string, args ...any) error {
 // lookupTimeout bounds the lookup of a name that a parent proxy will dial.
 const lookupTimeout = 5 * time.Second
 
-// A guard keeps requests from special-purpose addresses (RFC 6890): the gate
-// stands where loopback, private networks and cloud metadata are in reach, and
-// its clients choose where it connects to.
+// A guard refuses connections to special-purpose addresses (RFC 6890) and other forbidden destinations. The gate can
+// reach loopback, private networks and cloud metadata, and its clients choose where it connects to.
 type guard struct {
-	allow     []netip.Prefix
-	special   *ssrf.Guardian
-	denyHosts []glob.Glob
-	ports     []uint16
-	own       func() []netip.AddrPort // where the gate itself listens
-	names     struct{ allowPrivate, denyHosts, ports string }
+	Config
+	special *ssrf.Guardian
 }
 
-func newGuard(e Config) *guard {
-	g := &guard{
-		allow:     e.AllowPrivate,
-		special:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()),
-		denyHosts: e.DenyHosts,
-		ports:     e.Ports,
-		own:       e.Own,
-	}
-	g.names.allowPrivate = cmp.Or(e.Names.AllowPrivate, "the gate's settings")
-	g.names.denyHosts = cmp.Or(e.Names.DenyHosts, "the denied hosts")
-	g.names.ports = cmp.Or(e.Names.Ports, "the permitted ports")
-	return g
+func newGuard(c Config) *guard {
+	c.Names.AllowPrivate = cmp.Or(c.Names.AllowPrivate, "the gate's settings")
+	c.Names.DenyHosts = cmp.Or(c.Names.DenyHosts, "the denied hosts")
+	c.Names.Ports = cmp.Or(c.Names.Ports, "the permitted ports")
+	return &guard{c, ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
 }
 
-// name judges what is known before a name is resolved: the name, the port, and
-// a literal address.
+// name checks what is known before a name is resolved: the name, the port, and a literal address.
 func (g *guard) name(host, port string) error {
-	if slices.ContainsFunc(g.denyHosts, func(d glob.Glob) bool { return d.Match(host) }) {
-		return prohibit("host %s is in %s", host, g.names.denyHosts)
+	for _, denied := range g.DenyHosts {
+		if denied.Match(host) {
+			return prohibit("host %s is in %s", host, g.Names.DenyHosts)
+		}
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return prohibit("port %q is not a number", port)
 	}
-	if len(g.ports) > 0 && !slices.Contains(g.ports, uint16(n)) {
-		return prohibit("port %s is not in %s", port, g.names.ports)
+	if len(g.Ports) > 0 && !slices.Contains(g.Ports, uint16(n)) {
+		return prohibit("port %s is not in %s", port, g.Names.Ports)
 	}
 	if !mayBeAddress(host) {
 		return nil
@@ -80,12 +68,12 @@ func (g *guard) name(host, port string) error {
 	return nil
 }
 
-// mayBeAddress spares names the error that netip.ParseAddr would make of them.
+// mayBeAddress is false for most names. For each of them netip.ParseAddr would allocate an error.
 func mayBeAddress(host string) bool {
 	return strings.Contains(host, ":") || host != "" && '0' <= host[len(host)-1] && host[len(host)-1] <= '9'
 }
 
-// address judges an address about to be dialled.
+// address checks an address that is about to be dialled.
 func (g *guard) address(to netip.AddrPort) error {
 	addr := to.Addr()
 	if addr.Zone() != "" {
@@ -98,20 +86,21 @@ func (g *guard) address(to netip.AddrPort) error {
 	if g.isOwn(netip.AddrPortFrom(addr, to.Port())) {
 		return prohibit("address %s is the gate's own", to)
 	}
-	if slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+	if slices.ContainsFunc(g.AllowPrivate, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return nil
 	}
 	if g.special.SafeAddr(addr) != nil {
-		return prohibit("address %s is special-purpose; %s can permit it", addr, g.names.allowPrivate)
+		return prohibit("address %s is special-purpose; %s can permit it", addr, g.Names.AllowPrivate)
 	}
 	return nil
 }
 
+// isOwn reports whether the gate listens on an address.
 func (g *guard) isOwn(to netip.AddrPort) bool {
-	if g.own == nil {
+	if g.Own == nil {
 		return false
 	}
-	for _, own := range g.own() {
+	for _, own := range g.Own() {
 		if own.Port() != to.Port() {
 			continue
 		}
@@ -132,7 +121,7 @@ func isLocal(addr netip.Addr) bool {
 	}
 	locals, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // an error closes
+		return true // an error denies
 	}
 	return slices.ContainsFunc(locals, func(a net.Addr) bool {
 		p, err := netip.ParsePrefix(a.String())
@@ -140,8 +129,7 @@ func isLocal(addr netip.Addr) bool {
 	})
 }
 
-// control is a net.Dialer's ControlContext: it sees the address that is really
-// dialled, after any resolving, so that no name can hide it.
+// control is a net.Dialer's ControlContext: it gets the address that is dialled after the name has been resolved.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -150,12 +138,11 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return g.address(to)
 }
 
-// resolved judges where a name leads when a parent proxy will do the dialling.
-// A name that does not resolve here passes: only the parent knows it. So whoever
-// controls a name's servers can answer the two differently; what the parent then
-// reaches is the parent's to guard.
+// resolved checks the addresses of a name that a parent proxy will resolve and dial. A name that does not
+// resolve here is permitted, since only the parent may know it. A name's servers can answer the gate and the parent
+// differently: the parent has to guard what it dials.
 func (g *guard) resolved(host, port string) error {
-	// Not under the client's context: its leaving says nothing about the name.
+	// Not under the request's context: if its client leaves, that says nothing about the name.
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

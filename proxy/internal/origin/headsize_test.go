@@ -10,7 +10,7 @@ func TestHeadSize(t *testing.T) {
 		text  string
 		bytes int64
 		lines int64
-		over  bool
+		ended bool
 	}{
 		{"HTTP/1.1 200 OK\r\nA: b\r\n", 23, 2, false},
 		{"HTTP/1.1 200 OK\r\nA: b\r\n\r\n\n\n\nbody", 25, 3, true},
@@ -23,8 +23,8 @@ func TestHeadSize(t *testing.T) {
 				h.add([]byte(rest[:n]))
 				rest = rest[n:]
 			}
-			if h.bytes != c.bytes || h.lines != c.lines || h.over != c.over {
-				t.Errorf("%q in pieces of %d: got %d bytes, %d lines, over %t, want %d, %d, %t", c.text, piece+1, h.bytes, h.lines, h.over, c.bytes, c.lines, c.over)
+			if h.bytes != c.bytes || h.lines != c.lines || h.ended != c.ended {
+				t.Errorf("%q in pieces of %d: got %d bytes, %d lines, over %t, want %d, %d, %t", c.text, piece+1, h.bytes, h.lines, h.ended, c.bytes, c.lines, c.ended)
 			}
 		}
 	}

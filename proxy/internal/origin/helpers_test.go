@@ -5,7 +5,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"testing"
@@ -24,24 +23,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// socketPair returns the two ends of a connection.
-func socketPair(t *testing.T) (ours, theirs *net.TCPConn) {
+// newTransport returns a Transport, which is closed when the test ends.
+func newTransport(t *testing.T, c Config, d *Descriptors) *Transport {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	u, err := New(c, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(); c.Close() })
-	return s.(*net.TCPConn), c.(*net.TCPConn)
+	t.Cleanup(u.Close)
+	return u
 }
 
 // localLeaf returns a certificate for 127.0.0.1.

@@ -108,7 +108,7 @@ func TestReadArrived(t *testing.T) {
 			if n, err := body.ReadArrived(p); n > 0 || err != nil {
 				t.Errorf("behind the end: %d bytes, %v", n, err)
 			}
-			if got := c.take(originKey{k.secure, o.host}) != nil; got != k.kept {
+			if got := c.get(originKey{k.secure, o.host}) != nil; got != k.kept {
 				t.Errorf("the connection can be used again: %v", got)
 			}
 			body.Close()

@@ -102,8 +102,8 @@ func numbered(n, i int) string {
 
 func (o *lineOrigin) client(t *testing.T) *http1Client {
 	c := &http1Client{connect: dialPlain, answer: patience, total: patience}
-	c.idle = time.Hour
-	t.Cleanup(c.end)
+	c.timeout = time.Hour
+	t.Cleanup(c.close)
 	return c
 }
 
@@ -180,7 +180,7 @@ func TestBrokenConnection(t *testing.T) {
 			wantBody(t, c, request(t, "FIRST", o.host), "")
 			_, _, err := fetch(t, c, request(t, method, o.host))
 			want := int64(1)
-			if mayRepeat(request(t, method, o.host)) {
+			if isSafe(request(t, method, o.host)) {
 				want = 2
 			}
 			if got := arrived.Load(); got != want || (err == nil) != (want == 2) {
@@ -307,7 +307,7 @@ func TestAnswerTime(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, kept %v", name, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := &http1Client{answer: 10 * time.Second, total: time.Minute}
-					c.idle = time.Hour
+					c.timeout = time.Hour
 					over := make(chan bool)
 					p := pipes(c, func(n int, conn net.Conn) {
 						if kept {
@@ -343,8 +343,8 @@ func TestAnswerTime(t *testing.T) {
 func TestTotalTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &http1Client{answer: 10 * time.Second, total: 12 * time.Second}
-		c.idle = time.Hour
-		defer c.end()
+		c.timeout = time.Hour
+		defer c.close()
 		pipes(c, func(_ int, conn net.Conn) { io.Copy(io.Discard, conn) })
 		fast := c.connect
 		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
@@ -482,7 +482,7 @@ func TestContextEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &http1Client{answer: time.Minute, total: time.Minute}
-				c.idle = time.Hour
+				c.timeout = time.Hour
 				closed := make(chan bool, 1)
 				pipes(c, func(_ int, conn net.Conn) {
 					http.ReadRequest(bufio.NewReader(conn))
@@ -615,7 +615,7 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 					resp.Body.Close()
 					seen[i] = fmt.Sprintf("%s %s %d %v %v %v %d %v %q %v", resp.Proto, resp.Status, resp.StatusCode, resp.Header, resp.Trailer, resp.TransferEncoding, resp.ContentLength, resp.Close, b, err)
 				}
-				c.end()
+				c.close()
 				receive(t, o.ended, "the connection's end")
 			}
 			seen[1] = strings.TrimPrefix(seen[1], "net/http: HTTP/1.x transport connection broken: ")
@@ -632,8 +632,7 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 // TestGuardBeforeHTTP1: what the http1Client sends has passed the guard.
 func TestGuardBeforeHTTP1(t *testing.T) {
 	o := startAnswering(t)
-	u := New(Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
-	defer u.Close()
+	u := newTransport(t, Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
 	if u.http1 == nil {
 		t.Fatal("there is no http1Client")
 	}

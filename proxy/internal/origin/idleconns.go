@@ -3,48 +3,37 @@ package origin
 import (
 	"cmp"
 	"container/list"
-	"crypto/tls"
-	"net"
+	"math"
 	"slices"
 	"sync"
 	"time"
-
-	"robotsgate/proxy/internal/netconn"
 )
 
-// Bounds on connections that are kept, by the http1Client and as many by Transport.
+// Bounds on idle connections, of the http1Client and, as many again, of Transport.
 const (
 	maxIdle       = 4096
 	maxIdleOrigin = 256
 )
 
-// checkInterval is how often those that are not used are looked at.
+// checkInterval is how often idle connections are checked.
 const checkInterval = 5 * time.Second
 
 // idleConns are connections to origins over HTTP/1 that may be used again.
 type idleConns struct {
-	idle time.Duration // that a connection is kept unused
-	max  int           // connections kept in all; 0: maxIdle
+	timeout time.Duration // after which an idle connection is closed
+	max     int           // idle connections; 0: maxIdle
 
-	mu    sync.Mutex
-	kept  map[originKey][]*http1Conn // of each origin the last used is last
-	order list.List                  // all of them, the longest unused first
-	timer *time.Timer                // until the first of order is too old, or sooner; nil: there is none
-	over  bool                       // nothing is kept any more
-
-	looked time.Time // when those that are dead were looked for
+	mu       sync.Mutex
+	byOrigin map[originKey][]*http1Conn // the last used is last
+	order    list.List                  // of *http1Conn, the longest idle first
+	timer    *time.Timer                // nil: no connection is idle
+	closed   bool                       // put closes every connection
 }
 
-// An originKey names an origin.
-type originKey struct {
-	secure bool
-	host   string // and port, as in the URL
-}
-
-// take returns the connection to an origin that was used last, nil if none is kept.
-func (k *idleConns) take(key originKey) *http1Conn {
+// get returns the connection to an origin that was used last, and nil if there is none.
+func (p *idleConns) get(key originKey) *http1Conn {
 	for {
-		c := k.pop(key)
+		c := p.pop(key)
 		if c == nil || c.usable() {
 			return c
 		}
@@ -52,148 +41,112 @@ func (k *idleConns) take(key originKey) *http1Conn {
 	}
 }
 
-func (k *idleConns) pop(key originKey) *http1Conn {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, c := range slices.Backward(k.kept[key]) {
-		if !c.inspected {
-			k.remove(c)
-			return c
-		}
-	}
-	return nil
-}
-
-// keep keeps a connection for the next request.
-func (k *idleConns) keep(c *http1Conn) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.over || len(k.kept[c.key]) >= maxIdleOrigin {
-		closeAtOnce(c.conn)
-		return
-	}
-	if k.kept == nil {
-		k.kept = map[originKey][]*http1Conn{}
-	}
-	c.since = time.Now()
-	k.kept[c.key] = append(k.kept[c.key], c)
-	c.place = k.order.PushBack(c)
-	if k.order.Len() > cmp.Or(k.max, maxIdle) {
-		k.close(k.order.Front().Value.(*http1Conn))
-	}
-	if k.timer == nil {
-		k.timer = time.AfterFunc(min(k.idle, checkInterval), k.sweep)
-	}
-}
-
-// remove forgets a connection. The caller holds the lock.
-func (k *idleConns) remove(c *http1Conn) {
-	k.order.Remove(c.place)
-	c.place = nil
-	all := k.kept[c.key]
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i] == c {
-			copy(all[i:], all[i+1:])
-			all[len(all)-1] = nil
-			all = all[:len(all)-1]
-			break
-		}
-	}
-	if len(all) == 0 {
-		delete(k.kept, c.key)
-		return
-	}
-	k.kept[c.key] = all
-}
-
-func (k *idleConns) close(c *http1Conn) {
-	k.remove(c)
-	closeAtOnce(c.conn)
-}
-
-// closeAtOnce closes a connection without TLS's goodbye: that waits for an origin that does not
-// read, and with it would all that want a connection.
-func closeAtOnce(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	conn.Close()
-}
-
-// sweep closes what is dead, and what has been unused for too long. Neither is done under
-// the lock, which every request takes: there may be thousands.
-func (k *idleConns) sweep() {
-	for _, c := range k.due() {
-		k.lookAt(c)
-	}
-	for _, c := range k.tooOld() {
-		closeAtOnce(c.conn)
-	}
-}
-
-// due returns those that are to be looked at.
-func (k *idleConns) due() (all []*http1Conn) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.looked) < checkInterval {
+func (p *idleConns) pop(key originKey) *http1Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	conns := p.byOrigin[key]
+	if len(conns) == 0 {
 		return nil
 	}
-	k.looked = time.Now()
-	for place := k.order.Front(); place != nil; place = place.Next() {
-		c := place.Value.(*http1Conn)
-		if time.Since(c.since) < checkInterval {
-			break
-		}
-		all = append(all, c)
-	}
-	return all
+	c := conns[len(conns)-1]
+	p.removeLocked(c)
+	return c
 }
 
-// lookAt closes a connection that its origin has closed, or floods: it would hold a
-// descriptor, and memory of the kernel's.
-func (k *idleConns) lookAt(c *http1Conn) {
-	if !k.setApart(c) {
+// put keeps a connection for the next request, or closes it if there are too many.
+func (p *idleConns) put(c *http1Conn) {
+	if extra := p.add(c); extra != nil {
+		closeAtOnce(extra.conn)
+	}
+}
+
+// add returns the connection for which there is no room, which need not be c; nil: there is room.
+func (p *idleConns) add(c *http1Conn) (extra *http1Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.byOrigin[c.key]) >= maxIdleOrigin {
+		return c
+	}
+	if p.byOrigin == nil {
+		p.byOrigin = map[originKey][]*http1Conn{}
+	}
+	c.idleSince = time.Now()
+	c.place = p.order.PushBack(c)
+	p.byOrigin[c.key] = append(p.byOrigin[c.key], c)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.interval(), p.sweep)
+	}
+	if p.order.Len() > cmp.Or(p.max, maxIdle) {
+		extra = p.order.Front().Value.(*http1Conn)
+		p.removeLocked(extra)
+	}
+	return extra
+}
+
+// removeLocked removes an idle connection, for callers that hold mu.
+func (p *idleConns) removeLocked(c *http1Conn) {
+	p.order.Remove(c.place)
+	c.place = nil
+	conns := p.byOrigin[c.key]
+	if len(conns) == 1 {
+		delete(p.byOrigin, c.key)
 		return
 	}
-	good := c.usable()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	c.inspected = false
-	if c.place != nil && !good {
-		k.close(c)
+	i := slices.Index(conns, c)
+	p.byOrigin[c.key] = slices.Delete(conns, i, i+1)
+}
+
+func (p *idleConns) interval() time.Duration { return min(p.timeout, checkInterval) }
+
+// sweep closes connections that have been idle for too long, or that their origin has closed or sends to: they
+// hold a descriptor and memory of the kernel. Each is checked under the lock, but the lock is not held from one to
+// the next: there may be thousands.
+func (p *idleConns) sweep() {
+	for _, c := range p.unchecked() {
+		if p.removeUnusable(c) {
+			closeAtOnce(c.conn)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.timer == nil: // closed
+	case p.order.Len() == 0:
+		p.timer = nil
+	default:
+		p.timer.Reset(p.interval())
 	}
 }
 
-// setApart sets a connection apart, so that no request takes it, unless it is not kept any more.
-func (k *idleConns) setApart(c *http1Conn) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	c.inspected = c.place != nil
-	return c.inspected
-}
-
-// tooOld removes those that have been unused for too long, and sets the timer for the next.
-func (k *idleConns) tooOld() (all []*http1Conn) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.timer = nil
-	for first := k.order.Front(); first != nil; first = k.order.Front() {
-		c := first.Value.(*http1Conn)
-		if left := k.idle - time.Since(c.since); left > 0 {
-			k.timer = time.AfterFunc(min(left, checkInterval), k.sweep)
+// unchecked returns the connections that have been idle since the last sweep.
+func (p *idleConns) unchecked() (conns []*http1Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for e := p.order.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*http1Conn)
+		if time.Since(c.idleSince) < p.interval() {
 			break
 		}
-		k.remove(c)
-		all = append(all, c)
+		conns = append(conns, c)
 	}
-	return all
+	return conns
 }
 
-// closeOldest closes up to n connections, those first that have been unused for longest, and
-// returns how many.
-func (k *idleConns) closeOldest(n int) (closed int) {
+// removeUnusable removes a connection if it cannot be used again, and reports whether it has.
+func (p *idleConns) removeUnusable(c *http1Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.place == nil || time.Since(c.idleSince) < p.timeout && c.usable() {
+		return false
+	}
+	p.removeLocked(c)
+	return true
+}
+
+// closeOldest closes up to n connections, the longest idle first, and returns how many.
+func (p *idleConns) closeOldest(n int) (closed int) {
 	for ; closed < n; closed++ {
-		c := k.popOldest()
+		c := p.popOldest()
 		if c == nil {
 			break
 		}
@@ -202,49 +155,30 @@ func (k *idleConns) closeOldest(n int) (closed int) {
 	return closed
 }
 
-func (k *idleConns) popOldest() *http1Conn {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	oldest := k.order.Front()
+func (p *idleConns) popOldest() *http1Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	oldest := p.order.Front()
 	if oldest == nil {
 		return nil
 	}
 	c := oldest.Value.(*http1Conn)
-	k.remove(c)
+	p.removeLocked(c)
 	return c
 }
 
-// end closes all that are kept, and those in use after their answer.
-func (k *idleConns) end() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.over = true
-	for first := k.order.Front(); first != nil; first = k.order.Front() {
-		k.close(first.Value.(*http1Conn))
-	}
-	if k.timer != nil {
-		k.timer.Stop()
-		k.timer = nil
-	}
+// close closes all idle connections, and makes put close those in use.
+func (p *idleConns) close() {
+	p.stop()
+	p.closeOldest(math.MaxInt)
 }
 
-// usable reports whether a connection can take another request: its origin has neither closed a kept connection nor sent
-// anything, which would be taken for the next answer.
-func (c *http1Conn) usable() bool {
-	return c.socket.Silent() && !c.holds()
-}
-
-// holds reports whether TLS has something behind the last answer.
-func (c *http1Conn) holds() bool {
-	if !c.key.secure {
-		return false
+func (p *idleConns) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
 	}
-	under, ok := c.conn.(*tls.Conn).NetConn().(*netconn.Conn)
-	if !ok {
-		return true // nobody knows
-	}
-	under.SetNonBlocking(&netconn.EmptySocket)
-	_, err := c.reader.Peek(1)
-	under.SetNonBlocking(nil)
-	return err != netconn.ErrWouldBlock
 }

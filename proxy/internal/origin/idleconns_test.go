@@ -302,7 +302,7 @@ func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
 // putIdle keeps a connection as after an answer.
 func putIdle(o *idleConns, host string) *fakeConn {
 	conn := &fakeConn{}
-	o.keep(newHTTP1Conn(originKey{host: host}, conn))
+	o.put(newHTTP1Conn(originKey{host: host}, conn))
 	return conn
 }
 
@@ -310,8 +310,8 @@ func putIdle(o *idleConns, host string) *fakeConn {
 // used last is used next; the one unused for longest goes first.
 func TestIdleBounds(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
-		o := idleConns{idle: time.Hour}
-		defer o.end()
+		o := idleConns{timeout: time.Hour}
+		defer o.close()
 		var all []*fakeConn
 		for range maxIdleOrigin + 1 {
 			all = append(all, putIdle(&o, "a"))
@@ -323,30 +323,30 @@ func TestIdleBounds(t *testing.T) {
 		}
 		other := putIdle(&o, "b")
 		for i := maxIdleOrigin - 1; i >= 0; i-- {
-			if c := o.take(originKey{host: "a"}); c == nil || c.conn != all[i] {
+			if c := o.get(originKey{host: "a"}); c == nil || c.conn != all[i] {
 				t.Fatalf("connection %d does not come in turn", i)
 			}
 		}
-		if c := o.take(originKey{host: "a"}); c != nil {
+		if c := o.get(originKey{host: "a"}); c != nil {
 			t.Error("there is another")
 		}
-		if c := o.take(originKey{true, "b"}); c != nil {
+		if c := o.get(originKey{true, "b"}); c != nil {
 			t.Error("what is in clear is used for TLS")
 		}
-		if c := o.take(originKey{host: "b"}); c == nil || c.conn != other {
+		if c := o.get(originKey{host: "b"}); c == nil || c.conn != other {
 			t.Error("the other origin's does not come")
 		}
-		if len(o.kept) > 0 || o.order.Len() > 0 {
-			t.Errorf("%d origins and %d connections are left", len(o.kept), o.order.Len())
+		if len(o.byOrigin) > 0 || o.order.Len() > 0 {
+			t.Errorf("%d origins and %d connections are left", len(o.byOrigin), o.order.Len())
 		}
 	})
 	t.Run("all", func(t *testing.T) {
-		o := idleConns{idle: time.Hour}
-		defer o.end()
+		o := idleConns{timeout: time.Hour}
+		defer o.close()
 		var all []*fakeConn
 		for i := range maxIdle + 2 {
 			if i == maxIdle {
-				o.keep(o.take(originKey{host: "0"})) // used again: the oldest is 1
+				o.put(o.get(originKey{host: "0"})) // used again: the oldest is 1
 			}
 			all = append(all, putIdle(&o, strconv.Itoa(i)))
 		}
@@ -355,8 +355,8 @@ func TestIdleBounds(t *testing.T) {
 				t.Fatalf("connection %d closed: %v", i, got)
 			}
 		}
-		if len(o.kept) != maxIdle || o.order.Len() != maxIdle {
-			t.Errorf("%d origins and %d connections are kept", len(o.kept), o.order.Len())
+		if len(o.byOrigin) != maxIdle || o.order.Len() != maxIdle {
+			t.Errorf("%d origins and %d connections are kept", len(o.byOrigin), o.order.Len())
 		}
 	})
 }
@@ -365,13 +365,13 @@ func TestIdleBounds(t *testing.T) {
 // timer is left.
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := idleConns{idle: 90 * time.Second}
+		o := idleConns{timeout: 90 * time.Second}
 		start := time.Now()
 		first := putIdle(&o, "a")
 		time.Sleep(30 * time.Second)
 		second := putIdle(&o, "b")
 		time.Sleep(30 * time.Second)
-		o.keep(o.take(originKey{host: "a"})) // at 60 s
+		o.put(o.get(originKey{host: "a"})) // at 60 s
 		for _, step := range []struct {
 			at            time.Duration
 			first, second bool
@@ -388,11 +388,11 @@ func TestIdleTimeout(t *testing.T) {
 				t.Errorf("after %v: closed %v and %v, want %v and %v", step.at, f, s, step.first, step.second)
 			}
 		}
-		if o.timer != nil || len(o.kept) > 0 || o.order.Len() > 0 {
+		if o.timer != nil || len(o.byOrigin) > 0 || o.order.Len() > 0 {
 			t.Error("something is left")
 		}
 		third := putIdle(&o, "a") // it begins anew
-		time.Sleep(o.idle)
+		time.Sleep(o.timeout)
 		synctest.Wait()
 		if !third.closed.Load() {
 			t.Error("the next is not closed")
@@ -415,7 +415,7 @@ func TestCloseIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBody(t, c, request(t, http.MethodGet, o.host), "2.1")
-	c.end()
+	c.close()
 	if n := receive(t, o.ended, "the end of the kept one"); n != 2 {
 		t.Errorf("connection %d ended", n)
 	}
@@ -455,11 +455,11 @@ func TestGoodbye(t *testing.T) {
 		answer string
 		throw  func(c *http1Client, resp *http.Response, leave func())
 	}{
-		"kept":      {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) { c.end() }},
+		"kept":      {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) { c.close() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
 		"dead": {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) {
 			theKept(t, c).socket.Init(described{raw: noDescriptor{}})
-			if c.take(originKey{true, "origin"}) != nil {
+			if c.get(originKey{true, "origin"}) != nil {
 				t.Error("it is used again")
 			}
 		}},
@@ -472,7 +472,7 @@ func TestGoodbye(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &http1Client{answer: time.Minute, total: time.Minute}
-				c.idle = time.Hour
+				c.timeout = time.Hour
 				p := pipes(c, func(_ int, conn net.Conn) {
 					s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 					http.ReadRequest(bufio.NewReader(s))
@@ -501,7 +501,7 @@ func TestGoodbye(t *testing.T) {
 				if took := time.Since(start); took > 0 {
 					t.Errorf("it took %v", took)
 				}
-				c.end()
+				c.close()
 				p.Wait()
 			})
 		})
@@ -516,64 +516,9 @@ func sweepNow(t *testing.T, c *http1Client) {
 	if c.timer != nil {
 		c.timer.Stop() // had it fired already, it would have found nothing to do
 	}
-	kept.since, c.looked = time.Now().Add(-checkInterval), time.Time{}
+	kept.idleSince = time.Now().Add(-checkInterval)
 	c.mu.Unlock()
 	c.sweep()
-}
-
-// A watched descriptor tells when it is looked at.
-type watched struct {
-	syscall.RawConn
-	look func()
-}
-
-func (w watched) Control(f func(fd uintptr)) error {
-	w.look()
-	return w.RawConn.Control(f)
-}
-
-// TestSweepHoldsNobodyUp: while connections are looked at, others are taken and kept, and
-// what is looked at is left alone, or closed.
-func TestSweepHoldsNobodyUp(t *testing.T) {
-	for name, during := range map[string]func(o *idleConns) (closed bool){
-		"nothing": func(*idleConns) bool { return false },
-		"taken":   func(o *idleConns) bool { return o.take(originKey{host: "a"}) != nil },
-		"other": func(o *idleConns) bool {
-			putIdle(o, "b")
-			return o.take(originKey{host: "b"}) == nil
-		},
-		"end": func(o *idleConns) bool { o.end(); return true },
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := idleConns{idle: time.Hour}
-			defer o.end()
-			conn := &fakeConn{}
-			c := newHTTP1Conn(originKey{host: "a"}, conn)
-			var want bool
-			looks := 0
-			quiet, _ := socketPair(t)
-			c.socket.Init(described{raw: watched{netconn.RawConn(quiet), func() {
-				looks++
-				if !o.mu.TryLock() {
-					t.Fatal("it is looked at under the lock")
-				}
-				o.mu.Unlock()
-				want = during(&o)
-			}}})
-			o.keep(c)
-			o.mu.Lock()
-			c.since = time.Now().Add(-checkInterval)
-			o.mu.Unlock()
-			o.sweep()
-			if got := conn.closed.Load(); got != want || looks != 1 {
-				t.Errorf("closed: %v, want %v; looked at %d times", got, want, looks)
-			}
-			c.socket.Init(&fakeConn{})
-			if got := o.take(c.key); (got == nil) != want {
-				t.Errorf("taken behind it: %v", got)
-			}
-		})
-	}
 }
 
 // TestDeadAreSwept: what an origin has closed, or floods, is not kept for all the time that
@@ -604,7 +549,7 @@ func TestDeadAreSwept(t *testing.T) {
 				receive(t, o.ended, "the connection's end")
 				return
 			}
-			if c.take(originKey{host: o.host}) == nil {
+			if c.get(originKey{host: o.host}) == nil {
 				t.Error("it is closed")
 			}
 		})
@@ -679,7 +624,7 @@ func TestHTTP1UnderLoad(t *testing.T) {
 	if got := whole.Load(); got < 1000 {
 		t.Errorf("only %d whole answers", got)
 	}
-	c.end()
+	c.close()
 	for range o.conns.Load() {
 		receive(t, o.ended, "a connection's end")
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,19 +17,82 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// A netHTTP sends requests by net/http's Transport, which can send all of them.
+// Bounds on HTTP/2, in bytes.
+const (
+	largeWindow = 512 << 10 // of a response that is not read, if there is memory for it
+	smallWindow = 16 << 10  // otherwise
+	onlyWindow  = 64 << 10  // if Config.MaxConnsPerHost is set
+	maxFrame    = 16 << 10  // each connection keeps a buffer of this size
+)
+
+// maxResponseHeader bounds the head of an origin's response, in bytes.
+const maxResponseHeader = 1 << 20
+
+// netHTTP sends requests by net/http's Transport, which can send all of them.
 type netHTTP struct {
-	large    *http.Transport // with largeWindow
-	small    *http.Transport // with smallWindow; may be the same
-	patience time.Duration   // until the head of the response, attempts and all
+	large *http.Transport // with largeWindow
+	small *http.Transport // with smallWindow; may be the same
+	limit time.Duration   // until the head of the response, with all attempts
 
 	// answeredByParent returns an error if the response to a request in clear is the parent's own; nil: there is no
 	// parent that answers such requests.
 	answeredByParent func(*http.Response) error
 }
 
-// maxAttempts bounds the new connections on which Transport tries one request. An origin
-// over HTTP/2 can refuse each, and would be asked again at once, for ever.
+func (u *Transport) newNetHTTP(c Config, limit time.Duration, idle int) *netHTTP {
+	n := &netHTTP{limit: limit}
+	if answersRequests(c.Parent) {
+		n.answeredByParent = u.checkLogin
+	}
+	if c.MaxConnsPerHost > 0 { // with two Transports there would be twice as many
+		n.large = u.newTransport(c, onlyWindow, idle)
+		n.small = n.large
+		return n
+	}
+	n.large = u.newTransport(c, largeWindow, idle)
+	n.small = u.newTransport(c, smallWindow, max(1, idle/16))
+	return n
+}
+
+// newTransport returns a Transport that keeps idle connections, and lets an origin send window bytes of a response
+// over HTTP/2 ahead of a client that does not read.
+func (u *Transport) newTransport(c Config, window, idle int) *http.Transport {
+	t := &http.Transport{
+		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return u.dialOrigin(ctx, address) },
+		TLSClientConfig:        u.tls.Clone(), // Transport changes it
+		TLSHandshakeTimeout:    c.DialTimeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // bodies are passed on as the client asked for them
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    min(idle, maxIdleOrigin),
+		MaxConnsPerHost:        c.MaxConnsPerHost,
+		IdleConnTimeout:        c.IdleTimeout,
+		ResponseHeaderTimeout:  c.ResponseHeaderTimeout,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
+	}
+	if answersRequests(c.Parent) { // Transport itself sends CONNECT
+		t.DialContext = u.dial
+		t.Proxy = http.ProxyURL(c.Parent)
+		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // otherwise net/http adds its own
+		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			return u.checkConnect(answer) // before Transport makes an error of the reason phrase
+		}
+	}
+	if u.http1 != nil {
+		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+			if conn := handedOver(ctx); conn != nil {
+				return conn, nil
+			}
+			return u.dialTLS(ctx, address, protocols(ctx))
+		}
+	}
+	return t
+}
+
+// maxAttempts bounds the new connections on which Transport tries one request. An origin that refuses each over HTTP/2
+// would be tried for ever.
 const maxAttempts = 8
 
 var (
@@ -35,11 +100,10 @@ var (
 	errNoAnswer = fmt.Errorf("the origin did not answer: %w", os.ErrDeadlineExceeded)
 )
 
-// RoundTrip waits for the head of the response as long as Transport may take for one attempt, since in
-// HTTP/2 it makes another if a stream is refused. The memory for it is taken from the reservation in the
-// request's context.
-func (s *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
-	t := s.large
+// RoundTrip sends a request and waits for the head of the response. Transport limits the time of one attempt, but
+// makes another if an origin refuses a stream over HTTP/2.
+func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
+	t := n.large
 	secure := req.URL.Scheme == "https" // it may be HTTP/2
 	if secure {
 		reserved := memory.FromContext(req.Context())
@@ -47,11 +111,11 @@ func (s *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, memory.ErrLimit
 		}
 		if !reserved.Take(largeWindow, memory.ForBuffers) {
-			t = s.small
+			t = n.small
 		}
 	}
-	ctx, cancel := context.WithCancelCause(req.Context()) // ends with that one: the response's body needs it
-	limit := newAnswerLimit(s.patience, func() { cancel(errNoAnswer) })
+	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
+	limit := newResponseLimit(n.limit, func() { cancel(errNoAnswer) })
 	defer limit.stop()
 	traced := ctx
 	if secure {
@@ -61,10 +125,16 @@ func (s *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		out.Body = &limitedBody{req.Body, limit}
 	}
-	resp, err := s.via(t, out)
+	resp, err := t.RoundTrip(out)
+	if err == nil && !secure && n.answeredByParent != nil {
+		// The parent's 407 is not the origin's (RFC 9110, section 15.5.8), which would have no robots.txt then.
+		if err = n.answeredByParent(resp); err != nil {
+			resp.Body.Close()
+		}
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
-			err = cause // HTTP/2 does not say it
+			err = cause // over HTTP/2 Transport returns context.Canceled
 		}
 		cancel(nil)
 		return nil, err
@@ -72,35 +142,22 @@ func (s *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// via sends a request by a Transport. A 407 of the parent is not the origin's (RFC 9110, 15.5.8), and must not
-// be taken for an origin without a robots.txt.
-func (s *netHTTP) via(t *http.Transport, req *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTrip(req)
-	if err != nil || req.URL.Scheme != "http" || s.answeredByParent == nil {
-		return resp, err
-	}
-	if err := s.answeredByParent(resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
-	return resp, nil
+// CloseIdleConnections closes idle connections.
+func (n *netHTTP) CloseIdleConnections() {
+	n.large.CloseIdleConnections()
+	n.small.CloseIdleConnections()
 }
 
-func (s *netHTTP) CloseIdleConnections() {
-	s.large.CloseIdleConnections()
-	s.small.CloseIdleConnections()
-}
-
-// boundAttempts returns a context that lets Transport make only so many attempts.
+// boundAttempts returns a context with which Transport makes at most maxAttempts attempts.
 func boundAttempts(ctx context.Context, cancel context.CancelCauseFunc) context.Context {
 	var attempts atomic.Int64
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			if !info.Reused { // kept ones may all be gone by now; there are only so many
+			if !info.Reused { // kept connections may all be dead, but their number is bounded
 				attempts.Add(1)
 			}
 		},
-		// Before the next is dialled: one that is given up by then has been dialled all the same.
+		// Called before Transport dials: a connection would be dialled even if the request were canceled in GotConn.
 		GetConn: func(string) {
 			if attempts.Load() >= maxAttempts {
 				cancel(errAttempts)
@@ -109,9 +166,9 @@ func boundAttempts(ctx context.Context, cancel context.CancelCauseFunc) context.
 	})
 }
 
-// uploadCost returns what the buffer takes, in bytes, with which Transport sends a body of this length over
-// HTTP/2 (-1: unknown). It is as long as the largest frame that the origin takes, up to 512 KiB. The
-// 16 KiB that every origin takes (RFC 9113, 6.5.2) are free.
+// uploadCost returns the size, in bytes, of the buffer with which Transport sends a body of this length over HTTP/2
+// (-1: unknown): the largest frame that the origin accepts, up to 512 KiB. The 16 KiB that every origin accepts
+// (RFC 9113, section 6.5.2) are free.
 func uploadCost(length int64) int64 {
 	const free, most = 16 << 10, 512 << 10
 	if length < 0 {
@@ -120,9 +177,9 @@ func uploadCost(length int64) int64 {
 	return max(0, min(length, most)-free)
 }
 
-// An answerLimit bounds the time until the head of a response. While the client sends its request's body,
-// the time has not begun.
-type answerLimit struct {
+// A responseLimit bounds the time until the head of a response. The time starts again after each read of the
+// request's body, and does not run during it: the client may take long to send it.
+type responseLimit struct {
 	limit time.Duration
 
 	mu    sync.Mutex
@@ -130,14 +187,13 @@ type answerLimit struct {
 	over  bool
 }
 
-func newAnswerLimit(limit time.Duration, end func()) *answerLimit {
-	return &answerLimit{limit: limit, timer: time.AfterFunc(limit, end)}
+func newResponseLimit(limit time.Duration, end func()) *responseLimit {
+	return &responseLimit{limit: limit, timer: time.AfterFunc(limit, end)}
 }
 
-// pause holds the time, until restart lets all of it begin again.
-func (l *answerLimit) pause() { l.timer.Stop() }
+func (l *responseLimit) pause() { l.timer.Stop() }
 
-func (l *answerLimit) restart() {
+func (l *responseLimit) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
@@ -145,17 +201,17 @@ func (l *answerLimit) restart() {
 	}
 }
 
-func (l *answerLimit) stop() {
+func (l *responseLimit) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
 	l.timer.Stop()
 }
 
-// A limitedBody is a request's body, while which is read the time for the answer does not run.
+// A limitedBody is a request's body that pauses the limit while it is read.
 type limitedBody struct {
 	io.ReadCloser
-	limit *answerLimit
+	limit *responseLimit
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {

@@ -21,7 +21,11 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// A dialer is what package socks wants of one.
+// answersRequests reports whether a parent proxy answers requests in clear itself, and opens tunnels by CONNECT. A
+// parent that speaks SOCKS only passes connections on.
+func answersRequests(parent *url.URL) bool { return parent != nil && parent.Scheme != "socks5" }
+
+// A dialer is what package socks dials with.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func (d dialer) Dial(network, address string) (net.Conn, error) {
@@ -38,7 +42,7 @@ func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, er
 		password, _ := p.Password()
 		auth = &socks.Auth{User: p.Username(), Password: password}
 	}
-	d, err := socks.SOCKS5("tcp", parentAddress(u.parent), auth, dialer(u.dial))
+	d, err := socks.SOCKS5("tcp", u.parentAddress(), auth, dialer(u.dial))
 	if err != nil {
 		return nil, err
 	}
@@ -46,24 +50,24 @@ func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, er
 }
 
 func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := u.dial(ctx, "tcp", parentAddress(u.parent))
+	conn, err := u.dial(ctx, "tcp", u.parentAddress())
 	if err != nil {
 		return nil, err
 	}
 	if u.parent.Scheme == "https" {
 		c := u.tls.Clone()
-		c.ServerName, c.NextProtos = u.parent.Hostname(), nil // Transport has added h2
+		c.ServerName = u.parent.Hostname()
 		conn = tls.Client(conn, c)
 	}
-	if err := u.connectThrough(conn, address); err != nil {
+	if err := u.openTunnel(conn, address); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("parent proxy %s: %w", u.parent.Host, parentError(err))
 	}
 	return conn, nil
 }
 
-// connectThrough asks a parent proxy for a tunnel.
-func (u *Transport) connectThrough(conn net.Conn, address string) error {
+// openTunnel sends CONNECT to the parent proxy.
+func (u *Transport) openTunnel(conn net.Conn, address string) error {
 	conn.SetDeadline(time.Now().Add(u.Dialer.Timeout))
 	defer conn.SetDeadline(time.Time{})
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{"User-Agent": {""}}}
@@ -74,16 +78,37 @@ func (u *Transport) connectThrough(conn net.Conn, address string) error {
 	if err := req.Write(conn); err != nil {
 		return err
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(&oneHead{conn, 64 << 10}), req)
+	resp, err := http.ReadResponse(bufio.NewReader(&headReader{conn, 64 << 10}), req)
 	if err != nil {
 		return err
 	}
-	return u.connectRefused(resp)
+	return u.checkConnect(resp)
 }
 
-// connectRefused returns an error if a parent's answer to CONNECT opens no tunnel.
-func (u *Transport) connectRefused(answer *http.Response) error {
-	if err := u.wantsLogin(answer); err != nil {
+// A headReader reads one byte at a time, so that a buffer does not take what follows the head in the tunnel. It reads
+// at most left bytes.
+type headReader struct {
+	net.Conn
+	left int
+}
+
+var errLongAnswer = errors.New("the answer to CONNECT is too long")
+
+func (h *headReader) Read(p []byte) (int, error) {
+	if h.left <= 0 {
+		return 0, errLongAnswer
+	}
+	h.left--
+	return h.Conn.Read(p[:min(len(p), 1)])
+}
+
+func (u *Transport) parentAddress() string {
+	return net.JoinHostPort(u.parent.Hostname(), portOf(u.parent))
+}
+
+// checkConnect returns an error if the parent's answer to CONNECT opens no tunnel.
+func (u *Transport) checkConnect(answer *http.Response) error {
+	if err := u.checkLogin(answer); err != nil {
 		return err
 	}
 	if answer.StatusCode/100 != 2 {
@@ -92,24 +117,32 @@ func (u *Transport) connectRefused(answer *http.Response) error {
 	return nil
 }
 
-// A parentStatus is a parent's answer to CONNECT that opens no tunnel. The words are the gate's
-// own: a parent may repeat the request in its reason phrase, with the login.
+// checkLogin returns an error if the parent's answer is that it does not accept the login.
+func (u *Transport) checkLogin(answer *http.Response) error {
+	if answer.StatusCode != http.StatusProxyAuthRequired {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusText(answer.StatusCode), u.parentName))
+}
+
+// A parentStatus is the status of a parent's answer to CONNECT that opens no tunnel. Its text does not contain the
+// reason phrase of the answer: the parent may repeat the request there, with the login.
 type parentStatus struct{ code int }
 
 func (e *parentStatus) Error() string {
-	return "the parent proxy answered " + statusWords(e.code) + " to CONNECT"
+	return "the parent proxy answered " + statusText(e.code) + " to CONNECT"
 }
 
-// statusWords are a status with the reason phrase that RFC 9110 has for it.
-func statusWords(code int) string {
+// statusText returns a status with its reason phrase from RFC 9110.
+func statusText(code int) string {
 	return strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code))
 }
 
 var errParentAnswer = errors.New("what came through the parent proxy was not understood")
 
-// parentError returns an error that a request through a parent ended with if it is of a kind
-// that never quotes what the parent has sent, else errParentAnswer: net/http quotes lines that
-// it does not understand, and a parent may repeat the request in them, with the login.
+// parentError returns the error of a request through a parent if its kind never quotes what the parent has sent.
+// Otherwise it returns errParentAnswer: net/http quotes lines that it does not understand, and a parent may
+// repeat the request there, with the login.
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
@@ -131,43 +164,4 @@ func parentError(err error) error {
 		return err
 	}
 	return errParentAnswer
-}
-
-var errLongAnswer = errors.New("the answer to CONNECT is too long")
-
-// A oneHead is read byte by byte, so that what follows it in the tunnel is not
-// swallowed by a buffer, and only so far.
-type oneHead struct {
-	net.Conn
-	left int
-}
-
-func (h *oneHead) Read(p []byte) (int, error) {
-	if h.left <= 0 {
-		return 0, errLongAnswer
-	}
-	h.left--
-	return h.Conn.Read(p[:min(len(p), 1)])
-}
-
-// tunnels reports whether a parent proxy is one that is asked for tunnels by CONNECT, and answers requests in clear
-// itself.
-func tunnels(parent *url.URL) bool {
-	return parent != nil && parent.Scheme != "socks5"
-}
-
-func parentAddress(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = defaultPorts[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// wantsLogin returns an error if a parent's answer is that it knows no such login.
-func (u *Transport) wantsLogin(answer *http.Response) error {
-	if answer.StatusCode != http.StatusProxyAuthRequired {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusWords(answer.StatusCode), u.login))
 }

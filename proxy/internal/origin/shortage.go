@@ -11,12 +11,12 @@ import (
 	"robotsgate/policy"
 )
 
-// errAllInUse is the error when all descriptors for connections to origins are in use. To
-// the client it is the same as the system's own.
+// errAllInUse is the error when all descriptors for connections to origins are in use. It is
+// reported to clients as if the system itself had none left.
 var errAllInUse = fmt.Errorf("all connections to origins are in use: %w", syscall.EMFILE)
 
 // A Shortage is something that the gate's machine can run out of. It says nothing about the
-// origin that a connection was meant for.
+// origin of a connection that could not be opened.
 type Shortage struct {
 	What   string
 	Remedy string
@@ -31,7 +31,7 @@ var shortages = []Shortage{
 	{"memory for connections", "give the gate's machine more memory, or let it serve fewer clients", syscall.ENOMEM},
 }
 
-// ShortageIn returns the shortage that an error tells of, nil if it is about something else.
+// ShortageIn returns the shortage that is the cause of an error, and nil if there is none.
 func ShortageIn(err error) *Shortage {
 	if err == nil {
 		return nil
@@ -41,7 +41,7 @@ func ShortageIn(err error) *Shortage {
 		s := &shortages[i]
 		switch {
 		case isDNS:
-			// A DNSError does not wrap the socket's error, it only has its text.
+			// A DNSError does not wrap the socket's error, but contains its text.
 			if strings.HasSuffix(dns.Err, s.errno.Error()) {
 				return s
 			}
@@ -56,8 +56,8 @@ func ShortageIn(err error) *Shortage {
 	return nil
 }
 
-// toIPv4 reports whether a dial's address was IPv4. To one of IPv6, EADDRNOTAVAIL mostly
-// means that the machine has no IPv6 address of its own.
+// toIPv4 reports whether a dialled address was IPv4. For IPv6, EADDRNOTAVAIL mostly
+// means that the machine has no IPv6 address.
 func toIPv4(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok {
@@ -69,30 +69,34 @@ func toIPv4(err error) bool {
 
 func exhausted(err error) bool { return ShortageIn(err) != nil }
 
-// warnEvery is the least time between two warnings of a shortage.
-const warnEvery = time.Minute
+// warnInterval is the minimum time between two warnings of a shortage.
+const warnInterval = time.Minute
 
-// fail counts a connection that could not be had, warns of it now and then, and marks the
-// error as one that is not the origin's.
+// fail counts a connection that could not be opened or accepted, writes a warning at most once per
+// warnInterval, and returns the error as a policy.ErrExhausted.
 func (d *Descriptors) fail(err error) error {
-	d.mu.Lock()
-	d.failed++
-	d.unsaid++
-	times, now := d.unsaid, time.Now()
-	say := d.Log != nil && now.Sub(d.warning) >= warnEvery
-	if say {
-		d.warning, d.unsaid = now, 0
-	}
-	d.mu.Unlock() // before the log, which may be slow
-	if say {
+	if times := d.count(); times > 0 {
 		s := ShortageIn(err)
 		d.Log.Warn("the gate is out of "+s.What+", and answers 503 where it needs more: "+s.Remedy, "times", times, "limit", d.Limit, "error", err)
 	}
 	return fmt.Errorf("%w: %w", policy.ErrExhausted, err)
 }
 
-// mark is fail for errors that tell of a shortage and are not marked yet. It returns others as
-// they are.
+// count counts a failure. It returns how many a warning has to report now, and 0 if none is due.
+func (d *Descriptors) count() (unreported int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failures++
+	d.unreported++
+	if d.Log == nil || time.Since(d.warned) < warnInterval {
+		return 0
+	}
+	unreported, d.unreported, d.warned = d.unreported, 0, time.Now()
+	return unreported
+}
+
+// mark is fail for an error that a shortage caused and that is not marked yet. It returns other errors
+// unchanged.
 func (d *Descriptors) mark(err error) error {
 	if err == nil || errors.Is(err, policy.ErrExhausted) || !exhausted(err) {
 		return err
@@ -100,18 +104,25 @@ func (d *Descriptors) mark(err error) error {
 	return d.fail(err)
 }
 
-// A steadyListener goes on when the gate is out of descriptors.
-type steadyListener struct {
+// Failures returns how often a connection could not be opened or accepted for want of a
+// descriptor, a local port, or memory.
+func (d *Descriptors) Failures() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return int64(d.failures)
+}
+
+// Listener returns l with an Accept that closes idle connections to origins when descriptors
+// run out, tries again, and then returns a temporary error. After such an error net/http waits for up to
+// a second; after any other it would stop serving.
+func (d *Descriptors) Listener(l net.Listener) net.Listener { return &listener{l, d} }
+
+type listener struct {
 	net.Listener
 	descriptors *Descriptors
 }
 
-// Listener returns l with an Accept that closes idle connections to origins when descriptors
-// run out, tries again, and then returns a temporary error: net/http waits after those, up to
-// a second, and would end after others.
-func (d *Descriptors) Listener(l net.Listener) net.Listener { return &steadyListener{l, d} }
-
-func (l *steadyListener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if !exhausted(err) {
 		return conn, err
@@ -123,7 +134,7 @@ func (l *steadyListener) Accept() (net.Conn, error) {
 	return nil, temporaryError{l.descriptors.fail(err)}
 }
 
-// A temporaryError is a net.Error after which to try again.
+// A temporaryError is a net.Error that is temporary.
 type temporaryError struct{ error }
 
 func (e temporaryError) Unwrap() error { return e.error }

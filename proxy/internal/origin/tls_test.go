@@ -39,11 +39,10 @@ func startTLSOrigin(t *testing.T, serve http.HandlerFunc) *tlsOrigin {
 	o.url = s.URL
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	o.upstream = New(Config{
+	o.upstream = newTransport(t, Config{
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots,
 		DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Hour,
 	}, &Descriptors{})
-	t.Cleanup(o.upstream.Close)
 	return o
 }
 
@@ -168,16 +167,24 @@ func TestHandedOverAtOnce(t *testing.T) {
 	o.settled(t, 0)
 }
 
-func TestHostSet(t *testing.T) {
-	var s hostSet
-	for i := range maxNames {
-		s.add(strconv.Itoa(i))
+// When it is full it forgets all, and holds what is added then.
+func TestRecent(t *testing.T) {
+	var r recent[int]
+	for i := range maxRecent {
+		r.put(strconv.Itoa(i), i)
 	}
-	if !s.has("0") || !s.has(strconv.Itoa(maxNames-1)) || s.has("other") {
-		t.Error("it does not hold what was added")
+	for _, i := range []int{0, maxRecent - 1} {
+		if v, ok := r.get(strconv.Itoa(i)); !ok || v != i {
+			t.Errorf("%d: got %d, %v", i, v, ok)
+		}
 	}
-	s.add("other")
-	if !s.has("other") || s.has("0") || len(s.hosts) != 1 {
-		t.Errorf("when it is full it holds %d", len(s.hosts))
+	if _, ok := r.get("other"); ok {
+		t.Error("it holds what was not added")
+	}
+	r.put("other", 1)
+	_, other := r.get("other")
+	_, first := r.get("0")
+	if !other || first || len(r.values) != 1 {
+		t.Errorf("when it was full it holds %d", len(r.values))
 	}
 }

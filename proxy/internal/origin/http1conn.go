@@ -1,0 +1,134 @@
+package origin
+
+import (
+	"bufio"
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"os"
+	"time"
+
+	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/netconn"
+)
+
+// An originKey names an origin.
+type originKey struct {
+	secure bool
+	host   string // with the port, as in the URL
+}
+
+// An http1Conn is a connection to an origin. It carries one request at a time.
+type http1Conn struct {
+	key      originKey
+	conn     net.Conn
+	socket   netconn.Socket // of conn
+	reader   *bufio.Reader  // of the http1Conn
+	left     int64          // bytes that may still be read of the head
+	head     headSize       // of what has been read of the head
+	memory   *memory.Reservation
+	timedOut bool   // the last Read met the deadline
+	abort    func() // closes conn
+
+	responded bool // something of the response has been read
+
+	// Guarded by idleConns.mu.
+	idleSince time.Time
+	place     *list.Element // nil: the connection is not idle
+}
+
+func newHTTP1Conn(key originKey, conn net.Conn) *http1Conn {
+	c := &http1Conn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
+	c.reader = bufio.NewReader(c)
+	c.socket.Init(conn)
+	return c
+}
+
+var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)
+
+// Read is what reader reads from.
+func (c *http1Conn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errLongHead
+	}
+	n, err := c.conn.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	c.responded = c.responded || n > 0
+	c.timedOut = errors.Is(err, os.ErrDeadlineExceeded)
+	if !c.head.ended {
+		c.head.add(p[:n])
+		if herr := c.head.pay(c.memory); herr != nil {
+			return 0, herr
+		}
+	}
+	return n, err
+}
+
+// ask writes a request and reads the head of the response.
+func (c *http1Conn) ask(req *http.Request, written []byte, deadline time.Time) (*http.Response, error) {
+	c.responded, c.left, c.head = false, maxResponseHeader, headSize{}
+	if err := c.conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	if _, err := c.conn.Write(written); err != nil {
+		return nil, err
+	}
+	for {
+		resp, err := http.ReadResponse(c.reader, req)
+		switch {
+		// ReadResponse reports a line that is cut short rather than the error that cut it.
+		case err != nil && c.left <= 0:
+			return nil, errLongHead
+		case err != nil && c.head.err != nil:
+			return nil, c.head.err
+		case err != nil && c.timedOut:
+			return nil, errNoAnswer
+		case err != nil:
+			return nil, err
+		case resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols:
+			c.left, c.head.ended = math.MaxInt64, true
+			return resp, c.conn.SetDeadline(time.Time{})
+		}
+		c.head.ended = false // another head follows
+		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.Got1xxResponse != nil {
+			c.left = maxResponseHeader // for each response, as in Transport: the hook bounds their number
+			if err := trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// usable reports whether an idle connection can carry another request: the origin has neither closed it nor
+// sent anything, which would be taken for the next response.
+func (c *http1Conn) usable() bool { return c.socket.Silent() && !c.hasUnread() }
+
+// hasUnread reports whether TLS has received something that has not been read. Data in clear would be in reader,
+// and such a connection does not become idle.
+func (c *http1Conn) hasUnread() bool {
+	if !c.key.secure {
+		return false
+	}
+	under, ok := c.conn.(*tls.Conn).NetConn().(*netconn.Conn)
+	if !ok {
+		return true // it cannot be told
+	}
+	under.SetNonBlocking(&netconn.EmptySocket)
+	_, err := c.reader.Peek(1)
+	under.SetNonBlocking(nil)
+	return err != netconn.ErrWouldBlock
+}
+
+// closeAtOnce closes a connection without TLS's close_notify, which would wait for an origin that does not read.
+func closeAtOnce(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	conn.Close()
+}
