@@ -207,7 +207,7 @@ func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
 	}
 	p.crowd.turnedAway(limitCrawler, k.Name, p.Log)
 	return &problem{
-		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", last: true,
+		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", closeAfter: true,
 		detail: "The crawler " + k.Name + " has as many connections open as its max_connections allows.",
 	}
 }

@@ -60,7 +60,7 @@ func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType s
 	return escape.JSON(b.Bytes()), "application/problem+json"
 }
 
-// printable returns the document for people to look at.
+// printable returns the document with every text escaped for display.
 func (d document) printable() *document {
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
 	d.ReadAs, d.Title, d.Group = escape.Printable(d.ReadAs), escape.Printable(d.Title), escape.Printable(d.Group)
@@ -70,8 +70,7 @@ func (d document) printable() *document {
 	return &d
 }
 
-// attempted says what was done at the time that stands for a robots.txt: without an
-// answer nothing was fetched.
+// attempted returns the verb for the time of a robots.txt: without a response it was tried only.
 func attempted(r *policy.RobotsEvidence) string {
 	if r.Status == 0 {
 		return "tried"

@@ -36,41 +36,41 @@ type exchangeKey struct{}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
 
-// serve carries one request through the pipeline, and its record to Done. The
-// target is where the request goes, unless refused says why that can't be told.
+// serve carries one request through the pipeline, and passes its record to Done. The request
+// goes to target, unless refused is the answer already.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *problem) {
 	x := p.newExchange(w, r, s)
-	x.out.last = doubtful(r)
+	x.out.closeAfter = ambiguousFraming(r)
 	defer p.finish(x, r)
 	if refused != nil {
-		x.out.last = x.out.last || x.out.http1 && r.ContentLength != 0 // its body is not waited for
-		x.URL = asked(r)
+		x.out.closeAfter = x.out.closeAfter || x.out.http1 && r.ContentLength != 0 // the rest of its body is not read
+		x.URL = requestedURL(r)
 		refused.write(r, x)
 		return
 	}
 	x.target, x.URL = target, target.String()
-	if x.out.http1 && !x.out.memory.TakeHeader(r.Header) { // that of HTTP/2 has been taken
+	if x.out.http1 && !x.out.memory.TakeHeader(r.Header) { // HTTP/2 has taken it in admitStream
 		failure(x, memory.ErrLimit).write(r, x)
 		return
 	}
 	r = r.WithContext(x.attend(r))
-	// From here on nothing reads what the client sent as the URL and the Host; roundTrip sets
-	// what is sent.
-	r.URL, r.Host = hidden, ""
+	// Nothing reads the URL and the Host that the client sent from here on. roundTrip sets
+	// both to the target that was decided about.
+	r.URL, r.Host = placeholderURL, ""
 	p.pipeline.ServeHTTP(x.out, r)
 	if x.aborted {
-		breakOff(r)
+		resetHTTP10(r)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// hidden stands for the URL while goproxy has a request: it would put it together for a log
-// that says nothing. It wants a scheme.
-var hidden = &url.URL{Scheme: "http"}
+// placeholderURL is the URL of a request inside goproxy, which would otherwise format the URL
+// for a log message that is dropped. goproxy needs a scheme.
+var placeholderURL = &url.URL{Scheme: "http"}
 
-// asked is what a request that can't be served wanted, for the answer and the
-// log: without a password.
-func asked(r *http.Request) string {
+// requestedURL returns the URL of a request that cannot be served, without a password, for the
+// answer and the log.
+func requestedURL(r *http.Request) string {
 	sent := r.RequestURI
 	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok && strings.HasPrefix(sent, "/") {
 		scheme := "http://"
@@ -81,7 +81,7 @@ func asked(r *http.Request) string {
 	}
 	scheme, rest, ok := strings.Cut(sent, "://")
 	ends := "/?#"
-	if scheme += "://"; !ok { // it is no URL, though it may have been meant for one
+	if scheme += "://"; !ok { // not a URL, though perhaps meant as one
 		scheme, rest, ends = "", sent, "?#"
 	}
 	end := strings.IndexAny(rest, ends)
@@ -92,7 +92,7 @@ func asked(r *http.Request) string {
 }
 
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings) *exchange {
-	both := &struct { // which end together
+	both := &struct { // one allocation: all three end together
 		exchange
 		recorder
 		visit
@@ -113,15 +113,15 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	return x
 }
 
-// finish ends an exchange, also after a panic: that costs the request a 500, or
-// its connection where the answer has begun, but never the process.
+// finish ends an exchange, also after a panic: a panic costs the request a 500, or its
+// connection if the answer has begun, but never the process.
 func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w, cause := x.out, recover()
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
 		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
 		if !w.wrote {
-			clear(w.Header()) // what of an answer was in it
+			clear(w.Header()) // of an answer that was not sent
 			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(r, x)
 			cause = nil
 		}
@@ -129,7 +129,7 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w.closeHijacked()
 	x.visit.end()
 	defer w.memory.Release()
-	w.letGo(r, p.Limits.IdleTimeout)
+	w.release(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes
 	if !w.answered.IsZero() {
 		x.Answered = w.answered.Sub(x.Start)
@@ -141,11 +141,11 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	}
 }
 
-// doubtful reports requests whose framing two readers may understand differently:
-// net/http does not tell whether there was a Content-Length beside the chunks, or
-// chunks in HTTP/1.0. Their connections end with the answer (RFC 9112, 6.1), so that
-// nothing behind them is taken for a request.
-func doubtful(r *http.Request) bool {
+// ambiguousFraming reports whether two readers may frame a request differently: net/http does
+// not tell whether there was a Content-Length beside the chunks, or chunks in HTTP/1.0. The
+// connection ends with the answer (RFC 9112, 6.1), so that no rest of the body is read as a
+// request.
+func ambiguousFraming(r *http.Request) bool {
 	switch {
 	case r.ProtoMajor > 1:
 		return false
@@ -156,11 +156,10 @@ func doubtful(r *http.Request) bool {
 	}
 }
 
-// breakOff ends a client's connection in a way that HTTP/1.0 understands: where the
-// end of the connection is that of the response, an orderly end would make it look
-// complete. In TLS it is the connection underneath that has to go, before crypto/tls
-// says goodbye in order.
-func breakOff(r *http.Request) {
+// resetHTTP10 resets the connection of an HTTP/1.0 client whose response broke off: there the
+// end of the connection may be the end of the response, so an orderly close would make it look
+// complete. In TLS the connection underneath is reset, before crypto/tls sends close_notify.
+func resetHTTP10(r *http.Request) {
 	if c := clientOf(r); c != nil && r.ProtoMajor == 1 && !r.ProtoAtLeast(1, 1) {
 		c.reset()
 	}

@@ -36,7 +36,7 @@ func TestNoStatus(t *testing.T) {
 			w := newWorld(t, options{})
 			resp, _ := w.get("http://" + o.host + "/")
 			wantStatus(t, resp, http.StatusBadGateway)
-			if x := w.next(t); x.Error != errStrange.Error() {
+			if x := w.next(t); x.Error != errInvalidResponse.Error() {
 				t.Errorf("the record says %q", x.Error)
 			}
 		})

@@ -15,9 +15,9 @@ import (
 	"robotsgate/policy"
 )
 
-// ownName is the gate's, wherever a client goes through it: no other host can
-// have a name under .invalid (RFC 6761, 6.4). A client that gets a page from there
-// goes through a gate and, over https, trusts its CA.
+// ownName is the gate's host name for its clients: no other host can have a name under .invalid
+// (RFC 6761, 6.4). A client that receives a page from it uses a gate and, over https, trusts its
+// CA.
 const ownName = "robotsgate.invalid"
 
 // serveOwn answers requests to the gate itself: what it is, the certificate to
@@ -25,7 +25,7 @@ const ownName = "robotsgate.invalid"
 func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	control, now := http.NewResponseController(w), time.Now()
 	_ = control.SetWriteDeadline(now.Add(2 * p.Limits.HeaderTimeout))
-	if r.ContentLength != 0 { // net/http looks first for the end of a body that nobody reads
+	if r.ContentLength != 0 { // net/http first reads the rest of the body
 		_ = control.SetReadDeadline(now.Add(p.Limits.HeaderTimeout))
 	}
 	h := w.Header()
@@ -78,9 +78,8 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	w.Write(page.Bytes())
 }
 
-// introduce says which crawler the gate takes a client for, or why it refuses it.
-// It does so in a page that all clients show, with the certificates as on the other,
-// so that robotsgate doctor needs to ask once only.
+// introduce writes which crawler the gate takes a client for, or why it refuses the client,
+// and then the certificates, so that robotsgate doctor needs one request only.
 func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr)
 	k, refused := p.identify(p.settings.Load(), r, client.Addr().Unmap(), false)
@@ -92,11 +91,10 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 	page.Write(p.CA())
 }
 
-// ownPath returns the path that was asked for, as it was sent: what begins with
-// two slashes is no name of a host here.
+// ownPath returns the requested path as it was sent: after two slashes no host name follows here.
 func ownPath(r *http.Request) string {
 	uri := r.RequestURI
-	if !strings.HasPrefix(uri, "/") { // in clear to a proxy
+	if !strings.HasPrefix(uri, "/") { // an absolute URL, as sent to a proxy
 		_, uri, _ = strings.Cut(uri, "://")
 		i := strings.IndexAny(uri, "/?")
 		if i < 0 || uri[i] == '?' {
@@ -108,9 +106,9 @@ func ownPath(r *http.Request) string {
 	return path
 }
 
-// ownAddress is where the client has found the gate: the Host that it asked for,
-// since the socket's address may be one behind a port mapping. It stands in
-// commands that are made to be copied, so no other characters get there.
+// ownAddress returns the address at which the client has reached the gate: its Host field, since
+// the socket's address may be one behind a port mapping. It stands in commands for copying, so
+// only these characters are allowed.
 func ownAddress(r *http.Request) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]"
 	if t, err := policy.ParseTarget("http", r.Host, "/"); err == nil && t.Hostname() != ownName {
@@ -121,9 +119,8 @@ func ownAddress(r *http.Request) string {
 	return r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 }
 
-// route is the way through the gate in the words of a configuration script. Who
-// fetches that over TLS can speak TLS to the proxy too, and keep what it asks for
-// and its login to itself.
+// route returns the proxy in the syntax of a configuration script. A client that fetches the
+// script over TLS can speak TLS to the proxy too, which hides its requests and its login.
 func route(r *http.Request, address string) string {
 	_, tunnelled := r.Context().Value(tunnelKey{}).(*tunnel)
 	if c := clientOf(r); !tunnelled && c != nil && c.secure != nil {
@@ -132,8 +129,8 @@ func route(r *http.Request, address string) string {
 	return "PROXY " + address
 }
 
-// ownPAC leaves to the client what no_proxy does, and the gate's own pages. The
-// path of an https URL is none of a script's business, and browsers cut it off.
+// ownPAC sends directly what no_proxy excludes, and the gate's own pages. Browsers remove the
+// path of an https URL before they call the script.
 const ownPAC = `function FindProxyForURL(url, host) {
   if (host == "localhost" || host == "::1" || host == "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host) ||
       url.indexOf("http://%[1]s/") == 0 || url.indexOf("https://%[1]s/") == 0) return "DIRECT";
@@ -145,12 +142,12 @@ const ownText = `This is robotsgate, a forward proxy that enforces robots rules 
 
 Set a client's proxy to http://%[1]s for http and https, and let it trust
 http://%[1]s/ca.pem. On the gate's machine robotsgate env prints all
-that a shell needs, and robotsgate doctor tells what is missing:
+that a shell needs, and robotsgate doctor reports what is missing:
 
     eval "$(robotsgate env)"
 
-Who goes through the gate finds this page at http://robotsgate.invalid/.
-http://robotsgate.invalid/crawler says which crawler it is there.
+Clients of the gate find this page at http://robotsgate.invalid/, and at
+http://robotsgate.invalid/crawler the crawler that the gate takes them for.
 
 Elsewhere, the lines for each client. They find the CA in ca.pem, and trust that alone;
 bundle.pem in its place trusts the public CAs too, for hosts that the gate passes through:
@@ -172,9 +169,9 @@ var ownPage = template.Must(template.New("own").Parse(`<!doctype html>
 <p>This is a forward proxy that enforces robots rules on what goes through it.</p>
 <p>Set a client's proxy to <code>http://{{.Address}}</code> for http and https, and let it trust <a href="/ca.pem">the certificate of its CA</a>.
 Browsers take <a href="/proxy.pac">the automatic configuration</a>. On the gate's machine <code>robotsgate env</code> prints all that a shell
-needs, and <code>robotsgate doctor</code> tells what is missing:</p>
+needs, and <code>robotsgate doctor</code> reports what is missing:</p>
 <pre>eval "$(robotsgate env)"</pre>
-<p>Who goes through the gate finds this page at <code>http://robotsgate.invalid/</code>, and at <code>/crawler</code> there which crawler it is.</p>
+<p>Clients of the gate find this page at <code>http://robotsgate.invalid/</code>, and at <code>/crawler</code> there the crawler that the gate takes them for.</p>
 <p>Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>, and trust that alone; <code>bundle.pem</code> in its place trusts the public CAs too, for hosts that the gate passes through:</p>
 <pre>curl -o ca.pem http://{{.Address}}/ca.pem
 curl -o bundle.pem http://{{.Address}}/bundle.pem</pre>

@@ -28,22 +28,21 @@ type Proxy struct {
 	Options
 	settings atomic.Pointer[Settings]
 	pipeline *goproxy.ProxyHttpServer
-	outer    *http.Server // what clients connect to
-	inner    *http.Server // what they find inside their tunnels
+	outer    *http.Server // serves the connections of clients
+	inner    *http.Server // serves their tunnels
 	tunnels  *feed        // from CONNECT to inner
 	tls      *tls.Config  // towards clients
-	open     openConns    // connections in use that net/http has handed over, for Shutdown
-	silent   openConns    // tunnels whose client has said nothing yet
+	open     openConns    // hijacked connections in use, for Shutdown
+	silent   openConns    // tunnels in which the client has sent nothing yet
 	crowd    crowd        // who has how many connections
 	errors   clientErrors // what is wrong with clients' connections
 	verifier *auth.Verifier
 	wrong    auth.WrongLogins
 }
 
-// New returns a proxy. This function is the whole pipeline: every request,
-// plain or from inside a tunnel, HTTP/1.1 or HTTP/2, comes to serve, which hands
-// it to goproxy with an exchange; goproxy asks onRequest, and what is let
-// through goes to roundTrip.
+// New returns a proxy. This function is the whole pipeline: every request, plain or from inside
+// a tunnel, HTTP/1.1 or HTTP/2, reaches serve, which passes it to goproxy with an exchange.
+// goproxy calls onRequest, and sends what that allows with roundTrip.
 func New(o Options) (*Proxy, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -57,19 +56,19 @@ func New(o Options) (*Proxy, error) {
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: p.certificate,
-		// Answers are a little longer than a first record would be; clients are near.
+		// A usual response is a little longer than a first small record, and clients are near.
 		DynamicRecordSizingDisabled: true,
 	}
 	noALPN := p.tls.Clone()
 	noALPN.NextProtos = nil
 	p.tls.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(name string) bool { return slices.Contains(p.tls.NextProtos, name) }) {
-			return noALPN, nil // crypto/tls would end it, where most origins go on with HTTP/1
+			return noALPN, nil // crypto/tls would fail the handshake; most origins speak HTTP/1 then
 		}
 		return nil, nil
 	}
-	p.pipeline.KeepHeader = true             // prepare has dropped what is not for the origin
-	p.pipeline.KeepDestinationHeaders = true // see passOn
+	p.pipeline.KeepHeader = true             // prepare has removed what is not for the origin
+	p.pipeline.KeepDestinationHeaders = true // see moveHeader
 	p.pipeline.Logger = quiet{o.Log}
 	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
 		x := exchangeOf(r)
@@ -101,7 +100,7 @@ func New(o Options) (*Proxy, error) {
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: uploadWindow,
-		WriteByteTimeout: p.Silence, // of a client that does not even read frames
+		WriteByteTimeout: p.Silence, // for a client that does not read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))
@@ -111,8 +110,8 @@ func New(o Options) (*Proxy, error) {
 
 // Bounds on HTTP/2 with clients.
 const (
-	uploadWindow = 256 << 10 // bytes of what a connection sends and is not read
-	maxFrame     = 16 << 10  // bytes, which each connection keeps a buffer for
+	uploadWindow = 256 << 10 // bytes that a connection may send before they are read
+	maxFrame     = 16 << 10  // bytes; each connection keeps a buffer of this size
 	maxStreams   = 100       // requests in progress on a connection
 )
 
@@ -123,12 +122,12 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
 		ErrorLog:          log.New(p.errors, "", 0),
-		// It would answer OPTIONS * in the gate's place.
+		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}
 }
 
-// Serve accepts clients from l until Shutdown; then it returns nil.
+// Serve accepts clients from l until Shutdown, and returns nil then.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
 	err := p.outer.Serve(&gateListener{Listener: p.Descriptors.Listener(l), settings: &p.settings, maxTurning: int64(p.Descriptors.Other(maxTurning)), tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
@@ -138,8 +137,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 	return err
 }
 
-// quiet is goproxy's logger. What it has to say concerns one request, and is in
-// that request's record already.
+// quiet is goproxy's logger. Its messages concern single requests, whose records have the same.
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, v ...any) {

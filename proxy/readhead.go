@@ -9,8 +9,8 @@ import (
 	"robotsgate/proxy/internal/body"
 )
 
-// readHead reads a page's head for its robots rules while the body waits, and
-// notes in x how far it came.
+// readHead reads a page's head for its robots rules while the body waits, and records in x how
+// far it was read.
 func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, contentType, contentEncoding string) robotstag.Tags {
 	options := htmlmeta.Options{
 		ContentType:     contentType,
@@ -19,7 +19,7 @@ func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, content
 	}
 	tee := body.NewTee(page.body, x.settings.Tags.MaxHeadBytes, &x.out.memory)
 	page.body = tee
-	// Most heads are short and have come with the response's own.
+	// Most heads are short and have arrived with the response's header.
 	result, ok := p.safely(x, func() (htmlmeta.Result, bool) { return tee.ScanAtHand(options) })
 	if !ok {
 		result = p.awaitHead(x, ctx, tee, options)
@@ -37,7 +37,7 @@ func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, content
 	return robotstag.Union(tags...)
 }
 
-// awaitHead reads a head that is still to come, for as long as that may take.
+// awaitHead reads a head that has not arrived yet, within the time limit.
 func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *body.Tee, options htmlmeta.Options) htmlmeta.Result {
 	done := make(chan htmlmeta.Result, 1)
 	go func() {
@@ -55,8 +55,8 @@ func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *body.Tee, optio
 	return tee.ScanSoFar(options)
 }
 
-// safely survives a panic in scan, which would end the process where it has a
-// goroutine to itself: the head is then one that can't be read.
+// safely recovers from a panic in scan, which would end the process if scan has a goroutine of
+// its own. The head then counts as unreadable.
 func (p *Proxy) safely(x *exchange, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
 	defer func() {
 		if cause := recover(); cause != nil {

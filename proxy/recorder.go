@@ -12,41 +12,41 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// A recorder passes a response on to the client and takes down what it was. It
-// has no ReadFrom on purpose: io.Copy would use it, at the cost of one more
-// write for every small body.
+// A recorder is the ResponseWriter of a request. It sends the response to the client, within
+// time limits, and records its status and size. It has no ReadFrom on purpose: io.Copy would
+// use it, at the cost of one more write for every small body.
 type recorder struct {
 	http.ResponseWriter
-	control  http.ResponseController
-	limit    body.IdleTimer // for the client to read a piece
-	upload   *body.Upload   // nil if the request has no body, or none for the origin
-	open     *openConns
-	client   *netconn.Conn // nil: nobody knows
-	presence *presence     // nil: nobody knows
-	memory   memory.Reservation
-	hijacked net.Conn
-	http1    bool
-	alone    bool // HTTP/1 without a body of the request: nothing but writes can take long
-	last     bool // the connection ends with this answer; HTTP/1 only
-	wrote    bool
-	answered time.Time // when wrote was set
-	status   int
-	bytes    int64
-	written  int  // of the body, as far as it matters for headSent
-	headSent bool // in HTTP/2
+	control      http.ResponseController
+	limit        body.IdleTimer // for the client to read a piece
+	upload       *body.Upload   // nil if the request has no body, or none for the origin
+	open         *openConns
+	client       *netconn.Conn // nil: not a connection of the gate's listener
+	presence     *presence     // nil: likewise
+	memory       memory.Reservation
+	hijacked     net.Conn
+	http1        bool
+	deadlineOnly bool // HTTP/1 without a request body: a write deadline is all that is needed
+	closeAfter   bool // close the connection after this answer; HTTP/1 only
+	wrote        bool
+	answered     time.Time // when wrote was set
+	status       int
+	bytes        int64
+	written      int  // of the body, as far as it matters for headSent
+	headSent     bool // in HTTP/2
 }
 
 // begin makes w the recorder of the response to r.
 func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
-	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied, so that it need not be allocated
+	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
 	w.open, w.http1 = &p.open, r.ProtoMajor == 1
-	w.alone = w.http1 && r.ContentLength == 0
+	w.deadlineOnly = w.http1 && r.ContentLength == 0
 	w.limit.Init(p.Silence, w.breakOff)
 }
 
 func (w *recorder) breakOff() {
 	_ = w.control.SetWriteDeadline(time.Now())
-	_ = w.control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be throwing away
+	_ = w.control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be discarding
 }
 
 // Unwrap is for http.ResponseController.
@@ -56,24 +56,24 @@ func (w *recorder) WriteHeader(status int) {
 	if !w.wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.wrote, w.answered, w.status = true, time.Now(), status
 		if w.upload != nil {
-			w.upload.Limit.End() // a client may stop its upload when it is answered, and read
+			w.upload.Limit.End() // an answered client may stop its upload and read
 		}
 		if h := w.Header(); len(h["Content-Type"]) == 0 {
 			h["Content-Type"] = nil // keeps net/http from guessing one
 		}
-		// Before it answers, net/http reads what is left of a body, unless the
-		// connection ends: and so would take it from the origin, whose Transport then
-		// gives up the response.
-		if w.last = w.last || w.http1 && w.upload != nil && !w.upload.Ended(); w.last {
+		// Before it answers, net/http reads the rest of a request body, unless the connection
+		// will be closed. Transport would then miss bytes of the upload and give up the
+		// response.
+		if w.closeAfter = w.closeAfter || w.http1 && w.upload != nil && !w.upload.Ended(); w.closeAfter {
 			w.Header()["Connection"] = []string{"close"}
 		}
 		if status == http.StatusSwitchingProtocols {
 			w.Header()["Connection"], w.Header()["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 		}
 	}
-	if status < 200 { // which is sent at once
-		w.begun()
-		defer w.done()
+	if status < 200 { // net/http sends it at once
+		w.beginWrite()
+		defer w.endWrite()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -82,17 +82,18 @@ func (w *recorder) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.begun()
+	w.beginWrite()
 	if w.written += len(p); w.written >= http2Buffer {
 		w.joinHead()
 	}
 	n, err := w.writeJoined(p)
-	w.done()
+	w.endWrite()
 	w.bytes += int64(n)
 	return n, err
 }
 
-// writeJoined writes p, and what net/http has of the answer, at once if both are more than its buffer holds.
+// writeJoined writes p together with what net/http has buffered of the answer, if both are more
+// than its buffer holds.
 func (w *recorder) writeJoined(p []byte) (n int, err error) {
 	if !w.http1 || w.client == nil || len(p) < 2<<10 {
 		return w.ResponseWriter.Write(p)
@@ -106,10 +107,11 @@ func (w *recorder) writeJoined(p []byte) (n int, err error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// http2Buffer is what net/http keeps of a body in HTTP/2, in bytes.
+// http2Buffer is how much of a body net/http buffers in HTTP/2, in bytes.
 const http2Buffer = 4 << 10
 
-// joinHead comes before net/http sends an answer's head in HTTP/2 and, at once, some of its body.
+// joinHead is called before net/http sends the head of an HTTP/2 answer and, in a second write,
+// some of its body: the connection joins the two.
 func (w *recorder) joinHead() {
 	if !w.http1 && w.client != nil && w.written > 0 && !w.headSent {
 		w.client.HoldNext(w.limit.Idle())
@@ -120,47 +122,47 @@ func (w *recorder) joinHead() {
 // Flush sends what is buffered.
 func (w *recorder) Flush() {
 	w.joinHead()
-	w.begun()
-	_ = w.control.Flush() // a client that has left is noticed elsewhere
-	w.done()
+	w.beginWrite()
+	_ = w.control.Flush() // the next write notices a client that has disconnected
+	w.endWrite()
 }
 
 // begun bounds the write that follows: by a deadline, which is cheaper than a timer, if
 // nothing else can happen in it.
-func (w *recorder) begun() {
-	if w.alone && w.control.SetWriteDeadline(time.Now().Add(w.limit.Idle())) == nil {
+func (w *recorder) beginWrite() {
+	if w.deadlineOnly && w.control.SetWriteDeadline(time.Now().Add(w.limit.Idle())) == nil {
 		return
 	}
-	w.alone = false
+	w.deadlineOnly = false
 	w.limit.Start()
 }
 
 // done is called after the write. A deadline must not stay: it would pass while there is
 // nothing to write, and fail what TLS then writes of its own accord.
-func (w *recorder) done() {
-	if w.alone {
+func (w *recorder) endWrite() {
+	if w.deadlineOnly {
 		_ = w.control.SetWriteDeadline(time.Time{})
 		return
 	}
 	w.limit.Pause()
 }
 
-// dropUpload breaks off what may still be read of an upload whose answer is over.
+// dropUpload stops reading an upload whose answer has been sent.
 func (w *recorder) dropUpload() {
 	if w.upload != nil && !w.upload.Ended() {
 		_ = w.control.SetReadDeadline(time.Now())
 	}
 }
 
-// lingers is how long the rest of a body is read behind the last answer of a
-// connection: to close one with something unread in it takes the answer back (RFC
+// lingerTime is how long the rest of a body is read after the last answer of a connection:
+// closing a connection with unread data resets it, and the client may lose the answer (RFC
 // 9112, 9.6).
-const lingers = 5 * time.Second
+const lingerTime = 5 * time.Second
 
-// letGo leaves the connection to net/http, which has still to send what it has
-// collected, and in HTTP/1 to read the rest of the body: not one that the client holds
-// back because it was never asked for it. It lifts these deadlines itself.
-func (w *recorder) letGo(r *http.Request, idle time.Duration) {
+// release returns the connection to net/http, which still sends what it has buffered, and in
+// HTTP/1 reads the rest of the body. It sets deadlines for both, which net/http lifts. A body
+// that the client holds back until a 100 is not read.
+func (w *recorder) release(r *http.Request, idle time.Duration) {
 	w.limit.End()
 	begun := w.upload != nil && w.upload.Limit.End()
 	if w.hijacked != nil {
@@ -168,21 +170,21 @@ func (w *recorder) letGo(r *http.Request, idle time.Duration) {
 	}
 	w.joinHead()
 	now := time.Now()
-	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // it may wait for the body first
+	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // net/http may read the body first
 	switch {
 	case !w.http1:
 	case r.ContentLength == 0 || w.upload != nil && w.upload.Ended():
 	case !begun && hasToken(r.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
-	case w.last: // a moment for those who send all before they read
-		_ = w.control.SetReadDeadline(now.Add(lingers))
+	case w.closeAfter: // for a client that sends everything before it reads
+		_ = w.control.SetReadDeadline(now.Add(lingerTime))
 	default:
 		_ = w.control.SetReadDeadline(now.Add(idle))
 	}
 }
 
-// Hijack hands out the connection, which is closed when the exchange ends:
-// goproxy leaves it open.
+// Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
+// it open.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.presence != nil {
 		w.presence.handOver()

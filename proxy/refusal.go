@@ -20,17 +20,16 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// A problem is an answer of the gate's own: a refusal, or why a request could
-// not be served (RFC 9457).
+// A problem is an answer of the gate itself: a refusal, or an error (RFC 9457).
 type problem struct {
-	status int
-	kind   string // last part of the type; empty: as fault
-	title  string // empty: the status's own text
-	detail string // a sentence that says what happened, and what to do where something can be done
-	fault  string // of Proxy-Status (RFC 9209, 2.3)
-	cause  string // details of Proxy-Status
-	retry  time.Duration
-	last   bool // the connection ends with this answer
+	status     int
+	kind       string // last part of the type URN; empty: fault
+	title      string // empty: the text of the status
+	detail     string // sentences: what happened, and what the reader can do
+	fault      string // error type in Proxy-Status (RFC 9209, 2.3)
+	cause      string // details in Proxy-Status
+	retry      time.Duration
+	closeAfter bool // close the connection after this answer
 }
 
 // refusal answers a denied request.
@@ -62,7 +61,7 @@ func refusal(x *exchange) *problem {
 	return p
 }
 
-// failure answers a request for which the origin, or the evidence, could not be had.
+// failure answers a request that failed: the origin, or its robots.txt, could not be reached.
 func failure(x *exchange, err error) *problem {
 	x.Error = err.Error()
 	p := &problem{status: http.StatusBadGateway, title: "The origin could not be reached"}
@@ -71,18 +70,18 @@ func failure(x *exchange, err error) *problem {
 	var timeout net.Error
 	switch {
 	case x.out.upload != nil && x.out.upload.Limit.Fired():
-		p.status, p.title, p.fault, p.last = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
+		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The client was silent for longer than " + x.names.IdleTimeout + " in the middle of its request."
 	case x.out.upload != nil && x.out.upload.Err() != nil:
-		p.status, p.title, p.fault, p.last = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
+		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The request's body was not understood: " + innermost(x.out.upload.Err()) + "."
 	case errors.Is(err, policy.ErrProhibited):
-		x.Decision = nil // there is nothing to decide about what may not be asked
+		x.Decision = nil // no decision applies to a prohibited destination
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why,
 			detail: "This gate does not connect there: " + why + "."}
 	case errors.Is(err, policy.ErrHiddenDots):
-		p = notUnderstood(err)
+		p = badRequest(err)
 	case errors.Is(err, policy.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
@@ -99,7 +98,7 @@ func failure(x *exchange, err error) *problem {
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + x.names.Parent + "."
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
-	case errors.Is(err, errStrange):
+	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
 	case errors.Is(err, context.Canceled):
 		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
@@ -125,8 +124,7 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verification)
 }
 
-// innermost returns the text of the error that started it all, without the
-// layers that repeat what the client knows.
+// innermost returns the text of the root error: the wrapping ones repeat what the client knows.
 func innermost(err error) string {
 	for {
 		var inner error
@@ -145,8 +143,7 @@ func innermost(err error) string {
 	}
 }
 
-// response is the problem as a response to r, whose header is where it goes to the client
-// already.
+// response returns the problem as a response to r. Its header is set on x.out.
 func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	body, contentType := p.body(r, x)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
@@ -154,11 +151,11 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	h["Content-Type"] = fixed[0:1:1]
 	h["Content-Length"] = fixed[1:2:2]
 	h["Cache-Control"] = fixed[2:3:3]
-	h["Vary"] = fixed[3:4:4] // what form it takes depends on the client's wishes
+	h["Vary"] = fixed[3:4:4] // which chooses the form
 	if p.retry > 0 {
 		h.Set("Retry-After", retrySeconds(p.retry))
 	}
-	if p.last {
+	if p.closeAfter {
 		h.Set("Connection", "close")
 	}
 	if p.status == http.StatusMethodNotAllowed {
@@ -177,7 +174,7 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	return reply(r, p.status, body)
 }
 
-// reply makes a response of the gate's own, without its header.
+// reply returns a response of the gate itself, without header.
 func reply(r *http.Request, status int, body []byte) *http.Response {
 	if r.Method == http.MethodHead {
 		body = nil
@@ -190,7 +187,7 @@ func reply(r *http.Request, status int, body []byte) *http.Response {
 	}
 }
 
-// An ownBody is that of a response of the gate's own.
+// An ownBody is the body of a response of the gate itself.
 type ownBody struct{ bytes.Reader }
 
 func (*ownBody) Close() error { return nil }
@@ -198,27 +195,27 @@ func (*ownBody) Close() error { return nil }
 // maxDrain bounds what is read of a refused request's body, in bytes.
 const maxDrain = 16 << 20
 
-// drain reads the body of a request that the gate answers itself: many clients
-// send all of it before they read, and would find the connection broken instead
-// of the reason. One that waits to be told to send is not told.
+// drain reads the body of a request that the gate answers itself: many clients send all of it
+// before they read, and would see a broken connection in place of the answer. A client that
+// waits for a 100 gets none.
 func (p *Proxy) drain(x *exchange, r *http.Request) {
 	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
 		return
 	}
 	_ = x.out.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 	if _, err := io.CopyN(io.Discard, r.Body, maxDrain); err != io.EOF {
-		x.out.last = x.out.http1 // it has not come to its end, and is not waited for
+		x.out.closeAfter = x.out.http1 // the rest is not read
 	}
 }
 
-// write answers where goproxy is not involved: in front of tunnels.
+// write answers a request that goproxy does not handle, such as CONNECT.
 func (p *problem) write(r *http.Request, x *exchange) {
 	resp := p.response(r, x)
 	x.out.WriteHeader(resp.StatusCode)
 	io.Copy(x.out, resp.Body)
 }
 
-// retrySeconds rounds up: a client that comes back too early is refused again.
+// retrySeconds rounds up: a client that retried too early would be refused again.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

@@ -15,7 +15,7 @@ import (
 	"robotsgate/policy"
 )
 
-// serveOuter receives what clients send to the gate's own address.
+// serveOuter serves requests that clients send to the gate's own address.
 func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -23,9 +23,9 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.RequestURI, "/"):
 		p.serveOwn(w, r)
 	default:
-		// The URL names the destination; Host is not looked at (RFC 9112, 3.2.2).
+		// The URL names the destination, and Host is ignored (RFC 9112, 3.2.2).
 		target, err := policy.ParseURL(r.RequestURI)
-		refused := unreadable(r, err)
+		refused := checkRequest(r, err)
 		if refused == nil && target.Hostname() == ownName {
 			p.serveOwn(w, r)
 			return
@@ -34,8 +34,8 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveInner receives what clients send through their tunnels. CONNECT, SNI and
-// Host must name one origin: else a client could have one judged and reach another.
+// serveInner serves requests inside tunnels. CONNECT, SNI and Host must name one origin:
+// otherwise a client could be allowed at one origin and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	t := r.Context().Value(tunnelKey{}).(*tunnel)
 	scheme := "http"
@@ -55,11 +55,11 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		target, err = policy.ParseTarget(scheme, host, r.RequestURI)
 	}
 	elsewhere := target.Origin() != t.origin(scheme)
-	refused := unreadable(r, err)
+	refused := checkRequest(r, err)
 	switch {
 	case refused != nil:
 	case elsewhere && absolute:
-		refused = unreadable(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
+		refused = checkRequest(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
 	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
 		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
 		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied",
@@ -71,13 +71,13 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	p.serve(w, r, p.settings.Load(), target, refused)
 }
 
-// maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least,
-// and rules without number take their time with each of them.
+// maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least, and the time
+// of a decision grows with the length.
 const maxURL = 16 << 10
 
-// unreadable returns what to answer when a request's target can't be read or
-// must not be asked for, nil if it is in order.
-func unreadable(r *http.Request, err error) *problem {
+// checkRequest returns what to answer to a request that is malformed or of a kind that is not
+// served, nil if it is in order. err is the error of parsing its target.
+func checkRequest(r *http.Request, err error) *problem {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
 	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), isAsterisk(r):
@@ -90,28 +90,28 @@ func unreadable(r *http.Request, err error) *problem {
 		err = malformed(r)
 	}
 	if err != nil {
-		return notUnderstood(err)
+		return badRequest(err)
 	}
 	return nil
 }
 
-// notUnderstood answers a request that could be read in two ways, or in none.
-func notUnderstood(err error) *problem {
+// badRequest answers a request that is malformed or ambiguous.
+func badRequest(err error) *problem {
 	return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
 }
 
-// isAsterisk reports whether a request is about a server as a whole. A URL without
-// a path asks for that too, with OPTIONS (RFC 9112, 3.2.4).
+// isAsterisk reports whether a request is about a server as a whole: the target is *, or the
+// method is OPTIONS and the URL has no path (RFC 9112, 3.2.4).
 func isAsterisk(r *http.Request) bool {
 	return r.RequestURI == "*" || r.Method == http.MethodOptions && r.URL.Path == "" && r.URL.RawQuery == ""
 }
 
-// malformed reports what net/http lets pass although it must not be passed on,
-// mostly in HTTP/2.
+// malformed returns the error of a request that net/http accepts but that must not be
+// forwarded, mostly in HTTP/2.
 func malformed(r *http.Request) error {
 	switch lengths := r.Header["Content-Length"]; {
 	case !httpguts.ValidHeaderFieldName(r.Method): // a token, as a method is (RFC 9110, 9.1)
-		return errors.New("the method is no token")
+		return errors.New("the method is not a valid token")
 	case r.ProtoMajor < 2:
 		return nil
 	case !strings.HasPrefix(r.RequestURI, "/"):
@@ -122,11 +122,11 @@ func malformed(r *http.Request) error {
 	return nil
 }
 
-// prepare leaves in a request only what is meant for the origin. It reports
-// whether the request asks for a WebSocket.
+// prepare removes from a request what is not for the origin. It reports whether the request is
+// a WebSocket handshake.
 func prepare(r *http.Request) (upgrade bool) {
 	upgrade = isWebSocket(r)
-	agent := r.Header["User-Agent"] // what was decided by is what is sent, whatever Connection names
+	agent := r.Header["User-Agent"] // the decision depends on it, so it is sent even if Connection names it
 	dropHopByHop(r.Header)
 	dropOwn(r.Header)
 	dropRerouting(r.Header)
@@ -136,28 +136,28 @@ func prepare(r *http.Request) (upgrade bool) {
 	if !r.ProtoAtLeast(1, 1) {
 		delete(r.Header, "Expect") // RFC 9110, 10.1.1
 	}
-	r.Trailer = nil // they could carry what the header may not
+	r.Trailer = nil // it could carry fields that are removed from the header
 	if upgrade {
-		// The one upgrade that is passed on; goproxy carries the tunnel that follows.
+		// The only upgrade that is forwarded; goproxy relays the tunnel that follows.
 		r.Header["Connection"], r.Header["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 	}
 	if _, ok := r.Header["User-Agent"]; !ok {
-		r.Header["User-Agent"] = []string{""} // else net/http adds its own
+		r.Header["User-Agent"] = []string{""} // otherwise net/http adds its own
 	}
 	if r.ContentLength == 0 {
-		// Else Transport takes HTTP/2's body without bytes for one of unknown
-		// length, and does not repeat the request when a kept connection was gone.
+		// Transport would take the empty body of an HTTP/2 request for one of unknown length,
+		// and not repeat the request when an idle connection was closed.
 		r.Body = http.NoBody
 	}
 	r.Close = false // the client's "Connection: close" concerns its own connection
 	return upgrade
 }
 
-// hopByHop are meant for the next hop only (RFC 9110, 7.6.1).
+// hopByHop are the fields for the next hop only (RFC 9110, 7.6.1).
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
 
-// dropHopByHop removes those, and what Connection names.
+// dropHopByHop removes the hop-by-hop fields, and the fields that Connection names.
 func dropHopByHop(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -169,8 +169,8 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// isWebSocket recognises a handshake (RFC 6455, 4.1). It has no body: Transport would
-// go on reading that when the connection has been switched.
+// isWebSocket reports whether a request is a handshake (RFC 6455, 4.1). It must have no body:
+// Transport would go on reading the body when the protocol has been switched.
 func isWebSocket(r *http.Request) bool {
 	return r.ContentLength == 0 && r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 && r.Method == http.MethodGet && hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket")
 }

@@ -19,9 +19,9 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// roundTrip sends an allowed request and annotates what comes back. It is set
-// as goproxy's RoundTripper, since a body replaced later loses its
-// Content-Length. It never fails: a failure is a response too.
+// roundTrip sends an allowed request and annotates the response. It is goproxy's RoundTripper,
+// since a body that is replaced later loses its Content-Length. It never fails: a failure is a
+// response too.
 func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	r.URL, r.Host = x.target.URL(), x.target.Host
 	x.Sent = time.Since(x.Start)
@@ -30,13 +30,13 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	if err != nil {
 		return failure(x, err).response(r, x)
 	}
-	if strange(x, resp) {
+	if invalidResponse(x, resp) {
 		resp.Body.Close()
-		return failure(x, errStrange).response(r, x)
+		return failure(x, errInvalidResponse).response(r, x)
 	}
 	if resp.StatusCode == http.StatusNotModified && resp.ProtoMajor == 2 {
-		// Its Content-Length is another response's (RFC 9110, 8.6; RFC 9113, 8.1.1); to
-		// net/http's Transport a body is missing.
+		// Its Content-Length is that of the 200 (RFC 9110, 8.6; RFC 9113, 8.1.1). Transport
+		// would report that the body is missing.
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	}
@@ -44,8 +44,7 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 		resp.Body.Close()
 		return failure(x, memory.ErrLimit).response(r, x)
 	}
-	// Read what binds before anything is removed: Connection may name a tag, or
-	// what says how to read the page.
+	// These are read before anything is removed: Connection may name them.
 	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
 	x.signals.receive(resp.Header)
 	tags := robotstag.ParseHeader(x.signals.received["Robots-Tag"], x.signals.received["X-Robots-Tag"])
@@ -56,13 +55,13 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
 	dropTrailer(resp.Trailer)
-	delete(resp.Header, "Alt-Svc") // it leads around the gate
+	delete(resp.Header, "Alt-Svc") // with it clients would bypass the gate
 	if resp.StatusCode == http.StatusNoContent {
 		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
 	}
 
 	body := newStream(x, resp, p.Silence)
-	if x.Head.Why = x.unread(r, resp, contentType); x.Head.Why != "" {
+	if x.Head.Why = x.skipReason(r, resp, contentType); x.Head.Why != "" {
 		x.Head.State = "skipped"
 	} else {
 		tags = robotstag.Union(tags, p.readHead(x, r.Context(), body, contentType, contentEncoding))
@@ -70,14 +69,14 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
 	p.remember(x, r, resp, tags)
-	x.passOn(resp)
+	x.moveHeader(resp)
 	annotate(x.out.Header(), x)
 	return resp
 }
 
-// passOn puts a response's header where it goes to the client. To goproxy the response
-// has none: that would copy each field.
-func (x *exchange) passOn(resp *http.Response) {
+// moveHeader moves a response's header to the client's ResponseWriter. goproxy would copy it
+// field by field.
+func (x *exchange) moveHeader(resp *http.Response) {
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil
 }
@@ -91,29 +90,29 @@ func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 	return x.settings.Upstream.RoundTrip(r)
 }
 
-// remember keeps what a complete answer says for those that will have no head
-// to read, and adds to such an answer what was kept.
+// remember stores the rules of a complete response, and adds the stored rules to a response
+// that has no page to read, such as a 304.
 func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
 	switch {
 	case p.Remembered == nil:
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
-		if x.Head.State != "partial" { // a rule might have been missed
+		if x.Head.State != "partial" { // a rule may be missing
 			p.Remembered.Put(x.URL, tags, resp.Header)
 		}
 	case resp.StatusCode == http.StatusNotModified:
 		// The origin has just confirmed them, whatever their age.
 		if seen, ok := p.Remembered.Get(x.URL); ok {
-			x.recall(seen)
+			x.addRemembered(seen)
 		}
 	case r.Method == http.MethodHead && resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusPartialContent:
 		if seen, ok := p.Remembered.Get(x.URL); ok && time.Now().Before(seen.Until) {
-			x.recall(seen)
+			x.addRemembered(seen)
 		}
 	}
 }
 
-// recall adds the remembered rules that the answer itself does not repeat.
-func (x *exchange) recall(seen *policy.CachedTags) {
+// addRemembered adds the remembered rules that the response itself does not repeat.
+func (x *exchange) addRemembered(seen *policy.CachedTags) {
 	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
 		if !slices.Contains(x.Tags, rule) {
@@ -122,30 +121,29 @@ func (x *exchange) recall(seen *policy.CachedTags) {
 	}
 }
 
-var errStrange = errors.New("the origin's answer has a status or a field that it must not have")
+var errInvalidResponse = errors.New("the origin's answer has a status or a field that it must not have")
 
-// strange reports answers that are none: a status out of all bounds, a length that
-// net/http did not see, and a switch of protocols that was not asked for, after which
-// the client's next requests would run to the origin unseen.
-func strange(x *exchange, resp *http.Response) bool {
+// invalidResponse reports a response that must not be forwarded: with a status out of range,
+// with a Content-Length that net/http did not understand, or with a switch of protocols that
+// the client did not ask for, after which its requests would reach the origin undecided.
+func invalidResponse(x *exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
 		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
 	case code < 200 || code > 999 || !trimNames(resp.Header):
 		return true
 	case resp.ProtoMajor < 2:
-		return false // net/http has looked
+		return false // net/http has checked it
 	default:
-		// ContentLength is -1 where the field was not understood, which must not pass for "-1".
+		// ContentLength is -1 if the field was not understood, which must not equal a field "-1".
 		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool {
 			return resp.ContentLength < 0 || n != strconv.FormatInt(resp.ContentLength, 10)
 		})
 	}
 }
 
-// trimNames removes the white space before the colon that net/http leaves in the
-// names of a response's fields (RFC 9112, 5.1). It reports false where that hid how
-// the response is framed.
+// trimNames removes the white space before the colon that net/http leaves in the names of a
+// response's fields (RFC 9112, 5.1). It reports false if such a field frames the response.
 func trimNames(h http.Header) bool {
 	for name, values := range h {
 		plain := strings.TrimRight(name, " \t")
@@ -162,9 +160,9 @@ func trimNames(h http.Header) bool {
 	return true
 }
 
-// switchProtocols annotates a WebSocket's handshake. Connection and Upgrade are
-// not among the headers that goproxy sees, since it would carry the tunnel with no
-// limit to its silence; the recorder adds them.
+// switchProtocols annotates the response to a WebSocket handshake. goproxy must not see
+// Connection and Upgrade, since it would relay the tunnel without an idle limit; the recorder
+// adds them.
 func (p *Proxy) switchProtocols(x *exchange, resp *http.Response, tags robotstag.Tags) {
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
@@ -182,12 +180,12 @@ type switched struct {
 	idle, silence time.Duration
 }
 
-// WriteTo carries what the two say until either closes its side. It is what io.Copy
-// calls when the handshake has been answered.
+// WriteTo relays the tunnel until either side closes its connection. io.Copy calls it when the
+// handshake has been answered.
 func (s *switched) WriteTo(io.Writer) (int64, error) {
 	origin, ok := s.ReadCloser.(io.ReadWriteCloser)
 	if !ok {
-		return 0, errors.New("the origin's connection can't be written to")
+		return 0, errors.New("the connection to the origin is not writable")
 	}
 	conn, rw, err := s.x.out.Hijack()
 	if err != nil {
@@ -199,8 +197,8 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	return n, nil
 }
 
-// unread says why a response has no head to read, "" if it has one.
-func (x *exchange) unread(r *http.Request, resp *http.Response, contentType string) string {
+// skipReason returns why a response has no head to read, "" if it has one.
+func (x *exchange) skipReason(r *http.Request, resp *http.Response, contentType string) string {
 	switch {
 	case !x.settings.Tags.HTML:
 		return "off"
@@ -214,8 +212,8 @@ func (x *exchange) unread(r *http.Request, resp *http.Response, contentType stri
 	return ""
 }
 
-// robotsTxt answers a request for robots.txt with the one that is being
-// enforced, so that a client that checks for itself sees the same rules.
+// robotsTxt answers a request for robots.txt with the file that is enforced, so that a client
+// with a parser of its own sees the same rules.
 func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	st := x.Decision.Robots
 	x.Head = Head{State: "skipped", Why: "type"}
@@ -230,7 +228,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 		h.Set("Age", strconv.FormatInt(int64(st.Age/time.Second), 10))
 	case policy.Unavailable:
 		if code = st.Snapshot.Status; code < 400 {
-			code = http.StatusNotFound // a redirect without end: as if there were none
+			code = http.StatusNotFound // too many redirects count as no robots.txt
 		}
 	default:
 		code = http.StatusServiceUnavailable
@@ -242,7 +240,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	return reply(r, code, []byte(body))
 }
 
-// charset names that of a robots.txt, whose bytes are passed on as they came.
+// charset returns the charset of a robots.txt, whose bytes are sent unchanged.
 func charset(body string) string {
 	if strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") {
 		return "utf-16"

@@ -38,17 +38,16 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is for all who want the body closed: goproxy does so twice. At each Close of
-// an HTTP/2 body Transport gives back once more the window of what was not read. In
-// the end that panics with the lock of its pool held (golang/go#58456), and no HTTP/2
-// request to any origin ever returns.
+// Close closes the body once, though goproxy calls it twice: each Close of an HTTP/2 body
+// returns the window of the unread bytes once more. Transport finally panics while it holds the
+// lock of its pool (golang/go#58456), and no HTTP/2 request to any origin ever returns.
 func (s *stream) Close() (err error) {
 	s.closed.Do(func() { err = s.body.Close() })
 	return err
 }
 
-// ended notes how a body ends. One that breaks off must not look complete to
-// the client, whose connection is therefore broken off too.
+// ended records how a body ends. A body that breaks off must not look complete to the client,
+// so the client's connection is broken off too.
 func (s *stream) ended(err error) {
 	switch {
 	case err == io.EOF:
@@ -62,8 +61,8 @@ func (s *stream) ended(err error) {
 	s.x.aborted = true
 }
 
-// dropTrailer removes what a trailer must not say: what frames or routes a
-// message (RFC 9110, 6.5.1), and what only the gate may say.
+// dropTrailer removes trailer fields that frame or route a message (RFC 9110, 6.5.1), and the
+// fields that only the gate may send.
 func dropTrailer(h http.Header) {
 	dropHopByHop(h)
 	dropOwn(h)
@@ -72,8 +71,8 @@ func dropTrailer(h http.Header) {
 	}
 }
 
-// bufferSize is that of a piece of a body, in bytes: most pages fit. Without memory for
-// that it is smallBuffer.
+// Sizes of the buffer for a body, in bytes: most pages fit into bufferSize. A client without
+// memory for it gets smallBuffer.
 const (
 	bufferSize  = 48 << 10
 	smallBuffer = 8 << 10
@@ -84,8 +83,7 @@ var (
 	smallBuffers = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
 )
 
-// WriteTo copies the body as it comes: whatever more may be waited for, what is
-// there is sent. It is what io.Copy calls.
+// WriteTo copies the body, and flushes each piece as it arrives. io.Copy calls it.
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 	if s.x.out.memory.Take(bufferSize, memory.ForBuffers) {
 		buf := buffers.Get().(*[bufferSize]byte)
@@ -102,7 +100,7 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	flusher, _ := w.(http.Flusher)
 	n, err := s.first(buf)
 	if err == nil {
-		// So that a page of the usual size is one write. A longer one is many anyway.
+		// A page of the usual size is then one write.
 		var more int
 		more, err = s.body.ReadArrived(buf[n:])
 		if n += more; err != nil {
@@ -120,8 +118,8 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 				}
 				return written, werr
 			}
-			// The end of the response flushes too; and of a full buffer net/http
-			// keeps nothing back, since it is larger than its own.
+			// The end of the response flushes too, and net/http buffers nothing of a write
+			// that is larger than its own buffer.
 			if flusher != nil && err == nil && n < len(buf) {
 				flusher.Flush()
 			}
@@ -131,20 +129,19 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 			return written, nil
 		}
 		if err != nil {
-			s.x.out.Flush() // with what has come of it, the client sees what broke off
+			s.x.out.Flush() // so that the client sees how far the response came
 			return written, err
 		}
 		n, err = s.Read(buf)
 	}
 }
 
-// headPatience is how long a response's head waits for the beginning of its
-// body. To send each in a write of its own costs much where both are at hand; but
-// an event stream may say nothing for an hour.
-const headPatience = 10 * time.Millisecond
+// headDelay is how long a response's head waits for the first bytes of its body, so that both
+// go out in one write. It must be short: an event stream may send nothing for an hour.
+const headDelay = 10 * time.Millisecond
 
-// first reads the beginning of the body, and flushes the head meanwhile if it
-// has to wait.
+// first reads the first bytes of the body, and flushes the head if they do not arrive within
+// headDelay.
 func (s *stream) first(p []byte) (n int, err error) {
 	if s.body.AtHand() {
 		if n, err = s.body.Read(p); err != nil {
@@ -154,7 +151,7 @@ func (s *stream) first(p []byte) (n int, err error) {
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came, flushed := false, false
-	timer := time.AfterFunc(headPatience, func() {
+	timer := time.AfterFunc(headDelay, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {

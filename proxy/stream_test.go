@@ -88,7 +88,7 @@ func TestHeadUnderUpload(t *testing.T) {
 		go func() {
 			io.WriteString(upload, "one")
 			<-begun
-			<-time.After(5 * headPatience) // for the head to be passed on, if it is
+			<-time.After(5 * headDelay) // for the head to be passed on, if it is
 			for range 1000 {
 				io.WriteString(upload, "more")
 			}

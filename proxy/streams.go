@@ -19,7 +19,7 @@ func (c *clientConn) flushStream(w http.ResponseWriter) {
 		return
 	}
 	if n := c.served.Add(1); n%flushEvery == 0 || c.streams.Load() > 1 {
-		_ = http.NewResponseController(w).Flush() // bounded by the deadline that letGo has set
+		_ = http.NewResponseController(w).Flush() // bounded by the deadline that release has set
 	}
 }
 
