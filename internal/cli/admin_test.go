@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// piped is a listener that accepts what it is given.
+// piped is a listener that accepts the connections in a channel.
 type piped chan net.Conn
 
 func (p piped) Accept() (net.Conn, error) {
@@ -23,7 +23,7 @@ func (p piped) Accept() (net.Conn, error) {
 func (p piped) Close() error   { return nil }
 func (p piped) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A client of the admin listener that keeps still does not keep its connection.
+// TestAdminConnectionsEnd: the admin listener closes the connections of silent clients.
 func TestAdminConnectionsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		send string
@@ -68,7 +68,7 @@ func TestAdminConnectionsEnd(t *testing.T) {
 	}
 }
 
-// told is a connection that says when it is closed.
+// told is a connection that reports when it is closed.
 type told struct {
 	net.Conn
 	ended chan struct{}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"path/filepath"
@@ -18,9 +19,9 @@ type Audit struct {
 	Configured
 	Replay  bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify  bool     `help:"Check that no record has been changed, removed or added."`
-	Strict  bool     `help:"With --verify: a chain that can't be compared with what data_dir knows of it is a fault, not a note."`
+	Strict  bool     `help:"With --verify: a chain that can't be compared with data_dir is a fault, not a note."`
 	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
-	Keyless bool     `help:"With --verify and a key: records made without one are no fault, as from before log.audit_key_file was set."`
+	Keyless bool     `help:"With --verify and a key: records that were made without one, before log.audit_key_file was set, are no fault."`
 	Top     int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
 	JSON    bool     `help:"Print JSON."`
 	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
@@ -28,14 +29,14 @@ type Audit struct {
 
 // Help is shown by --help.
 func (*Audit) Help() string {
-	return "Without options it sums up. -c names the gate's configuration, whose data_dir has the evidence.\n\n" +
+	return "Without options it prints a summary. -c names the gate's configuration; its data_dir has the evidence.\n\n" +
 		"--replay takes the configuration, the robots.txt and the answers that a record names from data_dir, also while the gate runs. " +
-		"Records whose evidence is gone are counted apart, and so are those whose evidence has been changed.\n\n" +
-		"--verify checks the chain that each gate links its records to, and with data_dir that its end is there. " +
-		"Name all files that have been rotated, too. " +
-		"What can't be compared with data_dir, since it is not at hand or too old, is a note, and a fault with --strict. " +
-		"Records that are made with a key are checked with it, and without it are a fault.\n\n" +
-		"Exit status 0: nothing differs, 1: something does, or evidence has been changed, 2: an error.\n\n" +
+		"Records without their evidence, and records with changed evidence, are counted separately.\n\n" +
+		"--verify checks the hash chain of each gate's records, and, with data_dir, that the end of the chain is there. " +
+		"Name all rotated files, too. " +
+		"A chain that can't be compared with data_dir, since it is missing or too old, is a note, and a fault with --strict. " +
+		"Records that were made with a key are checked with it, and are a fault without it.\n\n" +
+		"Exit status 0: no difference, 1: a difference, or changed evidence, 2: an error.\n\n" +
 		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
 }
 
@@ -59,64 +60,65 @@ func (a *Audit) Run(s Streams) error {
 	a.File = distinct(a.File)
 	out := &errWriter{w: s.Out}
 	s.Out = out
-	var reports []auditReport
-	if !a.Replay && !a.Verify {
-		reports = append(reports, &sumReport{Summary: &audit.Summary{}, top: a.Top, s: s})
-	}
-	c, dir, err := a.folder()
-	if err != nil && (len(reports) == 0 || a.Config != "") {
-		return err // a summary needs no data_dir
-	}
-	if a.Verify {
-		v, err := a.verifyReport(c, dir)
-		if err != nil {
-			return err
-		}
-		reports = append(reports, v)
-	}
-	if a.Replay {
-		r, err := newReplayReport(dir, s.Out, a.JSON)
-		if err != nil {
-			return err
-		}
-		defer r.close()
-		reports = append(reports, r)
+	reports, err := a.reports(s)
+	if err != nil {
+		return err
 	}
 	readErr := audit.Lines(a.File, s.In, func(l *audit.Line) {
 		for _, r := range reports {
 			r.line(l)
 		}
 	})
-	status := Exit(0)
+	failed, values := false, map[string]any{}
 	for _, r := range reports {
 		r.end()
-		if !a.JSON {
+		failed = failed || r.failed()
+		if a.JSON {
+			name, value := r.json()
+			values[name] = value
+		} else {
 			r.print(s.Out)
-		}
-		if r.failed() {
-			status = 1
 		}
 	}
 	if a.JSON {
-		all := map[string]any{}
-		for _, r := range reports {
-			name, value := r.json()
-			all[name] = value
-		}
-		if err := encode(s.Out, all); err != nil {
-			return err
-		}
+		_ = encode(s.Out, values) // out keeps the error
 	}
-	if out.err != nil {
-		return out.err
+	if err := cmp.Or(out.err, readErr); err != nil {
+		return err
 	}
-	if readErr != nil {
-		return readErr
-	}
-	if status != 0 {
-		return status
+	if failed {
+		return Exit(1)
 	}
 	return nil
+}
+
+// reports returns the reports that the options ask for.
+func (a *Audit) reports(s Streams) (all []auditReport, err error) {
+	c, dir, err := a.folder()
+	if !a.Replay && !a.Verify {
+		if err != nil && a.Config != "" {
+			return nil, err
+		}
+		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.Verify {
+		v, err := a.verifyReport(c, dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	if a.Replay {
+		r, err := newReplayReport(dir, s.Out, a.JSON)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // distinct removes files that are named again, since each of their records would count twice.

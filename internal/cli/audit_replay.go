@@ -79,11 +79,11 @@ func (a *replayReport) line(l *audit.Line) {
 	}
 }
 
-func (a *replayReport) end() {}
+func (a *replayReport) end() { a.reader.Close() }
+
 func (a *replayReport) failed() bool {
 	return a.counts[replay.Different] > 0 || a.sum(replay.Outcome.Changed) > 0
 }
-func (a *replayReport) close() { a.reader.Close() }
 
 // sum returns the number of records with an outcome of this kind.
 func (a *replayReport) sum(kind func(replay.Outcome) bool) (n int) {

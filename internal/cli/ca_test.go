@@ -13,7 +13,7 @@ import (
 	"robotsgate/internal/ca"
 )
 
-// A record is a log that is read while it is written.
+// A record is a log that can be read while it is written.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -31,8 +31,8 @@ func (r *record) String() string {
 	return r.text.String()
 }
 
-// A gate that runs for years says once a day, in the last month, that its CA ends.
-func TestLogWarningser(t *testing.T) {
+// TestLogWarnings: in the last month of its CA, a gate logs once a day that it expires.
+func TestLogWarnings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		a, err := ca.Open(dir)

@@ -49,7 +49,7 @@ robots: {max_age: 2h, stale_for: 10m, after_stale: allow, timeout: 5s, unavailab
 log: {audit: %s}
 `
 
-// A world is origins that change their minds all day.
+// A world is a set of origins that change their answers all day.
 type world struct {
 	mu    sync.Mutex
 	moods map[string]*mood
@@ -62,7 +62,7 @@ type mood struct {
 	body  string
 }
 
-// refuse makes an origin nobody has asked yet ask for a login, for the rest of the day.
+// refuse makes an origin that has had no request yet require a login, for the rest of the day.
 func (w *world) refuse(host string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *world) rules() string {
 	return b.String()
 }
 
-// A day is a gate's, without its sockets.
+// A day is a gate without its sockets.
 type day struct {
 	t      *testing.T
 	dir    string
@@ -171,7 +171,7 @@ func (d *day) configure(text string) policy.Config {
 
 var dayAgents = []string{"news/1", "trial/1", "curl/8", "Other/2 (+http://other.example)", "Mozilla/5.0", ""}
 
-// request asks for something, as a proxy does.
+// request decides and records a request, as a proxy does.
 func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 	d.mu.Lock()
 	d.id++
@@ -210,8 +210,8 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 	d.log.Write(x)
 }
 
-// live serves from midnight to midnight. It restarts once, and changes its configuration
-// once.
+// live serves from midnight to midnight. The gate restarts once, and its configuration
+// changes once.
 func (d *day) live() {
 	d.kept = store.OpenConfigurations(d.dir, time.Hour, slog.New(slog.DiscardHandler))
 	defer d.kept.Close()
@@ -251,7 +251,7 @@ func (d *day) live() {
 				d.engine = d.engine.Reconfigured(d.configure(evening))
 			}
 		}
-		// One after the other sometimes, before the first is saved.
+		// Sometimes one request follows the other before the first result is saved.
 		n, again, host := d.rand.IntN(6), d.rand.IntN(20) == 0, d.rand.IntN(40)
 		var burst sync.WaitGroup
 		for range n {
@@ -276,8 +276,8 @@ func (d *day) live() {
 }
 
 // TestDay replays a day's traffic with origins that change their robots.txt, fail, forbid
-// single crawlers and come back: nothing differs, and no evidence is gone. Then it
-// tampers with the evidence, and finds it.
+// single crawlers and recover: nothing differs, and no evidence is gone. Then it changes
+// the evidence, and detects that.
 func TestDay(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.jsonl")
@@ -324,7 +324,7 @@ func TestDay(t *testing.T) {
 		}
 	}
 
-	// A record that says something else than was decided.
+	// A record with another decision.
 	changed := bytes.Replace(data, []byte(`"decision":"allow"`), []byte(`"decision":"deny"`), 1)
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A robots.txt that is another by now.
+	// A robots.txt with other contents.
 	bodies, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*"))
 	if err != nil || len(bodies) == 0 {
 		t.Fatal(err, len(bodies))

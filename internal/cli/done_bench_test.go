@@ -22,9 +22,9 @@ import (
 	"robotsgate/proxy"
 )
 
-// BenchmarkDone is what a request costs when it is over, with all that the audit log
-// does later: as fast as it goes, without a disk, and at the rate of a busy gate, where
-// there is little that can be done at once. Less "nothing", which is what the waiting costs.
+// BenchmarkDone measures the cost of a request that is over, with all later work of the
+// audit log: as fast as possible, without a disk, and at the rate of a busy gate, where
+// little can be batched. Subtract "nothing", the cost of the waiting.
 func BenchmarkDone(b *testing.B) {
 	for name, x := range map[string]*proxy.Record{"plain": over(nil), "page": over([]string{"noarchive, max-snippet: 20"}), "nothing": nil} {
 		b.Run(name+"/at once", func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkDone(b *testing.B) {
 	}
 }
 
-// over is a request that is over, its answer with these tags.
+// over returns a request that is over, with these tags in its response.
 func over(tags []string) *proxy.Record {
 	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
 	target := policy.Target{Scheme: "http", Host: "127.0.0.1:8080", Path: "/catalogue/item?id=17&page=2"}
@@ -85,7 +85,7 @@ func over(tags []string) *proxy.Record {
 	return x
 }
 
-// recording is as much of a gate as takes down what is over.
+// recording is the part of a gate that records requests.
 func recording(b *testing.B, file string) *gate {
 	log, err := audit.Open(audit.Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -94,7 +94,7 @@ func recording(b *testing.B, file string) *gate {
 	return &gate{metrics: metrics.New(), overview: overview.New(), audit: log}
 }
 
-// report ends it, and says what it has cost.
+// report ends it, and reports its cost.
 func (g *gate) report(b *testing.B, before time.Duration) {
 	if err := g.audit.Close(); err != nil {
 		b.Fatal(err)
@@ -104,7 +104,7 @@ func (g *gate) report(b *testing.B, before time.Duration) {
 	runtime.GC()
 }
 
-// used is the processor's time that this process has had.
+// used returns the processor time of this process.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -45,8 +45,8 @@ func TestEnvCommand(t *testing.T) {
 	}
 }
 
-// Who may not read the gate's files learns where to get the CA.
-func TestElsewhere(t *testing.T) {
+// TestAdviseDownload: a user that may not read the CA's files learns where to download it.
+func TestAdviseDownload(t *testing.T) {
 	forbidden, damaged := fmt.Errorf("ca-key.pem: %w", fs.ErrPermission), errors.New("ca.pem: damaged")
 	if err := adviseDownload(forbidden, "http://gate:9309"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "http://gate:9309/ca.pem") {
 		t.Error(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// paths that a shell could take for something else.
+// Paths with characters that shells interpret.
 var paths = []string{
 	"/plain/path", "", "/it's", "/a b", "/$HOME", "/`id`", "/$(id)", "/\\n", `/back\`, `/"q"`, "/~", "~", "/a;b", "/a\nb", "/*", "/ü", "/it\u2019s",
 }
@@ -32,7 +32,7 @@ func TestQuoting(t *testing.T) {
 }
 
 // PowerShell ends a string in single quotes at any of five characters
-// (about_Quoting_Rules); doubled they stand for themselves.
+// (about_Quoting_Rules). A doubled character stands for itself.
 func TestQuotingForPowerShell(t *testing.T) {
 	for in, want := range map[string]string{
 		"/plain":             "'/plain'",

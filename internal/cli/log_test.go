@@ -15,8 +15,8 @@ import (
 	"unicode"
 )
 
-// TestForeignLog starts a gate, and writes as net/http's Transport does when an
-// origin sends what nobody asked for: to package log.
+// TestForeignLog starts a gate, and writes to package log, as net/http's Transport does
+// when an origin sends bytes without a request.
 func TestForeignLog(t *testing.T) {
 	flags, out := log.Flags(), log.Writer()
 	defer func() {
@@ -48,7 +48,8 @@ func TestForeignLog(t *testing.T) {
 	}
 }
 
-// What an origin wrote cannot turn a line of the log, or end it, in either format.
+// TestLogIsPrintable: text from an origin can't break or reverse a line of the log, in either
+// format.
 func TestLogIsPrintable(t *testing.T) {
 	const hidden = "a\u202e\u2066\u009b\u2028\x1b[2J\nb"
 	for _, format := range []string{"text", "json"} {
@@ -67,7 +68,7 @@ func TestLogIsPrintable(t *testing.T) {
 	}
 }
 
-// Nor can an error or a warning of a command, whatever is quoted in it.
+// TestErrorsArePrintable: the same for an error or a warning of a command.
 func TestErrorsArePrintable(t *testing.T) {
 	var b strings.Builder
 	s := Streams{Err: &b}
@@ -82,7 +83,7 @@ func TestErrorsArePrintable(t *testing.T) {
 	}
 }
 
-// logOf returns the log of a gate that serves, while do is done.
+// logOf returns the log of a gate that serves while do runs.
 func logOf(t *testing.T, level string, do func()) (lines []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gate.yaml")
@@ -110,8 +111,7 @@ func logOf(t *testing.T, level string, do func()) (lines []string) {
 	return strings.FieldsFunc(stderr.String(), func(r rune) bool { return r == '\n' })
 }
 
-// TestForeignLogOfRun sees that nothing of it is shown beside what a command
-// prints.
+// TestForeignLogOfRun: run shows no such lines beside the output of its command.
 func TestForeignLogOfRun(t *testing.T) {
 	flags, out := log.Flags(), log.Writer()
 	defer func() {

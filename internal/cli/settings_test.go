@@ -22,7 +22,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// parts is all that the parts receive from a configuration.
+// parts has the settings that the parts receive from a configuration.
 type parts struct {
 	Proxy     proxy.Options
 	Egress    proxy.Egress
@@ -39,7 +39,7 @@ func partsOf(c *config.Config) parts {
 	return parts{serving(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, keeping(c.Robots), auditing(c.Log), administration(c.Admin)}
 }
 
-// arrives says where each key of the configuration must arrive, and nowhere else.
+// arrives has the only setting that each key of the configuration may change.
 var arrives = map[string]string{
 	"mode": "Crawlers.Default.Mode Crawlers.Known.0.Mode",
 
@@ -106,7 +106,7 @@ var arrives = map[string]string{
 	"log.redact_query": "Audit.RedactQuery",
 }
 
-// notAPart says why a key is no setting of a part.
+// notAPart has the reasons why other keys are no settings of a part.
 var notAPart = map[string]string{
 	"listen":                "newGate listens there: every script",
 	"admin.listen":          "newGate listens there: admin.txtar",
@@ -123,8 +123,8 @@ var notAPart = map[string]string{
 	"log.audit_required":    "gate.wire asks the log: audit_required.txtar",
 }
 
-// TestSettings sets each key off its default, and compares what the parts
-// receive then with what they receive by default.
+// TestSettings changes each key from its default, and compares the settings of the parts
+// with the default ones.
 func TestSettings(t *testing.T) {
 	byDefault := flat(partsOf(base()))
 	seen := map[string]bool{}
@@ -167,7 +167,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// base has one item in each list of structs, so that there is one to change.
+// base returns a configuration with one item in each list of structs.
 func base() *config.Config {
 	c := config.Default()
 	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
@@ -213,7 +213,7 @@ func fieldOf(section reflect.Value, key string) reflect.Value {
 	panic("no key " + key)
 }
 
-// offDefault gives a value another than it has.
+// offDefault changes a value.
 func offDefault(t *testing.T, key string, v reflect.Value) {
 	t.Helper()
 	if v.Type() == reflect.TypeFor[config.Action]() {
@@ -249,7 +249,7 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 	}
 }
 
-// flat returns the values in a struct by where they are.
+// flat returns the values in a struct by their path.
 func flat(v any) map[string]string {
 	out := map[string]string{}
 	flatten("", reflect.ValueOf(v), out)

@@ -11,8 +11,8 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-// TestTagsSaysWhatItDidNotRead checks that no rules don't look the same as
-// rules that are too far down to be read.
+// TestTagsSaysWhatItDidNotRead: the output distinguishes a page without rules from a page
+// that was not read to its end.
 func TestTagsSaysWhatItDidNotRead(t *testing.T) {
 	page := "<style>" + strings.Repeat("x", htmlmeta.DefaultMaxBytes) + "</style><meta name=robots content=noindex>"
 	field := strings.Repeat("all,", robotstag.MaxField/4) + "noindex"

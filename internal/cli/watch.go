@@ -14,7 +14,7 @@ import (
 const (
 	// pollInterval is the time between two reads of the configuration file.
 	pollInterval = time.Second
-	// settleInterval is the same after SIGHUP, where somebody waits for the change.
+	// settleInterval is the same after SIGHUP, where a person waits for the change.
 	settleInterval = 100 * time.Millisecond
 	// longMissing is the number of reads after which a file that can't be read counts as
 	// missing. Until then it may be in the middle of being replaced.
