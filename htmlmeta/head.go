@@ -33,6 +33,8 @@ type head struct {
 	template  template
 	kept      []byte // the reduced page: the metas that matter
 
+	metaName, metaContent []byte // buffers of meta
+
 	// fork reads the page from the first <noscript> on once more, with scripting
 	// on. It is nil if there is no <noscript>, or scripting is on.
 	fork *head
@@ -151,18 +153,47 @@ func (h *head) startTag() (ended bool, err error) {
 	return false, nil
 }
 
-// meta keeps a meta that may have a name and content, and one that is not UTF-8,
-// which tells the page's encoding where none is declared.
+// meta keeps a meta with a name and content. It also keeps content without a name
+// that is not UTF-8, which tells the encoding of a page that does not declare it. Of
+// two attributes with one name the first counts.
 func (h *head) meta() error {
-	before := len(h.kept)
-	h.kept = append(h.kept, "<meta"...)
-	_, err := h.attributes(&h.kept)
-	raw := h.kept[before:]
-	named := containsFold(raw, "name") && containsFold(raw, "content")
-	if err != nil || !named && utf8.Valid(raw) {
-		h.kept = h.kept[:before]
+	h.metaName, h.metaContent = h.metaName[:0], h.metaContent[:0]
+	var hasName, hasContent bool
+	_, err := h.attributes(func(attr []byte) *[]byte {
+		switch {
+		case !hasName && bytes.EqualFold(attr, []byte("name")):
+			hasName = true
+			return &h.metaName
+		case !hasContent && bytes.EqualFold(attr, []byte("content")):
+			hasContent = true
+			return &h.metaContent
+		}
+		return nil
+	})
+	if err != nil || !(hasName && hasContent) && utf8.Valid(h.metaContent) {
+		return err
 	}
-	return err
+	h.kept = append(h.kept, nameBegins...)
+	h.kept = appendQuoted(h.kept, h.metaName)
+	h.kept = append(h.kept, contentBegins...)
+	h.kept = appendQuoted(h.kept, h.metaContent)
+	h.kept = append(h.kept, metaEnds...)
+	return nil
+}
+
+// The reduced page is a list of metas, which are written in one way.
+const (
+	nameBegins    = `<meta name="`
+	contentBegins = `" content="`
+	metaEnds      = `">`
+)
+
+// appendQuoted appends a value for between quotes.
+func appendQuoted(b, value []byte) []byte {
+	if bytes.IndexByte(value, '"') >= 0 {
+		value = bytes.ReplaceAll(value, []byte(`"`), []byte("&quot;"))
+	}
+	return append(b, value...)
 }
 
 // endsHead reports whether a start tag ends the head. All do but the elements that
@@ -272,14 +303,4 @@ func blank(s string) bool {
 		}
 	}
 	return true
-}
-
-// containsFold reports whether b contains a lower-case ASCII word in any case.
-func containsFold(b []byte, word string) bool {
-	for i := 0; i+len(word) <= len(b); i++ {
-		if b[i]|0x20 == word[0] && bytes.EqualFold(b[i:i+len(word)], []byte(word)) {
-			return true
-		}
-	}
-	return false
 }

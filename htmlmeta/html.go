@@ -48,6 +48,28 @@ func (h *head) metas(p *page) []Meta {
 	return treeMetas(reduced)
 }
 
+// plainMetas returns what treeMetas does, at a tenth of its cost, unless there is a
+// character reference or a byte that the standard replaces (WHATWG HTML, sections
+// 13.2.3.5 and 13.2.5.36). Then ok is false.
+func plainMetas(reduced []byte) (metas []Meta, ok bool) {
+	if bytes.ContainsAny(reduced, "&\r\x00") {
+		return nil, false
+	}
+	for len(reduced) > 0 {
+		rest, begins := bytes.CutPrefix(reduced, []byte(nameBegins))
+		name, rest, follows := bytes.Cut(rest, []byte(contentBegins))
+		content, rest, ends := bytes.Cut(rest, []byte(metaEnds))
+		if !begins || !follows || !ends {
+			return nil, false // a decoder has changed ASCII
+		}
+		if name = bytes.TrimSpace(name); len(name) > 0 && len(content) > 0 {
+			metas = append(metas, Meta{string(name), string(content)})
+		}
+		reduced = rest
+	}
+	return metas, true
+}
+
 // treeMetas returns the named metas of a reduced page.
 func treeMetas(reduced []byte) []Meta {
 	// A reduced page is flat, so the parser's only error, a tree that is too deep,

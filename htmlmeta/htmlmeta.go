@@ -94,17 +94,10 @@ var scanners = sync.Pool{New: func() any {
 	return &scanner{page: page{in: bufio.NewReader(nil), start: make([]byte, 0, prescanned)}}
 }}
 
-// maxKept is the largest capacity of head.kept that is reused.
-const maxKept = 16 << 10
-
-// reset drops everything but the buffers.
+// reset drops everything but the buffers of a fixed size.
 func (s *scanner) reset() {
-	kept := s.head.kept[:0]
-	if cap(kept) > maxKept {
-		kept = nil
-	}
 	s.page.in.Reset(nil)
-	*s = scanner{page: page{in: s.page.in, start: s.page.start[:0]}, head: head{kept: kept}}
+	*s = scanner{page: page{in: s.page.in, start: s.page.start[:0]}}
 }
 
 func (s *scanner) scan(r io.Reader, o Options) (Result, error) {

@@ -3,6 +3,7 @@ package htmlmeta
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"golang.org/x/net/html/atom"
 )
@@ -18,6 +19,8 @@ type lexer struct {
 	window [4 << 10]byte
 	i, n   int   // window[i:n] has not been used yet
 	err    error // of r, to be returned after window[i:n]
+
+	attrName []byte // buffer of attributes
 }
 
 func (l *lexer) rest() []byte { return l.window[l.i:l.n] }
@@ -57,11 +60,21 @@ func (l *lexer) next() (byte, error) {
 	return c, err
 }
 
-// skipTo skips all bytes before the next c.
-func (l *lexer) skipTo(c byte) error {
+// readTo reads all bytes before the one that index returns, and appends them to b
+// unless that is nil. Where there is none, index returns -1.
+func (l *lexer) readTo(index func([]byte) int, b *[]byte) error {
 	for {
-		if i := bytes.IndexByte(l.rest(), c); i >= 0 {
-			l.i += i
+		rest := l.rest()
+		n := index(rest)
+		ended := n >= 0
+		if !ended {
+			n = len(rest)
+		}
+		if b != nil {
+			*b = append(*b, rest[:n]...)
+		}
+		l.i += n
+		if ended {
 			return nil
 		}
 		if err := l.more(); err != nil {
@@ -69,6 +82,9 @@ func (l *lexer) skipTo(c byte) error {
 		}
 	}
 }
+
+// skipTo skips all bytes before the next c.
+func (l *lexer) skipTo(c byte) error { return l.readTo(indexOf(c), nil) }
 
 // skipPast skips the next c too.
 func (l *lexer) skipPast(c byte) error {
@@ -80,17 +96,13 @@ func (l *lexer) skipPast(c byte) error {
 }
 
 func (l *lexer) skipSpace() error {
-	for {
-		for i, c := range l.rest() {
-			if !isSpace(c) {
-				l.i += i
-				return nil
-			}
-		}
-		if err := l.more(); err != nil {
-			return err
-		}
-	}
+	return l.readTo(func(b []byte) int {
+		return slices.IndexFunc(b, func(c byte) bool { return !isSpace(c) })
+	}, nil)
+}
+
+func indexOf(c byte) func([]byte) int {
+	return func(b []byte) int { return bytes.IndexByte(b, c) }
 }
 
 // name reads a tag's name. It returns 0 for an unknown name.
@@ -119,23 +131,86 @@ func (l *lexer) name() (atom.Atom, error) {
 	}
 }
 
-// attributes reads the rest of a tag, appends it to kept unless that is nil, and
-// reports whether the tag is self-closing.
-func (l *lexer) attributes(kept *[]byte) (closed bool, err error) {
-	var t tag
+// attributes reads the rest of a tag after its name (13.2.5.32 to 13.2.5.40) and
+// reports whether the tag is self-closing. It appends the value of each attribute, as
+// written, to the buffer that keep returns for its name. keep may be nil, and may
+// return nil.
+func (l *lexer) attributes(keep func(name []byte) *[]byte) (selfClosing bool, err error) {
 	for {
-		n, ended := t.end(l.rest())
-		if kept != nil {
-			*kept = append(*kept, l.rest()[:n]...)
+		c, err := l.next()
+		switch {
+		case err != nil:
+			return false, err
+		case c == '>':
+			return selfClosing, nil
+		case c == '/' || isSpace(c):
+			selfClosing = c == '/'
+			continue
 		}
-		l.i += n
-		if ended {
-			return t == selfClosing, nil
+		selfClosing = false
+		var name *[]byte
+		if keep != nil {
+			l.attrName = append(l.attrName[:0], c) // also a "=", without a name before it
+			name = &l.attrName
 		}
-		if err := l.more(); err != nil {
+		if err := l.readTo(nameEnd, name); err != nil {
+			return false, err
+		}
+		var value *[]byte
+		if keep != nil {
+			value = keep(l.attrName)
+		}
+		if err := l.value(value); err != nil {
 			return false, err
 		}
 	}
+}
+
+// value reads the value of an attribute after its name, if there is one.
+func (l *lexer) value(to *[]byte) error {
+	c, err := l.afterSpace()
+	if err != nil || c != '=' {
+		return err
+	}
+	l.used()
+	if c, err = l.afterSpace(); err != nil {
+		return err
+	}
+	if c != '"' && c != '\'' {
+		return l.readTo(valueEnd, to)
+	}
+	l.used()
+	if err = l.readTo(indexOf(c), to); err == nil {
+		l.used()
+	}
+	return err
+}
+
+// afterSpace skips white space and returns the next byte without using it.
+func (l *lexer) afterSpace() (byte, error) {
+	c, err := l.peek()
+	if err != nil || !isSpace(c) {
+		return c, err
+	}
+	if err := l.skipSpace(); err != nil {
+		return 0, err
+	}
+	return l.peek()
+}
+
+// nameEnd returns the index of the first byte after an attribute's name.
+func nameEnd(b []byte) int {
+	for i, c := range b {
+		if c == '=' || endsTagName(c) {
+			return i
+		}
+	}
+	return -1
+}
+
+// valueEnd returns the index of the first byte after a value without quotes.
+func valueEnd(b []byte) int {
+	return slices.IndexFunc(b, func(c byte) bool { return c == '>' || isSpace(c) })
 }
 
 // declaration skips a comment, document type or CDATA section, of which "<!" has
