@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 )
 
@@ -45,17 +44,17 @@ func newChain(key Key) chain {
 // of the record.
 func (c *chain) link(out, line []byte, l Link) []byte {
 	c.number++
-	l.Chain, l.Key, l.Number, l.Prev = c.id, c.keyID, c.number, c.hash
-	members, err := json.Marshal(l)
-	if err != nil {
-		panic(err) // it has strings, numbers and booleans only
-	}
-	start := len(out)
-	out = append(out, bytes.TrimSuffix(line, []byte("}\n"))...)
-	out = append(out, ',')
-	out = append(out, members[1:len(members)-1]...)
-	c.hash = c.key.hash(out[start:])
-	return append(out, `,"hash":"`+c.hash+"\"}\n"...)
+	o := object{b: append(out, bytes.TrimSuffix(line, []byte("}\n"))...)}
+	o.positive("lost", int64(l.Lost))
+	o.text("chain", c.id)
+	o.optional("key", c.keyID)
+	o.number("number", c.number)
+	o.flag("begins", l.Begins)
+	o.flag("moved", l.Moved)
+	o.text("prev", c.hash)
+	c.hash = c.key.hash(o.b[len(out):])
+	o.text("hash", c.hash)
+	return append(o.b, "}\n"...)
 }
 
 // A Key is the secret of a chain's hashes: without it no record can be made up. A hash

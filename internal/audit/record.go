@@ -1,14 +1,11 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"robotsgate/internal/escape"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -151,18 +148,6 @@ func robotsOf(d *policy.Decision) *Robots {
 		r.Copy = new(answerOf(st.Good))
 	}
 	return r
-}
-
-// encode returns the record as a line of JSON. Beyond what JSON requires, control
-// characters and characters that change the direction of text are escaped.
-func (r *Record) encode() ([]byte, error) {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
-	if err := enc.Encode(r); err != nil {
-		return nil, err
-	}
-	return escape.JSON(line.Bytes()), nil
 }
 
 // split cuts a canonical URL into its origin and the rest. It returns nothing for a URL that
