@@ -80,8 +80,8 @@ func TestNewest(t *testing.T) {
 	})
 }
 
-// TestStoreFails: requests go on, the log is told once a minute, and nothing is
-// lost when it works again.
+// TestStoreFails: requests are decided as before, the failure is logged once a minute, and
+// no record is lost when the store works again.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, s := newOrigins(), newDurable()
@@ -99,7 +99,7 @@ func TestStoreFails(t *testing.T) {
 		e.Refresh(t.Context(), r)
 		synctest.Wait()
 		if n := strings.Count(log.String(), "no space left on device"); n < 9 || n > 11 {
-			t.Errorf("said %d times in ten minutes, want 10", n)
+			t.Errorf("%d lines in the log in ten minutes, want 10", n)
 		}
 		if n := len(web.fetched()); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
@@ -115,7 +115,7 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// TestCost wants memory to follow what entries say they cost.
+// TestCost compares the memory of entries with their cost.
 func TestCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures memory")
@@ -167,7 +167,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkDecide is the hot path: a rule of an origin that is in memory.
+// BenchmarkDecide decides by a rule of an origin that is in memory.
 func BenchmarkDecide(b *testing.B) {
 	web := newOrigins()
 	var body strings.Builder
@@ -195,9 +195,9 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-// TestRecordWith: what binds some crawlers only comes and goes with them, and a record that
-// has been handed out stays as it is.
-func TestRecordWith(t *testing.T) {
+// TestRecordAdd: answers that bind one crawler are added and removed with those of that crawler, and
+// the record before does not change.
+func TestRecordAdd(t *testing.T) {
 	good, denied := &Snapshot{Status: 200}, &Snapshot{Status: 403}
 	bound := Record{}.add("abot", denied)
 	several := bound.add("bbot", denied).add(NoSlot, denied)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestClose ends jobs: who waits for one gets an error, and what was cut
-// short is not taken for the origin's failure.
+// TestClose ends fetches: requests that wait for one get an error, and a fetch that was cut
+// short is not taken for a failure of the origin.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, s := newOrigins(), newDurable()
@@ -36,7 +36,7 @@ func TestClose(t *testing.T) {
 		if _, ok := s.Load(t.Context(), "https://b.example"); !ok {
 			t.Error("what was fetched before is not saved")
 		}
-		// Late requests find nothing, and end nothing.
+		// Late requests get an error and do no harm.
 		_, err := e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want canceled", err)

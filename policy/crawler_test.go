@@ -8,8 +8,8 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// A login is one more kind of key: it must hold beside the others, and is asked for
-// only where they do.
+// TestIdentifyByLogin: a login has to match beside the other keys, and is compared only if
+// they match.
 func TestIdentifyByLogin(t *testing.T) {
 	login := func(user, hash string) *Login { return &Login{User: user, Hash: []byte(hash)} }
 	inside := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}

@@ -4,28 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
 
-// settings are those of the configuration's section robots that matter here.
-var settings = policy.Robots{
-	MaxAge:       24 * time.Hour,
-	MinAge:       5 * time.Minute,
-	StaleFor:     720 * time.Hour,
-	Timeout:      10 * time.Second,
-	MaxBytes:     512 << 10,
-	MaxRedirects: 5,
-	CacheBytes:   1 << 20,
-}
-
-// A gate asks an Engine about every request. The Engine fetches an origin's
-// robots.txt once and answers from it as long as it holds.
+// An Engine fetches an origin's robots.txt once and decides by it as long as it is valid.
 func ExampleEngine_Decide() {
 	fetches := 0
 	origin := roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -35,14 +20,7 @@ func ExampleEngine_Decide() {
 			Body:       io.NopCloser(strings.NewReader("User-agent: *\nDisallow: /private/\n")),
 		}, nil
 	})
-	everyone := &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: http.StatusForbidden}
-	engine, err := policy.New(policy.Config{
-		Crawlers:  policy.Crawlers{Default: everyone},
-		Robots:    settings,
-		Transport: origin, // the only way out that an Engine has
-		Store:     store.NewMemory(1 << 20),
-		Log:       slog.New(slog.DiscardHandler),
-	})
+	engine, err := policy.New(policy.Config{Robots: policy.DefaultRobots(), Transport: origin})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,12 +33,8 @@ func ExampleEngine_Decide() {
 			fmt.Println(err)
 			return
 		}
-		d, err := engine.Decide(context.Background(), policy.Request{
-			Target:    target,
-			Crawler:   everyone,
-			UserAgent: "ExampleBot/1.0",
-		})
-		if err != nil { // the destination is prohibited, or its name does not resolve
+		d, err := engine.Decide(context.Background(), policy.Request{Target: target, UserAgent: "ExampleBot/1.0"})
+		if err != nil { // such as a host name that does not resolve: do not send the request
 			fmt.Println(err)
 			return
 		}
@@ -81,9 +55,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Judge needs neither a network nor an Engine: it decides by an answer at hand.
-// What an origin answers matters as much as what its file says.
+// Judge decides by an answer at hand, without a network or an Engine.
 func ExampleRobots_Judge() {
+	settings := policy.DefaultRobots()
 	target := policy.Target{Scheme: "https", Host: "shop.example", Path: "/private/press/kit.pdf"}
 	rules := "User-agent: *\nDisallow: /private/\nAllow: /private/press/\n"
 

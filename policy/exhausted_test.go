@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// short is what a RoundTripper returns where the gate's machine has no descriptor left.
+// short is the error of a RoundTripper when the gate's machine has no descriptor left.
 func short(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: %w", ErrExhausted, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EMFILE})
 }
 
-// TestExhausted: what the gate's machine is short of says nothing about an origin. It is kept
-// nowhere, is no outage, and the next request asks again at once; so it is behind a redirect.
+// TestExhausted: a lack of resources on the gate's machine says nothing about an origin. It is not
+// kept, is no outage, and the next request fetches again at once, also after a redirect.
 func TestExhausted(t *testing.T) {
 	for name, serve := range map[string]func(*origins, func(*http.Request) (*http.Response, error)){
 		"at once": func(web *origins, f func(*http.Request) (*http.Response, error)) { web.serve(example, f) },

@@ -3,12 +3,10 @@ package policy
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,26 +16,6 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-var (
-	// ErrProhibited is what a RoundTripper wraps when the operator's egress
-	// rules forbid a destination. Such a request gets no decision.
-	ErrProhibited = errors.New("destination is prohibited")
-
-	// ErrParent is what a RoundTripper wraps when the parent proxy can't be
-	// reached, so that the fault is not looked for at the origin.
-	ErrParent = errors.New("the parent proxy can't be reached")
-
-	// ErrBusy says that as many large robots.txt files as may be are being read, so
-	// that the origin's could not be.
-	ErrBusy = errors.New("too many large robots.txt files are being read at once")
-	// ErrExhausted is what a RoundTripper wraps when the gate's own machine could not open a
-	// connection, because it had no file descriptor, local port or memory left. That says
-	// nothing about the origin: it is not kept, and there is no decision.
-	ErrExhausted = errors.New("the gate is out of resources for a connection")
-	// ErrNoHost says that the origin's name does not resolve, so that no request can be sent.
-	ErrNoHost = errors.New("host name does not resolve")
-)
-
 // Bounds on texts of clients and origins that are kept or sent on, in bytes.
 const (
 	maxUserAgent = 1024
@@ -45,13 +23,6 @@ const (
 	maxValidator = 256
 	maxError     = 256
 )
-
-// Hints name what an operator can change, in the errors of fetches. Clients and the log see them.
-type Hints struct {
-	Timeout     string // the setting behind [Robots.Timeout]; empty: its value is named
-	Parent      string // what to do if the parent proxy can't be reached
-	Certificate string // what to do if an origin's certificate is not trusted
-}
 
 // A fetcher asks origins for their robots.txt.
 type fetcher struct {
@@ -298,49 +269,4 @@ func location(resp *http.Response, at string) (string, error) {
 		return "", fmt.Errorf("the origin redirects to a URL that can't be used: %w", err)
 	}
 	return target.String(), nil
-}
-
-// noAnswer is the snapshot of an origin that gave no answer.
-func noAnswer(at, reason string) *Snapshot {
-	if len(reason) > maxError {
-		reason = strings.ToValidUTF8(reason[:maxError], "") + "…"
-	}
-	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
-}
-
-// reason words an error for the crawler and the log, without parts that only a
-// programmer can read.
-func (f *fetcher) reason(ctx context.Context, err error) string {
-	var op *net.OpError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case unresolved(err):
-		return "a redirect leads to a name that does not resolve" // without the resolver's address
-	case errors.Is(err, ErrParent):
-		return withHint(err.Error(), f.hints.Parent)
-	case errors.As(err, &certificate):
-		return withHint(certificate.Err.Error(), f.hints.Certificate)
-	case ctx.Err() != nil:
-		return "no complete answer within " + cmp.Or(f.hints.Timeout, f.robots.Timeout.String())
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the answer was cut short"
-	case errors.Is(err, io.EOF):
-		return "the origin closed the connection without an answer"
-	case errors.As(err, &op) && op.Op == "dial":
-		return strings.TrimPrefix(op.Error(), "dial ")
-	}
-	return err.Error()
-}
-
-func withHint(text, hint string) string {
-	if hint == "" {
-		return text
-	}
-	return text + "; " + hint
-}
-
-// unresolved reports whether an error is the resolver's.
-func unresolved(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns) && !errors.Is(err, ErrParent)
 }

@@ -54,7 +54,7 @@ func TestSentHeader(t *testing.T) {
 	}
 }
 
-// TestBounds lets an origin make us keep no more than a little of what it says.
+// TestBounds: only a little of an origin's long fields is kept.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("long", 100_000)
 	for name, text := range map[string]string{
@@ -83,8 +83,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLimit reads a body no further than robots.max_bytes needs, and decodes
-// no more than that of a bomb.
+// TestLimit reads a body no further than MaxBytes needs, also one that grows
+// when it is decoded.
 func TestLimit(t *testing.T) {
 	line := "# " + strings.Repeat("x", 97) + "\n"
 	for _, coding := range []string{"", "gzip", "deflate", "br", "zstd"} {
@@ -121,7 +121,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestExactLimit is not cut: the limit is what may be, not what may not.
+// TestExactLimit: a body of exactly MaxBytes is not cut.
 func TestExactLimit(t *testing.T) {
 	r := defaults()
 	r.MaxBytes = 30
@@ -142,7 +142,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTimeout is of the whole fetch, redirects included.
+// TestTimeout: the timeout is for the whole fetch, including redirects.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := defaults()
@@ -164,7 +164,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestBodiesAreClosed, whatever becomes of the answer.
+// TestBodiesAreClosed for every kind of answer.
 func TestBodiesAreClosed(t *testing.T) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\n\nUser-agent: *\n",
@@ -196,7 +196,7 @@ type closer struct {
 
 func (c closer) Close() error { c.close(); return nil }
 
-// TestReason words errors for those who read a refusal.
+// TestReason: refusals and the log have readable errors.
 func TestReason(t *testing.T) {
 	f := fetcher{robots: new(defaults())}
 	dead, cancel := context.WithCancel(t.Context())
@@ -217,8 +217,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What a refusal says of a failure helps whoever reads it, and tells nothing of
-// the network that the gate is in.
+// TestReasonOfNetwork: a refusal says what to do about a failure, and does not reveal addresses of
+// the gate's network.
 func TestReasonOfNetwork(t *testing.T) {
 	f := fetcher{hints: Hints{Parent: "check egress.proxy", Certificate: "name it in egress.ca_file"}}
 	dns := &net.DNSError{Err: "no such host", Name: "x.example", Server: "10.0.0.53:53", IsNotFound: true}
@@ -241,8 +241,7 @@ func TestReasonOfNetwork(t *testing.T) {
 	}
 }
 
-// TestLargeBodies holds no more than so many large files at once, however many origins
-// send them, and lets small ones pass.
+// TestLargeBodies: a bounded number of large files is read at once, and small ones don't wait.
 func TestLargeBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := defaults()

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// byCrawler answers those named differently from everybody else.
-func byCrawler(everybody func(*http.Request) (*http.Response, error), named map[string]string) func(*http.Request) (*http.Response, error) {
+// byCrawler gives each named crawler its own answer, and all others a common one.
+func byCrawler(common func(*http.Request) (*http.Response, error), named map[string]string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		name, _, _ := strings.Cut(r.Header.Get("User-Agent"), "/")
 		if text, ok := named[name]; ok {
 			return raw(text)(r)
 		}
-		return everybody(r)
+		return common(r)
 	}
 }
 
@@ -31,13 +31,13 @@ const (
 	unavailable = "HTTP/1.1 503 Service Unavailable\n\n"
 )
 
-// bot is a User-Agent of its own for each number.
+// bot returns a different User-Agent for each number.
 func bot(i int) string {
 	return "Bot-" + strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").Replace(fmt.Sprint(i)) + "/1.0"
 }
 
-// atOnce lets n crawlers ask together, and returns how long the last of them
-// waits, and how often each verdict was given.
+// atOnce decides for n crawlers at once, and returns the longest wait
+// and the number of each verdict.
 func atOnce(t *testing.T, e *Engine, n int) (longest time.Duration, verdicts map[string]int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -52,7 +52,7 @@ func atOnce(t *testing.T, e *Engine, n int) (longest time.Duration, verdicts map
 			longest = max(longest, time.Since(begun))
 			verdicts[verdict(d, err)]++
 			if err == nil && !d.Allow && d.Robots.State == Unreachable && d.Robots.Retry <= 0 {
-				t.Errorf("%s is not told when to come back", bot(i))
+				t.Errorf("%s gets no time for another try", bot(i))
 			}
 		})
 	}
@@ -60,14 +60,14 @@ func atOnce(t *testing.T, e *Engine, n int) (longest time.Duration, verdicts map
 	return longest, verdicts
 }
 
-// TestManyCrawlersAtOnce: the wait of one does not grow with the number of
-// others, nor do the fetches.
+// TestManyCrawlersAtOnce: neither the wait of a crawler nor the fetches grow with the number of
+// crawlers.
 func TestManyCrawlersAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answer  string
 		takes   time.Duration
-		most    time.Duration // that anybody waits
+		most    time.Duration // longest wait
 		fetches int
 		want    map[string]int
 	}{
@@ -78,14 +78,14 @@ func TestManyCrawlersAtOnce(t *testing.T) {
 		{"overloaded", unavailable, time.Second, 6 * time.Second, 17, map[string]int{"deny unreachable unreachable": 40}},
 		{"overloaded and slow", unavailable, 9 * time.Second, 21 * time.Second, 17, map[string]int{"deny unreachable unreachable": 100}},
 		{"limited", tooMany, time.Second, 6 * time.Second, 17, map[string]int{"deny unreachable unreachable": 1000}},
-		// The answers of 16 allow them everything. They allow nothing to the others.
+		// 16 crawlers have answers that allow everything. They allow nothing to the other crawlers.
 		{"forbidden", forbidden, time.Second, 6 * time.Second, 17, map[string]int{"allow unavailable unavailable": 16, "deny unreachable unreachable": 24}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := newOrigins()
 				web.serve(example, slow(test.takes, raw(test.answer)))
-				c := &crowd{RoundTripper: web}
+				c := &concurrency{RoundTripper: web}
 				r := defaults()
 				r.MinAge = 0
 				e := engineFor(t, r, c, newDurable(), io.Discard)
@@ -96,12 +96,12 @@ func TestManyCrawlersAtOnce(t *testing.T) {
 				}
 				longest, got := atOnce(t, e, n)
 				if longest > test.most {
-					t.Errorf("somebody waited %v, want %v at most", longest, test.most)
+					t.Errorf("the longest wait was %v, want %v at most", longest, test.most)
 				}
 				if fmt.Sprint(got) != fmt.Sprint(test.want) {
 					t.Errorf("got %v, want %v", got, test.want)
 				}
-				time.Sleep(time.Hour) // for what nobody waits for any more
+				time.Sleep(time.Hour) // for fetches that no request waits for
 				if n := len(web.fetched()); n != test.fetches || c.most.Load() > 4 {
 					t.Errorf("%d fetches, %d at once, want %d, 4 at most", n, c.most.Load(), test.fetches)
 				}
@@ -110,8 +110,8 @@ func TestManyCrawlersAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyCrawlersBack: an origin that has recovered is asked once, or a few
-// times by those who were under way.
+// TestManyCrawlersBack: an origin that has recovered is fetched from once, or a few
+// times more by fetches that were under way.
 func TestManyCrawlersBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -141,8 +141,8 @@ func TestManyCrawlersBack(t *testing.T) {
 	})
 }
 
-// TestRotatingNames: who invents names is a few crawlers to the origin, and
-// leaves alone what honest ones have.
+// TestRotatingNames: a client that invents names causes the fetches of a few crawlers, and does not
+// take the slots of others.
 func TestRotatingNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -170,7 +170,7 @@ func TestRotatingNames(t *testing.T) {
 		if n := len(web.fetched()); n != 16 { // 15 have got slots, the others share one
 			t.Errorf("%d fetches, want 16", n)
 		}
-		// Seats that have been left go to other names, which ask: some at a time.
+		// Free slots go to other names, which fetch: some at a time.
 		for i := range 3600 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
 			time.Sleep(time.Second)
@@ -187,7 +187,7 @@ func TestRotatingNames(t *testing.T) {
 	})
 }
 
-// TestSeventeenNames: as many as have slots, and one more, by turns. Each has
+// TestSeventeenNames: one crawler more than there are slots, by turns. Each has
 // its backoff, which grows.
 func TestSeventeenNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -212,9 +212,9 @@ func TestSeventeenNames(t *testing.T) {
 	})
 }
 
-// TestSeatIsKept for who comes back soon after its answer has ended, however
-// many would like to have it; who does not come back loses it.
-func TestSeatIsKept(t *testing.T) {
+// TestSlotIsKept for a crawler that comes back soon after its answer has ended, although
+// other crawlers wait for one. A crawler that does not come back loses it.
+func TestSlotIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, raw(unavailable))
@@ -241,17 +241,17 @@ func TestSeatIsKept(t *testing.T) {
 		}
 		ask("HonestBot/1.0")
 		if hasSlot("bot-ca") || !hasSlot("honestbot") {
-			t.Error("somebody new has pushed out who had a slot")
+			t.Error("a new crawler has taken the slot of another")
 		}
 		web.fetched()
-		time.Sleep(290 * time.Second) // the honest one's is over for less long than it is kept
+		time.Sleep(290 * time.Second) // the honest crawler's slot is still kept
 		e.Close()
-		e = engineFor(t, defaults(), web, s, io.Discard) // the store remembers who has a slot
+		e = engineFor(t, defaults(), web, s, io.Discard) // the store has the slots
 		for i := 40; i < 80; i++ {
 			ask(bot(i))
 		}
 		if !hasSlot("honestbot") || hasSlot("bot-a") || !hasSlot("bot-ea") {
-			t.Error("the slots have not gone from who left to who came")
+			t.Error("the free slots have not gone to new crawlers")
 		}
 		if n := len(web.fetched()); n != 16 {
 			t.Errorf("%d fetches, want 16", n)
@@ -259,9 +259,9 @@ func TestSeatIsKept(t *testing.T) {
 	})
 }
 
-// TestOthersRecover: the shared answer is the origin's as soon as that speaks
-// for itself, and its last good copy serves them as anybody.
-func TestOthersRecover(t *testing.T) {
+// TestNoSlotRecovers: crawlers without a slot use the answer for all as soon as there is
+// one, and later its last good copy.
+func TestNoSlotRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, raw(forbidden))
@@ -300,9 +300,9 @@ func TestOthersRecover(t *testing.T) {
 	})
 }
 
-// TestReservedSeat: names that a client invents don't keep a crawler that is
-// configured from an origin, before it has asked and after.
-func TestReservedSeat(t *testing.T) {
+// TestReservedSlot: names that a client invents don't close an origin to a configured
+// crawler, before its first fetch and after.
+func TestReservedSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, byCrawler(raw(forbidden), map[string]string{"NewsBot": unavailable}))
@@ -331,9 +331,9 @@ func TestReservedSeat(t *testing.T) {
 	})
 }
 
-// TestOthersStayOut where long failures open an origin: what they share was not
-// said to them.
-func TestOthersStayOut(t *testing.T) {
+// TestNoSlotDenies: long failures do not open an origin to crawlers without a slot, since the answer
+// that they share was for another crawler.
+func TestNoSlotDenies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(time.Second, raw(unavailable)))
@@ -347,7 +347,7 @@ func TestOthersStayOut(t *testing.T) {
 	})
 }
 
-// TestManyRenew: a copy that is about to end is not asked for by each name.
+// TestManyRenew: a copy that is about to end is not renewed for each name.
 func TestManyRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -402,8 +402,8 @@ func TestRenewBesideMany(t *testing.T) {
 	})
 }
 
-// TestRefreshWithoutSeat asks the origin once, and says what it answered.
-func TestRefreshWithoutSeat(t *testing.T) {
+// TestRefreshWithoutSlot fetches once, and returns the answer.
+func TestRefreshWithoutSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(time.Second, raw(forbidden)))
@@ -433,7 +433,7 @@ func TestRefreshWithoutSeat(t *testing.T) {
 	})
 }
 
-// TestCloseManyCrawlers ends those that wait for a lane as well.
+// TestCloseManyCrawlers ends queued fetches too.
 func TestCloseManyCrawlers(t *testing.T) {
 	for _, after := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -457,14 +457,14 @@ func TestCloseManyCrawlers(t *testing.T) {
 				t.Errorf("the end took %v", took)
 			}
 			if n := len(e.resolver.scopes); n != 0 {
-				t.Errorf("%d origins still have traffic", n)
+				t.Errorf("%d scopes still have state", n)
 			}
 		})
 	}
 }
 
-// TestTrafficEnds: nothing is kept of an origin when nobody waits for it.
-func TestTrafficEnds(t *testing.T) {
+// TestScopeFetchesEnd: no state is kept of a scope when no request waits for it.
+func TestScopeFetchesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(9*time.Second, raw(unavailable)))
@@ -483,7 +483,7 @@ func TestTrafficEnds(t *testing.T) {
 		web.serve("https://b.example/robots.txt", failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
 		if n := len(e.resolver.scopes); n != 0 {
-			t.Errorf("%d origins still have traffic", n)
+			t.Errorf("%d scopes still have state", n)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A decision says where its robots.txt was found.
+// TestLayers: a decision says where its robots.txt was found.
 func TestLayers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, disk := newOrigins(), newDurable()

@@ -16,7 +16,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// sites is a web of any number of origins, which answers by their names.
+// sites is a RoundTripper for any number of origins, which answers by their names.
 type sites struct {
 	answer  func(host string) (status int, robots string)
 	fetches atomic.Int64
@@ -31,7 +31,7 @@ func (s *sites) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// emptyStore is a store that keeps nothing, so that what is in memory is the cache's.
+// emptyStore keeps nothing, so that everything in memory is the cache's.
 type emptyStore struct{ err error }
 
 func (emptyStore) Load(context.Context, string) (Record, bool)      { return Record{}, false }
@@ -48,7 +48,7 @@ func usual(host string) (int, string) {
 	return http.StatusOK, b.String()
 }
 
-// fill asks for n origins, and lets all of it be saved.
+// fill decides about n origins, and saves the records.
 func fill(tb testing.TB, e *Engine, n int) {
 	tb.Helper()
 	for i := range n {
@@ -110,8 +110,8 @@ func TestCacheHolds(t *testing.T) {
 	})
 }
 
-// TestCacheBound: with 64 MiB the heap grows by 128 MiB at most, whatever comes, and
-// whether or not it can be saved.
+// TestCacheBound: with 64 MiB the heap grows by 128 MiB at most, for all kinds of files, and
+// whether or not they can be saved.
 func TestCacheBound(t *testing.T) {
 	gatetest.Long(t)
 	if raceDetector {
@@ -162,7 +162,7 @@ func TestCacheBound(t *testing.T) {
 					for i := range c.n / 2 {
 						ask(t, e, fmt.Sprintf("https://%s%d.example/", c.prefix, half*c.n+i), "Bot/1.0")
 					}
-					// As no time passes but this, all of it waits for the store by now.
+					// No time has passed, so all entries wait for the store.
 					if grown = heap() - before; grown > 128<<20 {
 						t.Errorf("after half %d the heap has grown by %d MiB", half+1, grown>>20)
 					}
@@ -176,7 +176,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// BenchmarkCacheHolds tells what 512 MiB hold of 100,000 origins.
+// BenchmarkCacheHolds reports how many of 100,000 origins 512 MiB hold.
 func BenchmarkCacheHolds(b *testing.B) {
 	for b.Loop() {
 		held, taken := holds(b, 100_000, 512<<20)

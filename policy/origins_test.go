@@ -25,8 +25,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// origins is a whole web behind a RoundTripper: what each URL answers, and
-// what it has been asked.
+// origins is a RoundTripper for many origins: it has the answer of each URL, and
+// the requests so far.
 type origins struct {
 	mu       sync.Mutex
 	answers  map[string]func(*http.Request) (*http.Response, error)
@@ -48,14 +48,14 @@ func (o *origins) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(r)
 }
 
-// serve makes url answer like this from now on.
+// serve sets the answer of a URL.
 func (o *origins) serve(url string, answer func(*http.Request) (*http.Response, error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.answers[url] = answer
 }
 
-// fetched returns the URLs asked for since it was last called.
+// fetched returns the URLs that were requested since it was last called.
 func (o *origins) fetched() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +67,7 @@ func (o *origins) fetched() []string {
 	return urls
 }
 
-// last returns the newest request that fetched has not taken yet.
+// last returns the newest request since fetched was called.
 func (o *origins) last() *http.Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *origins) last() *http.Request {
 	return o.requests[len(o.requests)-1]
 }
 
-// raw answers with a response as it stands on the wire.
+// raw answers with a response as on the wire.
 func raw(text string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		return http.ReadResponse(bufio.NewReader(strings.NewReader(text)), r)
@@ -107,7 +107,7 @@ func compress(coding, body string) string {
 		w = brotli.NewWriter(&b)
 	case "zstd":
 		w, _ = zstd.NewWriter(&b)
-	default: // the header lies
+	default: // the header is wrong
 		return body
 	}
 	io.WriteString(w, body)
@@ -115,7 +115,7 @@ func compress(coding, body string) string {
 	return b.String()
 }
 
-// failures are what else may become of a request, by the name that stories give it.
+// failures are other outcomes of a request, by their names in stories.
 var failures = map[string]func(*http.Request) (*http.Response, error){
 	"refused": fails(&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}),
 	"reset":   fails(&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}),
@@ -186,7 +186,7 @@ func engineFor(t *testing.T, robots Robots, web http.RoundTripper, s Store, log 
 	return e
 }
 
-// asks is a request of a crawler that sends this User-Agent.
+// asks returns a request of a crawler that sends this User-Agent.
 func asks(t *testing.T, url, userAgent string) Request {
 	t.Helper()
 	target, err := ParseURL(url)

@@ -13,7 +13,7 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
-// said words an outage: who it binds, what is obeyed meanwhile, why, and when
+// said words an outage: the tokens that it binds, what is obeyed meanwhile, why, and when
 // there will be another try.
 func (o Outage) said() string {
 	meanwhile := string(o.State)
@@ -80,7 +80,7 @@ func TestOutages(t *testing.T) {
 		ask("was-up down busy", "Bot/1.0")
 		check("the other way round", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
 
-		// A restart forgets, until the origin is asked for.
+		// After a restart the list is empty, until the origin is requested.
 		e.Close()
 		e = engineFor(t, robots, web, disk, io.Discard)
 		defer func() { e.Close() }()
@@ -92,7 +92,7 @@ func TestOutages(t *testing.T) {
 	})
 }
 
-// TestOutagesAreBounded asks for many hosts that are down: the last are known.
+// TestOutagesAreBounded: of many hosts that are down, the last are listed.
 func TestOutagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engineFor(t, defaults(), newOrigins(), newDurable(), io.Discard)

@@ -6,8 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// A host that is decided about as a whole is opened only by an override for all of it,
-// and closed by one for its root.
+// Only an override for all paths allows a whole host. One for the root denies it.
 func TestOverrideOfWholeHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()

@@ -77,13 +77,13 @@ func TestOverrides(t *testing.T) {
 				t.Errorf("%s: an override with %+v", test.url, d)
 			}
 		}
-		// Overrides come before robots.txt: for them nothing is fetched.
+		// Overrides come before robots.txt, which is not fetched.
 		for _, url := range web.fetched() {
 			if strings.Contains(url, "partner.example/") && !strings.Contains(url, "notpartner") || strings.Contains(url, "soon") {
 				t.Errorf("fetched %s", url)
 			}
 		}
-		// Expiry is looked at for every request.
+		// Expiry is checked for every request.
 		time.Sleep(time.Hour - time.Nanosecond)
 		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://soon.example/", ""))), "allow override"; got != want {
 			t.Errorf("just before its end: got %q, want %q", got, want)
@@ -102,7 +102,7 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestPathRules match what they say, and nothing else.
+// TestPathRules: rules match their own patterns only.
 func TestPathRules(t *testing.T) {
 	if PathRules(nil) != nil {
 		t.Error("no patterns are not all paths")
@@ -201,7 +201,7 @@ func TestObeys(t *testing.T) {
 	}
 }
 
-// TestSeveralTokens obeys the first that has a group.
+// TestSeveralTokens: the first token that has a group is obeyed.
 func TestSeveralTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -254,7 +254,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestExplain is what refusals, the API and check say: names are exact.
+// TestExplain: refusals, the API and check print these members.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -295,7 +295,7 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// A crawler that obeys a name which it does not send is told of once.
+// TestForeignProductToken: one warning for a crawler that obeys a token which it does not send.
 func TestForeignProductToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()

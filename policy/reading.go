@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-
 	"robotsgate/policy/robotstxt"
 )
 
@@ -16,10 +14,6 @@ const (
 	// Literal judges the path only as RFC 9309, 2.2.2 compares it.
 	Literal Readings = "literal"
 )
-
-// ErrHiddenDots says that the path has a dot segment next to an encoded separator, as
-// in /public/..%2Fprivate, which servers resolve differently.
-var ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
 
 // pathReadings are a path and its other readings. These are made when they are first
 // needed: a long path takes a millisecond or two.

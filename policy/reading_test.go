@@ -18,7 +18,7 @@ Allow: /private%2Fopen
 Allow: /*;public
 `
 
-// A path that servers may read as a disallowed one is denied, unless an Allow rule is
+// TestReadings: a path that servers may read as a disallowed one is denied, unless an Allow rule is
 // written for its very spelling.
 func TestReadings(t *testing.T) {
 	override := func(allow bool, paths ...string) []Override {
@@ -102,8 +102,8 @@ func TestCheckPath(t *testing.T) {
 	}
 }
 
-// The readings of a long path take a millisecond or two, which counts as the effort of a
-// decision, and which no path takes where no rule can deny.
+// TestReadingsTakeEffort: the readings of a long path take a millisecond or two. That counts as effort of
+// the decision. Without a rule that can deny, no readings are made.
 func TestReadingsTakeEffort(t *testing.T) {
 	long := "/" + strings.Repeat("%FF;%2F%C3", 1500)
 	for _, test := range []struct {
@@ -127,8 +127,8 @@ func TestReadingsTakeEffort(t *testing.T) {
 	}
 }
 
-// All readings of a path share the steps of one decision: a path with many of them must
-// not take many times as long.
+// TestReadingsShareSteps: all readings of a path share the steps of one decision, so that a path with
+// many readings does not take many times as long.
 func TestReadingsShareSteps(t *testing.T) {
 	file := robotstxt.Parse([]byte("User-agent: *\n"+strings.Repeat("Disallow: /*"+strings.Repeat("ab", 10)+"c\n", 25)), 0)
 	path := "//" + strings.Repeat("ab", 3500) + "%3B;%2F%252F%E9%3Bx//b/" + strings.Repeat("ab", 3500)

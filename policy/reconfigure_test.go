@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// New settings decide at once, on what the old ones have fetched; what was begun
-// under the old ones ends under them.
-func TestWith(t *testing.T) {
+// TestReconfigured: new settings decide at once, by answers that were fetched under the old ones.
+// Fetches that were begun under the old settings end under them.
+func TestReconfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve("https://example.com/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /private"))
@@ -54,10 +54,10 @@ func TestWith(t *testing.T) {
 			t.Errorf("a new origin: %s", got)
 		}
 		if got := web.fetched(); len(got) > 0 {
-			t.Errorf("the old way was taken for %v", got)
+			t.Errorf("the old transport was used for %v", got)
 		}
 
-		// All wait for one flight, whoever began it.
+		// All requests wait for one fetch, of whichever engine.
 		web.serve("https://slow.example/robots.txt", func(r *http.Request) (*http.Response, error) {
 			time.Sleep(time.Second)
 			return raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /")(r)
@@ -66,7 +66,7 @@ func TestWith(t *testing.T) {
 		go func() { first <- decide(old, "https://slow.example/") }()
 		synctest.Wait()
 		if got := decide(next, "https://slow.example/"); got != "deny rule fresh" || <-first != got {
-			t.Errorf("one flight for both: %s", got)
+			t.Errorf("one fetch for both: %s", got)
 		}
 		if got := len(other.fetched()); got != 0 {
 			t.Errorf("%d fetches beside the one that was under way", got)

@@ -30,13 +30,13 @@ func slow(wait time.Duration, answer func(*http.Request) (*http.Response, error)
 	}
 }
 
-// crowd counts how many requests to an origin are under way at once.
-type crowd struct {
+// concurrency counts how many requests to an origin are under way at once.
+type concurrency struct {
 	http.RoundTripper
 	now, most atomic.Int64
 }
 
-func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *concurrency) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := c.now.Add(1)
 	defer c.now.Add(-1)
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
@@ -72,13 +72,13 @@ func TestThousandAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyTokens: each product token that an answer binds asks for itself, but
+// TestManyTokens: there is a fetch for each product token that an answer binds, but
 // few at once, and a bounded number of answers is kept.
 func TestManyTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(time.Second, raw("HTTP/1.1 403 Forbidden\n\n")))
-		c := &crowd{RoundTripper: web}
+		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
 		defer e.Close()
 		var wg sync.WaitGroup
@@ -103,8 +103,8 @@ func TestManyTokens(t *testing.T) {
 	})
 }
 
-// TestLeaving: the fetch serves all who wait, so none of them ends it.
-func TestLeaving(t *testing.T) {
+// TestCancelledRequests: a fetch is for all requests that wait for it, so none of them ends it.
+func TestCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
@@ -116,7 +116,7 @@ func TestLeaving(t *testing.T) {
 			patience time.Duration
 			want     string
 		}{
-			{time.Second, "error deadline"}, // who asks first leaves first
+			{time.Second, "error deadline"}, // the first request ends first
 			{2 * time.Second, "error deadline"},
 			{time.Minute, "deny rule fresh"},
 		} {
@@ -133,7 +133,7 @@ func TestLeaving(t *testing.T) {
 		if got := web.fetched(); len(got) != 1 {
 			t.Errorf("%d fetches, want 1", len(got))
 		}
-		// Even where nobody is left the answer is kept.
+		// The answer is kept even if no request waits for it any more.
 		web.serve("https://b.example/robots.txt", slow(5*time.Second, rules("")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -145,12 +145,12 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// TestNobodyWaits for a renewal in the background, and there is only one.
-func TestNobodyWaits(t *testing.T) {
+// TestRenewal: no request waits for a renewal in the background, and there is only one.
+func TestRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
-		c := &crowd{RoundTripper: web}
+		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
 		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
@@ -179,12 +179,12 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// TestRefresh asks the origin in any case, but never beside another fetch.
+// TestRefresh fetches in any case, but never beside another fetch.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, slow(2*time.Second, rules("User-agent: *\nDisallow: /\n")))
-		c := &crowd{RoundTripper: web}
+		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
 		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
@@ -201,7 +201,7 @@ func TestRefresh(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// The fetch that was under way had its answer after they asked, so it counts.
+		// The answer of the fetch that was under way came after the refreshes began, so it counts.
 		if got := web.fetched(); len(got) != 1 || c.most.Load() != 1 {
 			t.Errorf("%d fetches, %d at once, want 1, 1", len(got), c.most.Load())
 		}
@@ -224,7 +224,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestPanic in a RoundTripper is an error for those who wait, and logged.
+// TestPanic: a panic in a RoundTripper is an error for the requests that wait, and is logged.
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()

@@ -23,7 +23,7 @@ type site struct {
 	known  map[string]*Crawler
 }
 
-// newSite returns one whose origin answers by the first product of the User-Agent.
+// newSite returns a site that answers by the first product of the User-Agent.
 func newSite(t *testing.T, answers map[string]string) *site {
 	s := &site{T: t, web: newOrigins(), disk: newDurable(), known: map[string]*Crawler{
 		"NewsBot": {Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}},
@@ -59,7 +59,7 @@ func (s *site) restart() {
 	s.start(s.crawlers())
 }
 
-// request is what a configured crawler sends, or another client.
+// request returns a request of a configured crawler, or of another client.
 func (s *site) request(name string) Request {
 	r := asks(s.T, "https://example.com/page", name+"/1.0")
 	if k := s.known[name]; k != nil {
@@ -68,7 +68,7 @@ func (s *site) request(name string) Request {
 	return r
 }
 
-// check asks in the order of the pairs, each a client's name and what is decided for it.
+// check decides in the order of the pairs, each a client's name and the verdict wanted for it.
 func (s *site) check(when string, pairs ...string) {
 	s.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -90,8 +90,8 @@ const (
 	denied  = "deny rule fresh"
 )
 
-// TestScopes: an origin that answers by User-Agent and does not say so. What a client that is
-// not configured brought never decides for a configured crawler, nor the other way round.
+// TestScopes: an origin that answers by User-Agent, without Vary. An answer that was fetched for
+// another client never decides for a configured crawler, nor the other way round.
 func TestScopes(t *testing.T) {
 	for name, test := range map[string]struct{ evil, news, evilWant, newsWant string }{
 		"it opens":              {allowAll, denyAll, allowed, denied},
@@ -126,7 +126,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestScopesStale: while an origin is down each is decided by its own copy, and without one
+// TestScopesStale: while an origin is down, each scope uses its own copy, and without one
 // everything is denied.
 func TestScopesStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestScopesShare(t *testing.T) {
 	})
 }
 
-// TestScopesReload: what was brought while no crawler was configured, or by an older gate,
+// TestScopesReload: an answer that was fetched while no crawler was configured
 // does not decide for crawlers that have been configured since.
 func TestScopesReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestScopesRefresh(t *testing.T) {
 			s.restart() // it is not forgotten either
 			s.check("refreshed by "+by, "NewsBot", allowed, "Evil", denied, "ShopBot", allowed)
 			s.fetches("refreshed by "+by, 4)
-			// Where the new copy can't be had the old one serves on.
+			// If the new copy can't be fetched the old one is used.
 			s.answers(map[string]string{"Evil": denyAll, "NewsBot": "", "ShopBot": ""})
 			time.Sleep(time.Minute)
 			if _, err := s.engine.Refresh(t.Context(), s.request("Evil")); err != nil {
@@ -228,7 +228,7 @@ func TestScopesRefresh(t *testing.T) {
 	}
 }
 
-// TestKeys: keys of stores name their scopes, and no two have the same.
+// TestKeys: keys name their scopes, and no two scopes have the same key.
 func TestKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, origin := range []string{"http://a.example", "https://a.example", "https://a.example:8443", "https://[2001:db8::1]"} {

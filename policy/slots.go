@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
+// NoSlot is the key in [Record.Bound] of the answer for all crawlers without a slot. It is no
+// product token.
+//
 // An origin may answer each crawler differently, and a client can invent
 // product tokens without end. So only a bounded number of crawlers have a slot: answers that bind
 // one of them are kept, and each fetches for itself. Crawlers whose product
 // tokens are configured always have a slot, beside that number. All others share
 // one further answer, which is fetched for one of them. It denies even if it is a
 // 4xx: an answer to one crawler must not open the origin to another.
-const (
-	maxBound = 16
+const NoSlot = "(others)"
 
-	// NoSlot is the key in [Record.Bound] of the answer for all crawlers without a slot. It is no
-	// product token.
-	NoSlot = "(others)"
+const (
+	// maxBound is the number of slots, beside those of configured crawlers.
+	maxBound = 16
 
 	// A slot is kept for a while after the answer in it has ended: for the lifetime of the answer
 	// again, within these bounds. A crawler that comes back in time does not lose it.

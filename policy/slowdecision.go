@@ -2,15 +2,10 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
 )
-
-// ErrCostly says that too many slow decisions are waiting already, so there
-// is none about this request.
-var ErrCostly = errors.New("too many requests wait for a decision that takes long")
 
 const (
 	maxSlowWaiting = 1024

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestCostlyDecisionsWait checks that decisions that take long wait for their turn, within
+// TestSlowDecisionsWait checks that slow decisions wait for their turn, within
 // bounds, and that no other decision waits.
-func TestCostlyDecisionsWait(t *testing.T) {
+func TestSlowDecisionsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.serve(example, rules(complexBody))

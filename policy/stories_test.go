@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestStories plays testdata/origins/*.txtar: what an origin does with its
-// robots.txt, and what becomes of the requests to it. The clock is faked. An
-// archive holds responses as they stand on the wire, under any name, and
+// TestStories runs testdata/origins/*.txtar: the answers of an origin for its
+// robots.txt, and the decisions about requests to it. The clock is faked. An
+// archive has responses as on the wire, under any name, and
 //
 //	config   keys of the robots section that differ from the defaults
 //	story    one step a line, see the cases below
@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// A scene is a story being played.
+// A scene is a story that runs.
 type scene struct {
 	*testing.T
 	file   string
@@ -71,23 +71,23 @@ func play(t *testing.T, file string, ar *txtar.Archive) {
 		}
 		s.where = fmt.Sprintf("%s: step %d: %s", file, n, strings.TrimSpace(line))
 		s.step(words[0], words[1:])
-		synctest.Wait() // for what happens in the background
+		synctest.Wait() // for background work
 	}
 }
 
-// step does what one line says.
+// step carries out one line.
 func (s *scene) step(verb string, args []string) {
 	switch verb {
 	case "origin": // URL ANSWER [CODING or late]: what it answers from now on
 		s.origin(args[0], args[1], strings.Join(args[2:], " "))
-	case "as": // USER-AGENT: who asks from now on
+	case "as": // USER-AGENT: of the requests from now on
 		s.agent = strings.Join(args, " ")
 	case "ask": // URL VERDICT… [age=… retry=… status=… error=…]
 		s.ask(args[0], args[1:])
 	case "host": // the same for a whole origin
 		d, err := s.engine.DecideHost(s.Context(), asks(s.T, absolute(args[0]), s.agent))
 		s.check("verdict", verdict(d, err), strings.Join(args[1:], " "))
-	case "refresh": // URL: whatever is known
+	case "refresh": // URL
 		if _, err := s.engine.Refresh(s.Context(), asks(s.T, absolute(args[0]), s.agent)); err != nil {
 			s.Errorf("%s: %v", s.where, err)
 		}
@@ -104,7 +104,7 @@ func (s *scene) step(verb string, args []string) {
 		s.engine.Close()
 		s.store.shift(s.duration(args[0]))
 		s.restart()
-	case "restart": // a new engine over what the store has
+	case "restart": // a new engine with the same store
 		s.restart()
 	case "config": // KEY VALUE: and restart
 		s.configure(args[0], args[1])

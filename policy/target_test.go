@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHosts: one spelling for each host, an error for what could be read in
-// two ways. An empty want is an error.
+// TestHosts: each host has one spelling, and a host that could be read in two ways is an
+// error. An empty want is an error.
 func TestHosts(t *testing.T) {
 	for _, test := range []struct{ authority, want string }{
 		{"example.com", "example.com"},
@@ -110,7 +110,7 @@ func TestHosts(t *testing.T) {
 		{"[::1]:8080", "[::1]:8080"},
 		{"[::1]:", "[::1]"},
 
-		// Who logs in does so in a header.
+		// Logins belong in a header.
 		{"me@example.com", ""},
 		{"me:secret@example.com", ""},
 		{"@example.com", ""},
@@ -134,7 +134,7 @@ func TestSchemes(t *testing.T) {
 	}
 }
 
-// TestPaths: what is judged is what is sent. An empty want is an error.
+// TestPaths: the path that is judged is the one that is sent. An empty want is an error.
 func TestPaths(t *testing.T) {
 	for _, test := range []struct{ uri, want string }{
 		{"/", "/"},
@@ -144,7 +144,7 @@ func TestPaths(t *testing.T) {
 		{"a", ""},
 		{"?x", ""},
 
-		// As it came: signed URLs break when it is rewritten.
+		// Unchanged: signed URLs break when they are rewritten.
 		{"/%7e%2f%2F%41?%7e=%2f", "/%7e%2f%2F%41?%7e=%2f"},
 		{"//a//b//", "//a//b//"},
 		{"/a;b=c,d'(e)!$&*+:@[f]", "/a;b=c,d'(e)!$&*+:@[f]"},
@@ -180,7 +180,7 @@ func TestPaths(t *testing.T) {
 		{"/?q=\xc3\xa9|\\", "/?q=%C3%A9%7C%5C"},
 		{"/a/../|", "/%7C"},
 
-		// What could be read in two ways.
+		// Paths that could be read in two ways.
 		{"/a\\b", ""},
 		{"/\\example.com", ""},
 		{"/a/..\\b?c", ""},
@@ -248,7 +248,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// TestReadURL judges what a person typed as it stands, where the host is clear.
+// TestReadURL takes the path of a typed URL as it is, if the host is valid.
 func TestReadURL(t *testing.T) {
 	for raw, want := range map[string]string{
 		"http://example.com/a":       "http://example.com/a",

@@ -7,7 +7,7 @@ import (
 
 func TestProductToken(t *testing.T) {
 	for _, test := range []struct{ userAgent, want string }{
-		// A crawler that gives its name plainly.
+		// Crawlers that name themselves first.
 		{"Googlebot/2.1 (+http://www.google.com/bot.html)", "Googlebot"},
 		{"Googlebot-Image/1.0", "Googlebot-Image"},
 		{"Mediapartners-Google", "Mediapartners-Google"},
@@ -38,7 +38,7 @@ func TestProductToken(t *testing.T) {
 		{"node", "node"},
 		{"axios/1.7.2", "axios"},
 
-		// A crawler that poses as a browser and names itself after "compatible;".
+		// Crawlers that pose as a browser and name themselves after "compatible;".
 		{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot"},
 		{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; +http://www.google.com/bot.html) Chrome/125.0.6422.175 Safari/537.36", "Googlebot"},
 		{"Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/125.0.6422.175 Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot"},
@@ -68,7 +68,7 @@ func TestProductToken(t *testing.T) {
 		{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/90.0.4430.93 Safari/537.36 (+ExampleBot, OtherBot/3)", "OtherBot"},
 		{"(ExampleBot/1.0)", "ExampleBot"},
 
-		// ... or after everything that a browser says.
+		// ... or after all products of a browser.
 		{"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36 ExampleBot/2.0 (+https://example.com)", "ExampleBot"},
 		{"Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/115.0 Google-Read-Aloud", "Google-Read-Aloud"},
 
@@ -85,7 +85,7 @@ func TestProductToken(t *testing.T) {
 		{"Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0; .NET CLR 2.0.50727)", ""},
 		{"Opera/9.80 (Windows NT 6.0) Presto/2.12.388 Version/12.14", ""},
 
-		// Nothing to go by, or not much.
+		// No name, or little to find one in.
 		{"", ""},
 		{"-", ""},
 		{"5.0", ""},
@@ -112,7 +112,7 @@ func TestProductToken(t *testing.T) {
 	}
 }
 
-// FuzzProductToken checks that whatever comes out may be looked up, and was said.
+// FuzzProductToken: every result is a valid token and part of the input.
 func FuzzProductToken(f *testing.F) {
 	f.Add("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
 	f.Add("((\\(compatible;) x/1")

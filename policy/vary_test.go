@@ -37,7 +37,7 @@ func TestVaries(t *testing.T) {
 	}
 }
 
-// varying is a response that says that it varies by User-Agent.
+// varying returns a response with a Vary of User-Agent.
 func varying(response string) string {
 	head, body, _ := strings.Cut(response, "\n\n")
 	return head + "\nVary: Accept-Encoding, user-agent\n\n" + body
@@ -48,8 +48,8 @@ var (
 	variedDeny  = varying(denyAll)
 )
 
-// TestVary: an answer that varies decides for the crawler that asked only, whatever it says and
-// whoever asks first, in memory, after a restart and while the origin is down.
+// TestVary: an answer that varies decides only for the crawler that it was fetched for, in any
+// order of requests, in memory, after a restart and while the origin is down.
 func TestVary(t *testing.T) {
 	const none = "allow unavailable unavailable"
 	for name, test := range map[string]struct{ evil, honest, evilWant, honestWant string }{
@@ -117,7 +117,7 @@ func TestVaryAppears(t *testing.T) {
 	})
 }
 
-// TestVaryOnFailure does not take the copy for all from anyone: a 5xx says nothing about it.
+// TestVaryOnFailure: a 5xx that varies does not invalidate the copy for all.
 func TestVaryOnFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": denyAll})
@@ -144,7 +144,7 @@ func TestVaryConfirms(t *testing.T) {
 			if vary {
 				head = "Vary: User-Agent\n"
 			}
-			// The origin is careless: it has one ETag for all variants of a day.
+			// A faulty origin: it has one ETag for all variants of a day.
 			if r.Header.Get("If-None-Match") == `"day"` {
 				return raw("HTTP/1.1 304 Not Modified\n" + head + "\n")(r)
 			}
@@ -173,7 +173,7 @@ func TestVaryConfirms(t *testing.T) {
 		s.check("own copies", "Evil", allowed, "Honest", denied)
 		expect("nothing new")
 		time.Sleep(25 * time.Hour)
-		vary = false // it has forgotten to say so on a 304
+		vary = false // the 304 lacks the Vary
 		s.check("own copies", "Evil", allowed, "Honest", denied, "Evil", allowed)
 		expect("own copies", `Evil "day"`, `Honest "day"`)
 	})
@@ -192,7 +192,7 @@ func TestVaryManyTokens(t *testing.T) {
 			}
 			return raw(varying("HTTP/1.1 200 OK\n\nUser-agent: *\n" + rule + "\n# " + r.Header.Get("User-Agent") + "\n"))(r)
 		}))
-		c := &crowd{RoundTripper: s.web}
+		c := &concurrency{RoundTripper: s.web}
 		s.engine.Close()
 		config := s.config(s.crawlers())
 		config.Transport = c
@@ -232,7 +232,7 @@ func TestVaryManyTokens(t *testing.T) {
 		if n := len(rec.Copies); n == 0 || n > maxBound {
 			t.Errorf("%d copies are known, want %d at most", n, maxBound)
 		}
-		s.engine.Close() // after which nothing writes to the store
+		s.engine.Close() // no more writes to the store
 		kept := 0
 		for key := range s.disk.rows {
 			if rec, _ := s.disk.Load(t.Context(), key); ParseKey(key).Token != "" && !ParseKey(key).Crawlers && !rec.Empty() {
@@ -245,7 +245,7 @@ func TestVaryManyTokens(t *testing.T) {
 	})
 }
 
-// TestVaryMemory: copies that bind one token each count within robots.cache_bytes.
+// TestVaryMemory: copies that bind one token count within CacheBytes.
 func TestVaryMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		robots := defaults()
@@ -338,7 +338,7 @@ func TestVaryRenews(t *testing.T) {
 	})
 }
 
-// TestVaryOutages names the crawlers that are answered so, and what each goes by.
+// TestVaryOutages: outages have the crawlers that are concerned, and what each obeys.
 func TestVaryOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": variedDeny})
@@ -374,7 +374,7 @@ func TestVaryRefresh(t *testing.T) {
 	})
 }
 
-// TestVaryEvidence: what a decision cites has the digest of the crawler's own copy, and decides the
+// TestVaryEvidence: the evidence of a decision has the digest of the crawler's own copy, and decides the
 // same again.
 func TestVaryEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func wire(u *url.URL) (uri, host string, err error) {
 	return strings.TrimSuffix(line, " HTTP/1.1"), r.Host, nil
 }
 
-// FuzzTarget wants a canonical form to be one, and to be what is sent.
+// FuzzTarget: the canonical form of a canonical form is the same, and it is what net/http sends.
 func FuzzTarget(f *testing.F) {
 	for _, raw := range []string{
 		"http://example.com/a/../b?c=d", "https://EXAMPLE.com.:0443//x/%2e%2E/?", "http://[::FFFF:1.2.3.4]:81/.//a",

@@ -33,26 +33,26 @@ func openFor(t *testing.T, dir string, limits Limits) *Disk {
 	return d
 }
 
-// answered is a record of an origin that has just answered with a body.
+// answered returns the record of an origin that has just answered with a body.
 func answered(body string) policy.Record {
 	s := &policy.Snapshot{Status: 200, Fetched: time.Now(), SHA256: policy.Digest(body)}
 	return policy.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
-// down is rec after its origin has just failed.
+// down returns rec after its origin has just failed.
 func down(rec policy.Record, status int) policy.Record {
 	rec.Last = &policy.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now()}
 	return rec
 }
 
-// robots is a body of so many bytes that no other n has.
+// robots returns a body of this size that is different for each n.
 func robots(n, size int) string {
 	b := fmt.Sprintf("User-agent: *\nDisallow: /%d\n", n)
 	return b + strings.Repeat("#", size-len(b))
 }
 
-// onDisk returns what a folder takes: the blocks that its files and folders have,
-// and the bytes that they say they have.
+// onDisk returns the space of a folder: the blocks of its files and folders, in bytes,
+// and their lengths.
 func onDisk(t *testing.T, dir string) (blocks, length int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -79,7 +79,7 @@ func (d *Disk) kept(body string) bool {
 	return err == nil
 }
 
-// sound compares everything that follows from records and history with them.
+// sound compares everything that is derived from records and history with them.
 func sound(t *testing.T, d *Disk) {
 	t.Helper()
 	d.writing.Lock()
@@ -91,7 +91,7 @@ func sound(t *testing.T, d *Disk) {
 		t.Fatal(err)
 	}
 	if used != d.used {
-		t.Errorf("the index holds %+v, and is thought to hold %+v", used, d.used)
+		t.Errorf("the index holds %+v, and %+v are counted", used, d.used)
 	}
 	d.db.View(func(tx *bbolt.Tx) error {
 		tx.Bucket(recordsBucket).ForEach(func(key, value []byte) error {
@@ -132,7 +132,7 @@ func sound(t *testing.T, d *Disk) {
 			bucket.ForEach(func(key, _ []byte) error {
 				n++
 				if !want[string(key)] {
-					t.Errorf("%q follows from nothing", key)
+					t.Errorf("%q has no origin in records or history", key)
 				}
 				return nil
 			})
@@ -147,8 +147,8 @@ func sound(t *testing.T, d *Disk) {
 	}
 }
 
-// TestFlood of random hosts stays within bounds at any time, and what is left is
-// what came last.
+// TestFlood: a flood of random hosts stays within bounds at any time, and the last
+// ones are kept.
 func TestFlood(t *testing.T) {
 	const most, atOnce = 4 << 20, 2000
 	for _, flood := range []struct {
@@ -205,7 +205,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestSupersededGoFirst, the oldest before, and only then what is in force.
+// TestSupersededGoFirst: superseded answers are dropped first, the oldest before the others.
 func TestSupersededGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 10000 * time.Hour, Bytes: 4 << 20})
@@ -218,7 +218,7 @@ func TestSupersededGoFirst(t *testing.T) {
 				continue
 			}
 			if !d.kept(robots(i-1, size)) {
-				t.Fatalf("%d: what has just been superseded is gone", i)
+				t.Fatalf("%d: the newest superseded answer is gone", i)
 			}
 		}
 		first := -1
@@ -239,7 +239,7 @@ func TestSupersededGoFirst(t *testing.T) {
 			save(t, d, map[string]policy.Record{origin(i): answered(robots(1000+i, size))})
 		}
 		if _, ok := d.Load(t.Context(), "https://first.example"); !ok {
-			t.Error("a record went before what is superseded")
+			t.Error("a record was dropped before a superseded answer")
 		}
 		for i := 16; i <= 40; i++ {
 			time.Sleep(time.Hour)
@@ -258,7 +258,7 @@ func TestSupersededGoFirst(t *testing.T) {
 	})
 }
 
-// TestKeep ends while nothing happens.
+// TestKeep: superseded answers are dropped after Keep, also without requests.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 48 * time.Hour, Bytes: 1 << 30})
@@ -291,14 +291,14 @@ func TestKeep(t *testing.T) {
 		time.Sleep(1000 * time.Hour)
 		for o := range n {
 			if _, ok := d.Load(t.Context(), origin(o)); !ok {
-				t.Fatalf("what is in force has gone, too: %d", o)
+				t.Fatalf("record %d, which is in force, is gone", o)
 			}
 		}
 		sound(t, d)
 	})
 }
 
-// TestKeepNothing lets go of what is superseded at once.
+// TestKeepNothing: without Keep, superseded answers are dropped at once.
 func TestKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 30})
@@ -311,7 +311,7 @@ func TestKeepNothing(t *testing.T) {
 	})
 }
 
-// TestSharedBodies stay as long as anything names them.
+// TestSharedBodies: a body is kept as long as a row names it.
 func TestSharedBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 24 * time.Hour, Bytes: 1 << 30})
@@ -337,14 +337,14 @@ func TestSharedBodies(t *testing.T) {
 		save(t, d, map[string]policy.Record{a: answered("another")})
 		time.Sleep(26 * time.Hour)
 		if d.kept("shared") {
-			t.Error("still there although nothing names it")
+			t.Error("still there although no row names it")
 		}
 		sound(t, d)
 	})
 }
 
-// TestFlapping origins have so much history and no more, and their failures
-// don't push out their rules.
+// TestFlapping: the history of an origin that alternates is bounded, and its failures
+// don't push out its rules.
 func TestFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 100_000 * time.Hour, Bytes: 1 << 30})
@@ -382,13 +382,13 @@ func TestFlapping(t *testing.T) {
 			t.Errorf("%d answers, %v, want %d of each kind and the one in force", len(history), err, maxAnswers)
 		}
 		if d.kept("first") || d.kept(robots(0, 100)) == false {
-			t.Error("it is not the oldest that is gone")
+			t.Error("another answer than the oldest is gone")
 		}
 		sound(t, d)
 	})
 }
 
-// TestLowered limits are met in the background, in small steps.
+// TestLowered: lower limits are applied in the background, in small steps.
 func TestLowered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -411,7 +411,7 @@ func TestLowered(t *testing.T) {
 				t.Fatalf("%d in one step", gone)
 			}
 			if time.Since(start) > time.Minute {
-				t.Fatal("it is not met")
+				t.Fatal("the limit is not applied")
 			}
 		}
 		if n := len(bodyFiles(t, dir)); n < 400 || n > 1000 {
@@ -421,7 +421,7 @@ func TestLowered(t *testing.T) {
 	})
 }
 
-// TestClose ends the sweep between two steps.
+// TestClose: the sweep ends between two steps.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -452,8 +452,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestAtOnce: what goes while it is being read, or is about to be named, does no
-// harm.
+// TestAtOnce: a body may be dropped while it is being read, or while a row is about to name
+// it.
 func TestAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var log bytes.Buffer
@@ -501,7 +501,7 @@ func TestAtOnce(t *testing.T) {
 	sound(t, d)
 }
 
-// TestNudge: what a save leaves over the limits goes soon after it.
+// TestNudge: a save wakes the sweep if the store is still over its limits.
 func TestNudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), ample)
@@ -517,7 +517,7 @@ func TestNudge(t *testing.T) {
 		d.writing.Unlock()
 		save(t, d, map[string]policy.Record{"https://last.example": answered("last")})
 		if !d.due() {
-			t.Fatal("the save itself has done all")
+			t.Fatal("the save has left nothing to sweep")
 		}
 		time.Sleep(time.Minute)
 		if d.due() {
@@ -529,7 +529,7 @@ func TestNudge(t *testing.T) {
 	})
 }
 
-// TestLimits: the file of the index comes off the bodies' share.
+// TestLimits: the file of the index reduces the share of the bodies.
 func TestLimits(t *testing.T) {
 	const mib = 1 << 20
 	for _, test := range []struct{ bytes, index, bodies int64 }{

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestConfigurations keeps what is in use and what has been, for as long as it may.
+// TestConfigurations: configurations in use are kept, and others for the time of keep.
 func TestConfigurations(t *testing.T) {
 	dir := t.TempDir()
 	quiet := slog.New(slog.DiscardHandler)
@@ -49,7 +49,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestConfigurationsFullDisk says so and goes on.
+// TestConfigurationsFullDisk: a full disk is logged, and not more.
 func TestConfigurationsFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, configurationsDir), nil, 0o600); err != nil {
@@ -59,6 +59,6 @@ func TestConfigurationsFullDisk(t *testing.T) {
 	c := OpenConfigurations(dir, time.Hour, slog.New(slog.NewTextHandler(&said, nil)))
 	defer c.Close()
 	if c.Use([]byte("x")) == "" || !strings.Contains(said.String(), "can't be kept as evidence") {
-		t.Errorf("said %q", said.String())
+		t.Errorf("log: %q", said.String())
 	}
 }

@@ -36,9 +36,8 @@ func filled(t *testing.T, dir string) (index []byte, records map[string]policy.R
 	return index, records
 }
 
-// usable opens a folder whose index was tampered with. The gate must start, find
-// nothing that was not saved, and be able to save. It returns how many records
-// are left.
+// usable opens a folder with a damaged index. Open must succeed, no record may be found that
+// was not saved, and saving must work. It returns how many records are left.
 func usable(t *testing.T, dir string, records map[string]policy.Record) (left int, log string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -59,12 +58,12 @@ func usable(t *testing.T, dir string, records map[string]policy.Record) (left in
 	}
 	save(t, d, map[string]policy.Record{"https://new.example": good("User-agent: *\n")})
 	if _, ok := d.Load(t.Context(), "https://new.example"); !ok {
-		t.Error("what was saved since is not found")
+		t.Error("a record that was saved since is not found")
 	}
 	return left, b.String()
 }
 
-// TestCorruptIndex is set aside, begun anew, and said.
+// TestCorruptIndex: a corrupt index is set aside, replaced and logged.
 func TestCorruptIndex(t *testing.T) {
 	index, records := filled(t, t.TempDir())
 	page := os.Getpagesize()
@@ -102,7 +101,7 @@ func TestCorruptIndex(t *testing.T) {
 				t.Fatalf("set aside: %q, log: %s", aside, log)
 			}
 			if kept, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(kept, data) {
-				t.Errorf("what is set aside is not what was there: %v", err)
+				t.Errorf("the file set aside differs from the corrupt one: %v", err)
 			}
 			if _, log := usable(t, dir, nil); log != "" {
 				t.Errorf("the second time: %s", log)
@@ -111,8 +110,8 @@ func TestCorruptIndex(t *testing.T) {
 	}
 }
 
-// TestSeal tells what was changed, and what belongs to another key.
-func TestSeal(t *testing.T) {
+// TestChecksum: a changed value, and one of another key, are errors.
+func TestChecksum(t *testing.T) {
 	value := withChecksum([]byte("key"), []byte("value"))
 	if got, err := verify([]byte("key"), value); err != nil || string(got) != "value" {
 		t.Errorf("got %q, %v", got, err)
@@ -134,7 +133,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestCorruptAgain keeps the last that was set aside.
+// TestCorruptAgain: only the last corrupt index is kept.
 func TestCorruptAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -156,7 +155,7 @@ func TestCorruptAgain(t *testing.T) {
 	})
 }
 
-// TestEmptyIndex has nothing to set aside; it is said all the same.
+// TestEmptyIndex: an empty index is logged.
 func TestEmptyIndex(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, indexFile), nil, 0o600); err != nil {
@@ -170,8 +169,8 @@ func TestEmptyIndex(t *testing.T) {
 	}
 }
 
-// TestAnyPage overwrites one page after the other, and flips bits: whatever is
-// found afterwards is what was saved.
+// TestAnyPage overwrites one page after the other, and flips bits: every record that is
+// found afterwards was saved so.
 func TestAnyPage(t *testing.T) {
 	index, records := filled(t, t.TempDir())
 	page := os.Getpagesize()
@@ -187,7 +186,7 @@ func TestAnyPage(t *testing.T) {
 			}
 			left, log := usable(t, dir, records)
 			if left < len(records) && log == "" {
-				t.Errorf("%d of %d records are left, and nothing is said", left, len(records))
+				t.Errorf("%d of %d records are left, and nothing is logged", left, len(records))
 			}
 		})
 	}
@@ -208,7 +207,7 @@ func TestAnyPage(t *testing.T) {
 	}
 }
 
-// TestAnyBranch: a changed key on the way to a page hides what is behind it, which is said.
+// TestAnyBranch: a changed key in a branch page hides rows, which is logged.
 func TestAnyBranch(t *testing.T) {
 	index, records := filled(t, t.TempDir())
 	page := os.Getpagesize()
@@ -233,17 +232,17 @@ func TestAnyBranch(t *testing.T) {
 			if left < len(records) {
 				hidden++
 				if log == "" {
-					t.Errorf("page %d, key %d: %d of %d records are left, and nothing is said", p, i, left, len(records))
+					t.Errorf("page %d, key %d: %d of %d records are left, and nothing is logged", p, i, left, len(records))
 				}
 			}
 		}
 	}
 	if hidden == 0 {
-		t.Error("no change of a key has hidden anything")
+		t.Error("no change of a key has hidden a row")
 	}
 }
 
-// TestDamageWhileOpen is an error, not the end of the process.
+// TestDamageWhileOpen: damage is an error, not the end of the process.
 func TestDamageWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	index, records := filled(t, dir)
@@ -264,10 +263,10 @@ func TestDamageWhileOpen(t *testing.T) {
 		}
 	}
 	if log.Len() == 0 {
-		t.Error("nothing is said")
+		t.Error("nothing is logged")
 	}
 	_ = d.Save(t.Context(), map[string]policy.Record{"https://new.example": failed(1)})
-	// Cut short, which the kernel answers with a signal.
+	// A file that was cut short: the kernel sends a signal.
 	if err := os.Truncate(path, int64(page)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // ample limits are those of the default configuration.
 var ample = Limits{Keep: 8760 * time.Hour, Bytes: 10 << 30}
 
-// good is a record of an origin with this robots.txt.
+// good returns the record of an origin with this robots.txt.
 func good(body string) policy.Record {
 	s := &policy.Snapshot{
 		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
@@ -29,7 +29,7 @@ func good(body string) policy.Record {
 	return policy.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
-// failed is a record of an origin that answers one crawler with 503.
+// failed returns the record of an origin that answers one crawler with 503.
 func failed(n int) policy.Record {
 	s := &policy.Snapshot{Status: 503, Error: "the origin answered 503", Failures: n, Fetched: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)}
 	return policy.Record{Bound: map[string]*policy.Snapshot{"bot": s}}
@@ -53,7 +53,7 @@ func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
 	}
 }
 
-// same reports what differs between a record and the one that was saved.
+// same reports the differences between a record and the one that was saved.
 func same(got, want policy.Record) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("got %+v, want %+v", got, want)
@@ -64,7 +64,7 @@ func same(got, want policy.Record) error {
 	return nil
 }
 
-// TestRestart finds everything again.
+// TestRestart: all records are found after a restart.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	records := map[string]policy.Record{
@@ -90,7 +90,7 @@ func TestRestart(t *testing.T) {
 			}
 		}
 		if _, ok := d.Load(t.Context(), "https://unknown.example"); ok {
-			t.Error("what was never saved is found")
+			t.Error("a record is found that was never saved")
 		}
 		d.Close()
 		var log *bytes.Buffer
@@ -100,7 +100,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClosed store: late requests find nothing, and nothing is said.
+// TestClosed: late requests find nothing, and nothing is logged.
 func TestClosed(t *testing.T) {
 	d, log := open(t, t.TempDir())
 	save(t, d, map[string]policy.Record{"https://a.example": good("")})
@@ -122,7 +122,7 @@ func bodyFiles(t *testing.T, dir string) (files []string) {
 		}
 		data, err := os.ReadFile(path)
 		if policy.Digest(string(data)) != filepath.Base(path) {
-			t.Errorf("%s does not hold what its name says", path)
+			t.Errorf("%s does not match its name", path)
 		}
 		files = append(files, path)
 		return err
@@ -133,8 +133,8 @@ func bodyFiles(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// TestBodies are stored once, for their owner only, and can be read while the
-// store is open.
+// TestBodies: equal bodies are stored once, readable for their owner only, and can be read
+// while the store is open.
 func TestBodies(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := open(t, dir)
@@ -154,7 +154,7 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
-	// Nothing but a digest names a file.
+	// Only a digest names a file.
 	for _, digest := range []string{"", "x", "../../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
 		if _, err := d.bodies.write(digest, []byte("x")); err == nil {
 			t.Errorf("%q: written", digest)
@@ -165,7 +165,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestDamagedBody is forgotten, and written anew when it has been fetched.
+// TestDamagedBody: a damaged body is not used, and written anew after a fetch.
 func TestDamagedBody(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"changed":   func(path string) error { return os.WriteFile(path, []byte("User-agent: *\nAllow: /   \n"), 0o600) },
@@ -199,8 +199,8 @@ func TestDamagedBody(t *testing.T) {
 	}
 }
 
-// TestSuddenEnd leaves files of either kind without the other.
-func TestSuddenEnd(t *testing.T) {
+// TestCrash: bodies without rows, and rows without bodies, do no harm.
+func TestCrash(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := open(t, dir)
 	rec := good("User-agent: *\n")
@@ -223,7 +223,7 @@ func TestSuddenEnd(t *testing.T) {
 	}
 }
 
-// noise is the same each time.
+// noise returns the same bytes each time.
 func noise(n int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	b := make([]byte, n)
@@ -233,7 +233,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// testLog shows what is said in a test that fails.
+// testLog shows the log of a test that fails.
 func testLog(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }

@@ -9,7 +9,7 @@ import (
 	"robotsgate/policy"
 )
 
-// TestHistory has every answer with the time it was in force, and for whom.
+// TestHistory has every answer with the time it was in force, and the crawler that it bound.
 func TestHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -107,8 +107,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestHistoryClockSetBack has no answer that ends before it begins, and none
-// that replaces another.
+// TestHistoryClockSetBack: no answer ends before it begins, and none
+// overwrites another.
 func TestHistoryClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), ample)
@@ -134,8 +134,8 @@ func TestHistoryClockSetBack(t *testing.T) {
 	})
 }
 
-// TestHistoryOthers: an answer that many share is another than one of the same status.
-func TestHistoryOthers(t *testing.T) {
+// TestHistoryNoSlot: the answer for crawlers without a slot differs from one with the same status.
+func TestHistoryNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openFor(t, t.TempDir(), ample)
 		defer d.Close()
@@ -150,8 +150,8 @@ func TestHistoryOthers(t *testing.T) {
 	})
 }
 
-// TestHistoryScopes: the history has what configured crawlers were answered and what other
-// clients were, and tells them apart.
+// TestHistoryScopes: the history has the answers for configured crawlers and for other
+// clients, and marks which is which.
 func TestHistoryScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

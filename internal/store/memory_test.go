@@ -9,14 +9,14 @@ import (
 	"robotsgate/policy"
 )
 
-// TestMemoryIsBounded, and forgets what has not been asked for longest.
+// TestMemoryIsBounded: the records that were not used for longest are forgotten.
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory(100_000)
 	body := strings.Repeat("#", 1000)
 	for i := range 1000 {
 		save(t, m, map[string]policy.Record{fmt.Sprintf("https://%d.example", i): good(body)})
 		if _, ok := m.Load(t.Context(), "https://0.example"); !ok {
-			t.Fatalf("what is always asked for was forgotten after %d", i)
+			t.Fatalf("a record in use was forgotten after %d", i)
 		}
 		if u := m.Usage(); u.Bytes > u.Bound {
 			t.Fatalf("after %d: %d bytes of %d", i, u.Bytes, u.Bound)
@@ -33,7 +33,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryReplaces a record, and counts it once.
+// TestMemoryReplaces: a replaced record is counted once.
 func TestMemoryReplaces(t *testing.T) {
 	m := NewMemory(1 << 20)
 	for i := range 100 {
@@ -42,7 +42,7 @@ func TestMemoryReplaces(t *testing.T) {
 	if got, ok := m.Load(t.Context(), "https://a.example"); !ok || string(got.Body) != "#" || m.Usage() != (Usage{Origins: 1, Bytes: size("https://a.example", got), Bound: 1 << 20}) {
 		t.Errorf("got %+v, %v, %+v", got, ok, m.Usage())
 	}
-	// More than there is room for is not kept, and no harm is done.
+	// A record beyond the bound is not kept, and the others stay.
 	save(t, m, map[string]policy.Record{"https://b.example": good(strings.Repeat("#", 2<<20))})
 	if _, ok := m.Load(t.Context(), "https://b.example"); ok || m.Usage().Origins != 1 {
 		t.Errorf("found %v, %+v", ok, m.Usage())
@@ -64,7 +64,7 @@ func TestMemoryAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestMemoryForgets what an empty record takes the place of.
+// TestMemoryForgets: an empty record removes the one before.
 func TestMemoryForgets(t *testing.T) {
 	m := NewMemory(1 << 20)
 	save(t, m, map[string]policy.Record{"http://a.example": answered("x")})

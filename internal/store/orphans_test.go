@@ -10,9 +10,9 @@ import (
 	"robotsgate/policy"
 )
 
-// TestLeftovers of sudden ends: files that were being written go, bodies that no
-// row names are superseded ones, of the time they are from.
-func TestLeftovers(t *testing.T) {
+// TestOrphans: after a crash, unfinished files are removed, and bodies that no
+// row names become superseded answers of the time of the file.
+func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		d := openFor(t, dir, ample)
@@ -51,7 +51,7 @@ func TestLeftovers(t *testing.T) {
 		time.Sleep(time.Minute)
 		exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
 		if exists(old) || !exists(young) || !exists(foreign) {
-			t.Errorf("an old unfinished file is there: %v, a young one: %v, what is not ours: %v", exists(old), exists(young), exists(foreign))
+			t.Errorf("an old unfinished file is there: %v, a young one: %v, a foreign file: %v", exists(old), exists(young), exists(foreign))
 		}
 		if d.kept("expired") || !d.kept("recent") || !d.kept("named") {
 			t.Errorf("kept the expired one: %v, the recent one: %v, that with a record: %v", d.kept("expired"), d.kept("recent"), d.kept("named"))
@@ -64,22 +64,22 @@ func TestLeftovers(t *testing.T) {
 		save(t, d, map[string]policy.Record{"https://b.example": answered("named later")})
 		time.Sleep(26 * time.Hour)
 		if exists(young) || !exists(foreign) {
-			t.Errorf("a day later the unfinished file is there: %v, what is not ours: %v", exists(young), exists(foreign))
+			t.Errorf("a day later the unfinished file is there: %v, a foreign file: %v", exists(young), exists(foreign))
 		}
 		if !d.kept("recent") || !d.kept("named later") {
 			t.Error("gone too early")
 		}
 		time.Sleep(keep)
 		if d.kept("recent") || !d.kept("named") {
-			t.Errorf("after keep, kept what had no record: %v, what has one: %v", d.kept("recent"), d.kept("named"))
+			t.Errorf("after keep, kept the body without a record: %v, the one with a record: %v", d.kept("recent"), d.kept("named"))
 		}
 		os.Remove(foreign)
 		sound(t, d)
 	})
 }
 
-// TestLeftoversOfIndex that was damaged: the evidence stays, and counts.
-func TestLeftoversOfIndex(t *testing.T) {
+// TestOrphansOfIndex: the bodies of a damaged index stay as evidence, and count.
+func TestOrphansOfIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		d := openFor(t, dir, ample)

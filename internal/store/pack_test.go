@@ -11,7 +11,7 @@ import (
 	"robotsgate/policy"
 )
 
-// TestPack gives back what an index no longer needs, at the next start.
+// TestPack: the next start makes an index smaller that is mostly free.
 func TestPack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestPack(t *testing.T) {
 		d.Close()
 		large := size()
 
-		// It is mostly in use: it stays.
+		// It is mostly in use, so it stays as it is.
 		d = openFor(t, dir, ample)
 		d.Close()
 		if size() != large {
@@ -53,7 +53,7 @@ func TestPack(t *testing.T) {
 			t.Errorf("from %d bytes to %d", large, n)
 		}
 		sound(t, d)
-		// It is the one that is locked, and written.
+		// The new file is locked and written.
 		if _, err := Open(dir, ample, testLog(t)); !errors.Is(err, ErrInUse) {
 			t.Errorf("got %v, want ErrInUse", err)
 		}
@@ -72,8 +72,8 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// TestReplaced: who has waited for the lock of a file that is no longer in its
-// place does not own the index.
+// TestReplaced: a process that got the lock of a file that was replaced meanwhile does not
+// use it.
 func TestReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), indexFile)
 	if err := replaced(path, nil); err != nil {

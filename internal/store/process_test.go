@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// otherProcess saves without end, and says how far it has come.
+// otherProcess saves without end, and prints how far it is.
 func otherProcess(dir string) {
 	limits := ample
 	if os.Getenv(asFlood) != "" {
@@ -96,7 +96,7 @@ func TestOtherProcess(t *testing.T) {
 	}
 }
 
-// TestKilled finds all that a killed process had saved, and nothing damaged.
+// TestKilled: all records that a killed process had saved are found, and none is damaged.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	cmd, lines := other(t, dir)
@@ -119,8 +119,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledInFlood leaves no record that names a missing body, and nothing that
-// stays for ever.
+// TestKilledInFlood: after a crash no record names a missing body, and no file is kept
+// for ever.
 func TestKilledInFlood(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(asFlood, "1")
@@ -167,7 +167,7 @@ func TestKilledInFlood(t *testing.T) {
 	}
 }
 
-// TestEngine fetches nothing again that an engine before it has left on disk.
+// TestEngine: an engine does not fetch again what the engine before it has on disk.
 func TestEngine(t *testing.T) {
 	dir := t.TempDir()
 	fetches := 0

@@ -13,7 +13,7 @@ import (
 	"robotsgate/policy"
 )
 
-// TestReadBeside reads again and again what another saves all the time.
+// TestReadBeside reads again and again while another process saves.
 func TestReadBeside(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +27,7 @@ func TestReadBeside(t *testing.T) {
 	stop := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		for i := range 300 { // at most, lest a slow machine never gets a copy
+		for i := range 300 { // bounded, since a slow machine might never get a copy otherwise
 			select {
 			case <-stop:
 				return
@@ -80,7 +80,7 @@ func must(t *testing.T, r *Reader, origin string) []Answer {
 	return all
 }
 
-// TestReadBody tells what is gone from what has been changed, and touches neither.
+// TestReadBody: a missing body and a changed one are different errors. The reader changes no file.
 func TestReadBody(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
@@ -113,7 +113,7 @@ func TestReadBody(t *testing.T) {
 	}
 }
 
-// TestReadDamaged is an error, not a crash.
+// TestReadDamaged: a damaged index is an error, not a crash.
 func TestReadDamaged(t *testing.T) {
 	for name, data := range map[string][]byte{"empty": nil, "short": []byte("x"), "other": make([]byte, 1<<16)} {
 		dir := t.TempDir()
@@ -127,7 +127,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestReadLeavesNothing behind, however it ends.
+// TestReadLeavesNothing: no files are left behind, after success and after errors.
 func TestReadLeavesNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("open files can't be removed there")

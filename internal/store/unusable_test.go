@@ -28,7 +28,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestUnusable folders are a clear error, and nothing is set aside for them.
+// TestUnusable: an unusable folder is a clear error, and no index is set aside.
 func TestUnusable(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string){
 		"a file in its place": func(t *testing.T, dir string) {
@@ -95,7 +95,7 @@ func TestAsDamage(t *testing.T) {
 	}
 }
 
-// TestSaveFails with an error, and what was saved before is still there.
+// TestSaveFails: a failed save is an error, and the record before is still there.
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := open(t, dir)
@@ -113,7 +113,7 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// While the index can't be written, no bodies are either: nothing would count them.
+// While the index can't be written, no bodies are left behind: no row would count them.
 func TestNoBodiesWithoutIndex(t *testing.T) {
 	for name, spoil := range map[string]func(d *Disk){
 		"broken": func(d *Disk) { d.broken.Store(true) },
@@ -127,7 +127,7 @@ func TestNoBodiesWithoutIndex(t *testing.T) {
 		d, _ := open(t, dir)
 		spoil(d)
 		if err := d.Save(t.Context(), map[string]policy.Record{"http://a.example": good("User-agent: *\nDisallow: /a\n")}); err == nil {
-			t.Errorf("%s: Save says that all went well", name)
+			t.Errorf("%s: Save returns no error", name)
 		}
 		found, err := filepath.Glob(filepath.Join(dir, bodiesDir, "*", "*"))
 		if len(found) > 0 || err != nil {

@@ -8,8 +8,8 @@ import (
 	"robotsgate/policy"
 )
 
-// TestUsage adds, replaces and loses records: what is said of them must follow,
-// also across a restart, and while the disk is being written.
+// TestUsage: the usage follows the records, also across a restart and while the disk
+// is being written.
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	limits := Limits{Keep: time.Hour, Bytes: 64 << 20}

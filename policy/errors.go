@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// Errors of [Engine.Decide]. A RoundTripper wraps ErrProhibited, ErrParent and ErrExhausted.
+var (
+	// ErrProhibited says that the operator's egress rules forbid the destination.
+	ErrProhibited = errors.New("destination is prohibited")
+	// ErrNoHost says that the origin's name does not resolve, so that no request can be sent.
+	ErrNoHost = errors.New("host name does not resolve")
+	// ErrExhausted says that the gate's own machine could not open a connection, because it had
+	// no file descriptor, local port or memory left. That says nothing about the origin.
+	ErrExhausted = errors.New("the gate is out of resources for a connection")
+	// ErrBusy says that as many large robots.txt files as may be are being read, so
+	// that the origin's could not be.
+	ErrBusy = errors.New("too many large robots.txt files are being read at once")
+	// ErrCostly says that too many slow decisions are waiting already.
+	ErrCostly = errors.New("too many requests wait for a decision that takes long")
+
+	// ErrParent says that the parent proxy can't be reached, so that the fault is not looked
+	// for at the origin. The origin counts as unreachable.
+	ErrParent = errors.New("the parent proxy can't be reached")
+
+	// ErrHiddenDots is the error of [Engine.CheckPath]: the path has a dot segment next to an
+	// encoded separator, as in /public/..%2Fprivate, which servers resolve differently.
+	ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
+)
+
+// Hints name what an operator can change, in the errors of fetches. Clients and the log see them.
+type Hints struct {
+	Timeout     string // the setting behind [Robots.Timeout]; empty: its value is named
+	Parent      string // what to do if the parent proxy can't be reached
+	Certificate string // what to do if an origin's certificate is not trusted
+}
+
+// noAnswer is the snapshot of an origin that gave no answer.
+func noAnswer(at, reason string) *Snapshot {
+	if len(reason) > maxError {
+		reason = strings.ToValidUTF8(reason[:maxError], "") + "…"
+	}
+	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
+}
+
+// reason words an error for the crawler and the log, without parts that only a
+// programmer can read.
+func (f *fetcher) reason(ctx context.Context, err error) string {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case unresolved(err):
+		return "a redirect leads to a name that does not resolve" // without the resolver's address
+	case errors.Is(err, ErrParent):
+		return withHint(err.Error(), f.hints.Parent)
+	case errors.As(err, &certificate):
+		return withHint(certificate.Err.Error(), f.hints.Certificate)
+	case ctx.Err() != nil:
+		return "no complete answer within " + cmp.Or(f.hints.Timeout, f.robots.Timeout.String())
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the answer was cut short"
+	case errors.Is(err, io.EOF):
+		return "the origin closed the connection without an answer"
+	case errors.As(err, &op) && op.Op == "dial":
+		return strings.TrimPrefix(op.Error(), "dial ")
+	}
+	return err.Error()
+}
+
+func withHint(text, hint string) string {
+	if hint == "" {
+		return text
+	}
+	return text + "; " + hint
+}
+
+// unresolved reports whether an error is the resolver's.
+func unresolved(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && !errors.Is(err, ErrParent)
+}
