@@ -122,7 +122,7 @@ func (a *Authority) WriteBundle(dir string) (path string, err error) {
 	if err := makeDir(dir); err != nil {
 		return "", err
 	}
-	if err := replace(path, want, 0o644); err != nil {
+	if err := WriteFile(path, want); err != nil {
 		return "", err
 	}
 	return path, rootsErr

@@ -93,7 +93,7 @@ func load(certFile, keyFile string) (*pair, error) {
 	p := &pair{cert: certs[0], key: key, others: certs[1:], certFile: certFile, keyFile: keyFile}
 	p.leaves.init(maxLeaves, p.cert.NotAfter)
 	if !equalKeys(p.cert.PublicKey, key.Public()) {
-		return nil, &mismatchError{keyFile, certFile}
+		return nil, fmt.Errorf("%s is not the key of %s: %w", keyFile, certFile, errMismatch)
 	}
 	switch {
 	case !p.cert.IsCA || !p.cert.BasicConstraintsValid:
@@ -199,14 +199,6 @@ func (p *pair) checkTime(now time.Time, advice string) error {
 	return nil
 }
 
-// A mismatchError has its own type because another process may be replacing the
-// pair at this moment.
-type mismatchError struct{ keyFile, certFile string }
-
-func (e *mismatchError) Error() string {
-	return fmt.Sprintf("%s is not the key of %s: use the two that belong together", e.keyFile, e.certFile)
-}
-
 func equalKeys(a, b crypto.PublicKey) bool {
 	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && k.Equal(b)
@@ -221,4 +213,7 @@ func encodeCertificate(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-var errNoPEM = errors.New("nothing in PEM form in it (-----BEGIN …-----): convert it with openssl")
+var (
+	errNoPEM    = errors.New("nothing in PEM form in it (-----BEGIN …-----): convert it with openssl")
+	errMismatch = errors.New("use the two that belong together")
+)

@@ -189,11 +189,8 @@ func createPlain(path string, data []byte, mode fs.FileMode) error {
 }
 
 // WriteFile replaces the content of path atomically. All users can read it.
-func WriteFile(path string, data []byte) error { return replace(path, data, 0o644) }
-
-// replace replaces the content of path atomically.
-func replace(path string, data []byte, mode fs.FileMode) error {
-	temp, err := writeTemp(path, data, mode)
+func WriteFile(path string, data []byte) error {
+	temp, err := writeTemp(path, data, 0o644)
 	if err != nil {
 		return err
 	}

@@ -76,9 +76,8 @@ const (
 // transient reports whether another process that replaces the files may be the
 // cause of err.
 func transient(err error) bool {
-	_, mismatch := errors.AsType[*mismatchError](err)
 	// Renew removes the certificate first, maybe between missing and load.
-	return mismatch || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, errMismatch) || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
 }
 
 // openOnce loads the pair; if a file is missing it makes that one and returns

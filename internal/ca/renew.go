@@ -48,9 +48,9 @@ func Renew(dir string) (*Authority, error) {
 	if data, err = rootFile(key, dir); err != nil {
 		return nil, err
 	}
-	// Replace, not create: a gate that starts now may have read the old key, and
-	// written a certificate for it.
-	if err := replace(certFile, data, 0o644); err != nil {
+	// This replaces an existing file: a gate that starts now may have read the old
+	// key, and written a certificate for it.
+	if err := WriteFile(certFile, data); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
