@@ -135,21 +135,16 @@ func syncDir(dir string) {
 	}
 }
 
-// isDead reports whether the gate of a head is known to have ended, and isAlive whether it is
-// known to run. Neither is known if files can't be locked.
-func isDead(path string) bool { got, _ := tryHead(path); return got }
-
-func isAlive(path string) bool { _, busy := tryHead(path); return busy }
-
-// tryHead tries to lock a head, as tryLock does, and releases it.
-func tryHead(path string) (got, busy bool) {
+// gateOf reports whether the gate of a head has ended, and whether it runs. Neither is known
+// if files can't be locked.
+func gateOf(path string) (ended, runs bool) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, false
 	}
 	defer f.Close()
-	if got, busy = tryLock(f); !got {
-		return false, busy
+	if ended, runs = tryLock(f); !ended {
+		return false, runs
 	}
 	open, err := f.Stat()
 	named, errNamed := os.Stat(path)

@@ -37,10 +37,11 @@ func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
 		}
 		path := filepath.Join(dir, e.Name())
 		chain, head := strings.CutSuffix(e.Name(), headSuffix)
+		_, runs := gateOf(path)
 		switch {
 		case strings.HasSuffix(e.Name(), newSuffix):
 			os.Remove(path)
-		case head && !isAlive(path):
+		case head && !runs:
 			h := heads[chain]
 			if h.Hash == "" {
 				h = Head{Chain: chain, Time: info.ModTime().UTC()} // it could not be read

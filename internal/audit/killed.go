@@ -24,7 +24,7 @@ func endKilled(dir string, key Key, log *slog.Logger) {
 	keys := newKeyring(key)
 	files := map[string]time.Time{} // of the heads, each with the time of its oldest head
 	for name, h := range heads {
-		if h.Ended || !isDead(filepath.Join(dir, name+headSuffix)) {
+		if ended, _ := gateOf(filepath.Join(dir, name+headSuffix)); h.Ended || !ended {
 			continue
 		}
 		ends[name] = &end{head: h, number: h.Number, hash: h.Hash, found: h.last() == h.Number}

@@ -96,7 +96,7 @@ func recordOf(x *proxy.Record, redact bool) *Record {
 		url = Redact(url)
 		r.Redacted = url != x.URL
 	}
-	if r.Origin, r.Path = split(url, x.Decision != nil); r.Origin == "" {
+	if r.Origin, r.Path = split(url); r.Origin == "" {
 		r.URL = url
 	}
 	if x.Client.IsValid() {
@@ -151,17 +151,8 @@ func robotsOf(d *policy.Decision) *Robots {
 }
 
 // split cuts a canonical URL into its origin and the rest. It returns nothing for a URL that
-// is not canonical, since it could not be parsed. If a decision was made, the URL is
-// canonical.
-func split(url string, decided bool) (origin, path string) {
-	if decided {
-		if i := strings.Index(url, "://") + len("://"); i >= len("http://") {
-			if end := strings.IndexByte(url[i:], '/'); end >= 0 {
-				return url[:i+end], url[i+end:]
-			}
-			return url, ""
-		}
-	}
+// is not canonical, since the gate could not parse it.
+func split(url string) (origin, path string) {
 	t, err := policy.ParseURL(url)
 	switch {
 	case err != nil:
