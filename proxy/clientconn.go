@@ -31,10 +31,9 @@ type clientConn struct {
 	err    error
 	secure *tls.Conn // nil: in clear
 
-	presence presence
-	memory   *memory.Client // of the client, for all its connections
-	streams  atomic.Int32   // HTTP/2 requests in progress
-	served   atomic.Uint32  // HTTP/2 requests
+	memory  *memory.Client // of the client, for all its connections
+	streams atomic.Int32   // HTTP/2 requests in progress
+	served  atomic.Uint32  // HTTP/2 requests
 
 	// These are the crowd's.
 	address  netip.Addr // whom it is counted for
@@ -59,7 +58,6 @@ func (c *clientConn) sniff(p []byte) (n int) {
 		if c.err = c.secure.Handshake(); c.err != nil {
 			c.errors.mistrust.failed(begun, tlsProxy, "the gate itself", c.err)
 		}
-		c.presence.tls = c.secure
 	default:
 		return n
 	}
@@ -67,7 +65,7 @@ func (c *clientConn) sniff(p []byte) (n int) {
 }
 
 func (c *clientConn) Read(p []byte) (n int, err error) {
-	if len(p) == 0 || c.presence.idle(p) {
+	if len(p) == 0 {
 		return 0, nil
 	}
 	c.once.Do(func() { n = c.sniff(p) })
@@ -75,9 +73,6 @@ func (c *clientConn) Read(p []byte) (n int, err error) {
 	case n > 0 || c.err != nil:
 		return n, c.err
 	case c.secure != nil:
-		if n := c.presence.takeAhead(c.secure, p); n > 0 {
-			return n, nil
-		}
 		return c.secure.Read(p)
 	}
 	return c.Conn.Read(p)

@@ -41,22 +41,6 @@ func tunnelOf(c net.Conn) *tunnel {
 	return c.(*tunnel)
 }
 
-// A secureTunnel is HTTP/1 in TLS in a tunnel.
-type secureTunnel struct {
-	*tls.Conn
-	presence *presence
-}
-
-func (s *secureTunnel) Read(p []byte) (int, error) {
-	if s.presence.idle(p) {
-		return 0, nil
-	}
-	if n := s.presence.takeAhead(s.Conn, p); n > 0 {
-		return n, nil
-	}
-	return s.Conn.Read(p)
-}
-
 // origin returns what the tunnel leads to when it carries this scheme.
 func (t *tunnel) origin(scheme string) string {
 	if scheme == "https" {
@@ -108,7 +92,6 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, pr)
 		return
 	}
-	clientOf(r).presence.handOver()
 	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
@@ -130,15 +113,13 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	if first[0] == recordTypeHandshake {
 		secure := p.handshake(t)
 		p.silent.remove(conn) // its first request may be there before we have returned
-		switch {
-		case secure == nil:
-		case secure.ConnectionState().NegotiatedProtocol == "h2":
-			t.client.carriesHTTP2()
-			p.tunnels.give(secure) // which net/http would not take for HTTP/2 else
-		default:
-			t.client.presence.tls = secure
-			p.tunnels.give(&secureTunnel{secure, &t.client.presence})
+		if secure == nil {
+			return
 		}
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			t.client.carriesHTTP2()
+		}
+		p.tunnels.give(secure)
 		return
 	}
 	_ = t.SetDeadline(time.Time{})
@@ -218,7 +199,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	x.target, x.Tunnel, x.URL = target, true, target.Origin()
 	defer p.finish(x, r)
 
-	ctx := x.attend(r)
+	ctx := x.context(r)
 	if pr := p.decide(ctx, x, r, x.settings.Engine.DecideHost); pr != nil {
 		pr.write(r, x)
 		return

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
@@ -26,13 +27,17 @@ type exchange struct {
 	target        policy.Target
 	out           *recorder
 	informational informational
-	visit         *visit // its context, if a presence looks after it
-	upgrade       bool   // it is a WebSocket handshake
-	aborted       bool   // the response broke off: the connection must too
-	isRobots      bool   // it asks for robots.txt, which the gate answers
+	upgrade       bool // it is a WebSocket handshake
+	aborted       bool // the response broke off: the connection must too
+	isRobots      bool // it asks for robots.txt, which the gate answers
 }
 
 type exchangeKey struct{}
+
+// context returns the request's context with the exchange in it.
+func (x *exchange) context(r *http.Request) context.Context {
+	return context.WithValue(x.forOrigin(r), exchangeKey{}, x)
+}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
 
@@ -53,7 +58,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		failure(x, memory.ErrLimit).write(r, x)
 		return
 	}
-	r = r.WithContext(x.attend(r))
+	r = r.WithContext(x.context(r))
 	// Nothing reads the URL and the Host that the client sent from here on. roundTrip sets
 	// both to the target that was decided about.
 	r.URL, r.Host = placeholderURL, ""
@@ -92,23 +97,22 @@ func requestedURL(r *http.Request) string {
 }
 
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings) *exchange {
-	both := &struct { // one allocation: all three end together
+	both := &struct { // one allocation: both end together
 		exchange
 		recorder
-		visit
 	}{}
 	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
 	x.names = &p.Names
 	x.ID = rand.Text() // 26 characters of base32 (RFC 4648, 6)
-	x.out, x.visit = &both.recorder, &both.visit
+	x.out = &both.recorder
 	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
 	client, tunnelled := comesBy(r)
 	if x.Tunnel = tunnelled; client != nil {
-		x.out.client, x.out.presence, x.out.memory.Client = client.easy(), &client.presence, client.memory
+		x.out.client, x.out.memory.Client = client.easy(), client.memory
 	}
 	return x
 }
@@ -127,7 +131,6 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 		}
 	}
 	w.closeHijacked()
-	x.visit.end()
 	defer w.memory.Release()
 	w.release(r, p.Limits.IdleTimeout)
 	x.Status, x.Bytes = w.status, w.bytes

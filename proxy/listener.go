@@ -35,7 +35,6 @@ func (l *gateListener) Accept() (net.Conn, error) {
 		}
 		easy := netconn.New(conn)
 		c := &clientConn{Conn: easy, tls: l.tls, crowd: l.crowd, socks: l.reportSocks, errors: l.errors, address: household(addrOf(conn))}
-		c.presence.of(easy)
 		if l.crowd.enter(c, l.settings.Load(), l.log) {
 			return c, nil
 		}

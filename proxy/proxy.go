@@ -85,14 +85,11 @@ func New(o Options) (*Proxy, error) {
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, clientKey{}, c)
 	}
-	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*clientConn).presence.watch(state) }
 	p.inner = p.server(p.serveInner)
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
 		t := tunnelOf(c)
-		if _, maybeHTTP2 := c.(*tls.Conn); !maybeHTTP2 {
-			t.client.presence.watch(state)
-		} else if state == http.StateIdle {
+		if state == http.StateIdle {
 			t.client.unjoin()
 		}
 		p.errors.mistrust.watch(c, t, state)
@@ -117,7 +114,7 @@ const (
 
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
-		Handler:           p.attended(serve),
+		Handler:           p.withStreamLimits(serve),
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,

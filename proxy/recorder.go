@@ -22,7 +22,6 @@ type recorder struct {
 	upload       *body.Upload   // nil if the request has no body, or none for the origin
 	open         *openConns
 	client       *netconn.Conn // nil: not a connection of the gate's listener
-	presence     *presence     // nil: likewise
 	memory       memory.Reservation
 	hijacked     net.Conn
 	http1        bool
@@ -186,9 +185,6 @@ func (w *recorder) release(r *http.Request, idle time.Duration) {
 // Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
 // it open.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.presence != nil {
-		w.presence.handOver()
-	}
 	conn, rw, err := w.control.Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)

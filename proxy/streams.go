@@ -48,3 +48,22 @@ func (c *clientConn) admitStream(r *http.Request, patience time.Duration) (end f
 		c.streams.Add(-1)
 	}, nil
 }
+
+// withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.
+func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			serve(w, r)
+			return
+		}
+		c := clientOf(r)
+		end, err := c.admitStream(r, p.Limits.IdleTimeout)
+		if err != nil {
+			p.crowd.noMemory(c, err, p.Log)
+			panic(http.ErrAbortHandler) // an answer would have to wait for the client, too
+		}
+		defer end()
+		serve(w, r)
+		c.flushStream(w)
+	}
+}

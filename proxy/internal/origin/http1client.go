@@ -128,7 +128,7 @@ func isSafe(r *http.Request) bool {
 // exchange sends a request over a connection, and returns the response with a body that takes care of the connection.
 func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Request, written []byte, deadline time.Time) (*http.Response, error) {
 	c.memory = memory.FromContext(ctx)
-	stop := afterFunc(ctx, c.abort)
+	stop := context.AfterFunc(ctx, c.abort)
 	if limit := time.Now().Add(t.answer); limit.Before(deadline) {
 		deadline = limit
 	}
@@ -150,14 +150,6 @@ func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Requ
 	}
 	resp.Body = body
 	return resp, nil
-}
-
-// afterFunc is [context.AfterFunc], which would make a channel before it finds that the context has a method for this.
-func afterFunc(ctx context.Context, do func()) (stop func() bool) {
-	if c, ok := ctx.(interface{ AfterFunc(func()) func() bool }); ok {
-		return c.AfterFunc(do)
-	}
-	return context.AfterFunc(ctx, do)
 }
 
 // connect opens a connection to an origin. It fails with a *speaksHTTP2 if the origin prefers HTTP/2.
