@@ -13,24 +13,20 @@ import (
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
 
 // A tunnel is a client's connection after CONNECT, with where it leads.
 type tunnel struct {
 	net.Conn
-	authority string      // canonical host and port, the port always given
-	host      string      // of it, without brackets
-	secure    string      // the origin that it leads to in TLS
-	client    *clientConn // the connection underneath
-	kind      *kind       // as CONNECT has told
-	shown     bool        // the certificate has been sent
-	opened    time.Time   // the handshake was done
-	used      bool        // a request has come
-	login     *auth.Login // that CONNECT came with; nil: none
+	authority string // canonical host and port, the port always given
+	host      string // of it, without brackets
+	secure    string // the origin that it leads to in TLS
+	client.TLSClient
+	client *client.Conn // the connection underneath
+	login  *auth.Login  // that CONNECT came with; nil: none
 }
-
-func (t *tunnel) wasShown() *bool { return &t.shown }
 
 type tunnelKey struct{}
 
@@ -97,11 +93,12 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
 	}
-	p.crowd.dig(clientOf(r))
+	p.conns.MarkTunnel(clientOf(r))
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
 	t := newTunnel(target)
-	t.client, t.login, t.kind = clientOf(r), loginOf(r), kindOf(r)
+	t.client, t.login = clientOf(r), loginOf(r)
+	t.TLSClient = client.TLSClient{Kind: client.KindOf(r), Target: t.authority}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
@@ -110,21 +107,23 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.Conn = netconn.Buffered(conn, rd)
-	if first[0] == recordTypeHandshake {
-		secure := p.handshake(t)
+	if client.IsTLS(first[0]) {
+		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
+		secure, err := p.hints.Handshake(t, p.tls, &t.TLSClient)
 		p.silent.remove(conn) // its first request may be there before we have returned
-		if secure == nil {
+		if err != nil {
 			return
 		}
-		if secure.ConnectionState().NegotiatedProtocol == "h2" {
-			t.client.carriesHTTP2()
+		_ = t.SetDeadline(time.Time{})
+		if under := t.client.Buffer(); under != nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
+			under.CarriesHTTP2() // before anything of it is written
 		}
-		p.tunnels.give(secure)
+		p.tunnels.Deliver(secure)
 		return
 	}
 	_ = t.SetDeadline(time.Time{})
 	p.silent.remove(conn)
-	p.tunnels.give(t)
+	p.tunnels.Deliver(t)
 }
 
 func newTunnel(target policy.Target) *tunnel {
@@ -153,7 +152,6 @@ func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Read
 // expects, even if it is not the tunnel's host, so that it can read why its
 // request is refused.
 func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	show(hello.Conn)
 	name := hello.ServerName
 	if t, ok := hello.Conn.(*tunnel); ok && t.names(name) {
 		return p.Leaf(t.host) // canonical already
@@ -179,7 +177,6 @@ func (p *Proxy) ownConfig() *tls.Config {
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			show(hello.Conn)
 			name := hello.ServerName
 			if name == "" {
 				name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
@@ -218,7 +215,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	}
 	_ = client.SetDeadline(time.Time{})
 	x.out.status = http.StatusOK
-	p.crowd.dig(clientOf(r))
+	p.conns.MarkTunnel(clientOf(r))
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}

@@ -110,9 +110,9 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
-	client, tunnelled := comesBy(r)
-	if x.Tunnel = tunnelled; client != nil {
-		x.out.client, x.out.memory.Client = client.easy(), client.memory
+	c, tunnelled := connOf(r)
+	if x.Tunnel = tunnelled; c != nil {
+		x.out.client, x.out.memory.Client = c.Buffer(), c.Memory
 	}
 	return x
 }
@@ -164,7 +164,7 @@ func ambiguousFraming(r *http.Request) bool {
 // complete. In TLS the connection underneath is reset, before crypto/tls sends close_notify.
 func resetHTTP10(r *http.Request) {
 	if c := clientOf(r); c != nil && r.ProtoMajor == 1 && !r.ProtoAtLeast(1, 1) {
-		c.reset()
+		c.Reset()
 	}
 }
 

@@ -270,20 +270,6 @@ func newWorld(t *testing.T, o options) *world {
 	return w
 }
 
-// localLeaf returns a certificate for 127.0.0.1.
-func localLeaf(t *testing.T) *tls.Certificate {
-	t.Helper()
-	authority, err := ca.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.Leaf("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return leaf
-}
-
 // client returns a client behind the gate. It speaks HTTP/2 inside TLS.
 func (w *world) client() *http.Client { return w.clientVia("http", w.addr, true) }
 

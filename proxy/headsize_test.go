@@ -38,11 +38,7 @@ func TestHeadOfManyFields(t *testing.T) {
 	wantStatus(t, resp, http.StatusOK)
 	resp, _ = send(t, client, http.MethodGet, w.http+"/too-many", nil)
 	wantStatus(t, resp, http.StatusBadGateway)
-	w.gate.crowd.mu.Lock()
-	for _, c := range w.gate.crowd.clients {
-		takeAll(&c.memory)
-	}
-	w.gate.crowd.mu.Unlock()
+	exhaust(&w.gate.memory)
 	resp, _ = send(t, client, http.MethodGet, w.http+"/unfinished", nil)
 	wantStatus(t, resp, http.StatusServiceUnavailable)
 }

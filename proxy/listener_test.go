@@ -3,8 +3,10 @@ package proxy
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -274,4 +276,55 @@ func TestIdleTimeout(t *testing.T) {
 		resp.Body.Close()
 		eventually(t, "the connection is closed", func() bool { return cc.Err() != nil })
 	})
+}
+
+// tunnelTo opens a tunnel with this User-Agent.
+func tunnelTo(t *testing.T, w *world, host, agent string) net.Conn {
+	t.Helper()
+	conn := w.dial()
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "CONNECT %s:443 HTTP/1.1\r\nHost: %[1]s:443\r\nUser-Agent: %s\r\n\r\n", host, agent)
+	// The gate sends nothing more before the client does, so the buffer holds nothing.
+	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("CONNECT: %v %v", resp, err)
+	}
+	return conn
+}
+
+// The log says how the kind of client that rejects a certificate is configured.
+func TestRejectedCertificateIsLogged(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		var book lockedBuffer
+		warnings := func() int { return strings.Count(book.String(), "a client does not trust the CA") }
+		w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&book, nil)) }})
+		for range 5 {
+			conn := tls.Client(tunnelTo(t, w, "shop.example", "curl/8.0 evil=\"x\""),
+				&tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: version})
+			if err := conn.Handshake(); err == nil {
+				t.Fatal("the handshake succeeds")
+			}
+		}
+		eventually(t, "the log names the client", func() bool { return warnings() > 0 })
+		for _, want := range []string{"kind=curl", "target=shop.example:443", "client=127.0.0.1", "curl --cacert ca.pem", "ca.pem=http://" + w.addr + "/ca.pem"} {
+			if !strings.Contains(book.String(), want) {
+				t.Errorf("no %q in %s", want, book.String())
+			}
+		}
+		if strings.Contains(book.String(), "evil") {
+			t.Errorf("the User-Agent is logged: %s", book.String())
+		}
+		// On the gate's own port no CONNECT shows the kind of client.
+		conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: x509.NewCertPool(), MaxVersion: version})
+		if err == nil {
+			conn.Close()
+			t.Fatal("the handshake succeeds")
+		}
+		eventually(t, "the log names the client of the gate's own port", func() bool { return warnings() > 1 })
+		if !strings.Contains(book.String(), "wget2 --ca-certificate=ca.pem") {
+			t.Errorf("got %s", book.String())
+		}
+		if n := warnings(); n != 2 {
+			t.Errorf("%d lines, want one for each kind of client: %s", n, book.String())
+		}
+	}
 }

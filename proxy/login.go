@@ -9,6 +9,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/client"
 )
 
 // loginOf returns the login of a request, nil if it has none. In a tunnel the login of
@@ -64,7 +65,7 @@ func (i *identification) proves(l *policy.Login) bool {
 	}
 	i.userName = true
 	var holds bool
-	holds, i.err = i.verifier.Verify(i.ctx, household(i.client.Addr), l.Hash, i.login)
+	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.client.Addr), l.Hash, i.login)
 	return holds
 }
 

@@ -13,13 +13,23 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// takeAll takes memory for streams until there is no more, and returns the sum.
-func takeAll(m *memory.Client) (sum int64) {
-	const piece = 1 << 10
-	for m.Take(piece, memory.ForStreams) {
-		sum += piece
+// exhaust takes all memory of a budget, for many clients, of which each gets half of the rest.
+// It returns what gives it back.
+func exhaust(b *memory.Budget) (release func()) {
+	taken := map[*memory.Client]int64{}
+	for range 40 {
+		c := &memory.Client{Budget: b}
+		for piece := int64(memory.Limit); piece > 0; piece /= 2 {
+			for c.Take(piece, memory.ForStreams) {
+				taken[c] += piece
+			}
+		}
 	}
-	return sum
+	return func() {
+		for c, n := range taken {
+			c.Release(n)
+		}
+	}
 }
 
 // stalled sends requests on the streams of an HTTP/2 connection, takes nothing of any body, and counts heads.
@@ -84,7 +94,7 @@ func TestStalledStreams(t *testing.T) {
 	if n := sent.Load(); n > most {
 		t.Errorf("%d MiB are on their way to clients that take nothing, want at most %d", n>>20, most>>20)
 	}
-	if n := w.gate.crowd.memory.Used(); n > memory.Limit/2 {
+	if n := w.gate.memory.Used(); n > memory.Limit/2 {
 		t.Errorf("one client has %d MiB, want at most half of %d", n>>20, memory.Limit>>20)
 	}
 }
@@ -99,17 +109,11 @@ func TestStalledSmallResponses(t *testing.T) {
 		w.stalled(t, "/private/refused", streams, &heads)
 	}
 	eventually(t, "the heads come", func() bool { return heads.Load() == 2*streams })
-	used := w.gate.crowd.memory.Used
+	used := w.gate.memory.Used
 	// Of a connection, those before the first that is flushed do not count, nor does that.
-	const want = 2 * (streams - flushEvery) * (memory.StreamCost + memory.ProgressCost)
+	const want = 2 * (streams - 4) * (memory.StreamCost + memory.ProgressCost)
 	eventually(t, "the requests count", func() bool { return used() >= want })
-	w.gate.crowd.mu.Lock()
-	var conns int
-	for _, c := range w.gate.crowd.clients {
-		conns += c.conns
-	}
-	w.gate.crowd.mu.Unlock()
-	if conns != 2 {
+	if conns := w.gate.Connections().Open; conns != 2 {
 		t.Errorf("%d connections are counted, want 2", conns)
 	}
 	w.gate.inner.Close()
@@ -126,13 +130,7 @@ func TestRefusedWithoutMemory(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 	}})
 	w.ways(t, func(t *testing.T, v way) {
-		v.get(t, "/") // the client's connection is there
-		w.gate.crowd.mu.Lock()
-		taken := map[*memory.Client]int64{}
-		for _, c := range w.gate.crowd.clients {
-			taken[&c.memory] = takeAll(&c.memory)
-		}
-		w.gate.crowd.mu.Unlock()
+		defer exhaust(&w.gate.memory)()
 		resp, _ := v.get(t, "/")
 		wantStatus(t, resp, http.StatusOK)
 		resp, _ = v.get(t, "/long")
@@ -141,9 +139,6 @@ func TestRefusedWithoutMemory(t *testing.T) {
 		if v.name != "https HTTP/2" {
 			resp, _ = v.get(t, "/", "Long", long)
 			wantStatus(t, resp, http.StatusServiceUnavailable)
-		}
-		for client, n := range taken {
-			client.Release(n)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func ownAddress(r *http.Request) string {
 // script over TLS can speak TLS to the proxy too, which hides its requests and its login.
 func route(r *http.Request, address string) string {
 	_, tunnelled := r.Context().Value(tunnelKey{}).(*tunnel)
-	if c := clientOf(r); !tunnelled && c != nil && c.secure != nil {
+	if c := clientOf(r); !tunnelled && c != nil && c.InTLS() {
 		return "HTTPS " + address + "; PROXY " + address
 	}
 	return "PROXY " + address

@@ -1,17 +1,12 @@
 package proxy
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -39,7 +34,7 @@ func TestPlacesAreFreed(t *testing.T) {
 			io.Copy(io.Discard, conn)
 		}},
 		{"it begins a TLS handshake", false, func(t *testing.T, _ *world, conn net.Conn) {
-			conn.Write([]byte{recordTypeHandshake, 3, 1})
+			conn.Write([]byte{0x16, 3, 1})
 			io.Copy(io.Discard, conn)
 		}},
 		{"it speaks SOCKS", false, func(t *testing.T, _ *world, conn net.Conn) {
@@ -87,11 +82,6 @@ func TestPlacesAreFreed(t *testing.T) {
 				c := w.gate.Connections()
 				return c.Open == 0 && c.Tunnels == 0
 			})
-			w.gate.crowd.mu.Lock()
-			defer w.gate.crowd.mu.Unlock()
-			if n := len(w.gate.crowd.clients); n != 0 {
-				t.Errorf("%d clients are still counted", n)
-			}
 		})
 	}
 }
@@ -118,95 +108,6 @@ func TestTunnelsAreCounted(t *testing.T) {
 			return c.Open == 1 && c.Tunnels == 1
 		})
 	}
-}
-
-// One client has a whole /64 of the internet's IPv6 addresses.
-func TestHousehold(t *testing.T) {
-	for _, test := range []struct{ address, want string }{
-		{"192.0.2.7", "192.0.2.7"},
-		{"10.0.0.7", "10.0.0.7"},
-		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"},
-		{"2001:db8:1:2:ffff::1", "2001:db8:1:2::"},
-		{"2001:db8:1:3::1", "2001:db8:1:3::"},
-		{"::1", "::1"},
-		{"fe80::1%eth0", "fe80::1%eth0"}, // every host of a link has one
-		{"fd00:1::7", "fd00:1::7"},       // and of a network of containers
-	} {
-		if got := household(netip.MustParseAddr(test.address)).String(); got != test.want {
-			t.Errorf("%s: counted for %s, want %s", test.address, got, test.want)
-		}
-	}
-}
-
-// The limits count what they say, and a place is one's own until it is left.
-func TestEnter(t *testing.T) {
-	const a, b, c = "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1" // a and b are of one /64
-	for _, test := range []struct {
-		name               string
-		most, mostOfClient int
-		clients            []string
-		want               string // of them that enter, by index
-	}{
-		{"in all", 2, 0, []string{a, b, c}, "01"},
-		{"for each client", 10, 1, []string{a, b, c}, "02"},
-		{"both", 2, 1, []string{a, c, c, "192.0.2.1"}, "01"},
-		{"no limit for clients", 10, 0, []string{a, a, a}, "012"},
-	} {
-		var w crowd
-		var got strings.Builder
-		for i, client := range test.clients {
-			conn := &clientConn{address: household(netip.MustParseAddr(client))}
-			if w.enter(conn, &Settings{MaxConnections: test.most, MaxConnectionsPerClient: test.mostOfClient}, quietLog) {
-				got.WriteString(fmt.Sprint(i))
-			}
-		}
-		if got.String() != test.want {
-			t.Errorf("%s: %s enter, want %s", test.name, got.String(), test.want)
-		}
-	}
-}
-
-// The log says once a minute who is turned away, most often first.
-func TestTurnedAwayIsSaid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		log := slog.New(slog.NewTextHandler(&out, nil))
-		var c crowd
-		lines := func() (all []string) {
-			for line := range strings.Lines(out.String()) {
-				_, who, _ := strings.Cut(line, " limit=")
-				all = append(all, strings.TrimSpace(who))
-			}
-			return all
-		}
-		c.turnedAway(limitClient, "192.0.2.1", log)
-		for range 5 {
-			c.turnedAway(limitClient, "192.0.2.2", log)
-		}
-		for range 2 {
-			c.turnedAway(limitClient, "192.0.2.1", log)
-		}
-		for i := range 10_000 { // nobody makes it remember without end
-			c.turnedAway(limitClient, fmt.Sprintf("2001:db8:0:%x::", i), log)
-		}
-		if n := len(c.turned[limitClient].since); n > maxNamed+1 {
-			t.Errorf("%d are remembered by name", n)
-		}
-		c.turnedAway(limitCrawler, "news", log)
-		time.Sleep(time.Minute) // fake clock
-		c.turnedAway(limitClient, "192.0.2.3", log)
-		want := []string{
-			`limits.max_connections_per_client clients="192.0.2.1 (1)" open=0`,
-			`crawlers[].max_connections clients="news (1)" open=0`,
-			`limits.max_connections_per_client clients="others (9903), 192.0.2.2 (5), 192.0.2.1 (2), 2001:db8:0:0:: (1), 2001:db8:0:10:: (1)" open=0`,
-		}
-		if got := lines(); !slices.Equal(got, want) {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		if got := c.turned[limitClient].total; got != 10_009 {
-			t.Errorf("%d in all, want 10009", got)
-		}
-	})
 }
 
 // An exchange's times are in the order in which things happen, and 0 where it did

@@ -21,6 +21,8 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A Proxy serves clients until Shutdown.
@@ -28,14 +30,15 @@ type Proxy struct {
 	Options
 	settings atomic.Pointer[Settings]
 	pipeline *goproxy.ProxyHttpServer
-	outer    *http.Server // serves the connections of clients
-	inner    *http.Server // serves their tunnels
-	tunnels  *feed        // from CONNECT to inner
-	tls      *tls.Config  // towards clients
-	open     openConns    // hijacked connections in use, for Shutdown
-	silent   openConns    // tunnels in which the client has sent nothing yet
-	crowd    crowd        // who has how many connections
-	errors   clientErrors // what is wrong with clients' connections
+	outer    *http.Server    // serves the connections of clients
+	inner    *http.Server    // serves their tunnels
+	tunnels  *client.Tunnels // from CONNECT to inner
+	tls      *tls.Config     // towards clients
+	open     openConns       // hijacked connections in use, for Shutdown
+	silent   openConns       // tunnels in which the client has sent nothing yet
+	conns    client.ConnLimits
+	hints    client.TrustHints
+	memory   memory.Budget // of requests in progress
 	verifier *auth.Verifier
 	wrong    auth.WrongLogins
 }
@@ -48,7 +51,9 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: newFeed(), errors: clientErrors{o.Log, &mistrust{log: o.Log}}, verifier: auth.NewVerifier()}
+	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, verifier: auth.NewVerifier()}
+	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, p.maxConnections
+	p.conns.Names = [...]string{client.Total: o.Names.MaxConnections, client.PerClient: o.Names.MaxConnectionsPerClient, client.PerCrawler: o.Names.MaxConnectionsPerCrawler}
 	if err := p.Use(o.Settings); err != nil {
 		return nil, err
 	}
@@ -89,10 +94,10 @@ func New(o Options) (*Proxy, error) {
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
 		t := tunnelOf(c)
-		if state == http.StateIdle {
-			t.client.unjoin()
+		if under := t.client.Buffer(); state == http.StateIdle && under != nil {
+			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
 		}
-		p.errors.mistrust.watch(c, t, state)
+		p.hints.ConnState(c, &t.TLSClient, state)
 	}
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
@@ -118,7 +123,7 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
-		ErrorLog:          log.New(p.errors, "", 0),
+		ErrorLog:          log.New(serverLog{p.Log}, "", 0),
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}
@@ -127,7 +132,10 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 // Serve accepts clients from l until Shutdown, and returns nil then.
 func (p *Proxy) Serve(l net.Listener) error {
 	go p.inner.Serve(p.tunnels) // ends with Shutdown
-	err := p.outer.Serve(&gateListener{Listener: p.Descriptors.Listener(l), settings: &p.settings, maxTurning: int64(p.Descriptors.Other(maxTurning)), tls: p.ownConfig(), crowd: &p.crowd, errors: p.errors, log: p.Log})
+	err := p.outer.Serve(&client.Listener{
+		Listener: p.Descriptors.Listener(l), TLS: p.ownConfig(), Limits: &p.conns, Hints: &p.hints, Log: p.Log,
+		MaxRejecting: int64(p.Descriptors.Other(client.MaxRejecting)),
+	})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -139,4 +147,10 @@ type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, v ...any) {
 	q.log.Debug("goproxy", "message", format, "values", v)
+}
+
+// maxConnections returns the limits in force.
+func (p *Proxy) maxConnections() (total, perClient int) {
+	s := p.settings.Load()
+	return s.MaxConnections, s.MaxConnectionsPerClient
 }

@@ -52,12 +52,15 @@ type Limits struct {
 // SettingNames are the names that the caller gives to some settings, so that a refusal can
 // say which of them to change. A setting without a name is described in words.
 type SettingNames struct {
-	IdleTimeout   string // Limits.IdleTimeout
-	DialTimeout   string // Egress.DialTimeout
-	Parent        string // Egress.Parent
-	Roots         string // Egress.Roots
-	AuditRequired string // what makes Options.Ready fail
-	Audit         string // the audit log's file
+	IdleTimeout              string // Limits.IdleTimeout
+	DialTimeout              string // Egress.DialTimeout
+	Parent                   string // Egress.Parent
+	Roots                    string // Egress.Roots
+	MaxConnections           string // Settings.MaxConnections
+	MaxConnectionsPerClient  string // Settings.MaxConnectionsPerClient
+	MaxConnectionsPerCrawler string // policy.Crawler.MaxConnections
+	AuditRequired            string // what makes Options.Ready fail
+	Audit                    string // the audit log's file
 }
 
 // Settings are what may change while clients are connected. Every request is served by the
@@ -132,12 +135,15 @@ func (o Options) withDefaults() (Options, error) {
 	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, 10*time.Second)
 	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, 2*time.Minute)
 	o.Names = SettingNames{
-		IdleTimeout:   cmp.Or(o.Names.IdleTimeout, "the idle timeout"),
-		DialTimeout:   cmp.Or(o.Names.DialTimeout, "the dial timeout"),
-		Parent:        cmp.Or(o.Names.Parent, "its address and login"),
-		Roots:         cmp.Or(o.Names.Roots, "the gate's settings"),
-		AuditRequired: cmp.Or(o.Names.AuditRequired, "as configured"),
-		Audit:         cmp.Or(o.Names.Audit, "the audit log"),
+		IdleTimeout:              cmp.Or(o.Names.IdleTimeout, "the idle timeout"),
+		DialTimeout:              cmp.Or(o.Names.DialTimeout, "the dial timeout"),
+		Parent:                   cmp.Or(o.Names.Parent, "its address and login"),
+		Roots:                    cmp.Or(o.Names.Roots, "the gate's settings"),
+		MaxConnections:           cmp.Or(o.Names.MaxConnections, "the limit on connections"),
+		MaxConnectionsPerClient:  cmp.Or(o.Names.MaxConnectionsPerClient, "the limit on a client's connections"),
+		MaxConnectionsPerCrawler: cmp.Or(o.Names.MaxConnectionsPerCrawler, "the limit on a crawler's connections"),
+		AuditRequired:            cmp.Or(o.Names.AuditRequired, "as configured"),
+		Audit:                    cmp.Or(o.Names.Audit, "the audit log"),
 	}
 	return o, nil
 }

@@ -21,7 +21,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.outer.Close()
 	p.inner.Close()
 	p.open.close()
-	p.errors.mistrust.stop()
+	p.hints.Stop()
 	return errors.Join(errs[:]...)
 }
 

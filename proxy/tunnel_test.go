@@ -4,8 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -45,35 +43,6 @@ func TestTunnelNames(t *testing.T) {
 	}
 }
 
-func TestAddrOf(t *testing.T) {
-	for _, s := range []string{"192.0.2.7:1", "[::ffff:192.0.2.7]:1", "[2001:db8::7]:1", "[fe80::7%eth0]:1"} {
-		tcp := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s))
-		want := netip.MustParseAddrPort(tcp.String()).Addr().Unmap()
-		if got := addrOf(visitorAt{tcp}); got != want {
-			t.Errorf("%s: got %v, want %v", s, got, want)
-		}
-		if got := addrOf(visitorAt{textAddr(tcp.String())}); got != want {
-			t.Errorf("%s, not TCP: got %v, want %v", s, got, want)
-		}
-	}
-}
-
-type visitorAt struct{ net.Addr }
-
-func (v visitorAt) RemoteAddr() net.Addr             { return v.Addr }
-func (v visitorAt) LocalAddr() net.Addr              { return v.Addr }
-func (v visitorAt) Read([]byte) (int, error)         { return 0, io.EOF }
-func (v visitorAt) Write(p []byte) (int, error)      { return len(p), nil }
-func (v visitorAt) Close() error                     { return nil }
-func (v visitorAt) SetDeadline(time.Time) error      { return nil }
-func (v visitorAt) SetReadDeadline(time.Time) error  { return nil }
-func (v visitorAt) SetWriteDeadline(time.Time) error { return nil }
-
-type textAddr string
-
-func (a textAddr) Network() string { return "text" }
-func (a textAddr) String() string  { return string(a) }
-
 // A ClientHello that is larger than what net/http reads ahead is put together again,
 // whether it comes with CONNECT or after it.
 func TestLargeClientHello(t *testing.T) {
@@ -100,22 +69,5 @@ func TestLargeClientHello(t *testing.T) {
 		if answer, err := io.ReadAll(inside); statusOf(string(answer)) != "200" {
 			t.Errorf("together: %v: got %q, %v", together, answer, err)
 		}
-	}
-}
-
-// net/http may close a connection twice.
-func TestLeaveOnce(t *testing.T) {
-	var c crowd
-	one, other := &clientConn{address: netip.MustParseAddr("192.0.2.1")}, &clientConn{address: netip.MustParseAddr("192.0.2.1")}
-	for _, conn := range []*clientConn{one, other} {
-		if !c.enter(conn, &Settings{MaxConnections: 10}, quietLog) {
-			t.Fatal("there is no room")
-		}
-	}
-	c.dig(one)
-	c.leave(one)
-	c.leave(one)
-	if c.total != 1 || c.clients[one.address].conns != 1 || c.tunnels != 0 {
-		t.Errorf("%d connections are counted, %d of the client, %d tunnels; want 1, 1 and 0", c.total, c.clients[one.address].conns, c.tunnels)
 	}
 }

@@ -135,7 +135,7 @@ func (o *wireOrigins) serve(conn net.Conn) {
 		return
 	}
 	conn = netconn.NewPrefixed(conn, first[:])
-	if secure := first[0] == recordTypeHandshake; secure != (port == "443") {
+	if secure := first[0] == 0x16; secure != (port == "443") {
 		o.note(host, fmt.Sprintf("port %s, TLS: %v", port, secure))
 		return
 	}

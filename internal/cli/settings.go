@@ -40,6 +40,7 @@ func serving(c *config.Config) proxy.Options {
 		Names: proxy.SettingNames{
 			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
 			AuditRequired: "log.audit_required", Audit: "log.audit",
+			MaxConnections: "limits.max_connections", MaxConnectionsPerClient: "limits.max_connections_per_client", MaxConnectionsPerCrawler: "crawlers[].max_connections",
 		},
 	}
 }

@@ -23,7 +23,7 @@ func watched() *Metrics {
 	m.Watch(Sources{
 		Build: Build{"v1", "abc", "go1.26"},
 		Connections: func() proxy.Connections {
-			return proxy.Connections{Open: 3, Tunnels: 2, TurnedAway: map[string]int64{"limits.max_connections": 4}}
+			return proxy.Connections{Open: 3, Tunnels: 2, Rejected: map[string]int64{"limits.max_connections": 4}}
 		},
 		Logins:    func() (int64, int64) { return 12, 13 },
 		Rules:     func() policy.Size { return policy.Size{Entries: 5, Bytes: 6} },

@@ -64,7 +64,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	conns := w.Connections()
 	send(openDesc, prometheus.GaugeValue, float64(conns.Open))
 	send(tunnelsDesc, prometheus.GaugeValue, float64(conns.Tunnels))
-	for limit, n := range conns.TurnedAway {
+	for limit, n := range conns.Rejected {
 		send(refusedDesc, prometheus.CounterValue, float64(n), limit)
 	}
 	right, wrong := w.Logins()

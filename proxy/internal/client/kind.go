@@ -1,21 +1,20 @@
-package proxy
+package client
 
 import (
 	"net/http"
 	"strings"
 )
 
-// A kind is a sort of client, as far as a CONNECT tells, with how it is told to
-// trust ca.pem.
-type kind struct {
+// A Kind is a kind of client, such as curl, as far as CONNECT shows it.
+type Kind struct {
 	name   string
-	agents []string // how its User-Agent begins, in lower case
-	trust  string
+	agents []string // beginnings of its User-Agent, in lower case
+	trust  string   // how to make it trust ca.pem
 }
 
-// kinds are looked through in order. Their names and words are all that a log is
-// told, never a User-Agent itself.
-var kinds = []*kind{
+// kinds in the order in which they are tried. The log has only texts from this table, never a
+// User-Agent.
+var kinds = []*Kind{
 	{"curl", []string{"curl/"}, "curl --cacert ca.pem, or the variable CURL_CA_BUNDLE"},
 	{"wget", []string{"wget/"}, "wget --ca-certificate=ca.pem, or that setting as ca_certificate in ~/.wgetrc"},
 	{"git", []string{"git/"}, "the variable GIT_SSL_CAINFO, or git config http.sslCAInfo"},
@@ -31,29 +30,20 @@ var kinds = []*kind{
 	{"a browser", []string{"mozilla/", "opera/"}, "its settings, where ca.pem is imported as an authority for websites"},
 }
 
-// Those that send no User-Agent on CONNECT.
+// Clients that send no User-Agent on CONNECT.
 var (
-	pythonOld = &kind{name: "requests, or Python's http.client", trust: "the variables REQUESTS_CA_BUNDLE and SSL_CERT_FILE"}
-	nodeFetch = &kind{name: "Node", trust: "the variable NODE_EXTRA_CA_CERTS"}
-	libcurl   = &kind{name: "libcurl, as in PHP", trust: "curl.cainfo in php.ini, or CURLOPT_CAINFO"}
-	// Java's HttpClient too, which just hangs up.
-	unknown = &kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it; Java and others that read no variables: as the gate's own page says"}
-	// What speaks TLS to the gate's own port says nothing of itself before.
-	tlsProxy = &kind{name: "wget2, a client with an https:// proxy, or one that robotsgate doctor has tried", trust: "wget2 --ca-certificate=ca.pem, curl --proxy-cacert ca.pem, or http:// in the proxy's URL"}
+	pythonOld = &Kind{name: "requests, or Python's http.client", trust: "the variables REQUESTS_CA_BUNDLE and SSL_CERT_FILE"}
+	nodeFetch = &Kind{name: "Node", trust: "the variable NODE_EXTRA_CA_CERTS"}
+	libcurl   = &Kind{name: "libcurl, as in PHP", trust: "curl.cainfo in php.ini, or CURLOPT_CAINFO"}
+	// Among them Java's HttpClient.
+	unknown = &Kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it; Java and others that read no variables: as the gate's own page says"}
+	// Clients that speak TLS to the gate's own port, which identify themselves only inside.
+	tlsProxy = &Kind{name: "wget2, a client with an https:// proxy, or one that robotsgate doctor has tried", trust: "wget2 --ca-certificate=ca.pem, curl --proxy-cacert ca.pem, or http:// in the proxy's URL"}
 )
 
-func kindNamed(name string) *kind {
-	for _, k := range kinds {
-		if k.name == name {
-			return k
-		}
-	}
-	return unknown
-}
-
-// kindOf tells who sends a CONNECT: by its User-Agent, or the form of the head
-// where there is none.
-func kindOf(r *http.Request) *kind {
+// KindOf returns the kind of client that sends a CONNECT: by its User-Agent, or without one by
+// the form of the head.
+func KindOf(r *http.Request) *Kind {
 	agent := r.Header.Get("User-Agent")
 	agent = strings.ToLower(agent[:min(len(agent), 32)])
 	for _, k := range kinds {

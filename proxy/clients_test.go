@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"net/netip"
 	"testing"
 
 	"robotsgate/policy"
@@ -49,38 +48,9 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 	}
 	first.Close()
 	eventually(t, "the gate has seen it close", func() bool {
-		w.gate.crowd.mu.Lock()
-		defer w.gate.crowd.mu.Unlock()
-		return w.gate.crowd.inUse["small"] == 0
+		return w.gate.Connections().Open == 0
 	})
 	if got := statusOf(w.raw("GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\nUser-Agent: small/4\r\nConnection: close\r\n\r\n")); got != "200" {
 		t.Errorf("after the first has closed: got %s, want 200", got)
-	}
-}
-
-// A reload makes new crawlers of the same names: the connections that the old
-// ones have open count on.
-func TestMaxConnectionsOutlivesReload(t *testing.T) {
-	var c crowd
-	first := &clientConn{address: netip.MustParseAddr("192.0.2.1")}
-	if !c.enter(first, &Settings{MaxConnections: 10}, quietLog) {
-		t.Fatal("there is no room for the first connection")
-	}
-	if !c.admit(first, &policy.Crawler{Name: "small", MaxConnections: 1}) {
-		t.Fatal("the first connection is not admitted")
-	}
-	after := &policy.Crawler{Name: "small", MaxConnections: 1}
-	if !c.admit(first, after) {
-		t.Error("the first connection is not admitted any more")
-	}
-	if c.admit(&clientConn{}, after) {
-		t.Error("a second connection is admitted")
-	}
-	c.leave(first)
-	if len(c.inUse) != 0 {
-		t.Errorf("with all connections closed, %v are counted", c.inUse)
-	}
-	if !c.admit(&clientConn{}, after) {
-		t.Error("no connection is admitted once the first has closed")
 	}
 }

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/netconn"
+)
+
+// recordTypeHandshake is the first byte of a TLS connection (RFC 8446, section 5.1). No HTTP
+// request begins with it.
+const recordTypeHandshake = 0x16
+
+// IsTLS reports whether a connection that begins with this byte is in TLS.
+func IsTLS(first byte) bool { return first == recordTypeHandshake }
+
+// A Conn is a client's connection to the gate. It speaks TLS if the client begins with it.
+// That is found at the first Read, so that a slow client delays only its own connection.
+type Conn struct {
+	net.Conn
+	Memory *memory.Client // of all the client's connections
+
+	listener *Listener
+	once     sync.Once
+	err      error
+	secure   *tls.Conn // nil: in clear
+
+	streams atomic.Int32  // HTTP/2 requests in progress
+	served  atomic.Uint32 // HTTP/2 requests
+}
+
+// InTLS reports whether the client speaks TLS to the gate itself.
+func (c *Conn) InTLS() bool { return c.secure != nil }
+
+// Buffer returns the connection underneath, on which writes can be held back; nil if there is none.
+func (c *Conn) Buffer() *netconn.Conn {
+	under, _ := c.Conn.(*netconn.Conn)
+	return under
+}
+
+// detect does the first read, and a TLS handshake if the client begins one. In clear the n
+// bytes in p are the client's.
+func (c *Conn) detect(p []byte) (n int) {
+	if n, c.err = io.ReadAtLeast(c.Conn, p, 1); c.err != nil {
+		return 0
+	}
+	switch p[0] {
+	case 4, 5: // the versions of SOCKS (RFC 1928, section 3)
+		c.listener.reportSOCKS()
+		c.err = errors.New("the client speaks SOCKS")
+	case recordTypeHandshake:
+		// Not in Read, where net/http would log a failure without its reason.
+		c.secure, c.err = c.listener.Hints.Handshake(netconn.NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
+			&TLSClient{Kind: tlsProxy, Target: "the gate itself"})
+	default:
+		return n
+	}
+	return 0
+}
+
+func (c *Conn) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c.once.Do(func() { n = c.detect(p) })
+	switch {
+	case n > 0 || c.err != nil:
+		return n, c.err
+	case c.secure != nil:
+		return c.secure.Read(p)
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *Conn) Write(p []byte) (int, error) {
+	// Reads come before writes, so once is done already. This tells the race detector so.
+	c.once.Do(func() {})
+	if c.secure != nil {
+		return c.secure.Write(p)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *Conn) Close() error {
+	defer c.listener.Limits.remove(c)
+	return c.Conn.Close()
+}
+
+// Reset breaks the connection off: the client reads an error, not an end.
+func (c *Conn) Reset() {
+	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// CloseWrite ends the gate's half of the connection.
+func (c *Conn) CloseWrite() error {
+	if c.secure != nil {
+		return c.secure.CloseWrite()
+	}
+	return netconn.CloseWrite(c.Conn)
+}

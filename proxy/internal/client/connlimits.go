@@ -1,0 +1,165 @@
+package client
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"robotsgate/proxy/internal/memory"
+)
+
+// ConnLimits bounds the connections of all clients, of each client, and of each crawler. The
+// crawlers of a connection are known only by its requests. If these have different
+// User-Agents there may be several: the connection counts for each until it closes.
+type ConnLimits struct {
+	Log    *slog.Logger
+	Memory *memory.Budget
+	Names  [NumLimits]string // of the limits, for the log
+	// Max returns the limits in force, for all connections and for each client; 0: none for a client.
+	Max func() (total, perClient int)
+
+	mu       sync.Mutex
+	conns    map[*Conn]*connState
+	clients  map[netip.Addr]*clientState
+	crawlers map[string]int // connections, by name, since a reload makes new crawlers of the same names
+	tunnels  int
+	rejected [NumLimits]rejections
+	resets   rejections // of HTTP/2 requests
+}
+
+// A Limit is one of the limits on connections, an index of Names.
+type Limit int
+
+const (
+	Total Limit = iota
+	PerClient
+	PerCrawler
+	NumLimits
+)
+
+type connState struct {
+	client   netip.Addr
+	crawlers []string
+	tunnel   bool
+}
+
+// clientState is what the connections of one client have together.
+type clientState struct {
+	conns  int
+	memory memory.Client
+}
+
+// Counts returns how many connections are open, how many of these are tunnels, and how many
+// have been rejected, by the name of the limit.
+func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rejected = map[string]int64{}
+	for limit, r := range l.rejected {
+		rejected[l.Names[limit]] = r.total
+	}
+	return len(l.conns), l.tunnels, rejected
+}
+
+// add counts a connection, unless a limit is reached.
+func (l *ConnLimits) add(c *Conn, client netip.Addr) (limit Limit, ok bool) {
+	total, perClient := l.Max()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.clients[client]
+	switch {
+	case perClient > 0 && state != nil && state.conns >= perClient:
+		return PerClient, false
+	case len(l.conns) >= total:
+		return Total, false
+	}
+	if l.conns == nil {
+		l.conns, l.clients, l.crawlers = map[*Conn]*connState{}, map[netip.Addr]*clientState{}, map[string]int{}
+	}
+	if state == nil {
+		state = &clientState{memory: memory.Client{Budget: l.Memory}}
+		l.clients[client] = state
+	}
+	state.conns++
+	l.conns[c] = &connState{client: client}
+	c.Memory = &state.memory
+	return 0, true
+}
+
+// remove ends the counting of a connection. net/http may close one twice.
+func (l *ConnLimits) remove(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.conns[c]
+	if state == nil {
+		return
+	}
+	delete(l.conns, c)
+	if of := l.clients[state.client]; of.conns > 1 {
+		of.conns--
+	} else {
+		delete(l.clients, state.client)
+	}
+	for _, name := range state.crawlers {
+		if l.crawlers[name]--; l.crawlers[name] == 0 {
+			delete(l.crawlers, name)
+		}
+	}
+	if state.tunnel {
+		l.tunnels--
+	}
+}
+
+// AdmitCrawler reports whether a crawler may use a connection, of which it may have this many.
+func (l *ConnLimits) AdmitCrawler(c *Conn, name string, most int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.conns[c]
+	switch {
+	case state == nil: // it has been closed
+		return false
+	case slices.Contains(state.crawlers, name):
+		return true
+	case l.crawlers[name] >= most:
+		return false
+	}
+	l.crawlers[name]++
+	state.crawlers = append(state.crawlers, name)
+	return true
+}
+
+// MarkTunnel counts a connection as a tunnel.
+func (l *ConnLimits) MarkTunnel(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if state := l.conns[c]; state != nil && !state.tunnel {
+		state.tunnel = true
+		l.tunnels++
+	}
+}
+
+// Reject counts a rejected connection of a client or a crawler. Once a minute it logs their
+// names.
+func (l *ConnLimits) Reject(at Limit, name string) {
+	l.mu.Lock()
+	names, open := l.rejected[at].add(name, time.Now()), len(l.conns)
+	l.mu.Unlock() // before the log, which may block
+	if len(names) > 0 {
+		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",
+			"limit", l.Names[at], "clients", strings.Join(names, ", "), "open", open)
+	}
+}
+
+// ResetStream counts an HTTP/2 request that is reset since there is no memory for it. Once a
+// minute it logs the clients.
+func (l *ConnLimits) ResetStream(c *Conn) {
+	l.mu.Lock()
+	names := l.resets.add(LimitKey(addrOf(c)).String(), time.Now())
+	l.mu.Unlock()
+	if len(names) > 0 {
+		l.Log.Warn("HTTP/2 requests are reset: their clients have too many in progress", "clients", strings.Join(names, ", "))
+	}
+}

@@ -1,0 +1,83 @@
+// Package client has the connections from clients to the gate. A [Listener] accepts them
+// within the [ConnLimits], as [Conn]s, in TLS or in clear. [Tunnels] is the listener for what
+// clients send through CONNECT. [TrustHints] warns of clients that do not trust the CA.
+package client
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"robotsgate/proxy/internal/netconn"
+)
+
+// A Listener accepts clients' connections within limits.
+type Listener struct {
+	net.Listener
+	TLS          *tls.Config // for clients that speak TLS to the gate itself
+	Limits       *ConnLimits
+	Hints        *TrustHints
+	Log          *slog.Logger
+	MaxRejecting int64 // connections over a limit that are answered at the same time
+
+	socks     sync.Once
+	rejecting atomic.Int64
+}
+
+// Accept waits for the next connection that is within the limits.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		client := LimitKey(addrOf(conn))
+		c := &Conn{Conn: netconn.New(conn), listener: l}
+		limit, ok := l.Limits.add(c, client)
+		if ok {
+			return c, nil
+		}
+		l.Limits.Reject(limit, client.String())
+		if l.rejecting.Add(1) > l.MaxRejecting {
+			l.rejecting.Add(-1)
+			conn.Close()
+			continue
+		}
+		go func() {
+			defer l.rejecting.Add(-1)
+			rejectOverLimit(conn)
+		}()
+	}
+}
+
+// reportSOCKS logs once that a client speaks SOCKS.
+func (l *Listener) reportSOCKS() {
+	l.socks.Do(func() {
+		l.Log.Warn("a client speaks SOCKS, the gate is an HTTP proxy: give the client its address with http:// in front")
+	})
+}
+
+func addrOf(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+	return a.Addr().Unmap()
+}
+
+// LimitKey returns the address that stands for a client in limits. In IPv6 it is that of the
+// /64, in which one client may use any address (RFC 8981). A private network may have a single
+// /64 for all its clients, so there each address counts for itself.
+func LimitKey(a netip.Addr) netip.Addr {
+	if !a.Is6() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() {
+		return a
+	}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
+	}
+	return p.Addr()
+}

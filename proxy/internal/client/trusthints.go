@@ -1,0 +1,172 @@
+package client
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	warnEvery   = time.Minute      // for one client of one kind
+	trustLasts  = 10 * time.Minute // for so long a request through TLS proves that its client trusts the CA
+	hangupGrace = 5 * time.Second  // a client that only probes for the protocol sends a request within this
+	hangupSoon  = 5 * time.Second  // after the handshake; browsers keep unused connections for longer
+	maxClients  = 1024             // clients to remember; the log says nothing about further ones
+)
+
+// TrustHints warns of clients that do not trust the gate's CA, and says what such a client
+// needs.
+type TrustHints struct {
+	Log *slog.Logger
+
+	mu      sync.Mutex
+	clients map[hintKey]*trust
+	stopped bool
+}
+
+// A hintKey is what one warning in a minute is about, however many connections the client opens.
+type hintKey struct {
+	kind    *Kind
+	address netip.Addr
+}
+
+// trust is what is known about a client.
+type trust struct {
+	proven  time.Time // when it last sent a request through TLS
+	warned  time.Time
+	pending bool // it hung up, and a warning follows unless it sends a request within hangupGrace
+}
+
+// A TLSClient is what the hints need to know about a client's TLS connection.
+type TLSClient struct {
+	Kind   *Kind
+	Target string // of CONNECT
+
+	completed time.Time // when the handshake was complete; zero: it was not
+	used      bool      // a request has arrived
+}
+
+// rejectAlerts are the alerts of a client that does not trust a certificate (RFC 8446, section
+// 6.2). OpenSSL sends its alert in clear when the server has switched keys already, which
+// finds only a bad record.
+var rejectAlerts = []string{"unknown certificate", "bad certificate", "unknown certificate authority", "bad record MAC"}
+
+// Handshake performs the handshake with a client, and closes the connection if it fails.
+func (h *TrustHints) Handshake(c net.Conn, config *tls.Config, t *TLSClient) (*tls.Conn, error) {
+	secure := tls.Server(c, config)
+	err := secure.Handshake()
+	if err == nil {
+		t.completed = time.Now()
+		return secure, nil
+	}
+	c.Close()
+	// With a version negotiated, the client has been sent a certificate, or resumes a session.
+	state := secure.ConnectionState()
+	switch text := err.Error(); {
+	case slices.ContainsFunc(rejectAlerts, func(alert string) bool { return strings.HasSuffix(text, "tls: "+alert) }):
+		h.rejected(c, t, text)
+	case state.Version != 0 && !state.DidResume && isHangup(err):
+		h.hungUp(c, t, "it hung up when it saw the certificate")
+	default:
+		h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", text)
+	}
+	return nil, err
+}
+
+func isHangup(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// ConnState is called for each new state of a connection whose handshake succeeded. Some
+// clients, such as Node, check the certificate only then.
+func (h *TrustHints) ConnState(c net.Conn, t *TLSClient, state http.ConnState) {
+	switch {
+	case t.completed.IsZero(), t.used: // zero: not in TLS
+	case state == http.StateActive:
+		t.used = true
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s := h.trustLocked(hintKey{t.Kind, addrOf(c)}); s != nil {
+			s.proven = time.Now()
+		}
+	case state == http.StateClosed && time.Since(t.completed) < hangupSoon:
+		h.hungUp(c, t, "it hung up right after the handshake")
+	}
+}
+
+// Stop ends the warnings of clients that have hung up.
+func (h *TrustHints) Stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopped = true
+}
+
+// rejected warns of a client that has sent an alert.
+func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
+	h.mu.Lock()
+	s := h.trustLocked(hintKey{t.Kind, addrOf(c)})
+	warn := s != nil && time.Since(s.warned) >= warnEvery
+	if warn {
+		s.warned = time.Now()
+	}
+	h.mu.Unlock() // before the log, which may block
+	if !warn {
+		h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", reason)
+		return
+	}
+	h.Log.Warn("a client does not trust the CA", "client", addrOf(c), "kind", t.Kind.name, "target", t.Target, "error", reason,
+		"trust", t.Kind.trust, "ca.pem", "http://"+c.LocalAddr().String()+"/ca.pem")
+}
+
+// hungUp warns of a client later, unless it proves its trust: clients such as Crawlee's open
+// connections only to see which protocol is negotiated, and then come back.
+func (h *TrustHints) hungUp(c net.Conn, t *TLSClient, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.trustLocked(hintKey{t.Kind, addrOf(c)})
+	if s == nil || s.pending || time.Since(s.proven) < trustLasts || time.Since(s.warned) < warnEvery {
+		return
+	}
+	s.pending = true
+	time.AfterFunc(hangupGrace, func() {
+		h.mu.Lock()
+		s.pending = false
+		warn := !h.stopped && time.Since(s.proven) >= trustLasts
+		h.mu.Unlock()
+		if warn {
+			h.rejected(c, t, reason)
+		}
+	})
+}
+
+// trustLocked returns what is known about a client, nil if too many clients are known.
+func (h *TrustHints) trustLocked(k hintKey) *trust {
+	if s := h.clients[k]; s != nil {
+		return s
+	}
+	if len(h.clients) >= maxClients {
+		for other, s := range h.clients {
+			if !s.pending && time.Since(s.proven) >= trustLasts && time.Since(s.warned) >= warnEvery {
+				delete(h.clients, other)
+			}
+		}
+		if len(h.clients) >= maxClients {
+			return nil
+		}
+	}
+	if h.clients == nil {
+		h.clients = map[hintKey]*trust{}
+	}
+	s := &trust{}
+	h.clients[k] = s
+	return s
+}

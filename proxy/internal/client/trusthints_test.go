@@ -1,0 +1,275 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A logBuffer is a log that a test reads while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logBuffer) warnings() int {
+	return strings.Count(l.String(), "a client does not trust the CA")
+}
+
+func (l *logBuffer) hints() *TrustHints {
+	return &TrustHints{Log: slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+}
+
+// TestKindOf has heads of CONNECT as the clients send them.
+func TestKindOf(t *testing.T) {
+	for _, c := range []struct{ want, head string }{
+		{"curl", "HTTP/1.1\nHost: a.example:443\nUser-Agent: curl/7.88.1\nProxy-Connection: Keep-Alive"},
+		{"wget", "HTTP/1.1\nUser-Agent: Wget/1.21.3\nHost: a.example:443"},
+		{"git", "HTTP/1.1\nHost: a.example:443\nUser-Agent: git/2.39.5\nProxy-Connection: Keep-Alive"},
+		{"requests, or Python's http.client", "HTTP/1.0"}, // requests, urllib
+		{"Java", "HTTP/1.1\nUser-Agent: Java/17.0.15\nHost: a.example\nAccept: text/html\nProxy-Connection: keep-alive"},
+		{"Node", "HTTP/1.1\nhost: a.example\nconnection: close"}, // fetch, undici
+		{"Go", "HTTP/1.1\nHost: a.example:443\nUser-Agent: Go-http-client/1.1"},
+		{"aria2", "HTTP/1.1\nUser-Agent: aria2/1.36.0\nHost: a.example:443"},
+		{"libcurl, as in PHP", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: Keep-Alive"},
+		{"a browser", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: keep-alive\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0"},
+		{"Python", "HTTP/1.1\nHost: a.example\nUser-Agent: Python/3.11 aiohttp/3.9"},
+		{"unknown", "HTTP/1.1\nHost: a.example:443"}, // Scrapy, Java's HttpClient, Ruby
+		{"unknown", "HTTP/1.1\nHost: a.example:443\nUser-Agent: " + strings.Repeat("x", 5000)},
+		{"unknown", "HTTP/1.1\nHost: a.example:443\nUser-Agent: notcurl/1"},
+	} {
+		head := "CONNECT a.example:443 " + strings.ReplaceAll(c.head, "\n", "\r\n") + "\r\n\r\n"
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := KindOf(r); got.name != c.want || got.trust == "" {
+			t.Errorf("%.80q: got %q, want %q", c.head, got.name, c.want)
+		}
+	}
+}
+
+func certificate(t *testing.T) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"shop.example"}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<35, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// A client that disconnects gets a warning if it has received the certificate, or rejects it
+// with an alert. A client that disconnects before, or that does not speak TLS, rejects nothing.
+func TestFailedHandshakes(t *testing.T) {
+	config := &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+	insecure := &tls.Config{InsecureSkipVerify: true}
+	for _, c := range []struct {
+		name string
+		do   func(net.Conn)
+		want int
+	}{
+		{"nothing", func(net.Conn) {}, 0},
+		{"a byte", func(c net.Conn) { io.WriteString(c, "\x16") }, 0},
+		{"a part of the hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x02\x00\x01\x00") }, 0},
+		{"a broken hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x00\x02\x01\x00") }, 0},
+		{"another protocol", func(c net.Conn) { io.WriteString(c, "GET / HTTP/1.1\r\n\r\n") }, 0},
+		{"hangs up at the certificate", func(c net.Conn) {
+			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
+				c.Close()
+				return errors.New("no")
+			}}).Handshake()
+		}, 1},
+		{"rejects the certificate, TLS 1.2", func(c net.Conn) {
+			_ = tls.Client(c, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: tls.VersionTLS12}).Handshake()
+		}, 1},
+		{"rejects the certificate, TLS 1.3", func(c net.Conn) {
+			_ = tls.Client(c, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool()}).Handshake()
+		}, 1},
+		{"accepts the certificate", func(c net.Conn) { _ = tls.Client(c, insecure).Handshake() }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out logBuffer
+				ours, theirs := net.Pipe()
+				go func() {
+					c.do(theirs)
+					theirs.Close()
+				}()
+				h := out.hints()
+				secure, err := h.Handshake(connFrom{ours, textAddr("192.0.2.7:4711")}, config, &TLSClient{Kind: kinds[0], Target: "shop.example:443"})
+				if (secure != nil) != (err == nil) {
+					t.Errorf("got %v and %v", secure, err)
+				}
+				if err == nil {
+					ours.Close()
+				}
+				time.Sleep(hangupGrace + time.Second) // fake clock
+				synctest.Wait()
+				if got := out.warnings(); got != c.want {
+					t.Errorf("%d warnings, want %d: %v, %s", got, c.want, err, out.String())
+				}
+			})
+		})
+	}
+}
+
+func kindNamed(name string) *Kind {
+	for _, k := range kinds {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// A client that hangs up gets a warning unless it sends a request through TLS.
+func TestHangups(t *testing.T) {
+	curl, node := kindNamed("curl"), kindNamed("Node")
+	from := func(address string) net.Conn { return connFrom{from: textAddr(address + ":4711")} }
+	hangUp := func(h *TrustHints) { h.hungUp(from("192.0.2.7"), &TLSClient{Kind: node}, "it hung up") }
+	request := func(h *TrustHints, kind *Kind, address string) {
+		h.ConnState(from(address), &TLSClient{Kind: kind, completed: time.Now()}, http.StateActive)
+	}
+	for _, c := range []struct {
+		name string
+		do   func(h *TrustHints)
+		want int
+	}{
+		{"hangs up", hangUp, 1},
+		{"comes back", func(h *TrustHints) { hangUp(h); request(h, node, "192.0.2.7") }, 0},
+		{"was there before", func(h *TrustHints) {
+			request(h, node, "192.0.2.7")
+			time.Sleep(trustLasts / 2)
+			hangUp(h)
+		}, 0},
+		{"was there long before", func(h *TrustHints) {
+			request(h, node, "192.0.2.7")
+			time.Sleep(trustLasts)
+			hangUp(h)
+		}, 1},
+		{"the gate stops", func(h *TrustHints) { hangUp(h); h.Stop() }, 0},
+		{"another client comes", func(h *TrustHints) {
+			hangUp(h)
+			request(h, curl, "192.0.2.7")
+			request(h, node, "192.0.2.8")
+		}, 1},
+		{"hangs up many times", func(h *TrustHints) {
+			for range 1000 {
+				hangUp(h)
+			}
+		}, 1},
+		{"goes on for three minutes", func(h *TrustHints) {
+			for range 180 {
+				hangUp(h)
+				time.Sleep(time.Second)
+			}
+		}, 3},
+		{"hangs up after the handshake", func(h *TrustHints) {
+			h.ConnState(from("192.0.2.7"), &TLSClient{Kind: node, completed: time.Now()}, http.StateClosed)
+		}, 1},
+		{"hangs up long after the handshake", func(h *TrustHints) {
+			h.ConnState(from("192.0.2.7"), &TLSClient{Kind: node, completed: time.Now().Add(-hangupSoon)}, http.StateClosed)
+		}, 0},
+		{"hangs up after a request", func(h *TrustHints) {
+			c := &TLSClient{Kind: node, completed: time.Now()}
+			h.ConnState(from("192.0.2.7"), c, http.StateActive)
+			h.ConnState(from("192.0.2.7"), c, http.StateClosed)
+		}, 0},
+		{"hangs up in clear", func(h *TrustHints) { h.ConnState(from("192.0.2.7"), &TLSClient{Kind: node}, http.StateClosed) }, 0},
+		{"two kinds and two addresses send alerts", func(h *TrustHints) {
+			for range 10 {
+				h.rejected(from("192.0.2.7"), &TLSClient{Kind: node}, "alert")
+				h.rejected(from("192.0.2.7"), &TLSClient{Kind: curl}, "alert")
+				h.rejected(from("192.0.2.8"), &TLSClient{Kind: curl}, "alert")
+			}
+		}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out logBuffer
+				c.do(out.hints())
+				time.Sleep(hangupGrace + time.Second)
+				synctest.Wait()
+				if n := out.warnings(); n != c.want {
+					t.Errorf("%d warnings, want %d: %s", n, c.want, out.String())
+				}
+			})
+		})
+	}
+}
+
+// A connection that is reset, as by a client that exits, counts as a hangup too.
+func TestReset(t *testing.T) {
+	for _, err := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if !isHangup(err) {
+			t.Errorf("%v is not a hangup", err)
+		}
+	}
+	if isHangup(errors.New("tls: first record does not look like a TLS handshake")) {
+		t.Error("another protocol is a hangup")
+	}
+}
+
+// However many clients there are, what is kept of them is bounded, and dropped in time.
+func TestTrustHintsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out logBuffer
+		h := out.hints()
+		flood := func() {
+			for i := range 3 * maxClients {
+				c := connFrom{from: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1))}
+				h.rejected(c, &TLSClient{Kind: unknown}, "alert")
+				h.hungUp(c, &TLSClient{Kind: tlsProxy}, "it hung up")
+				h.ConnState(c, &TLSClient{Kind: unknown, completed: time.Now()}, http.StateActive)
+			}
+		}
+		flood()
+		h.mu.Lock()
+		if n := len(h.clients); n > maxClients {
+			t.Errorf("%d clients are kept", n)
+		}
+		h.mu.Unlock()
+		before := out.warnings()
+		if before == 0 || before > maxClients {
+			t.Errorf("%d warnings, want at most %d", before, maxClients)
+		}
+		time.Sleep(trustLasts + hangupGrace)
+		flood()
+		if out.warnings() == before {
+			t.Error("there are no warnings any more")
+		}
+	})
+}
