@@ -1,4 +1,5 @@
-// Package memory bounds what requests in progress take up for all clients together, and divides it among them.
+// Package memory bounds the memory that requests in progress take for all clients together, and divides it among
+// the clients. A [Client] has a share of a [Budget]; a [Reservation] is what one request has taken of it.
 package memory
 
 import (
@@ -21,34 +22,34 @@ type Budget struct{ used atomic.Int64 }
 // Used returns how many bytes are taken.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// A Share says how much of the budget a client may take: what it has, times the share, must not
+// A Share limits what one client may take of the budget: what the client has, times the share, must not
 // exceed what is free. So a single client leaves a part free, and every further client
-// gets less, but something.
+// gets less, but never nothing.
 type Share int64
 
 const (
-	ForStreams  Share = 1 // accept another HTTP/2 request: up to 1/2 for a single client
-	ForProgress Share = 2 // and send it to the origin: up to 1/3
-	ForBuffers  Share = 4 // large windows and buffers, without which it is slower: up to 1/5
+	ForStreams  Share = 1 // to accept another HTTP/2 request: up to 1/2 for a single client
+	ForProgress Share = 2 // to send it to the origin: up to 1/3
+	ForBuffers  Share = 4 // for large windows and buffers, without which a request is slower: up to 1/5
 )
 
-// Costs of an HTTP/2 request in bytes, without its head. The first on a connection is free: it
-// belongs to what a connection costs.
+// Costs of an HTTP/2 request in bytes, without its head. The first request on a connection is part of what the
+// connection costs.
 const (
 	StreamCost   = 32 << 10 // goroutine, request and response buffer
-	ProgressCost = 48 << 10 // goroutine of Transport, smallBuffer, smallWindow
+	ProgressCost = 48 << 10 // goroutine of Transport, small buffer, small window
 )
 
-// A Client counts what one client has of the budget. A nil Client is unlimited.
+// A Client counts what one client has of the budget, which must be set. A nil Client is unlimited.
 type Client struct {
 	Budget *Budget
 
 	mu      sync.Mutex
 	used    int64
-	waiting []chan struct{} // for ProgressCost, first come first served; closed when it is taken
+	waiting []chan struct{} // for ProgressCost, in order of arrival; closed when it has been taken
 }
 
-// Take takes n bytes, or returns false if that is more than the share.
+// Take takes n bytes. It returns false if that would exceed the share.
 func (m *Client) Take(n int64, s Share) bool {
 	if m == nil || n == 0 {
 		return true
@@ -60,7 +61,7 @@ func (m *Client) Take(n int64, s Share) bool {
 
 // takeLocked is Take for callers that hold mu.
 func (m *Client) takeLocked(n int64, s Share) bool {
-	others := m.Budget.used.Add(n) - n // first, so that clients at the same time can't exceed it together
+	others := m.Budget.used.Add(n) - n // added first, so that clients cannot exceed the limit at the same time
 	if int64(s)*(m.used+n) > Limit-others {
 		m.Budget.used.Add(-n)
 		return false
@@ -81,7 +82,7 @@ func (m *Client) Release(n int64) {
 	m.wakeLocked()
 }
 
-// wakeLocked lets the requests that have waited longest go on, as far as there is room. The caller holds mu.
+// wakeLocked lets waiting requests go on, the longest waiting first, as far as there is room. The caller holds mu.
 func (m *Client) wakeLocked() {
 	for len(m.waiting) > 0 && m.takeLocked(ProgressCost, ForProgress) {
 		close(m.waiting[0])
@@ -92,8 +93,8 @@ func (m *Client) wakeLocked() {
 // ErrLimit is the error of a request for which there is no memory. Clients read its text.
 var ErrLimit = errors.New("too many requests are in progress")
 
-// AwaitProgress takes ProgressCost as soon as there is room, or returns an error when ctx ends or the patience does.
-func (m *Client) AwaitProgress(ctx context.Context, patience time.Duration) error {
+// AwaitProgress takes ProgressCost as soon as there is room. It returns an error when ctx ends, or after limit.
+func (m *Client) AwaitProgress(ctx context.Context, limit time.Duration) error {
 	m.mu.Lock()
 	if len(m.waiting) == 0 && m.takeLocked(ProgressCost, ForProgress) {
 		m.mu.Unlock()
@@ -103,7 +104,7 @@ func (m *Client) AwaitProgress(ctx context.Context, patience time.Duration) erro
 	m.waiting = append(m.waiting, ready)
 	m.mu.Unlock()
 
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	again := time.NewTicker(time.Second) // other clients may have made room
 	defer again.Stop()
@@ -123,7 +124,7 @@ func (m *Client) AwaitProgress(ctx context.Context, patience time.Duration) erro
 	}
 }
 
-// cancel ends waiting. If it has just ended with success, err is not returned.
+// cancel ends waiting. It returns nil in place of err if the memory has just been taken.
 func (m *Client) cancel(ready chan struct{}, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +145,7 @@ type Reservation struct {
 	over  bool
 }
 
-// Take takes n bytes until Release, or returns false if there is no memory for them. A nil Reservation is unlimited.
+// Take takes n bytes until Release. It returns false if there is no memory for them. A nil Reservation is unlimited.
 func (r *Reservation) Take(n int64, s Share) bool {
 	if r == nil {
 		return true
@@ -166,7 +167,7 @@ func (r *Reservation) Release() {
 	r.taken, r.over = 0, true
 }
 
-// What a header takes in bytes: each field beside its own, and what is free for a message whose other costs
+// Costs of a header in bytes: of each field beside its text, and what is free for a message whose other costs
 // are not counted.
 const (
 	FieldCost  = 256
@@ -197,7 +198,7 @@ func NewContext(ctx context.Context, r *Reservation) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)
 }
 
-// FromContext returns the reservation that ctx was made for, nil if there is none: then memory is unlimited.
+// FromContext returns the reservation in ctx. If there is none it returns nil, which is unlimited.
 func FromContext(ctx context.Context) *Reservation {
 	r, _ := ctx.Value(contextKey{}).(*Reservation)
 	return r

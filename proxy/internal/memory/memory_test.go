@@ -16,7 +16,7 @@ func newClients(n int) (*Budget, []*Client) {
 	return b, all
 }
 
-// takeAll takes pieces of a share until there are no more, and returns their sum.
+// takeAll takes pieces until the share is used up, and returns their sum.
 func takeAll(m *Client, piece int64, s Share) (sum int64) {
 	for m.Take(piece, s) {
 		sum += piece
@@ -56,7 +56,7 @@ func TestShares(t *testing.T) {
 }
 
 // Requests wait in order of arrival, for memory of their own client or of others, until they are canceled or
-// their patience ends.
+// their time is up.
 func TestAwaitProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, clients := newClients(2)
@@ -97,7 +97,7 @@ func TestAwaitProgress(t *testing.T) {
 		other := takeAll(clients[1], ProgressCost, ForStreams)
 		took := takeAll(m, ProgressCost, ForProgress)
 		fourth := wait(t.Context(), 4)
-		clients[1].Release(other) // which does not tell m
+		clients[1].Release(other) // which does not wake m
 		if err := <-fourth; err != nil {
 			t.Errorf("a request that waited for other clients: %v", err)
 		}

@@ -7,142 +7,151 @@ import (
 	"time"
 )
 
-// A joint puts two writes together, where net/http makes two of the beginning of an answer and
-// the rest: in HTTP/1 because its buffer is 4 KiB, in HTTP/2 because it sends the head before it
-// looks what is behind it. To the kernel, and to the client who is woken twice, that is
-// nearly twice the work.
-type joint struct {
-	next  atomic.Bool // the next piece, if it is small, waits for the one behind it
-	http2 bool        // there are others who write
+// A coalescer puts two writes together where net/http makes two of the beginning of a response and the rest. Over HTTP/1
+// its buffer holds 4 KiB; over HTTP/2 it sends the head before it looks what else there is. Two writes are twice the work
+// for the kernel, and wake the client twice.
+//
+// [Conn.Hold] and [Conn.Release] are for HTTP/1: %H1%. [Conn.HoldNext] is for
+// HTTP/2: %H2%.
+//
+// It relies on net/http to write the beginning and the rest one directly after the other. If that changes, the writes
+// are merely apart: HoldNext waits holdTime at most, which TestHoldNext shows. Without calls of Hold and HoldNext every
+// Write is passed on as it is.
+type coalescer struct {
+	armed  atomic.Bool // hold the next write, if it is small
+	shared bool        // the connection carries HTTP/2, whose streams may all write
 
-	mu     sync.Mutex
-	held   *[]byte       // nil: nothing is
-	scope  bool          // until part; else until the next Write, or the timer
-	silent time.Duration // for so long the timer's write may go EmptySocket
-	timer  *time.Timer   // nil: never needed yet
-	err    error         // of a write that failed behind its caller's back: there can be none any more
+	mu      sync.Mutex
+	held    *[]byte       // nil: nothing
+	scoped  bool          // held until Release; otherwise until the next Write, or the timer
+	timeout time.Duration // of the timer's write
+	timer   *time.Timer   // nil: not used yet
+	err     error         // of a write whose caller has returned; every later Write fails with it
 }
 
 const (
-	// maxHeld is what a joint may hold, in bytes: net/http's buffer, in TLS too.
+	// maxHeld bounds what is held, in bytes: net/http's buffer, and what TLS adds.
 	maxHeld = 4<<10 + 256
-	// heldFor is how long it does where the other piece does not come: in HTTP/2 a client need not
-	// let it, and sometimes both have come in one.
-	heldFor = 10 * time.Millisecond
+	// holdTime bounds how long HoldNext holds a write behind which nothing else is written: over HTTP/2 the client's
+	// window may be closed, and sometimes one write has had everything.
+	holdTime = 10 * time.Millisecond
 )
 
-var joints = sync.Pool{New: func() any { return new(make([]byte, 0, maxHeld)) }}
+var heldBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, maxHeld)) }}
 
-// join holds what is written next, if that is small, until there is more, or part is called.
+// Hold holds the next write, if it is small, until another write or Release.
 func (c *Conn) Hold() {
-	c.joint.mu.Lock()
-	defer c.joint.mu.Unlock()
-	c.joint.scope = true
-	c.joint.next.Store(true)
+	c.coalescer.mu.Lock()
+	defer c.coalescer.mu.Unlock()
+	c.coalescer.scoped = true
+	c.coalescer.armed.Store(true)
 }
 
-// part writes what is held. If it can't, the connection is closed: those that wrote it
-// believe that it was sent.
+// Release writes what is held. If that fails it closes the connection: the caller of the held write
+// has been told that it succeeded.
 func (c *Conn) Release() error {
-	j := &c.joint
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.scope = false
-	j.next.Store(false)
-	return c.release()
+	h := &c.coalescer
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.scoped = false
+	h.armed.Store(false)
+	return c.releaseLocked()
 }
 
-// HoldNext holds what is written next over HTTP/2, if that is small, for a moment. Silent is how
-// long the client may take nothing of it.
-func (c *Conn) HoldNext(silent time.Duration) {
-	if !c.joint.http2 {
-		return // a request in HTTP/1 may call itself HTTP/2 (RFC 9113, 3.4)
+// CarriesHTTP2 makes HoldNext work. It must be called before the first Write.
+func (c *Conn) CarriesHTTP2() { c.coalescer.shared = true }
+
+// HoldNext holds the next write over HTTP/2, if it is small, until another write, but for 10 ms at most. Timeout bounds
+// how long the client may not read it then.
+func (c *Conn) HoldNext(timeout time.Duration) {
+	if !c.coalescer.shared {
+		return // a request over HTTP/1 may claim to be HTTP/2 (RFC 9113, section 3.4)
 	}
-	if !c.joint.mu.TryLock() {
-		return // something is written, which may take long
+	if !c.coalescer.mu.TryLock() {
+		return // a write is in progress, and may take long
 	}
-	defer c.joint.mu.Unlock()
-	c.joint.silent = silent
-	c.joint.next.Store(true)
+	defer c.coalescer.mu.Unlock()
+	c.coalescer.timeout = timeout
+	c.coalescer.armed.Store(true)
 }
 
-// release writes what is held. The caller has the lock.
-func (c *Conn) release() error {
-	j := &c.joint
-	if j.held != nil && j.err == nil {
-		_, j.err = c.writeOne(*j.held)
-	}
-	j.free()
-	if j.err != nil {
-		c.Conn.Close()
-	}
-	return j.err
-}
+// CancelHold undoes HoldNext, unless the next write has been held already.
+func (c *Conn) CancelHold() { c.coalescer.armed.Store(false) }
 
-func (j *joint) free() {
-	if j.held != nil {
-		*j.held = (*j.held)[:0]
-		joints.Put(j.held)
-		j.held = nil
-	}
-}
-
-// Write writes p, behind what is held.
+// Write writes p behind what is held.
 func (c *Conn) Write(p []byte) (int, error) {
-	j := &c.joint
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	h := &c.coalescer
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	switch {
-	case j.err != nil:
-		return 0, j.err
-	case j.held != nil:
-		if !j.scope {
-			j.timer.Stop()
-		}
-		before := len(*j.held)
-		var n int
-		var err error
-		if before+len(p) <= cap(*j.held) { // to copy it is cheaper than two pieces
-			*j.held = append(*j.held, p...)
-			n, err = c.writeOne(*j.held)
-		} else {
-			n, err = c.writeAll(net.Buffers{*j.held, p})
-		}
-		j.free()
-		j.err = err
-		return max(0, n-before), err
-	case j.next.Load() && len(p) <= maxHeld:
-		j.held = joints.Get().(*[]byte)
-		*j.held = append(*j.held, p...)
-		if !j.scope {
-			j.next.Store(false)
-			c.releaseLater()
+	case h.err != nil:
+		return 0, h.err
+	case h.held != nil:
+		return c.writeBehindLocked(p)
+	case h.armed.Load() && len(p) <= maxHeld:
+		h.held = heldBuffers.Get().(*[]byte)
+		*h.held = append(*h.held, p...)
+		if !h.scoped {
+			h.armed.Store(false)
+			c.startTimerLocked()
 		}
 		return len(p), nil
 	}
-	j.next.Store(false)
+	h.armed.Store(false)
 	return c.writeOne(p)
 }
 
-// releaseLater sets the timer. The caller has the lock.
-func (c *Conn) releaseLater() {
-	j := &c.joint
-	if j.timer != nil {
-		j.timer.Reset(heldFor)
+// writeBehindLocked writes what is held, and p, in one system call.
+func (c *Conn) writeBehindLocked(p []byte) (n int, err error) {
+	h := &c.coalescer
+	if !h.scoped {
+		h.timer.Stop()
+	}
+	before := len(*h.held)
+	if before+len(p) <= cap(*h.held) { // a copy is cheaper than two buffers
+		*h.held = append(*h.held, p...)
+		n, err = c.writeOne(*h.held)
+	} else {
+		n, err = c.writeAll(net.Buffers{*h.held, p})
+	}
+	h.freeLocked()
+	h.err = err
+	return max(0, n-before), err
+}
+
+func (c *Conn) releaseLocked() error {
+	h := &c.coalescer
+	if h.held != nil && h.err == nil {
+		_, h.err = c.writeOne(*h.held)
+	}
+	h.freeLocked()
+	if h.err != nil {
+		c.Conn.Close()
+	}
+	return h.err
+}
+
+func (h *coalescer) freeLocked() {
+	if h.held != nil {
+		*h.held = (*h.held)[:0]
+		heldBuffers.Put(h.held)
+		h.held = nil
+	}
+}
+
+// startTimerLocked starts the timer that writes what HoldNext has held.
+func (c *Conn) startTimerLocked() {
+	h := &c.coalescer
+	if h.timer != nil {
+		h.timer.Reset(holdTime)
 		return
 	}
-	j.timer = time.AfterFunc(heldFor, func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		if j.held != nil && !j.scope {
-			_ = c.SetWriteDeadline(time.Now().Add(j.silent)) // net/http sets its own for each Write
-			_ = c.release()                                  // which the next Write tells
+	h.timer = time.AfterFunc(holdTime, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.held != nil && !h.scoped {
+			_ = c.SetWriteDeadline(time.Now().Add(h.timeout)) // net/http sets its own for each Write
+			_ = c.releaseLocked()                             // the next Write returns the error
 		}
 	})
 }
-
-// CarriesHTTP2 is called before anything of it is written.
-func (c *Conn) CarriesHTTP2() { c.joint.http2 = true }
-
-// CancelHold undoes HoldNext for a piece that is not written yet.
-func (c *Conn) CancelHold() { c.joint.next.Store(false) }

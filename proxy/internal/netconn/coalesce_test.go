@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A sunkConn takes down what is written, until it fails.
-type sunkConn struct {
+// A sinkConn records what is written, until it fails.
+type sinkConn struct {
 	net.Conn
 	got    bytes.Buffer
 	fails  error // what the next Write returns, after half of it
 	closed bool
 }
 
-func (c *sunkConn) Write(p []byte) (int, error) {
+func (c *sinkConn) Write(p []byte) (int, error) {
 	if err := c.fails; err != nil {
 		n, _ := c.got.Write(p[:len(p)/2])
 		return n, err
@@ -29,12 +29,12 @@ func (c *sunkConn) Write(p []byte) (int, error) {
 	return c.got.Write(p)
 }
 
-func (c *sunkConn) Close() error                     { c.closed = true; return nil }
-func (c *sunkConn) SetWriteDeadline(time.Time) error { c.fails = nil; return nil }
+func (c *sinkConn) Close() error                     { c.closed = true; return nil }
+func (c *sinkConn) SetWriteDeadline(time.Time) error { c.fails = nil; return nil }
 
-// TestJoint: a small piece waits for the next, and for no longer than until the parting.
-func TestJoint(t *testing.T) {
-	under := &sunkConn{}
+// TestHold: a small write is held until the next one, or Release.
+func TestHold(t *testing.T) {
+	under := &sinkConn{}
 	c := New(under)
 	c.Hold()
 	io.WriteString(c, "head ")
@@ -54,11 +54,11 @@ func TestJoint(t *testing.T) {
 	}
 }
 
-// TestJointKeepsOrder: whatever pieces it gets, they are written whole and in their order.
-func TestJointKeepsOrder(t *testing.T) {
+// TestHoldKeepsOrder: writes of any size are written whole and in their order.
+func TestHoldKeepsOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		under := &sunkConn{}
+		under := &sinkConn{}
 		c := New(under)
 		var want bytes.Buffer
 		for range random.IntN(4) {
@@ -77,14 +77,14 @@ func TestJointKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestJointDoesNotGrow: what is large is not copied, nor does a buffer that is kept become large.
-func TestJointDoesNotGrow(t *testing.T) {
-	under := &sunkConn{}
+// TestHoldDoesNotGrow: a large write is not copied into the buffer, which does not become large.
+func TestHoldDoesNotGrow(t *testing.T) {
+	under := &sinkConn{}
 	c := New(under)
 	for _, second := range []int{1, maxHeld - 4, maxHeld - 3, 100 * maxHeld} {
 		c.Hold()
 		io.WriteString(c, "head")
-		held := c.joint.held
+		held := c.coalescer.held
 		io.WriteString(c, strings.Repeat("x", second))
 		if cap(*held) != maxHeld {
 			t.Errorf("after %d bytes there is room for %d, want %d", second, cap(*held), maxHeld)
@@ -95,15 +95,15 @@ func TestJointDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestJointFails: behind a write that failed nothing is written, since the client would take it for what
-// comes next; and who believes that it was sent is told, at the latest at the parting.
-func TestJointFails(t *testing.T) {
+// TestHoldFails: after a write that failed nothing is written, since the client would misunderstand it. Release, at the
+// latest, returns the error of a held write.
+func TestHoldFails(t *testing.T) {
 	for name, write := range map[string]func(c *Conn) error{
-		"at the parting": func(c *Conn) error {
+		"in Release": func(c *Conn) error {
 			io.WriteString(c, "head")
 			return c.Release()
 		},
-		"at the second piece": func(c *Conn) error {
+		"in the second write": func(c *Conn) error {
 			io.WriteString(c, "head")
 			if n, err := io.WriteString(c, "body"); n != 0 || err == nil {
 				t.Errorf("got %d, %v", n, err)
@@ -112,7 +112,7 @@ func TestJointFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			under := &sunkConn{fails: io.ErrClosedPipe}
+			under := &sinkConn{fails: io.ErrClosedPipe}
 			c := New(under)
 			c.Hold()
 			if err := write(c); !errors.Is(err, io.ErrClosedPipe) {
@@ -135,16 +135,16 @@ func TestJointFails(t *testing.T) {
 	}
 }
 
-// TestJoinNext: a small piece waits for the next Write, a moment at most, and one that is not small not at all.
-func TestJoinNext(t *testing.T) {
+// TestHoldNext: a small write is held until the next one, but for holdTime at most. A large one is not held.
+func TestHoldNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		under := &sunkConn{}
+		under := &sinkConn{}
 		c := New(under)
-		c.joint.http2 = true
+		c.CarriesHTTP2()
 		written := func() string { // once the timer has done what it does at this time
 			synctest.Wait()
-			c.joint.mu.Lock()
-			defer c.joint.mu.Unlock()
+			c.coalescer.mu.Lock()
+			defer c.coalescer.mu.Unlock()
 			return under.got.String()
 		}
 		c.HoldNext(time.Minute)
@@ -159,7 +159,7 @@ func TestJoinNext(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.HoldNext(time.Minute)
 		io.WriteString(c, "late ")
-		time.Sleep(heldFor - 1)
+		time.Sleep(holdTime - 1)
 		if got := written(); got != "head body " {
 			t.Errorf("written too early: %q", got)
 		}
@@ -186,9 +186,9 @@ func TestJoinNext(t *testing.T) {
 	})
 }
 
-// TestJoinNextIsForHTTP2: nobody would write behind it else.
-func TestJoinNextIsForHTTP2(t *testing.T) {
-	under := &sunkConn{}
+// TestHoldNextIsForHTTP2: over HTTP/1 there may be no further write.
+func TestHoldNextIsForHTTP2(t *testing.T) {
+	under := &sinkConn{}
 	c := New(under)
 	c.HoldNext(time.Minute)
 	if io.WriteString(c, "all"); under.got.String() != "all" {
@@ -196,13 +196,13 @@ func TestJoinNextIsForHTTP2(t *testing.T) {
 	}
 }
 
-// TestJoinNextDoesNotWait: a handler is not held up by who writes to a client that does not read.
-func TestJoinNextDoesNotWait(t *testing.T) {
+// TestHoldNextDoesNotWait: HoldNext does not wait for another stream's write to a client that does not read.
+func TestHoldNextDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, under := net.Pipe()
 		c := New(under)
-		c.joint.http2 = true
-		go io.WriteString(c, "nobody reads it")
+		c.CarriesHTTP2()
+		go io.WriteString(c, "not read")
 		synctest.Wait()
 		done := make(chan bool)
 		go func() {
@@ -219,19 +219,19 @@ func TestJoinNextDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJoinNextFails: where the timer can't write what is held, the connection is closed, and the next Write told.
-func TestJoinNextFails(t *testing.T) {
+// TestHoldNextFails: if the timer cannot write what is held, the connection is closed, and the next Write fails.
+func TestHoldNextFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, under := net.Pipe()
 		defer client.Close()
 		c := New(under)
-		c.joint.http2 = true
+		c.CarriesHTTP2()
 		c.HoldNext(time.Minute)
-		io.WriteString(c, "nobody reads it")
-		time.Sleep(heldFor + time.Minute + 1)
+		io.WriteString(c, "not read")
+		time.Sleep(holdTime + time.Minute + 1)
 		synctest.Wait()
 		begun := time.Now()
-		if _, err := io.WriteString(c, "nor this"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) > 0 {
+		if _, err := io.WriteString(c, "nor written"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) > 0 {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
 		if n, err := client.Read(make([]byte, 1)); n > 0 || err != io.EOF {
@@ -240,9 +240,9 @@ func TestJoinNextFails(t *testing.T) {
 	})
 }
 
-// TestJointTimerTooEarly: a timer that comes too early breaks two pieces anywhere, and they go on there.
-func TestJointTimerTooEarly(t *testing.T) {
-	under := &sunkConn{fails: os.ErrDeadlineExceeded}
+// TestHoldEarlyTimer: if the timer of the write deadline fires early, the two writes go on where they were interrupted.
+func TestHoldEarlyTimer(t *testing.T) {
+	under := &sinkConn{fails: os.ErrDeadlineExceeded}
 	c := New(under)
 	c.write.until = time.Now().Add(time.Hour)
 	c.Hold()

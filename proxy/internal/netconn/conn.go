@@ -1,100 +1,42 @@
-// Package netconn has the connections of clients and origins: with cheap deadlines, with writes that are put together, and
-// with reads that do not wait.
+// Package netconn has the network connections of the gate's clients and origins. Start with [New]: a [Conn] has
+// deadlines that are cheap to set, and can put small writes together. A [Socket] reads from a connection
+// without waiting.
 package netconn
 
 import (
 	"errors"
 	"net"
-	"os"
-	"sync"
-	"time"
 )
 
-// An Conn is a connection whose deadlines are cheap to set and to lift: that is done
-// for every request and every answer, and hardly ever is one needed. The timers underneath
-// are moved only if they would come too late. One that comes too early is put off,
-// unnoticed by who reads or writes.
+// A Conn is a connection with cheap deadlines, see deadline, and with writes that can be put together, see coalescer.
 type Conn struct {
 	net.Conn
 	read, write deadline
-	joint       joint
-	atHand      *Socket // a Read finds what that has, and does not wait: for who looks what TLS has; nil: it waits
+	coalescer   coalescer
+	source      *Socket // Read does not wait, and returns what source has; nil: Read waits
 }
 
-// ErrWouldBlock is a Read's that must not wait. TLS goes on after an error that is temporary.
-var ErrWouldBlock net.Error = dryError{}
-
-type dryError struct{}
-
-func (dryError) Error() string   { return "nothing is read now" }
-func (dryError) Timeout() bool   { return true }
-func (dryError) Temporary() bool { return true }
-
+// New returns a Conn over conn, which nothing else may use then.
 func New(conn net.Conn) *Conn {
-	return &Conn{Conn: conn, read: deadline{move: conn.SetReadDeadline}, write: deadline{move: conn.SetWriteDeadline}}
+	return &Conn{Conn: conn, read: deadline{set: conn.SetReadDeadline}, write: deadline{set: conn.SetWriteDeadline}}
 }
 
-// A deadline is that of one direction.
-type deadline struct {
-	move func(time.Time) error // the timer
+// SetNonBlocking makes Read return what s has, or [ErrWouldBlock] if that is nothing, until it
+// is called with nil.
+func (c *Conn) SetNonBlocking(s *Socket) { c.source = s }
 
-	mu    sync.Mutex
-	until time.Time // zero: none
-	timer time.Time // when the timer ends what is going on: no later than until; zero: never
-	spent bool      // that was past when it was set, as net/http does to end a Read
-}
+// ErrWouldBlock is the error of a Read that does not wait. It is temporary, so that crypto/tls can go on after it.
+var ErrWouldBlock net.Error = wouldBlock{}
 
-// set breaks off what is going on as [net.Conn] says.
-func (d *deadline) set(t time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.until = t
-	if t.IsZero() || !d.timer.IsZero() && !t.Before(d.timer) {
-		return nil
-	}
-	d.timer, d.spent = t, !t.After(time.Now())
-	return d.move(t)
-}
+type wouldBlock struct{}
 
-// renew comes before a Read, which a timer that is past would only fail: early would put it
-// off too, at the cost of an error. A Write hardly ever meets one, and leaves it to early.
-func (d *deadline) renew() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.spent {
-		_ = d.putOff() // else the Read tells
-	}
-}
-
-// putOff moves a timer that came too early. The caller holds the lock.
-func (d *deadline) putOff() bool {
-	if !d.until.IsZero() && !time.Now().Before(d.until) {
-		return false
-	}
-	d.timer, d.spent = d.until, false
-	return d.move(d.until) == nil
-}
-
-// early reports whether an error is that of a timer that came too early, and puts it off.
-func (d *deadline) early(err error) bool {
-	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.putOff()
-}
-
-func (c *Conn) SetReadDeadline(t time.Time) error  { return c.read.set(t) }
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }
-
-func (c *Conn) SetDeadline(t time.Time) error {
-	return errors.Join(c.read.set(t), c.write.set(t))
-}
+func (wouldBlock) Error() string   { return "nothing can be read without waiting" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
 
 func (c *Conn) Read(p []byte) (int, error) {
-	if c.atHand != nil {
-		if n := c.atHand.ReadNow(p); n > 0 {
+	if c.source != nil {
+		if n := c.source.ReadNow(p); n > 0 {
 			return n, nil
 		}
 		return 0, ErrWouldBlock
@@ -108,6 +50,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
+// writeOne writes p to the connection underneath.
 func (c *Conn) writeOne(p []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(p[written:])
@@ -118,10 +61,10 @@ func (c *Conn) writeOne(p []byte) (written int, err error) {
 	}
 }
 
-// writeAll writes the pieces, and takes what was written from them.
-func (c *Conn) writeAll(pieces net.Buffers) (written int, err error) {
+// writeAll writes the buffers to the connection underneath, and consumes them.
+func (c *Conn) writeAll(buffers net.Buffers) (written int, err error) {
 	for {
-		n, err := pieces.WriteTo(c.Conn)
+		n, err := buffers.WriteTo(c.Conn)
 		written += int(n)
 		if !c.write.early(err) {
 			return written, err
@@ -129,19 +72,16 @@ func (c *Conn) writeAll(pieces net.Buffers) (written int, err error) {
 	}
 }
 
+// CloseWrite closes the connection for writing.
 func (c *Conn) CloseWrite() error { return CloseWrite(c.Conn) }
 
-// NetConn is for who looks at the descriptor.
+// NetConn returns the connection underneath.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// SetLinger is for who resets the connection.
+// SetLinger is that of [net.TCPConn].
 func (c *Conn) SetLinger(sec int) error {
 	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
 		return tcp.SetLinger(sec)
 	}
 	return errors.ErrUnsupported
 }
-
-// SetNonBlocking makes Read return what s has, or [ErrWouldBlock] if that is nothing, until it
-// is called with nil.
-func (c *Conn) SetNonBlocking(s *Socket) { c.atHand = s }

@@ -6,16 +6,16 @@ import (
 	"net"
 )
 
-// A Prefixed is a connection whose first bytes have been read already.
+// A Prefixed is a connection of which some bytes have been read already, and are read again.
 type Prefixed struct {
 	net.Conn
 	first []byte
 }
 
-// NewPrefixed returns a connection from which first is read, and then what conn has.
+// NewPrefixed returns a connection from which first is read before anything else.
 func NewPrefixed(conn net.Conn, first []byte) *Prefixed { return &Prefixed{conn, first} }
 
-// Buffered returns the connection with what its reader holds put back. The reader must
+// Buffered returns a connection from which the bytes in r are read before anything else. r must
 // not be used any more.
 func Buffered(conn net.Conn, r *bufio.Reader) net.Conn {
 	held, _ := r.Peek(r.Buffered())
@@ -26,19 +26,20 @@ func Buffered(conn net.Conn, r *bufio.Reader) net.Conn {
 }
 
 func (c *Prefixed) Read(p []byte) (int, error) {
-	if len(c.first) > 0 {
-		n := copy(p, c.first)
-		if c.first = c.first[n:]; len(c.first) == 0 {
-			c.first = nil // else it would be kept for as long as the connection
-		}
-		return n, nil
+	if len(c.first) == 0 {
+		return c.Conn.Read(p)
 	}
-	return c.Conn.Read(p)
+	n := copy(p, c.first)
+	if c.first = c.first[n:]; len(c.first) == 0 {
+		c.first = nil // do not keep it for as long as the connection
+	}
+	return n, nil
 }
 
+// CloseWrite closes the connection for writing.
 func (c *Prefixed) CloseWrite() error { return CloseWrite(c.Conn) }
 
-// CloseWrite closes the writing half of a connection, or all of it where it has no halves.
+// CloseWrite closes a connection for writing, or completely if it cannot be closed for writing alone.
 func CloseWrite(c io.Closer) error {
 	if w, ok := c.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()

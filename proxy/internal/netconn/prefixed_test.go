@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a connection began with is not kept for as long as the connection.
+// The prefix is not kept for as long as the connection.
 func TestPrefixedKeepsNothing(t *testing.T) {
 	client, gate := net.Pipe()
 	defer client.Close()
@@ -18,6 +18,6 @@ func TestPrefixedKeepsNothing(t *testing.T) {
 		}
 	}
 	if r.first != nil {
-		t.Error("the first bytes are kept")
+		t.Error("the prefix is kept")
 	}
 }

@@ -5,30 +5,36 @@ import (
 	"syscall"
 )
 
-// A socket is what lies under a connection, and can be read without waiting, whatever the
-// connection's deadlines. In TLS what is read would be lost to the connection.
+// A Socket reads from a connection without waiting, whatever its deadlines. It reads below TLS, which
+// never sees these bytes.
+//
+// It relies on sockets not to block, as the runtime makes them on Unix; TestSocket shows what it finds. Elsewhere, and
+// on a connection without a descriptor, nothing can ever be read.
 type Socket struct {
-	raw syscall.RawConn  // nil: there is none that could be read
-	try func(fd uintptr) // kept, since to make it anew would allocate each time
+	raw syscall.RawConn  // nil: there is no descriptor
+	try func(fd uintptr) // kept: a new closure for each try would be allocated
 
-	// These are of one try.
+	// Of one try.
 	into    []byte
 	n       int
-	nothing bool
+	nothing bool // there was nothing to read, and the connection is open
 	one     [1]byte
 }
 
-// EmptySocket is one that never has anything.
+// EmptySocket is a Socket from which nothing can ever be read.
 var EmptySocket Socket
 
-// of makes it that of a connection. It must not be copied then.
+// Init makes s the Socket of a connection. It must not be copied after that.
 func (s *Socket) Init(conn net.Conn) {
 	s.raw = RawConn(conn)
 	s.try = func(fd uintptr) { s.n, s.nothing = tryRead(fd, s.into) }
 }
 
-// silent reports whether the other side has neither closed the connection nor sent
-// anything, of which a byte is lost.
+// Raw returns the descriptor, and nil if there is none.
+func (s *Socket) Raw() syscall.RawConn { return s.raw }
+
+// Silent reports whether the peer has neither closed the connection nor sent
+// anything. If it has, a byte is lost.
 func (s *Socket) Silent() bool {
 	if s.raw == nil {
 		return true
@@ -37,21 +43,21 @@ func (s *Socket) Silent() bool {
 	return s.raw.Control(s.try) == nil && s.nothing
 }
 
-// ReadNow reads what has come. It returns 0 where that is nothing, or the end.
+// ReadNow reads what has arrived. It returns 0 if nothing has, and at the end of the connection.
 func (s *Socket) ReadNow(p []byte) int {
 	if s.raw == nil || len(p) == 0 {
 		return 0
 	}
 	s.into = p
 	err := s.raw.Control(s.try)
-	s.into = nil // else it would be held for as long as the connection is kept
+	s.into = nil // do not keep the buffer alive
 	if err != nil {
 		return 0
 	}
 	return s.n
 }
 
-// RawConn returns what a connection's descriptor can be looked at by, nil if it has none.
+// RawConn returns a connection's descriptor, also from below TLS and other layers that have NetConn. It returns nil if there is none.
 func RawConn(conn net.Conn) syscall.RawConn {
 	for {
 		outer, ok := conn.(interface{ NetConn() net.Conn })
@@ -67,6 +73,3 @@ func RawConn(conn net.Conn) syscall.RawConn {
 	}
 	return nil
 }
-
-// Raw returns the descriptor, nil if there is none that could be read.
-func (s *Socket) Raw() syscall.RawConn { return s.raw }

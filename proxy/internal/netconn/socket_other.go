@@ -2,6 +2,6 @@
 
 package netconn
 
-// tryRead reads nothing: it would have to wait. That a connection was closed shows when it
+// tryRead reads nothing, since it would have to wait. A closed connection is noticed when it
 // is used.
 func tryRead(uintptr, []byte) (n int, nothing bool) { return 0, true }

@@ -34,8 +34,7 @@ func connected(t *testing.T) (ours, theirs *net.TCPConn) {
 	return conn.(*net.TCPConn), other.(*net.TCPConn)
 }
 
-// arrive waits until there is so much to read of a connection, or its end, and reads
-// nothing.
+// arrive waits until n bytes, or the end of the connection, have arrived, and reads nothing.
 func arrive(t *testing.T, conn net.Conn, n int) {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(patience))
@@ -49,7 +48,7 @@ func arrive(t *testing.T, conn net.Conn, n int) {
 	}
 }
 
-// TestSocket: what is read without waiting, and what shows that nothing is wrong.
+// TestSocket: what ReadNow reads, and whether Silent reports an open connection without data.
 func TestSocket(t *testing.T) {
 	for name, k := range map[string]struct {
 		before func(t *testing.T, ours, theirs *net.TCPConn)
@@ -62,8 +61,8 @@ func TestSocket(t *testing.T) {
 		"end":      {func(t *testing.T, ours, theirs *net.TCPConn) { theirs.CloseWrite(); arrive(t, ours, 1) }, false, ""},
 		"reset":    {func(t *testing.T, ours, theirs *net.TCPConn) { theirs.SetLinger(0); theirs.Close(); arrive(t, ours, 1) }, false, ""},
 		"closed":   {func(_ *testing.T, ours, _ *net.TCPConn) { ours.Close() }, false, ""},
-		"its time": {func(_ *testing.T, ours, _ *net.TCPConn) { ours.SetDeadline(time.Unix(1, 0)) }, true, ""},
-		"late data": {func(t *testing.T, ours, theirs *net.TCPConn) {
+		"deadline": {func(_ *testing.T, ours, _ *net.TCPConn) { ours.SetDeadline(time.Unix(1, 0)) }, true, ""},
+		"data after the deadline": {func(t *testing.T, ours, theirs *net.TCPConn) {
 			io.WriteString(theirs, "ab")
 			arrive(t, ours, 2)
 			ours.SetDeadline(time.Unix(1, 0))
@@ -86,22 +85,22 @@ func TestSocket(t *testing.T) {
 					t.Errorf("read %q", p[:n])
 				}
 				if s.into != nil {
-					t.Error("it holds on to the buffer")
+					t.Error("the buffer is kept")
 				}
 			}
 		})
 	}
 }
 
-// TestSocketOf: it is found below what lies on it; a connection that has none is silent.
-func TestSocketOf(t *testing.T) {
+// TestSocketBelow: a Socket is found below TLS. A connection without a descriptor is silent.
+func TestSocketBelow(t *testing.T) {
 	ours, theirs := connected(t)
 	io.WriteString(theirs, "a")
 	arrive(t, ours, 1)
 	var s Socket
 	s.Init(tls.Client(New(ours), &tls.Config{}))
 	if s.Silent() {
-		t.Error("below TLS there seems to be nothing")
+		t.Error("nothing is found below TLS")
 	}
 	pipe, other := net.Pipe()
 	defer pipe.Close()
@@ -109,12 +108,12 @@ func TestSocketOf(t *testing.T) {
 	var none Socket
 	none.Init(pipe)
 	if !none.Silent() || none.ReadNow(make([]byte, 4)) != 0 {
-		t.Error("a pipe is read")
+		t.Error("a pipe has no descriptor, and was read")
 	}
 	if n := s.ReadNow(nil); n != 0 {
-		t.Errorf("%d bytes were read into nothing", n)
+		t.Errorf("%d bytes were read into an empty buffer", n)
 	}
 	if allocs := testing.AllocsPerRun(100, func() { s.Silent(); s.ReadNow(s.one[:]) }); allocs > 0 {
-		t.Errorf("to read allocates %v times", allocs)
+		t.Errorf("a read allocates %v times", allocs)
 	}
 }

@@ -4,8 +4,8 @@ package netconn
 
 import "syscall"
 
-// tryRead reads what a socket, which does not block, has. It reports whether that is
-// nothing, while more may come; at the end, and where it fails, it is neither.
+// tryRead reads from a non-blocking socket. Nothing reports that no data has arrived, but more may: it is false
+// at the end of the connection, and after an error.
 func tryRead(fd uintptr, p []byte) (n int, nothing bool) {
 	n, err := syscall.Read(int(fd), p)
 	if err != nil {

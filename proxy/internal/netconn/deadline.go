@@ -1,0 +1,77 @@
+package netconn
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// A deadline is that of reading, or of writing.
+//
+// net/http sets and clears deadlines for every request, and few of them ever pass. Each change of the runtime's
+// timer takes 100 to 200 ns and, if another thread waits for it, a system call. So the timer is changed only if it
+// would fire too late. If it fires too early, Read and Write do not report that, and set it again.
+//
+// It relies on the runtime to fail a Read or Write after the timer has fired with [os.ErrDeadlineExceeded], until the
+// deadline is set again: TestReadDeadline and TestWriteDeadline compare every case with a connection of package net.
+// To do without it, return conn itself from New.
+type deadline struct {
+	set func(time.Time) error // of the timer
+
+	mu      sync.Mutex
+	until   time.Time // zero: none
+	timer   time.Time // when the timer fires, not later than until; zero: never
+	expired bool      // the timer was set to a time in the past, as net/http does to end a Read
+}
+
+// change sets the deadline as [net.Conn] says, also for a Read or Write that waits.
+func (d *deadline) change(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until = t
+	if t.IsZero() || !d.timer.IsZero() && !t.Before(d.timer) {
+		return nil
+	}
+	d.timer, d.expired = t, !t.After(time.Now())
+	return d.set(t)
+}
+
+// renew is called before a Read: an expired timer would fail it. A Write rarely meets one, and leaves it to early.
+func (d *deadline) renew() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.expired {
+		_ = d.postponeLocked() // on an error the Read fails
+	}
+}
+
+// early reports whether err came from a timer that fired before the deadline, and sets the timer again.
+func (d *deadline) early(err error) bool {
+	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.postponeLocked()
+}
+
+// postponeLocked sets the timer to the deadline, if that has not passed. The caller holds mu.
+func (d *deadline) postponeLocked() bool {
+	if !d.until.IsZero() && !time.Now().Before(d.until) {
+		return false
+	}
+	d.timer, d.expired = d.until, false
+	return d.set(d.until) == nil
+}
+
+// SetReadDeadline is that of [net.Conn].
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.read.change(t) }
+
+// SetWriteDeadline is that of [net.Conn].
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.change(t) }
+
+// SetDeadline is that of [net.Conn].
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.read.change(t), c.write.change(t))
+}
