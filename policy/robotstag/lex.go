@@ -1,6 +1,7 @@
 package robotstag
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -65,19 +66,9 @@ func closingQuote(s string, start int) int {
 }
 
 // unescape undoes the escapes of a String (RFC 9651, section 3.3.3).
-func unescape(s string) string {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+func unescape(s string) string { return escaped.ReplaceAllString(s, "$1") }
+
+var escaped = regexp.MustCompile(`(?s)\\(.)`)
 
 // unwrap removes the quotes of a value that is wholly in quotes, as sent by a web server
 // with doubled quotes in its configuration.
@@ -146,29 +137,22 @@ func product(word string) string {
 
 // isName reports whether a word may be a scope: "*", or anything with a letter.
 func isName(word string) bool {
-	if word == "*" {
-		return true
-	}
-	for i := range len(word) {
-		if c := word[i] | 0x20; 'a' <= c && c <= 'z' {
-			return true
-		}
-	}
-	return false
+	return word == "*" || strings.ContainsFunc(word, func(r rune) bool {
+		letter := r | 0x20
+		return 'a' <= letter && letter <= 'z'
+	})
 }
 
 // asciiSeparators replaces separators of other scripts, such as a no-break space or a
 // full-width comma between two rules. Most lines are ASCII and are returned as they are.
 func asciiSeparators(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			if !utf8.ValidString(s) {
-				s = strings.ReplaceAll(s, "\xa0", " ") // the same in Latin-1
-			}
-			return separators.Replace(s)
-		}
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
 	}
-	return s
+	if !utf8.ValidString(s) {
+		s = strings.ReplaceAll(s, "\xa0", " ") // a no-break space in Latin-1
+	}
+	return separators.Replace(s)
 }
 
 var separators = strings.NewReplacer(

@@ -26,9 +26,9 @@ func ParseMeta(name, content string) Tags {
 	return p.tags
 }
 
-// hasMetaMeaning reports whether HTML itself gives a metadata name a meaning
-// (WHATWG HTML, section 4.2.5.1; viewport: CSS Viewport). A description that
-// isRuleOrScope of noindex is no rule for a crawler called "description".
+// hasMetaMeaning reports whether HTML itself defines a metadata name (WHATWG HTML, section
+// 4.2.5.1; viewport: CSS Viewport). A description that mentions noindex is no rule for a
+// crawler called "description".
 func hasMetaMeaning(name string) bool {
 	switch strings.ToLower(name) {
 	case "author", "keywords", "viewport", "referrer", "generator", "description",

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -180,25 +181,23 @@ func visible(s string) string {
 // repaired returns a line without a colon as a record, if it seems to begin with a key;
 // otherwise "".
 func repaired(content string) string {
-	low := strings.ToLower(content[:min(len(content), 16)])
-	for _, key := range []string{"user-agent", "useragent", "user agent", "allow", "disallow", "sitemap", "crawl-delay"} {
-		rest, ok := strings.CutPrefix(low, key)
-		if !ok || rest != "" && syntax.IsTokenByte(rest[0]) {
-			continue
-		}
-		name, _ := syntax.Name(key)
-		value := strings.TrimLeft(content[len(key):], " \t\v\f=;-：")
-		words := strings.Fields(value)
-		if len(words) > 1 && name != syntax.UserAgent {
-			if strings.IndexByte("/*", value[0]) < 0 {
-				return "" // a sentence
-			}
-			value = words[0]
-		}
-		return strings.TrimRight(name+": "+value, syntax.Space)
+	m := startsWithKey.FindStringSubmatch(content)
+	if m == nil {
+		return ""
 	}
-	return ""
+	name, _ := syntax.Name(m[1])
+	value := strings.TrimLeft(content[len(m[1]):], syntax.Space+"=;-：")
+	words := strings.Fields(value)
+	if len(words) > 1 && name != syntax.UserAgent {
+		if strings.IndexByte("/*", value[0]) < 0 {
+			return "" // a sentence
+		}
+		value = words[0]
+	}
+	return strings.TrimRight(name+": "+value, syntax.Space)
 }
+
+var startsWithKey = regexp.MustCompile(`(?i)^(user-?agent|user agent|allow|disallow|sitemap|crawl-delay)(?:$|[^a-z0-9_-])`)
 
 // nearest returns the name of the record that an unknown key is probably meant for; "" if
 // it resembles none.

@@ -142,13 +142,10 @@ func IsHex(c byte) bool {
 func isLowerHex(c byte) bool { return 'a' <= c && c <= 'f' }
 
 func hexValue(c byte) byte {
-	switch {
-	case c <= '9':
+	if c <= '9' {
 		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
 	}
-	return c - 'a' + 10
+	return (c | 0x20) - 'a' + 10
 }
 
 // Unreserved reports whether c is an unreserved character (RFC 3986, section 2.3).
