@@ -74,7 +74,7 @@ func (h *head) token() (ended bool, err error) {
 	return true, nil
 }
 
-// markup handles a token whose "<" has been read (13.2.5.6).
+// markup handles a token after its "<" (13.2.5.6).
 func (h *head) markup() (ended bool, err error) {
 	c, err := h.peek()
 	switch {
@@ -246,7 +246,7 @@ func (h *head) forkHere() {
 	h.r = io.TeeReader(h.r, again)
 }
 
-// endTag handles an end tag whose "</" has been read, and reports whether it
+// endTag handles an end tag after its "</", and reports whether it
 // ends the head.
 func (h *head) endTag() (ended bool, err error) {
 	c, err := h.peek()

@@ -71,8 +71,8 @@ func mediaType(contentType string) string {
 // puts into its head.
 //
 // It stops reading as soon as the bytes read show that the head has ended. When
-// r blocks, Scan blocks only if it needs more bytes to know that. An error is
-// one of r; the Result then holds the metas found before it.
+// r blocks, Scan blocks only if it needs more bytes to know that. After an error of
+// r it returns that error, and the metas found before it.
 func Scan(r io.Reader, o Options) (Result, error) {
 	s := scanners.Get().(*scanner)
 	res, err := s.scan(r, o)

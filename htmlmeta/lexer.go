@@ -248,7 +248,7 @@ func (l *lexer) begins(word string) (bool, error) {
 	return true, nil
 }
 
-// comment skips a comment whose "<!--" has been read (13.2.5.43 to 13.2.5.51).
+// comment skips a comment after its "<!--" (13.2.5.43 to 13.2.5.51).
 func (l *lexer) comment() error {
 	// "<!-->" is a whole comment: "-->" may share the dashes of "<!--". "--!>"
 	// needs dashes of its own.
@@ -276,7 +276,7 @@ func (l *lexer) comment() error {
 	}
 }
 
-// cdata skips a CDATA section whose "<![CDATA[" has been read.
+// cdata skips a CDATA section after its "<![CDATA[".
 func (l *lexer) cdata() error {
 	for brackets := 0; ; {
 		c, err := l.next()

@@ -10,7 +10,7 @@ import (
 const (
 	rounds = 21                     // after one for each gate to warm up, which does not count
 	aTurn  = 250 * time.Millisecond // of each proxy; the load of the machine changes slower
-	// aLongTurn is for differences of a few percent, and for those that depend on
+	// aLongTurn is for differences of a few percent, and for figures that depend on
 	// garbage collection, which runs about once in it.
 	aLongTurn = time.Second
 	// gates is the number of gates, where equal processes may differ.

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// BenchmarkStalled reports the peak resident memory of a gate whose clients ask for large bodies and
+// BenchmarkStalled reports the peak resident memory of a gate with clients that ask for large bodies and
 // do not read them, or send large bodies that the origin does not read.
 func BenchmarkStalled(b *testing.B) {
 	o := newOrigins(b)

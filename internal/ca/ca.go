@@ -43,8 +43,8 @@ type pair struct {
 	leaves   leaves
 }
 
-// Load returns the authority whose certificate and private key are in the two
-// PEM files. The first certificate is the one that signs; the others are its
+// Load returns the authority with the certificate and private key in the two PEM
+// files. The first certificate is the one that signs; the others are its
 // chain. The key may be RSA, ECDSA or Ed25519.
 func Load(certFile, keyFile string) (*Authority, error) {
 	return newAuthority(func() (*pair, error) {
