@@ -120,22 +120,15 @@ func TestReadmeMembers(t *testing.T) {
 		}
 	}
 	same(t, "reason", gatetest.Matches("(?m)^\\| `([a-z-]+)` \\|", section(t, "docs/annotations.md", "What a response says")),
-		gatetest.Matches(`Reason += "([a-z-]+)"`, gatetest.Read(t, "policy/decision.go")))
+		gatetest.Matches(`Reason += "([a-z-]+)"`, source(t, "policy/*.go")))
 
-	sources, err := filepath.Glob("proxy/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var gate strings.Builder
-	for _, file := range sources {
-		gate.WriteString(gatetest.Read(t, file))
-	}
+	gate := source(t, "proxy/*.go") + source(t, "proxy/internal/*/*.go")
 	errors := slices.DeleteFunc(cells(section(t, "docs/annotations.md", "Status codes of the gate"), 2), func(name string) bool { return name == "error" || name == "Proxy-Status" })
 	if len(errors) == 0 {
 		t.Error("docs/annotations.md names no error")
 	}
 	for _, name := range errors {
-		if !strings.Contains(gate.String(), `"`+name+`"`) {
+		if !strings.Contains(gate, `"`+name+`"`) {
 			t.Errorf("docs/annotations.md names the error %q, which the gate does not send", name)
 		}
 	}
@@ -166,6 +159,20 @@ func TestReadmeMembers(t *testing.T) {
 		rows := strings.Join(gatetest.Matches("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", gatetest.Read(t, "docs/commands.md")), " ")
 		same(t, "option of "+command.Name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
 	}
+}
+
+// source returns the text of the files that match a pattern.
+func source(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	var text strings.Builder
+	for _, file := range files {
+		text.WriteString(gatetest.Read(t, file))
+	}
+	return text.String()
 }
 
 // members returns the names that a struct's fields have in JSON.
