@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/match":  {},
 
 	// Decisions and their parts, requests, and storage.
-	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/lru", "policy/glob"},
+	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/memcache", "policy/glob"},
 	"policy/robotstag":       {},
 	"policy/glob":            {},
 	"htmlmeta":               {"internal/coding"},
@@ -35,8 +35,8 @@ var imports = map[string][]string{
 	"proxy/internal/memory":  {},
 	"proxy/internal/netconn": {},
 	"proxy/internal/origin":  {"policy", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn"},
-	"internal/store":         {"policy", "internal/lru"},
-	"internal/lru":           {},
+	"internal/store":         {"policy"},
+	"internal/memcache":      {},
 	"internal/admin":         {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":        {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/history":       {"policy/robotstxt", "internal/escape"},
@@ -66,6 +66,7 @@ var libraries = map[string][]string{
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
 	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
+	"github.com/dgraph-io/ristretto/v2":     {"internal/memcache"},
 	"github.com/dunglas/httpsfv":            {"proxy"},
 	"github.com/elazarl/goproxy":            {"proxy"},
 	"github.com/klauspost/compress":         {"internal/coding"},

@@ -2,10 +2,11 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
-	"robotsgate/internal/lru"
+	"robotsgate/internal/memcache"
 	"robotsgate/policy/robotstxt"
 )
 
@@ -69,16 +70,25 @@ func (e *entry) cost(key string) int64 {
 type cache struct {
 	store    Store
 	maxBytes int // of a robots.txt
-	entries  *lru.Cache[*entry]
+	entries  *memcache.Cache[*entry]
 	unsaved  *writeBehind
 	outages  outages
 }
 
-func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) *cache {
+func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache, error) {
+	entries, err := memcache.New[*entry](bytes, 2000)
+	if err != nil {
+		return nil, fmt.Errorf("policy: Robots.CacheBytes: %w", err)
+	}
 	return &cache{
 		store: store, maxBytes: maxBytes,
-		entries: lru.New[*entry](bytes), unsaved: newWriteBehind(store, max(bytes/2, minUnsaved), log),
-	}
+		entries: entries, unsaved: newWriteBehind(store, max(bytes/2, minUnsaved), log),
+	}, nil
+}
+
+func (c *cache) close() {
+	c.unsaved.close()
+	c.entries.Close()
 }
 
 // get returns an entry if it is in memory, else nil.

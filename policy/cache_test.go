@@ -56,8 +56,11 @@ func TestTinyCache(t *testing.T) {
 func TestNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		c := newCache(1<<20, 0, store, slog.New(slog.DiscardHandler))
-		defer c.unsaved.close()
+		c, err := newCache(1<<20, 0, store, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.close()
 		origin := func(i int) string { return fmt.Sprintf("https://%d.example", i) }
 		for v := range 3 {
 			for i := range 100 {

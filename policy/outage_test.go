@@ -126,7 +126,8 @@ func TestCached(t *testing.T) {
 		if got := e.Cached(); got.Entries != 3 || got.Bytes < 13_000 || got.Bytes > 200_000 {
 			t.Errorf("got %+v", got)
 		}
-		r := NewTagCache(1 << 20)
+		r := newTagCache(t, 1<<20)
+		defer r.Close()
 		r.Put("http://a.example/", robotstag.ParseMeta("robots", "noindex"), http.Header{})
 		time.Sleep(time.Second)
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {

@@ -88,7 +88,11 @@ func New(c Config) (*Engine, error) {
 		return nil, err
 	}
 	c = c.complete()
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: newResolver(c), log: c.Log}, nil
+	r, err := newResolver(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: r, log: c.Log}, nil
 }
 
 // Reconfigured returns an engine that decides as c says and shares with e all records and

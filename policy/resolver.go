@@ -30,14 +30,18 @@ type shared struct {
 	fetches
 }
 
-func newResolver(c Config) *resolver {
+func newResolver(c Config) (*resolver, error) {
+	cache, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
+	if err != nil {
+		return nil, err
+	}
 	s := &shared{
-		cache: newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log),
+		cache: cache,
 		large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log,
 		fetches: fetches{scopes: map[string]*scopeFetches{}},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s.resolver(c)
+	return s.resolver(c), nil
 }
 
 // resolver returns one with the settings in c. All compiled files were cut at the same
@@ -54,7 +58,7 @@ func (r *resolver) close() {
 	r.fetches.stop()
 	r.cancel()
 	r.running.Wait()
-	r.cache.unsaved.close()
+	r.cache.close()
 }
 
 // resolve returns what an origin's robots.txt means to the crawler with this token, by the

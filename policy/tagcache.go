@@ -1,19 +1,20 @@
 package policy
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
-	"robotsgate/internal/lru"
+	"robotsgate/internal/memcache"
 	"robotsgate/policy/robotstag"
 )
 
 // A TagCache keeps the robots tags last seen for URLs, since an answer without
 // a page of its own (304, HEAD, 206) does not lift them
 // (draft-illyes-repext-03, caching of values). When it is full it drops the pages that
-// were not requested for longest. It is safe for concurrent use.
+// are requested least. It is safe for concurrent use.
 type TagCache struct {
-	pages *lru.Cache[*CachedTags]
+	pages *memcache.Cache[*CachedTags]
 }
 
 // CachedTags are the robots tags of one complete answer. They are immutable.
@@ -27,9 +28,16 @@ type CachedTags struct {
 const unstatedLifetime = 24 * time.Hour
 
 // NewTagCache returns an empty cache of about so many bytes.
-func NewTagCache(bytes int64) *TagCache {
-	return &TagCache{pages: lru.New[*CachedTags](bytes)}
+func NewTagCache(bytes int64) (*TagCache, error) {
+	pages, err := memcache.New[*CachedTags](bytes, 300)
+	if err != nil {
+		return nil, fmt.Errorf("policy: tag cache: %w", err)
+	}
+	return &TagCache{pages: pages}, nil
 }
+
+// Close frees the cache. Nothing is found after it.
+func (t *TagCache) Close() { t.pages.Close() }
 
 // Get returns the tags last seen at a URL.
 func (t *TagCache) Get(url string) (*CachedTags, bool) { return t.pages.Get(url) }

@@ -12,9 +12,19 @@ import (
 	"robotsgate/policy/robotstag"
 )
 
+func newTagCache(t *testing.T, bytes int64) *TagCache {
+	t.Helper()
+	c, err := NewTagCache(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestTagCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewTagCache(1 << 20)
+		c := newTagCache(t, 1<<20)
+		defer c.Close()
 		noindex := robotstag.ParseMeta("robots", "noindex")
 		for _, test := range []struct {
 			cacheControl string
@@ -42,7 +52,8 @@ func TestTagCache(t *testing.T) {
 
 // TestTagCacheBurst: no page that fits is dropped.
 func TestTagCacheBurst(t *testing.T) {
-	c := NewTagCache(64 << 20)
+	c := newTagCache(t, 64<<20)
+	defer c.Close()
 	const pages = 20_000
 	for i := range pages {
 		c.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
@@ -55,7 +66,8 @@ func TestTagCacheBurst(t *testing.T) {
 // TestTagCacheMemory: the heap follows the bound.
 func TestTagCacheMemory(t *testing.T) {
 	const bound = 1 << 20
-	c := NewTagCache(bound)
+	c := newTagCache(t, bound)
+	defer c.Close()
 	long := strings.Repeat("x", 1000)
 	before := heap()
 	for i := range 20_000 {

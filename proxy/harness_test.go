@@ -226,7 +226,11 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.roots.AddCert(authority.Certificate())
-	remembered := policy.NewTagCache(1 << 20)
+	remembered, err := policy.NewTagCache(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remembered.Close)
 	opts := Options{
 		Settings: Settings{
 			Engine: engine, Upstream: upstream,

@@ -137,7 +137,9 @@ func (g *gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
-	g.remembered = policy.NewTagCache(int64(c.Tags.CacheBytes))
+	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
+		return fmt.Errorf("tags.cache_bytes: %w", err)
+	}
 	o := serving(c)
 	text, err := c.Effective()
 	if err != nil {
@@ -226,6 +228,9 @@ func (g *gate) close() {
 	}
 	if g.engine != nil {
 		g.engine.Close()
+	}
+	if g.remembered != nil {
+		g.remembered.Close()
 	}
 	if g.upstream != nil {
 		g.upstream.Close()

@@ -3,19 +3,18 @@ package store
 import (
 	"context"
 
-	"robotsgate/internal/lru"
 	"robotsgate/policy"
 )
 
 // A Memory is a policy.Store for a process that has no folder of its own. When it
 // is full it forgets the records that were not loaded or saved for longest.
 type Memory struct {
-	records *lru.Cache[policy.Record]
+	records *lru[policy.Record]
 }
 
 // NewMemory returns an empty store that holds about so many bytes at most.
 func NewMemory(maxBytes int64) *Memory {
-	return &Memory{records: lru.New[policy.Record](maxBytes)}
+	return &Memory{records: newLRU[policy.Record](maxBytes)}
 }
 
 // Load returns the record under a key.

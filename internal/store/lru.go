@@ -1,14 +1,13 @@
-// Package lru is a cache with a bound on its size in bytes.
-package lru
+package store
 
 import (
 	"container/list"
 	"sync"
 )
 
-// A Cache keeps values by key. When they are larger than its bound, it drops
+// An lru keeps values by key. When they are larger than its bound, it drops
 // those that were not used for longest. It is safe for concurrent use.
-type Cache[V any] struct {
+type lru[V any] struct {
 	maxBytes int64
 
 	mu    sync.Mutex
@@ -23,13 +22,13 @@ type item[V any] struct {
 	size  int64
 }
 
-// New returns an empty cache.
-func New[V any](maxBytes int64) *Cache[V] {
-	return &Cache[V]{maxBytes: maxBytes, items: map[string]*list.Element{}}
+// newLRU returns an empty cache.
+func newLRU[V any](maxBytes int64) *lru[V] {
+	return &lru[V]{maxBytes: maxBytes, items: map[string]*list.Element{}}
 }
 
 // Get returns the value under a key.
-func (c *Cache[V]) Get(key string) (value V, ok bool) {
+func (c *lru[V]) Get(key string) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.items[key]
@@ -42,7 +41,7 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 
 // Put keeps a value of this size in bytes, in place of the one under the same
 // key. A value that is larger than the bound is not kept.
-func (c *Cache[V]) Put(key string, value V, size int64) {
+func (c *lru[V]) Put(key string, value V, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deleteLocked(c.items[key])
@@ -57,13 +56,13 @@ func (c *Cache[V]) Put(key string, value V, size int64) {
 }
 
 // Delete removes the value under a key, if there is one.
-func (c *Cache[V]) Delete(key string) {
+func (c *lru[V]) Delete(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deleteLocked(c.items[key])
 }
 
-func (c *Cache[V]) deleteLocked(e *list.Element) {
+func (c *lru[V]) deleteLocked(e *list.Element) {
 	if e == nil {
 		return
 	}
@@ -73,7 +72,7 @@ func (c *Cache[V]) deleteLocked(e *list.Element) {
 }
 
 // Usage returns the number of values, their size, and the bound on it.
-func (c *Cache[V]) Usage() (entries int, bytes, maxBytes int64) {
+func (c *lru[V]) Usage() (entries int, bytes, maxBytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.items), c.bytes, c.maxBytes

@@ -1,4 +1,4 @@
-package lru
+package store
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func keys(c *Cache[int], from ...string) string {
+func lruKeys(c *lru[int], from ...string) string {
 	var present []string
 	for _, key := range from {
 		if _, ok := c.items[key]; ok {
@@ -17,20 +17,20 @@ func keys(c *Cache[int], from ...string) string {
 	return strings.Join(present, " ")
 }
 
-func TestBound(t *testing.T) {
-	c := New[int](10)
+func TestLRUBound(t *testing.T) {
+	c := newLRU[int](10)
 	c.Put("a", 1, 4)
 	c.Put("b", 2, 4)
 	c.Get("a")
 	c.Put("c", 3, 4)
-	if got, want := keys(c, "a", "b", "c"), "a c"; got != want {
+	if got, want := lruKeys(c, "a", "b", "c"), "a c"; got != want {
 		t.Errorf("after c: got %q, want %q, since b was not used for longest", got, want)
 	}
 	c.Put("a", 4, 6)
 	if got, ok := c.Get("a"); got != 4 || !ok {
 		t.Errorf("a: got %d, %v, want the new value", got, ok)
 	}
-	if got, want := keys(c, "a", "b", "c"), "a c"; got != want {
+	if got, want := lruKeys(c, "a", "b", "c"), "a c"; got != want {
 		t.Errorf("after a grew: got %q, want %q", got, want)
 	}
 	c.Put("c", 5, 11)
@@ -45,9 +45,9 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestConcurrent is for the race detector.
-func TestConcurrent(t *testing.T) {
-	c := New[int](1000)
+// TestLRUConcurrent is for the race detector.
+func TestLRUConcurrent(t *testing.T) {
+	c := newLRU[int](1000)
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -71,8 +71,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) {
-	c := New[int](1 << 20)
+func BenchmarkLRU(b *testing.B) {
+	c := newLRU[int](1 << 20)
 	for i := range 1000 {
 		c.Put(fmt.Sprint(i), i, 100)
 	}

@@ -1,0 +1,114 @@
+package memcache
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func newCache(t *testing.T, maxBytes, typical int64) *Cache[int] {
+	t.Helper()
+	c, err := New[int](maxBytes, typical)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A value is found at once, when ristretto has taken it, and with its last change.
+func TestPutIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New[int](1<<20, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for i := range 1000 {
+			key := fmt.Sprint(i % 10)
+			c.Put(key, i, 100)
+			if got, ok := c.Get(key); !ok || got != i {
+				t.Fatalf("after Put(%s, %d): got %d, %v", key, i, got, ok)
+			}
+			if i%7 == 0 {
+				time.Sleep(settleAfter)
+				synctest.Wait()
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i := range 10 {
+			if got, ok := c.Get(fmt.Sprint(i)); !ok || got != 990+i {
+				t.Errorf("%d at last: got %d, %v", i, got, ok)
+			}
+		}
+		if n, bytes, most := c.Usage(); n != 10 || bytes < 1000 || bytes > 2000 || most != 1<<20 {
+			t.Errorf("usage: %d values, %d bytes of %d", n, bytes, most)
+		}
+	})
+}
+
+// A burst of values that fit is not dropped, though ristretto's queue is shorter.
+func TestBurst(t *testing.T) {
+	c := newCache(t, 64<<20, 100)
+	const values = 100_000
+	for i := range values {
+		c.Put(fmt.Sprint(i), i, 100)
+	}
+	missing := 0
+	for i := range values {
+		if got, ok := c.Get(fmt.Sprint(i)); !ok || got != i {
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d values are missing", missing, values)
+	}
+}
+
+// The values never take more than the bound.
+func TestBound(t *testing.T) {
+	c := newCache(t, 1<<20, 1000)
+	for i := range 10_000 {
+		c.Put(fmt.Sprint(i), i, 1000)
+		if n, bytes, _ := c.Usage(); i%100 == 0 && bytes > 1<<20 {
+			t.Fatalf("after %d values: %d with %d bytes", i+1, n, bytes)
+		}
+	}
+	c.settle(false)
+	if n, bytes, _ := c.Usage(); bytes > 1<<20 || n < 500 {
+		t.Errorf("%d values with %d bytes", n, bytes)
+	}
+}
+
+// Close during all other calls panics nowhere.
+func TestCloseInUse(t *testing.T) {
+	c := newCache(t, 1<<20, 100)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 20_000 {
+				key := fmt.Sprint(i % 500)
+				c.Put(key, i, 100)
+				c.Get(key)
+				if i%1000 == 0 {
+					c.Usage()
+				}
+			}
+		})
+	}
+	wg.Go(c.Close)
+	wg.Go(c.Close)
+	wg.Wait()
+	if _, ok := c.Get("1"); ok {
+		t.Error("a value was found after Close")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := New[int](0, 1); err == nil {
+		t.Error("a cache of 0 bytes was made")
+	}
+}
