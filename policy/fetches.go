@@ -75,15 +75,19 @@ func (f *fetches) leaveLocked(sf *scopeFetches) {
 	}
 }
 
-// load looks up what is known, before the first join. If that fails nothing is known.
+// load looks up what is known, before the first join.
 func (r *resolver) load(sf *scopeFetches) {
 	sf.loaded.Do(func() {
-		var err error // logged
-		defer r.recovered(sf.origin, &err)
-		ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
-		defer cancel()
-		if sf.entry = r.cache.find(ctx, sf.key); sf.entry != nil {
+		if sf.entry = r.lookUp(sf, r.cache.find); sf.entry != nil {
 			r.cache.keep(sf.key, sf.entry)
 		}
 	})
+}
+
+// lookUp calls a method of the cache for all requests that wait. If it panics, nothing is known.
+func (r *resolver) lookUp(sf *scopeFetches, method func(context.Context, string) *entry) (e *entry) {
+	defer r.recovered(sf.origin, new(error))
+	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer cancel()
+	return method(ctx, sf.key)
 }

@@ -130,8 +130,10 @@ func (r *resolver) run(sf *scopeFetches, job *fetchJob, known *entry, permitKey 
 	r.endRunningLocked(sf, job, err)
 }
 
-// acquire asks the store for permission to fetch.
+// acquire asks the store for permission to fetch. A store that panics grants it.
 func (r *resolver) acquire(key string) (release func(), changed bool) {
+	release = func() {}
+	defer r.recovered(key, new(error))
 	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
 	defer cancel()
 	return r.cache.store.Acquire(ctx, key)
@@ -140,11 +142,9 @@ func (r *resolver) acquire(key string) (release func(), changed bool) {
 // reload takes over a record that another process has saved since known was loaded. It returns
 // what is known by now.
 func (r *resolver) reload(sf *scopeFetches, known *entry) *entry {
-	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
-	defer cancel()
 	var e *entry
 	if r.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
-		e = r.cache.read(ctx, sf.key)
+		e = r.lookUp(sf, r.cache.read)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

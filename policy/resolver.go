@@ -279,7 +279,7 @@ func (r *resolver) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
 	}
 }
 
-// recovered makes an error of a panic, which would end the process. It is for defer.
+// recovered logs a panic, which would end the process, and returns an error in its place. It is for defer.
 func (r *resolver) recovered(origin string, err *error) {
 	if p := recover(); p != nil {
 		r.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))

@@ -248,6 +248,29 @@ func TestPanic(t *testing.T) {
 	})
 }
 
+// panicking is a store that panics.
+type panicking struct{ emptyStore }
+
+func (panicking) Load(context.Context, string) (Record, bool)    { panic("oops") }
+func (panicking) Acquire(context.Context, string) (func(), bool) { panic("oops") }
+
+// TestStorePanics: a request is decided by a fetch if the store panics, which is logged.
+func TestStorePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, rules("User-agent: *\nDisallow: /\n"))
+		var log bytes.Buffer
+		e := engineFor(t, defaults(), web, panicking{}, &log)
+		defer e.Close()
+		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "deny rule fresh"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if n := strings.Count(log.String(), "panic=oops"); n != 2 {
+			t.Errorf("%d panics are logged, want those of Load and Acquire: %s", n, log.String())
+		}
+	})
+}
+
 func TestOnFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
