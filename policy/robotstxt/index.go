@@ -10,30 +10,31 @@ import (
 // prefilterFrom is how many rules make a prefilter worth its memory.
 const prefilterFrom = 32
 
-// indexRules sorts rules so that the few that may match a path are found quickly: by
-// their literal beginnings, and by rank where these are the same.
+// indexRules returns rules in an order in which the few that may match a path are found
+// quickly: by their literal beginnings, and by rank where these are the same.
 //
 // Rules with the same literal beginning make a run. Field up of each rule of a run is
 // where the run ends whose literal beginning is the longest proper prefix of its own; 0
 // if there is none. All rules that may match a path are in the run that [lastRun] finds,
 // or on the way up from it.
-func (f *File) indexRules(rules []rule) {
+func (f *File) indexRules(unsorted []rule) []rule {
 	type ordered struct {
 		literal string // it would take time to find again for each comparison
-		rule
+		rule    *rule
 	}
-	order := make([]ordered, len(rules))
-	for i, r := range rules {
-		order[i] = ordered{r.literal(), r}
+	order := make([]ordered, len(unsorted))
+	for i := range unsorted {
+		order[i] = ordered{unsorted[i].literal(), &unsorted[i]}
 	}
 	slices.SortFunc(order, func(a, b ordered) int {
 		if c := strings.Compare(a.literal, b.literal); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.line, a.line))
+		return cmp.Or(cmp.Compare(a.rule.rank, b.rule.rank), cmp.Compare(b.rule.line, a.rule.line))
 	})
+	rules := make([]rule, len(order))
 	for i := range order {
-		rules[i] = order[i].rule
+		rules[i] = *order[i].rule
 	}
 	var above []int // ends of runs, each literal beginning a prefix of the next
 	for start := 0; start < len(rules); {
@@ -58,6 +59,7 @@ func (f *File) indexRules(rules []rule) {
 		above = append(above, end)
 		start = end
 	}
+	return rules
 }
 
 // lastRun returns where the run ends that has the last literal beginning which does not

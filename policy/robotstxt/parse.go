@@ -151,9 +151,7 @@ func (p *parser) finish() *File {
 	f.sections = slices.Clone(f.sections)
 	for i := range f.sections {
 		s := &f.sections[i]
-		s.rules, s.queryRules = slices.Clone(s.rules), slices.Clone(s.queryRules)
-		f.indexRules(s.rules)
-		f.indexRules(s.queryRules)
+		s.rules, s.queryRules = f.indexRules(s.rules), f.indexRules(s.queryRules)
 	}
 	slices.SortFunc(f.bindings, func(a, b binding) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.section, b.section))
