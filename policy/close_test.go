@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -65,7 +66,10 @@ func TestCloseBetweenRequests(t *testing.T) {
 		for g := range 8 {
 			wg.Go(func() {
 				for i := range 5000 {
-					e.Decide(t.Context(), r)
+					if got := verdict(e.Decide(t.Context(), r)); !strings.HasPrefix(got, "deny rule ") {
+						t.Errorf("got %s, want deny by the rule", got)
+						return
+					}
 					if g == 0 && i == 500 {
 						close(begun)
 					}

@@ -49,6 +49,7 @@ func TestMemoryReplaces(t *testing.T) {
 	}
 }
 
+// TestMemoryAtOnce saves and loads records in several goroutines.
 func TestMemoryAtOnce(t *testing.T) {
 	m := NewMemory(10_000)
 	var wg sync.WaitGroup
@@ -57,11 +58,16 @@ func TestMemoryAtOnce(t *testing.T) {
 			for i := range 500 {
 				origin := fmt.Sprintf("https://%d.example", (g+i)%20)
 				m.Save(t.Context(), map[string]policy.Record{origin: good("User-agent: *\n")})
-				m.Load(t.Context(), origin)
+				if r, ok := m.Load(t.Context(), origin); ok && string(r.Body) != "User-agent: *\n" {
+					t.Errorf("%s: loaded another record: %+v", origin, r)
+				}
 			}
 		})
 	}
 	wg.Wait()
+	if u := m.Usage(); u.Origins == 0 || u.Bytes > 10_000 {
+		t.Errorf("after concurrent use: %+v, want at most 10,000 bytes", u)
+	}
 }
 
 // TestMemoryForgets: an empty record removes the one before.
