@@ -173,27 +173,27 @@ func (h *head) meta() error {
 	if err != nil || !(hasName && hasContent) && utf8.Valid(h.metaContent) {
 		return err
 	}
-	h.kept = append(h.kept, nameBegins...)
-	h.kept = appendQuoted(h.kept, h.metaName)
-	h.kept = append(h.kept, contentBegins...)
-	h.kept = appendQuoted(h.kept, h.metaContent)
-	h.kept = append(h.kept, metaEnds...)
+	h.kept = append(h.kept, "<meta name="...)
+	h.kept = appendValue(h.kept, h.metaName)
+	h.kept = append(h.kept, " content="...)
+	h.kept = appendValue(h.kept, h.metaContent)
+	h.kept = append(h.kept, '>')
 	return nil
 }
 
-// The reduced page is a list of metas, which are written in one way.
-const (
-	nameBegins    = `<meta name="`
-	contentBegins = `" content="`
-	metaEnds      = `">`
-)
-
-// appendQuoted appends a value for between quotes.
-func appendQuoted(b, value []byte) []byte {
+// appendValue appends the value of an attribute, in double quotes if it has none. A
+// value with both kinds of quotes was written without, and can be again.
+func appendValue(b, value []byte) []byte {
+	quote := `"`
 	if bytes.IndexByte(value, '"') >= 0 {
-		value = bytes.ReplaceAll(value, []byte(`"`), []byte("&quot;"))
+		quote = "'"
+		if bytes.IndexByte(value, '\'') >= 0 {
+			quote = ""
+		}
 	}
-	return append(b, value...)
+	b = append(b, quote...)
+	b = append(b, value...)
+	return append(b, quote...)
 }
 
 // endsHead reports whether a start tag ends the head. All do but the elements that

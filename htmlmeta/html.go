@@ -48,24 +48,25 @@ func (h *head) metas(p *page) []Meta {
 	return treeMetas(reduced)
 }
 
-// plainMetas returns what treeMetas does, at a tenth of its cost, unless there is a
-// character reference or a byte that the standard replaces (WHATWG HTML, sections
-// 13.2.3.5 and 13.2.5.36). Then ok is false.
+// plainMetas returns what treeMetas does, at a tenth of its cost, if all values are
+// in double quotes and there is no character reference, nor a byte that the standard
+// replaces (WHATWG HTML, sections 13.2.3.5 and 13.2.5.36). Otherwise ok is false.
 func plainMetas(reduced []byte) (metas []Meta, ok bool) {
 	if bytes.ContainsAny(reduced, "&\r\x00") {
 		return nil, false
 	}
 	for len(reduced) > 0 {
-		rest, begins := bytes.CutPrefix(reduced, []byte(nameBegins))
-		name, rest, follows := bytes.Cut(rest, []byte(contentBegins))
-		content, rest, ends := bytes.Cut(rest, []byte(metaEnds))
-		if !begins || !follows || !ends {
-			return nil, false // a decoder has changed ASCII
+		rest, begins := bytes.CutPrefix(reduced, []byte(`<meta name="`))
+		name, rest, _ := bytes.Cut(rest, []byte(`"`))
+		rest, follows := bytes.CutPrefix(rest, []byte(` content="`))
+		content, rest, _ := bytes.Cut(rest, []byte(`"`))
+		reduced, ok = bytes.CutPrefix(rest, []byte(">"))
+		if !begins || !follows || !ok {
+			return nil, false
 		}
 		if name = bytes.TrimSpace(name); len(name) > 0 && len(content) > 0 {
 			metas = append(metas, Meta{string(name), string(content)})
 		}
-		reduced = rest
 	}
 	return metas, true
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // A lexer finds where the tokens of a page end (WHATWG HTML, section 13.2.5).
-// It keeps nothing of them, so a large token needs no more memory than a small
-// one. It reads from r only when it has used all that it read before, so that it
+// It keeps only the attributes that its caller wants, so a large token needs no more
+// memory than a small one. It reads from r only when it has used all that it read before, so that it
 // never waits for bytes that it does not need.
 //
 // An error of its methods is that of r.
