@@ -103,7 +103,7 @@ func mustTarget(t *testing.T, url string) policy.Target {
 }
 
 // The gate's own address is prohibited to its clients, by any name and in any
-// kind of tunnel; else one request could make it ask itself for ever.
+// kind of tunnel; otherwise one request could make it send requests to itself for ever.
 func TestOwnAddress(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		t.Run(listen, func(t *testing.T) {

@@ -12,12 +12,11 @@ import (
 	"testing"
 )
 
-// A lineOrigin counts connections, and serves each with what it is given: the number of
-// the connection, from 1, and the connection.
+// A lineOrigin is an origin that a test writes line by line. It counts its connections.
 type lineOrigin struct {
 	host  string
 	conns atomic.Int64
-	ended chan int // the number of each that serve has done with
+	ended chan int // the number of each connection that has been served
 }
 
 func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin {
@@ -54,8 +53,8 @@ func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin
 	return o
 }
 
-// answering serves a connection with what answer says to each request, of which it tells
-// the connection's number and its own, both from 1, until the other side closes it.
+// answering serves a connection until the gate closes it. Answer returns the response to the i-th request on the
+// n-th connection, both counted from 1.
 func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn) {
 	return func(n int, conn net.Conn) {
 		reader := bufio.NewReader(conn)
@@ -76,10 +75,10 @@ func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn
 	}
 }
 
-// breakOffHere is the end of an answer behind which the connection ends.
+// breakOffHere ends a response after which the connection is closed.
 const breakOffHere = "\x00"
 
-// startAnswering starts an origin that says who answers: the connection and the request.
+// startAnswering starts an origin whose responses name the connection and the request, see numbered.
 func startAnswering(t *testing.T) *lineOrigin {
 	return startLineOrigin(t, answering(func(n, i int, _ *http.Request) string { return numbered(n, i) }))
 }

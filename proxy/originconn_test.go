@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestUpstreamCloses: a gate that ends lets go of the origins.
+// TestUpstreamCloses: Close closes the connections to origins.
 func TestUpstreamCloses(t *testing.T) {
 	o := startAnswering(t)
 	w := newWorld(t, options{})
@@ -22,8 +22,7 @@ func TestUpstreamCloses(t *testing.T) {
 	receive(t, o.ended, "the connection's end")
 }
 
-// TestNoStatus: what is no status is an answer of 502 to the client, never a panic; and no
-// 1xx is what has none of its codes.
+// TestNoStatus: for an invalid status of the origin the client gets 502.
 func TestNoStatus(t *testing.T) {
 	for _, status := range []string{"000", "007", "099", "+99", "101"} {
 		t.Run(status, func(t *testing.T) {
@@ -43,7 +42,7 @@ func TestNoStatus(t *testing.T) {
 	}
 }
 
-// TestClientLeavesTheGate: a client that leaves takes the connection to the origin with it.
+// TestClientLeavesTheGate: when a client disconnects, the connection to the origin is closed.
 func TestClientLeavesTheGate(t *testing.T) {
 	for name, before := range map[string]string{
 		"before the head": "",

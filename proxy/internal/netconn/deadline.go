@@ -9,13 +9,13 @@ import (
 
 // A deadline is that of reading, or of writing.
 //
-// net/http sets and clears deadlines for every request, and few of them ever pass. Each change of the runtime's
-// timer takes 100 to 200 ns and, if another thread waits for it, a system call. So the timer is changed only if it
-// would fire too late. If it fires too early, Read and Write do not report that, and set it again.
+// net/http sets and clears deadlines for every request, and few of them ever pass. To set and clear one takes the
+// runtime 0.47 µs, and this type 0.17 µs: it changes the runtime's timer only if that would fire too late. If the timer
+// fires too early, Read and Write do not report that, and set it again.
 //
 // It relies on the runtime to fail a Read or Write after the timer has fired with [os.ErrDeadlineExceeded], until the
 // deadline is set again: TestReadDeadline and TestWriteDeadline compare every case with a connection of package net.
-// To do without it, return conn itself from New.
+// To do without it, let change call set always.
 type deadline struct {
 	set func(time.Time) error // of the timer
 

@@ -25,7 +25,7 @@ func newDescriptors(limit int, log *slog.Logger) *Descriptors {
 	return &Descriptors{Limit: limit, Log: log}
 }
 
-// TestShares: what a limit is divided into leaves something for each use, and is not exceeded.
+// TestShares: the division of a limit leaves descriptors for each use, and does not exceed the limit.
 func TestShares(t *testing.T) {
 	for _, limit := range []int{64, 300, 1024, 20_000, 65_536, 1 << 20} {
 		d := newDescriptors(limit, nil)
@@ -50,7 +50,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestCountedOnce: a connection is counted until it is closed, however often that is done.
+// TestCountedOnce: a connection is counted until it is closed, and may be closed twice.
 func TestCountedOnce(t *testing.T) {
 	d := newDescriptors(300, quietLog)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
-// TestOldestFirst: of the idle connections, those go first that have been unused for longest.
+// TestOldestFirst: the longest idle connections are closed first.
 func TestOldestFirst(t *testing.T) {
 	var k idleConns
 	k.timeout = time.Hour
@@ -97,7 +97,7 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
-// TestMostIdle: the pool keeps no more than its share.
+// TestMostIdle: the pool keeps no more connections than its share.
 func TestMostIdle(t *testing.T) {
 	k := idleConns{timeout: time.Hour, max: 2}
 	defer k.close()
@@ -110,7 +110,7 @@ func TestMostIdle(t *testing.T) {
 	}
 }
 
-// A failingListener fails to accept so many times.
+// A failingListener fails to accept the given number of times.
 type failingListener struct {
 	net.Listener
 	errno syscall.Errno
@@ -126,8 +126,8 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	return ours, nil
 }
 
-// TestAcceptShortage: a listener makes room and tries again. If that does not help the error is
-// one after which net/http waits and goes on. Other errors are passed on.
+// TestAcceptShortage: Accept closes idle connections and tries again. If that does not help it returns an error
+// after which net/http waits and goes on. Other errors are returned unchanged.
 func TestAcceptShortage(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		d := newDescriptors(300, quietLog)
@@ -151,7 +151,7 @@ func TestAcceptShortage(t *testing.T) {
 	}
 }
 
-// TestShortageWarning: the log says it once a minute, with how often it was.
+// TestShortageWarning: a shortage is logged once a minute, with the number of failures.
 func TestShortageWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -171,7 +171,7 @@ func TestShortageWarning(t *testing.T) {
 	})
 }
 
-// TestNoShortage: errors of origins and of names stay what they are.
+// TestNoShortage: errors of origins and of names are no shortage.
 func TestNoShortage(t *testing.T) {
 	to := func(ip string, err error) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 80)), Err: os.NewSyscallError("connect", err)}
@@ -193,8 +193,8 @@ func TestNoShortage(t *testing.T) {
 	}
 }
 
-// A slowClose is a connection that takes a while to close, as TLS does where the origin does not
-// read. Meanwhile it is counted.
+// A slowClose is a connection whose Close takes time, as in TLS if the origin does not
+// read. It is counted until then.
 type slowClose struct {
 	net.Conn
 	of      *Descriptors
@@ -208,7 +208,7 @@ func (c *slowClose) Close() error {
 	return c.Conn.Close()
 }
 
-// TestWaitForSweep: a dial that needs a descriptor waits while another closes idle connections.
+// TestWaitForSweep: a dial that needs a descriptor waits while another dial closes idle connections.
 func TestWaitForSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDescriptors(300, quietLog)

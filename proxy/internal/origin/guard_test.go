@@ -195,7 +195,7 @@ func TestGuardOwnAddresses(t *testing.T) {
 	}
 }
 
-// What does not seem to be an address is none, whatever else seems to be one.
+// mayBeAddress is true for every address.
 func TestMayBeAddress(t *testing.T) {
 	hosts := []string{"", "0", "::", "::1", "1.2.3.4", "1.2.3.4.", "1.2.3", "fe80::1%eth0", "::ffff:1.2.3.4", "2001:db8::abcd", "a", "example.test", "example.test."}
 	const letters = "0129afgz.:%-["

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// The lines of a head are counted wherever reads cut it, and those of the body behind it are not.
+// The lines of a head are counted however it is divided into reads. Lines of the body are not.
 func TestHeadSize(t *testing.T) {
 	for _, c := range []struct {
 		text  string

@@ -15,11 +15,11 @@ import (
 
 var quietLog = slog.New(slog.DiscardHandler)
 
-// patience bounds every wait for something that should come at once.
+// patience bounds every wait for what should happen at once.
 const patience = 10 * time.Second
 
 func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard) // Transport's: it quotes what origins send unasked
+	log.SetOutput(io.Discard) // Transport logs data that origins send unasked
 	os.Exit(m.Run())
 }
 

@@ -15,8 +15,8 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// TestReadArrived: behind what was at hand is read what else has come, no more than that and
-// without waiting; where it can't be told, nothing is.
+// TestReadArrived: behind the buffered part ReadArrived reads what has arrived, without waiting. It reads nothing if that
+// cannot be told.
 func TestReadArrived(t *testing.T) {
 	leaf := localLeaf(t)
 	const length = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"

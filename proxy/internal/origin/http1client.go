@@ -22,8 +22,8 @@ import (
 //
 // It sends each request in the goroutine of its caller. net/http's Transport hands a request
 // to one goroutine that writes and another that reads, which is not needed if all is
-// written before anything is read: the 1 KiB benchmark is at 0.96 of the plain forwarder with
-// this client and at %RATIO% without it.
+// written before anything is read: with this client the gate answers 1 KiB at 0.76 of the
+// plain forwarder's rate on a busy machine, and at 0.56 without it.
 //
 // It relies on [http.ReadResponse], and on the kernel to tell without waiting whether the origin
 // has closed an idle connection ([netconn.Socket]). TestHTTP1LikeNetHTTP compares what it sends

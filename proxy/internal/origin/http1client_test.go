@@ -23,12 +23,11 @@ import (
 	"robotsgate/policy"
 )
 
-// A lineOrigin counts connections, and serves each with what it is given: the number of
-// the connection, from 1, and the connection.
+// A lineOrigin is an origin that a test writes line by line. It counts its connections.
 type lineOrigin struct {
 	host  string
 	conns atomic.Int64
-	ended chan int // the number of each that serve has done with
+	ended chan int // the number of each connection that has been served
 }
 
 func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin {
@@ -65,8 +64,8 @@ func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin
 	return o
 }
 
-// answering serves a connection with what answer says to each request, of which it tells
-// the connection's number and its own, both from 1, until the other side closes it.
+// answering serves a connection until the gate closes it. Answer returns the response to the i-th request on the
+// n-th connection, both counted from 1.
 func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn) {
 	return func(n int, conn net.Conn) {
 		reader := bufio.NewReader(conn)
@@ -87,10 +86,10 @@ func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn
 	}
 }
 
-// breakOffHere is the end of an answer behind which the connection ends.
+// breakOffHere ends a response after which the connection is closed.
 const breakOffHere = "\x00"
 
-// startAnswering starts an origin that says who answers: the connection and the request.
+// startAnswering starts an origin whose responses name the connection and the request, see numbered.
 func startAnswering(t *testing.T) *lineOrigin {
 	return startLineOrigin(t, answering(func(n, i int, _ *http.Request) string { return numbered(n, i) }))
 }
@@ -111,7 +110,7 @@ func dialPlain(ctx context.Context, key originKey) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", key.host)
 }
 
-// request returns one as the gate sends it.
+// request returns a request as the gate sends it.
 func request(t *testing.T, method, host string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+host+"/", http.NoBody)
@@ -121,7 +120,7 @@ func request(t *testing.T, method, host string) *http.Request {
 	return r
 }
 
-// fetch sends a request and returns its answer with the body read.
+// fetch sends a request, and returns the response with its body.
 func fetch(t *testing.T, c *http1Client, r *http.Request) (*http.Response, string, error) {
 	t.Helper()
 	resp, err := c.RoundTrip(r)
@@ -140,8 +139,8 @@ func wantBody(t *testing.T, c *http1Client, r *http.Request, want string) {
 	}
 }
 
-// pipes makes an http1Client's connections pipes, for tests in a bubble. What it returns counts
-// them, and waits until all have been served.
+// pipes makes the client connect by net.Pipe, for tests with a fake clock. The result counts
+// the connections, and waits until all have been served.
 func pipes(c *http1Client, serve func(n int, conn net.Conn)) *piped {
 	p := &piped{}
 	c.connect = func(context.Context, originKey) (net.Conn, error) {
@@ -161,8 +160,8 @@ type piped struct {
 	sync.WaitGroup
 }
 
-// TestBrokenConnection: a request is sent again, once and on a new connection, where the
-// kept one broke before anything of an answer came, and the method allows it.
+// TestBrokenConnection: if an idle connection breaks before any of the response has been read, a request with a safe
+// method is sent once more, on a new connection.
 func TestBrokenConnection(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete, http.MethodPost, http.MethodPut, "PURGE"} {
 		t.Run(method, func(t *testing.T) {
@@ -190,7 +189,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// TestRepeatedOnce: of all that are kept none but the first is tried.
+// TestRepeatedOnce: only one of the idle connections is tried.
 func TestRepeatedOnce(t *testing.T) {
 	var mu sync.Mutex
 	var arrived []int // by which connection
@@ -219,15 +218,15 @@ func TestRepeatedOnce(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(arrived) != 2 || arrived[1] != 9 {
-		t.Errorf("the request came by the connections %v; want one kept and the ninth", arrived)
+		t.Errorf("the request arrived on the connections %v; want an idle one and the ninth", arrived)
 	}
 	if got := c.order.Len(); got != 7 {
-		t.Errorf("%d are still kept, want 7", got)
+		t.Errorf("%d are still idle, want 7", got)
 	}
 }
 
-// TestNotRepeated: a request is not sent again where something of an answer came, on a
-// connection that is new, and when the client has left.
+// TestNotRepeated: a request is not sent again if some of the response has been read, if the connection was
+// new, or if the request was canceled.
 func TestNotRepeated(t *testing.T) {
 	for _, begun := range []string{"H", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"} {
 		t.Run(begun, func(t *testing.T) {
@@ -278,8 +277,8 @@ func TestNotRepeated(t *testing.T) {
 	})
 }
 
-// TestAnswerTime: whatever an origin does instead of answering, it has so long for the
-// head; and a connection that was kept gets no second attempt.
+// TestAnswerTime: the time limit for the head of a response holds whatever the origin does. A request that meets
+// it on an idle connection is not sent again.
 func TestAnswerTime(t *testing.T) {
 	for name, serve := range map[string]func(conn net.Conn){
 		"never answers": func(conn net.Conn) { io.Copy(io.Discard, conn) },
@@ -339,7 +338,7 @@ func TestAnswerTime(t *testing.T) {
 	}
 }
 
-// TestTotalTime: what it takes to connect counts too, but not what a body takes.
+// TestTotalTime: the time to connect counts too, the time of a body does not.
 func TestTotalTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &http1Client{answer: 10 * time.Second, total: 12 * time.Second}
@@ -369,8 +368,8 @@ func TestTotalTime(t *testing.T) {
 	})
 }
 
-// TestInformedOf: 1xx responses are told of in order, and can end a request.
-func TestInformedOf(t *testing.T) {
+// TestInformational: the hook gets 1xx responses in order, and its error ends the request.
+func TestInformational(t *testing.T) {
 	const early = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
 	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
 		return "HTTP/1.1 100 Continue\r\n\r\n" + early + "HTTP/1.1 199 X\r\nContent-Length: 5\r\n\r\n" + numbered(n, i)
@@ -390,9 +389,9 @@ func TestInformedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body, _ := io.ReadAll(resp.Body); string(body) != "1.1" || !slices.Equal(told, []int{100, 103, 199}) || link != "<a>" {
-		t.Errorf("answered %q, told of %v with the links %q", body, told, link)
+		t.Errorf("answered %q, hook called with %v and the links %q", body, told, link)
 	}
-	wantBody(t, c, r, "1.2") // nobody is told
+	wantBody(t, c, r, "1.2") // without a hook
 
 	enough := errors.New("enough")
 	if _, err := c.RoundTrip(traced(func(int, textproto.MIMEHeader) error { return enough })); err != enough {
@@ -401,7 +400,7 @@ func TestInformedOf(t *testing.T) {
 	wantBody(t, c, r, "2.1")
 }
 
-// TestHeadBound: an origin's head is read so far and no further, 1xx responses included.
+// TestHeadBound: the head of a response is bounded, with the 1xx responses before it.
 func TestHeadBound(t *testing.T) {
 	for name, flood := range map[string]string{
 		"line":          "x",
@@ -451,7 +450,7 @@ func TestHeadBound(t *testing.T) {
 	})
 }
 
-// TestRefusedFields: what Transport refuses to send is refused, and costs no connection.
+// TestRefusedFields: fields that Transport refuses to send are refused, without a connection.
 func TestRefusedFields(t *testing.T) {
 	o := startAnswering(t)
 	c := o.client(t)
@@ -466,8 +465,8 @@ func TestRefusedFields(t *testing.T) {
 	wantBody(t, c, request(t, http.MethodGet, o.host), "1.2")
 }
 
-// TestContextEnds: the context's end ends the connection, before the head and in the
-// middle of the body, and is the error.
+// TestContextEnds: when the context ends the connection is closed, before the head and in the
+// middle of the body, and the error is the context's.
 func TestContextEnds(t *testing.T) {
 	why := errors.New("the client left")
 	for name, before := range map[string]string{
@@ -501,16 +500,16 @@ func TestContextEnds(t *testing.T) {
 				}
 				<-closed
 				if c.order.Len() > 0 {
-					t.Error("the connection is kept")
+					t.Error("the connection is idle")
 				}
 			})
 		})
 	}
 }
 
-// TestLeftAtTheEnd: the context may end just when the body does. Then the connection is
-// closed or kept, but never kept and closed.
-func TestLeftAtTheEnd(t *testing.T) {
+// TestContextEndsWithBody: the context may end at the same time as the body. Then the connection is
+// closed or idle, but never both.
+func TestContextEndsWithBody(t *testing.T) {
 	o := startAnswering(t)
 	c := o.client(t)
 	for range 300 {
@@ -531,11 +530,11 @@ func TestLeftAtTheEnd(t *testing.T) {
 		}
 	}
 	if got := c.order.Len(); got != 1 {
-		t.Errorf("%d are kept, want 1", got)
+		t.Errorf("%d are idle, want 1", got)
 	}
 }
 
-// TestCloseEndsRead: a body is closed while it is read, and ends.
+// TestCloseEndsRead: Close ends a Read of the body that waits.
 func TestCloseEndsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &http1Client{answer: time.Minute, total: time.Minute}
@@ -560,8 +559,7 @@ func TestCloseEndsRead(t *testing.T) {
 	})
 }
 
-// TestHTTP1LikeNetHTTP: what is sent, and what comes of an answer, is what it is with
-// Transport.
+// TestHTTP1LikeNetHTTP: the client sends the same bytes as Transport, and returns the same response or error.
 func TestHTTP1LikeNetHTTP(t *testing.T) {
 	answers := []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody",
@@ -629,7 +627,7 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 	}
 }
 
-// TestGuardBeforeHTTP1: what the http1Client sends has passed the guard.
+// TestGuardBeforeHTTP1: the guard has checked what the http1Client sends.
 func TestGuardBeforeHTTP1(t *testing.T) {
 	o := startAnswering(t)
 	u := newTransport(t, Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
@@ -644,7 +642,7 @@ func TestGuardBeforeHTTP1(t *testing.T) {
 	}
 }
 
-// TestNoStatus: behind what is no status the connection is not used again.
+// TestNoStatus: after an invalid status the connection is not used again.
 func TestNoStatus(t *testing.T) {
 	for _, status := range []string{"000", "007", "099", "+99", "101"} {
 		t.Run(status, func(t *testing.T) {
@@ -657,7 +655,7 @@ func TestNoStatus(t *testing.T) {
 				t.Errorf("got %v, %v", resp, err)
 			}
 			if c.order.Len() > 0 {
-				t.Error("the connection is kept")
+				t.Error("the connection is idle")
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// reusable are answers with which a connection can be used again.
+// reusable are responses after which the connection can be used again.
 var reusable = map[string]struct{ method, answer string }{
 	"length":          {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"},
 	"long":            {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("b", 100_000)},
@@ -68,7 +68,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNotKept: a connection ends with an answer behind which it can't be used, and the
+// TestNotKept: after some responses a connection cannot be used again. It is closed, and the
 // next request is answered on another.
 func TestNotKept(t *testing.T) {
 	whole := func(resp *http.Response) { io.Copy(io.Discard, resp.Body) }
@@ -116,7 +116,7 @@ func TestNotKept(t *testing.T) {
 				k.read(resp)
 				resp.Body.Close()
 			}
-			// Nobody needs to ask again for it to end.
+			// It ends without a further request.
 			if n := receive(t, o.ended, "the connection's end"); n != 1 {
 				t.Errorf("connection %d ended", n)
 			}
@@ -126,19 +126,18 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// theKept returns the one connection that is kept.
+// theKept returns the one idle connection.
 func theKept(t *testing.T, c *http1Client) *http1Conn {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.order.Len() != 1 {
-		t.Fatalf("%d connections are kept", c.order.Len())
+		t.Fatalf("%d connections are idle", c.order.Len())
 	}
 	return c.order.Front().Value.(*http1Conn)
 }
 
-// arrive waits until there is so much to read of a connection, or its end, and reads
-// nothing.
+// arrive waits until n bytes, or the end of the connection, have arrived, and reads nothing.
 func arrive(t *testing.T, conn net.Conn, n int) {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(patience))
@@ -152,15 +151,14 @@ func arrive(t *testing.T, conn net.Conn, n int) {
 	}
 }
 
-// readable waits until there is something to read on the connection that is kept, its end
-// included, and reads nothing.
+// readable waits until data, or the end, has arrived on the one idle connection, and reads nothing.
 func readable(t *testing.T, c *http1Client) {
 	t.Helper()
 	arrive(t, theKept(t, c).conn, 1)
 }
 
-// TestUnasked: what an origin says on a connection that is kept is never the next answer,
-// and one that it has closed is not used.
+// TestUnasked: data that an origin sends on an idle connection is never the next response,
+// and a connection that it has closed is not used.
 func TestUnasked(t *testing.T) {
 	for name, after := range map[string]func(conn *net.TCPConn){
 		"closed":      func(conn *net.TCPConn) { conn.Close() },
@@ -200,8 +198,7 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestQuietAfterDeadline: of a deadline that was lifted, the timer may be there still, and
-// end while the connection is unused.
+// TestQuietAfterDeadline: the timer of a deadline that was cleared may fire while the connection is idle.
 func TestQuietAfterDeadline(t *testing.T) {
 	o := startAnswering(t)
 	c := o.client(t)
@@ -211,7 +208,7 @@ func TestQuietAfterDeadline(t *testing.T) {
 	wantBody(t, c, r, "1.2")
 }
 
-// oneSegment holds back what is written to it while it is told to.
+// A oneSegment holds writes back until they are sent together.
 type oneSegment struct {
 	net.Conn
 	hold bool
@@ -235,8 +232,8 @@ func (w *oneSegment) answer(s *tls.Conn, records []string) {
 	w.held.WriteTo(w.Conn)
 }
 
-// TestUnaskedInTLS: what has come behind an answer is decrypted already or it isn't; in
-// neither case can it be seen at the socket.
+// TestUnaskedInTLS: data behind a response may have been decrypted already, or not. In
+// neither case does the socket show it.
 func TestUnaskedInTLS(t *testing.T) {
 	leaf := localLeaf(t)
 	stray := numbered(6, 66)
@@ -244,7 +241,7 @@ func TestUnaskedInTLS(t *testing.T) {
 		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("b", length))
 		for name, k := range map[string]struct {
 			records []string // of the first answer, all in one segment
-			want    string   // who answers the second request
+			want    string   // connection and request of the second response
 		}{
 			"nothing":     {[]string{answer}, "1.2"},
 			"same record": {[]string{answer + stray}, "2.1"},
@@ -282,7 +279,7 @@ func TestUnaskedInTLS(t *testing.T) {
 				}
 				for range 2 {
 					if name == "nothing" && !theKept(t, c).usable() {
-						t.Error("to look at it changes it")
+						t.Error("a check makes the connection unusable")
 					}
 				}
 				wantBody(t, c, r, k.want)
@@ -299,15 +296,15 @@ type fakeConn struct {
 
 func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
 
-// putIdle keeps a connection as after an answer.
+// putIdle makes a new connection idle.
 func putIdle(o *idleConns, host string) *fakeConn {
 	conn := &fakeConn{}
 	o.put(newHTTP1Conn(originKey{host: host}, conn))
 	return conn
 }
 
-// TestIdleBounds: there are so many connections to an origin and so many in all. The one
-// used last is used next; the one unused for longest goes first.
+// TestIdleBounds: the idle connections to one origin and to all are bounded. The last used is used next; the longest
+// idle is closed first.
 func TestIdleBounds(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
 		o := idleConns{timeout: time.Hour}
@@ -324,17 +321,17 @@ func TestIdleBounds(t *testing.T) {
 		other := putIdle(&o, "b")
 		for i := maxIdleOrigin - 1; i >= 0; i-- {
 			if c := o.get(originKey{host: "a"}); c == nil || c.conn != all[i] {
-				t.Fatalf("connection %d does not come in turn", i)
+				t.Fatalf("connection %d is not the next", i)
 			}
 		}
 		if c := o.get(originKey{host: "a"}); c != nil {
-			t.Error("there is another")
+			t.Error("there is one more")
 		}
 		if c := o.get(originKey{true, "b"}); c != nil {
-			t.Error("what is in clear is used for TLS")
+			t.Error("a connection in clear is used for TLS")
 		}
 		if c := o.get(originKey{host: "b"}); c == nil || c.conn != other {
-			t.Error("the other origin's does not come")
+			t.Error("the other origin's connection is not returned")
 		}
 		if len(o.byOrigin) > 0 || o.order.Len() > 0 {
 			t.Errorf("%d origins and %d connections are left", len(o.byOrigin), o.order.Len())
@@ -356,12 +353,12 @@ func TestIdleBounds(t *testing.T) {
 			}
 		}
 		if len(o.byOrigin) != maxIdle || o.order.Len() != maxIdle {
-			t.Errorf("%d origins and %d connections are kept", len(o.byOrigin), o.order.Len())
+			t.Errorf("%d origins and %d connections are idle", len(o.byOrigin), o.order.Len())
 		}
 	})
 }
 
-// TestIdleTimeout: each is closed when it has been unused for so long, and at the end no
+// TestIdleTimeout: a connection is closed when it has been idle for the timeout, and at the end no
 // timer is left.
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -389,7 +386,7 @@ func TestIdleTimeout(t *testing.T) {
 			}
 		}
 		if o.timer != nil || len(o.byOrigin) > 0 || o.order.Len() > 0 {
-			t.Error("something is left")
+			t.Error("a timer or a connection is left")
 		}
 		third := putIdle(&o, "a") // it begins anew
 		time.Sleep(o.timeout)
@@ -400,7 +397,7 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// TestCloseIdle: what is kept is closed, and what is in use after its answer.
+// TestCloseIdle: idle connections are closed, and those in use after their response.
 func TestCloseIdle(t *testing.T) {
 	proceed := make(chan bool)
 	o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
@@ -433,7 +430,7 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
-// A described connection has a descriptor.
+// A described connection has a descriptor that a test chooses.
 type described struct {
 	net.Conn
 	raw syscall.RawConn
@@ -441,14 +438,13 @@ type described struct {
 
 func (d described) SyscallConn() (syscall.RawConn, error) { return d.raw, nil }
 
-// noDescriptor is a descriptor that can't be looked at: the connection is taken for a dead one.
+// noDescriptor is a descriptor that fails: the connection is not usable.
 type noDescriptor struct{ syscall.RawConn }
 
 func (noDescriptor) Control(func(uintptr)) error { return net.ErrClosed }
 
-// TestGoodbye: an origin that does not read holds nobody up when a connection to it is
-// thrown away.
-func TestGoodbye(t *testing.T) {
+// TestCloseAtOnce: closing a connection does not wait for an origin that does not read.
+func TestCloseAtOnce(t *testing.T) {
 	leaf := localLeaf(t)
 	const long = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbo"
 	for name, k := range map[string]struct {
@@ -508,7 +504,7 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// sweepNow lets an http1Client sweep as if the connection had been unused for a while.
+// sweepNow lets an http1Client sweep as if its one connection had been idle for checkInterval.
 func sweepNow(t *testing.T, c *http1Client) {
 	t.Helper()
 	kept := theKept(t, c)
@@ -521,8 +517,7 @@ func sweepNow(t *testing.T, c *http1Client) {
 	c.sweep()
 }
 
-// TestDeadAreSwept: what an origin has closed, or floods, is not kept for all the time that
-// it might be of use.
+// TestDeadAreSwept: a connection that its origin has closed, or sends to, is closed before the idle timeout.
 func TestDeadAreSwept(t *testing.T) {
 	for name, after := range map[string]func(conn net.Conn){
 		"closed":  func(conn net.Conn) { conn.(*net.TCPConn).CloseWrite() },
@@ -556,8 +551,8 @@ func TestDeadAreSwept(t *testing.T) {
 	}
 }
 
-// TestHTTP1UnderLoad: whatever origins and clients do, an answer is that to its own
-// request, and nothing is left behind.
+// TestHTTP1UnderLoad: whatever origins and clients do, a response belongs to its own
+// request, and no connection or goroutine is left.
 func TestHTTP1UnderLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	o := startLineOrigin(t, answering(func(_, i int, r *http.Request) string {

@@ -70,7 +70,7 @@ func (o *tlsOrigin) get(t *testing.T, upgrade bool) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// A WebSocket is asked for over HTTP/1, whatever else the origin speaks, and whether that
+// A WebSocket handshake is sent over HTTP/1, also to an origin that prefers HTTP/2, and whether that
 // is known or not.
 func TestWebSocketToHTTP2Origin(t *testing.T) {
 	o := startTLSOrigin(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestWebSocketToHTTP2Origin(t *testing.T) {
 	}
 }
 
-// settled waits until so many of an origin's connections are left.
+// settled waits until the origin has so many open connections.
 func (o *tlsOrigin) settled(t *testing.T, open int64) {
 	t.Helper()
 	eventually(t, "the connections have ended", func() bool { return o.opened.Load()-o.gone.Load() == open })
@@ -110,7 +110,7 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The connection on which an origin turns out to speak HTTP/2 is the one that is used.
+// The connection on which an origin chooses HTTP/2 is used by Transport.
 func TestHandedOver(t *testing.T) {
 	o := startProtocolOrigin(t)
 	for range 2 {
@@ -125,7 +125,7 @@ func TestHandedOver(t *testing.T) {
 	o.settled(t, 0)
 }
 
-// A connection that Transport has no use for is closed.
+// A connection that Transport does not take is closed.
 func TestHandedOverUnused(t *testing.T) {
 	o := startProtocolOrigin(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/", http.NoBody)
@@ -143,8 +143,8 @@ func TestHandedOverUnused(t *testing.T) {
 	o.settled(t, 0)
 }
 
-// Of many that ask at once, each finds out that the origin speaks HTTP/2: no connection is
-// left behind.
+// Many first requests at the same time each find that the origin chooses HTTP/2: no connection is
+// left.
 func TestHandedOverAtOnce(t *testing.T) {
 	o := startProtocolOrigin(t)
 	var all sync.WaitGroup
@@ -167,7 +167,7 @@ func TestHandedOverAtOnce(t *testing.T) {
 	o.settled(t, 0)
 }
 
-// When it is full it forgets all, and holds what is added then.
+// A full recent forgets everything, and then holds what is added.
 func TestRecent(t *testing.T) {
 	var r recent[int]
 	for i := range maxRecent {
