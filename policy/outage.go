@@ -23,7 +23,7 @@ type Outage struct {
 	Next     time.Time // from then on a request tries again
 }
 
-// maxOutages bounds the origins whose outages are listed: clients may request
+// maxOutages bounds the list of outages: clients may request
 // any number of hosts that are down. The last failures are the ones of interest.
 const maxOutages = 50
 

@@ -142,8 +142,8 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	return d, nil
 }
 
-// DecideHost decides about all of an origin at once, for tunnels whose requests
-// can't be seen. It denies only if the rule for "/" does and the group obeyed
+// DecideHost decides about all of an origin at once, for tunnels with requests
+// that can't be seen. It denies only if the rule for "/" does and the group obeyed
 // allows no other path. An override allows a host only if it is for all paths.
 func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	r.Target.Path, r.whole = "/", true
@@ -154,7 +154,7 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	return d, err
 }
 
-// CheckPath reports a target whose path must not be sent, since servers resolve it in
+// CheckPath reports a target with a path that must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
 func (e *Engine) CheckPath(t Target) error { return e.resolver.robots.Readings.check(t) }
 

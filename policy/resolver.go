@@ -270,7 +270,7 @@ func (r *resolver) copyEntry(ctx context.Context, key, token string, s *Snapshot
 	return sf.entry
 }
 
-// forgetCopy drops a copy whose rules are gone, unless there is another one by now.
+// forgetCopy drops a copy without rules in the store, unless there is another one by now.
 func (r *resolver) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

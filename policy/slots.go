@@ -69,7 +69,7 @@ func (r *Robots) freeFrom(s *Snapshot, now time.Time) time.Time {
 	return until.Add(min(max(until.Sub(s.Fetched), minKept), maxKept))
 }
 
-// vacate drops answers from a record until the slots suffice, first the ones whose slots have been
+// vacate drops answers from a record until the slots suffice, first from the slots that have been
 // free for longest. The record has not been handed out yet. hasSlot has made sure that enough
 // slots are free.
 func (r *Robots) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {

@@ -6,7 +6,7 @@ import "context"
 // process. Several processes may share one.
 //
 // A store may forget a record at any time, which costs a fetch. It must not
-// return a record that was not saved under the key, nor one whose Body differs
+// return a record that was not saved under the key, nor one with a Body that differs
 // from the digest in Good. Everything that it has to keep is in the exported
 // fields of [Record], which encoding/json can encode.
 //

@@ -92,7 +92,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestVaryAppears on an origin whose answers were for all: these no longer decide, also not as
+// TestVaryAppears on an origin with answers for all: these no longer decide, also not as
 // stale copies. When it has gone again, one answer is for all.
 func TestVaryAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func Test(t *testing.T, open func(t *testing.T) policy.Store) {
 	}
 }
 
-// Good returns a record of an origin whose robots.txt is body.
+// Good returns the record of an origin with this robots.txt.
 func Good(body string) policy.Record {
 	s := &policy.Snapshot{
 		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
