@@ -25,16 +25,19 @@ import (
 type Field struct {
 	buf     []byte
 	invalid bool
+	values  []string // of the fields that Set has made, in one allocation
 }
 
 // New returns an empty Field with room for most fields.
-func New() *Field { return &Field{buf: make([]byte, 0, 512)} }
+func New() *Field { return &Field{buf: make([]byte, 0, 512), values: make([]string, 0, 8)} }
 
 // Set puts the field into a header in place of another of that name, and empties f. A field
 // that RFC 9651 does not admit, which is a mistake of the caller, is left out.
 func (f *Field) Set(h http.Header, name string) {
 	if !f.invalid {
-		h[name] = []string{string(f.buf)}
+		f.values = append(f.values, string(f.buf))
+		n := len(f.values)
+		h[name] = f.values[n-1 : n : n]
 	}
 	f.buf, f.invalid = f.buf[:0], false
 }
