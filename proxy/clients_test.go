@@ -10,8 +10,8 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// A crawler's connections are counted by its requests, and freed when they
-// close; others are not touched by its limit.
+// A connection counts for the crawler that sends requests on it, until it closes. Other
+// crawlers are not affected by the limit.
 func TestMaxConnectionsOfCrawler(t *testing.T) {
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		c.Crawlers.Known = []*policy.Crawler{{Name: "small", UserAgents: []glob.Glob{glob.Text("small*")}, Mode: policy.Enforce, DenyStatus: 403, MaxConnections: 1}}
@@ -34,7 +34,7 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 			t.Fatalf("first connection: got %d, want 200", got)
 		}
 	}
-	if got := statusOf(w.raw(request("small/2"))); got != "503" { // and it is closed: raw returns
+	if got := statusOf(w.raw(request("small/2"))); got != "503" { // and closed, so that raw returns
 		t.Errorf("second connection: got %s, want 503", got)
 	}
 	conn := w.tunnel(host(w.http)) // a tunnel's requests count too

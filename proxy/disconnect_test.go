@@ -33,22 +33,6 @@ func unanswered(t *testing.T, beginning string) (o *lineOrigin, arrived, closed 
 	}), arrived, closed
 }
 
-// TestDisconnectCancels: a client that disconnects ends its request to the origin.
-func TestDisconnectCancels(t *testing.T) {
-	for name, beginning := range map[string]string{"before the response": "", "in its body": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"} {
-		t.Run(name, func(t *testing.T) {
-			o, arrived, closed := unanswered(t, beginning)
-			w := newWorld(t, options{})
-			conn := w.dial()
-			defer conn.Close()
-			fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %[1]s\r\n\r\n", o.host)
-			receive(t, arrived, "the request")
-			conn.Close()
-			receive(t, closed, "the end of the connection to the origin")
-		})
-	}
-}
-
 // TestCloseNotifyCancels: a client that sends close_notify in TLS has disconnected, although the
 // TCP connection stays open.
 func TestCloseNotifyCancels(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The gate's own port speaks TLS to those who begin with it, so that https://
-// proxy URLs work, by address and by name, for http and for https origins.
+// The gate's own port speaks TLS to clients that begin with it, so that https:// proxy URLs
+// work, by address and by name, for http and for https origins.
 func TestTLSToTheGate(t *testing.T) {
 	w := newWorld(t, options{})
 	port := w.addr[len("127.0.0.1"):]
@@ -40,7 +40,7 @@ func TestTLSToTheGate(t *testing.T) {
 			t.Errorf("reached the origin: %s", line)
 		}
 	}
-	// It offers HTTP/1.1 only, and says so.
+	// It offers only HTTP/1.1.
 	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,14 +49,14 @@ func TestTLSToTheGate(t *testing.T) {
 	if got := conn.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
 		t.Errorf("negotiated %q", got)
 	}
-	// Its own pages are there too.
+	// It serves the own pages too.
 	io.WriteString(conn, "GET /ca.pem HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if answer := readAnswer(t, conn, "GET"); statusOf(answer) != "200" || !strings.Contains(answer, "BEGIN CERTIFICATE") {
 		t.Errorf("/ca.pem: %s", answer)
 	}
 }
 
-// A tunnel in TLS that is passed through ends where its origin does.
+// A passthrough tunnel in TLS ends when its origin closes the connection.
 func TestTLSToTheGatePassthrough(t *testing.T) {
 	w := newWorld(t, options{gate: unseen})
 	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots})
@@ -82,8 +82,8 @@ func TestTLSToTheGatePassthrough(t *testing.T) {
 
 const keptAlive = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // of the gate itself
 
-// occupy takes a place at the gate and reports whether there was one.
-func occupy(t *testing.T, w *world) (net.Conn, bool) {
+// connectOnce opens a connection, and reports whether it was within the limits.
+func connectOnce(t *testing.T, w *world) (net.Conn, bool) {
 	t.Helper()
 	conn := w.dial()
 	t.Cleanup(func() { conn.Close() })
@@ -92,7 +92,7 @@ func occupy(t *testing.T, w *world) (net.Conn, bool) {
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil {
-		t.Fatalf("a client got no answer: %v", err)
+		t.Fatalf("a client got no response: %v", err)
 	}
 	io.Copy(io.Discard, resp.Body)
 	switch resp.StatusCode {
@@ -100,10 +100,10 @@ func occupy(t *testing.T, w *world) (net.Conn, bool) {
 		return conn, true
 	case 503:
 		if resp.Header.Get("Retry-After") == "" || !resp.Close {
-			t.Errorf("turned away with %v", resp.Header)
+			t.Errorf("rejected with %v", resp.Header)
 		}
 		if _, err := r.ReadByte(); err == nil {
-			t.Error("turned away, but the connection stays open")
+			t.Error("rejected, but the connection stays open")
 		}
 	default:
 		t.Errorf("got %d, want 200 or 503", resp.StatusCode)
@@ -111,14 +111,14 @@ func occupy(t *testing.T, w *world) (net.Conn, bool) {
 	return conn, false
 }
 
-// A place is taken by a connection of any kind, and free again when it ends.
+// Connections of all kinds count against the limits until they close.
 func TestMaxConnections(t *testing.T) {
 	for scope, limits := range map[string]func(*Settings){
 		"in all":     func(s *Settings) { s.MaxConnections = 3 },
 		"per client": func(s *Settings) { s.MaxConnectionsPerClient = 3 },
 	} {
 		for kind, open := range map[string]func(t *testing.T, w *world) net.Conn{
-			"idle":   func(t *testing.T, w *world) net.Conn { c, _ := occupy(t, w); return c },
+			"idle":   func(t *testing.T, w *world) net.Conn { c, _ := connectOnce(t, w); return c },
 			"tunnel": func(t *testing.T, w *world) net.Conn { return w.tunnel(host(w.https)) },
 			"tunnel in use": func(t *testing.T, w *world) net.Conn {
 				return tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
@@ -145,10 +145,10 @@ func TestMaxConnections(t *testing.T) {
 					}
 					held = append(held, c)
 				}
-				if _, in := occupy(t, w); in {
-					t.Error("a fourth connection was let in")
+				if _, in := connectOnce(t, w); in {
+					t.Error("a fourth connection was accepted")
 				}
-				// In TLS it is just closed: words in clear would look like a broken one.
+				// In TLS it is only closed: a response in clear would look like broken TLS.
 				if err := tls.Client(w.dial(), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"}).Handshake(); err == nil || strings.Contains(err.Error(), "does not look like a TLS") {
 					t.Errorf("the handshake of a fourth ended with %v", err)
 				}
@@ -156,10 +156,10 @@ func TestMaxConnections(t *testing.T) {
 					c.Close()
 				}
 				for range 3 { // all of them at once
-					eventually(t, "there is a place", func() bool { _, in := occupy(t, w); return in })
+					eventually(t, "a connection is accepted", func() bool { _, in := connectOnce(t, w); return in })
 				}
-				if _, in := occupy(t, w); in {
-					t.Error("a fourth connection was let in afterwards")
+				if _, in := connectOnce(t, w); in {
+					t.Error("a fourth connection was accepted afterwards")
 				}
 			})
 		}
@@ -182,7 +182,7 @@ func TestHeaderLimit(t *testing.T) {
 	if answer := w.secure(host(w.https), "127.0.0.1", "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\n"+long+"\r\n\r\n"); statusOf(answer) != "431" {
 		t.Errorf("inside: got %.100q, want a 431", answer)
 	}
-	// In HTTP/2 the gate announces its limit, which clients keep to.
+	// In HTTP/2 the gate announces its limit, and clients respect it.
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/", nil)
 	req.Header.Set("X-Long", long)
 	if resp, err := w.client().Do(req); err == nil {
@@ -196,7 +196,7 @@ func TestHeaderLimit(t *testing.T) {
 	})
 }
 
-// Neither silence nor a trickle keeps a connection beyond its time.
+// A client that sends nothing, or very slowly, is disconnected in time.
 func TestSlowHeadOfRequest(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
 	for name, said := range map[string]string{
@@ -237,7 +237,7 @@ func isTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
-// A connection that was used and is not used any more is closed in the end.
+// An idle connection is closed in the end.
 func TestIdleTimeout(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = 100 * time.Millisecond }})
 	secure := func(protocols ...string) net.Conn {

@@ -9,7 +9,7 @@ import (
 	"robotsgate/proxy/internal/auth"
 )
 
-// BenchmarkKnownLogin is what a login costs a request once it has been compared.
+// BenchmarkKnownLogin measures the cost of a login that has been compared before.
 func BenchmarkKnownLogin(b *testing.B) {
 	engine, err := policy.New(policy.Config{
 		Crawlers: policy.Crawlers{Known: []*policy.Crawler{{Name: "news", Login: loginFor("team", newsPassword)}}, Default: &policy.Crawler{}, RefuseUnknown: true},

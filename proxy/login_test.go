@@ -23,7 +23,7 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// The passwords of these tests, and what they are sent as.
+// The passwords of these tests.
 const (
 	newsPassword = "paper-boy 1"
 	shopPassword = "shop-keeper 2"
@@ -46,8 +46,8 @@ func loginFor(user, password string) *policy.Login {
 	return &policy.Login{User: user, Hash: hashes()[password]}
 }
 
-// team is a configuration in which all is needed to be somebody: news by its login,
-// shop by the same name and another password, and by its User-Agent, open by that alone.
+// team is a configuration with three crawlers that have logins. news and shop share a user
+// name; shop is also identified by its User-Agent, and elsewhere by its address.
 func team(refuse bool) func(*policy.Config) {
 	return func(c *policy.Config) {
 		c.Crawlers.Known = []*policy.Crawler{
@@ -59,7 +59,7 @@ func team(refuse bool) func(*policy.Config) {
 	}
 }
 
-// proxied is a client whose proxy URL holds a login.
+// proxied returns a client with a login in its proxy URL.
 func (w *world) proxied(t *testing.T, http2 bool, user, password string) *http.Client {
 	c := w.clientVia("http", w.addr, http2)
 	if user != "" {
@@ -69,8 +69,8 @@ func (w *world) proxied(t *testing.T, http2 bool, user, password string) *http.C
 	return c
 }
 
-// A login in the proxy's URL is all that a client needs, over all ways, and is
-// compared once for all its requests.
+// A client needs only a login in its proxy URL, for http and https, and the login is compared
+// once for all its requests.
 func TestLogin(t *testing.T) {
 	w := newWorld(t, options{engine: team(true)})
 	for _, v := range []struct {
@@ -93,7 +93,7 @@ func TestLogin(t *testing.T) {
 			}
 		}
 	}
-	// news: right at once; shop: wrong for news, right for shop.
+	// The login of shop is compared with the hash of news first.
 	if right, wrong := w.gate.LoginComparisons(); right != 2 || wrong != 1 {
 		t.Errorf("%d right and %d wrong comparisons, want 2 and 1", right, wrong)
 	}
@@ -141,8 +141,8 @@ func lines(headers []string) string {
 
 const authenticate = `Basic realm="robotsgate", charset="UTF-8"`
 
-// Who needs a login is asked for it, on a connection that can go on being used, by
-// others as well: each request is who its own login says.
+// A request without the required login gets a 407, on a connection that stays open. Each
+// request on a connection is identified by its own login.
 func TestLoginRequired(t *testing.T) {
 	w := newWorld(t, options{engine: team(true)})
 	conn := w.dial()
@@ -183,7 +183,7 @@ func TestLoginRequired(t *testing.T) {
 				t.Errorf("%s: decision %v, headers %v", c.name, x.Decision, resp.Header)
 			}
 			if !strings.Contains(body, "http://USER:PASSWORD@HOST:PORT") && c.headers == nil {
-				t.Errorf("%s: the answer does not say what to do:\n%s", c.name, body)
+				t.Errorf("%s: the refusal does not say what to do:\n%s", c.name, body)
 			}
 		}
 	}
@@ -197,8 +197,8 @@ func TestLoginRequired(t *testing.T) {
 	}
 }
 
-// The login of a tunnel is that of its CONNECT; what comes inside is no login, and
-// goes nowhere.
+// The login of CONNECT counts for all requests in the tunnel. Proxy-Authorization inside the
+// tunnel is ignored and removed.
 func TestLoginAtConnect(t *testing.T) {
 	w := newWorld(t, options{engine: team(true)})
 	auth := "Proxy-Authorization: " + basic("team", newsPassword)
@@ -213,7 +213,7 @@ func TestLoginAtConnect(t *testing.T) {
 			t.Errorf("the record: %s, crawler %q, %d", x.Method, x.Crawler, x.Status)
 		}
 	}
-	// The same connection, asked for in clear with a login, then made a tunnel with one.
+	// The same connection, used in clear with a login, then for a tunnel with another.
 	resp, _ := askOn(t, conn, r, w.http+"/clear", auth)
 	wantStatus(t, resp, 200)
 	resp, _ = connectOn(t, conn, r, host(w.https))
@@ -229,7 +229,7 @@ func TestLoginAtConnect(t *testing.T) {
 	}{
 		{"ExampleBot/1.0", "", 200},
 		{"ExampleBot/1.0", auth + "\r\n", 200},
-		{"curl", "", 403}, // shop is told by its User-Agent too
+		{"curl", "", 403}, // shop is identified by its User-Agent too
 		{"curl", auth + "\r\n", 403},
 	} {
 		fmt.Fprintf(inside, "GET /inside HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n%s\r\n", host(w.https), c.agent, c.header)
@@ -246,8 +246,8 @@ func TestLoginAtConnect(t *testing.T) {
 	}
 }
 
-// A crawler that needs no login may come by the tunnel, so nobody is asked for one at
-// CONNECT; who is none inside is refused, whatever he sends there.
+// If a crawler without a login may use the tunnel, CONNECT needs none. A request inside that
+// matches no crawler is refused, also with a login of its own.
 func TestTunnelOfUnknownClients(t *testing.T) {
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		team(true)(c)
@@ -273,7 +273,7 @@ func TestTunnelOfUnknownClients(t *testing.T) {
 				t.Errorf("%s: crawler %q", c.agent, x.Crawler)
 			}
 			if c.status == 200 && w.last().Header.Get("Proxy-Authorization") != "" {
-				t.Error("the origin receives what was sent inside")
+				t.Error("the origin receives the login that was sent inside")
 			}
 			if c.status == 403 && !strings.Contains(string(text), "has to come with CONNECT") {
 				t.Errorf("the refusal does not say what to do:\n%s", text)
@@ -282,7 +282,7 @@ func TestTunnelOfUnknownClients(t *testing.T) {
 	}
 }
 
-// Where no login would help, none is asked for.
+// If no crawler could match with a login, the answer is a 403 in place of a 407.
 func TestUnknownClientWithoutLogins(t *testing.T) {
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		team(true)(c)
@@ -293,7 +293,7 @@ func TestUnknownClientWithoutLogins(t *testing.T) {
 	wantHeader(t, resp, "Proxy-Authenticate", "")
 	wantHeader(t, resp, proxyStatus, `robotsgate;error=http_request_denied;details="unknown client"`)
 	if !strings.Contains(body, "127.0.0.1") {
-		t.Errorf("the refusal does not say which client it means:\n%s", body)
+		t.Errorf("the refusal does not name the client:\n%s", body)
 	}
 	_, resp = w.connectTo(t, host(w.https), "Proxy-Authorization: "+basic("last", lastPassword)+"\r\n")
 	wantStatus(t, resp, 403)
@@ -302,8 +302,8 @@ func TestUnknownClientWithoutLogins(t *testing.T) {
 	}
 }
 
-// Where unknown clients may use the gate, a wrong login is as good as none.
-func TestWrongLoginWhereAllMay(t *testing.T) {
+// If unknown clients may use the gate, a wrong login counts as none.
+func TestWrongLoginOfPermittedClient(t *testing.T) {
 	var said lockedBuffer
 	w := newWorld(t, options{engine: team(false), gate: func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -320,7 +320,7 @@ func TestWrongLoginWhereAllMay(t *testing.T) {
 	}
 	text := said.String()
 	if n := strings.Count(text, "a client's login is wrong"); n != 1 || !strings.Contains(text, "client=127.0.0.1") {
-		t.Errorf("said %d times:\n%s", n, text)
+		t.Errorf("logged %d times:\n%s", n, text)
 	}
 	for _, secret := range []string{"a bad guess", basic("team", "a bad guess")[6:]} {
 		if strings.Contains(text, secret) {
@@ -346,7 +346,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// A new password counts from the next request on, in tunnels that are open too.
+// A new password is in force from the next request on, also in open tunnels.
 func TestNewPassword(t *testing.T) {
 	var config policy.Config
 	w := newWorld(t, options{engine: func(c *policy.Config) { team(true)(c); config = *c }})
@@ -365,8 +365,8 @@ func TestNewPassword(t *testing.T) {
 	}
 }
 
-// The log names a user that a crawler has, and nothing else that was sent in its
-// place, which may be a password; and it says what became of the client.
+// The log has the user name if a crawler has it. Another one may be a password in the wrong
+// place. The log also says whether the client is refused.
 func TestWrongLoginIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		user   string
@@ -381,7 +381,7 @@ func TestWrongLoginIsNamed(t *testing.T) {
 		w := newWorld(t, options{engine: team(c.refuse), gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
 		send(t, w.proxied(t, false, c.user, "a bad guess"), http.MethodGet, w.http+"/page", nil)
 		if text := said.String(); !strings.Contains(text, c.want) || strings.Contains(text, "hunter2") {
-			t.Errorf("%+v: said %s", c, text)
+			t.Errorf("%+v: logged %s", c, text)
 		}
 	}
 }
@@ -428,7 +428,7 @@ func TestKnownLoginIsNotDelayed(t *testing.T) {
 	}
 }
 
-// A wrong password is tried once, however often a client comes with it.
+// A wrong password is compared once, however often a client sends it.
 func TestWrongLoginIsComparedOnce(t *testing.T) {
 	w := newWorld(t, options{engine: team(false)})
 	client := w.proxied(t, true, "team", "a bad guess")
@@ -442,8 +442,8 @@ func TestWrongLoginIsComparedOnce(t *testing.T) {
 	}
 }
 
-// Neither a passed-through tunnel nor a WebSocket carries the login to the origin, and
-// a refusal does not repeat it.
+// The login reaches no origin, also not by a passthrough tunnel or a WebSocket, and is in no
+// refusal, log or record.
 func TestLoginStaysHere(t *testing.T) {
 	var said lockedBuffer
 	var got lockedBuffer
@@ -482,7 +482,7 @@ func TestLoginStaysHere(t *testing.T) {
 	var passthrough atomic.Bool
 	engine := func(c *policy.Config) {
 		team(true)(c)
-		// The tunnel is let through, whose robots.txt can't be had.
+		// The tunnel is allowed although its robots.txt is unreachable.
 		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Allow: true, Reason: "a test"}}
 	}
 	w := newWorld(t, options{engine: engine, gate: func(o *Options) {
@@ -559,11 +559,11 @@ func TestParentSeesNoLogin(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.auth) < 4 { // in clear, and by CONNECT for both ways
-		t.Errorf("the parent was asked for %q", p.log)
+		t.Errorf("the parent received %q", p.log)
 	}
 	for i, auth := range p.auth {
 		if auth != "gate:s3cret" || len(p.headers[i]["Proxy-Authorization"]) != 1 {
-			t.Errorf("%s: %q came with %q", p.log[i], p.headers[i]["Proxy-Authorization"], auth)
+			t.Errorf("%s: %q has %q", p.log[i], p.headers[i]["Proxy-Authorization"], auth)
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// Shutdown stops accepting, lets requests in flight finish until ctx ends, then
-// closes everything.
+// Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
+// then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.silent.close() // no request is in flight there
+	p.silent.close() // they have no request in flight
 	var wg sync.WaitGroup
 	var errs [3]error
 	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
 	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
 	wg.Go(func() { errs[2] = p.open.wait(ctx) })
 	wg.Wait()
-	p.silent.close() // opened since
+	p.silent.close() // opened in the meantime
 	p.outer.Close()
 	p.inner.Close()
 	p.open.close()
@@ -25,11 +25,11 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// openConns are connections that net/http no longer looks after.
+// openConns are hijacked connections, which net/http does not close.
 type openConns struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	empty chan struct{} // closed when the last is removed; nil unless somebody waits
+	empty chan struct{} // closed when the last is removed; nil if no call of wait is in progress
 }
 
 func (o *openConns) add(c net.Conn) {
@@ -51,7 +51,7 @@ func (o *openConns) remove(c net.Conn) {
 	}
 }
 
-// wait returns when no connection is left, or the context's error when it ends.
+// wait waits until no connection is left. If the context ends before, it returns the context's error.
 func (o *openConns) wait(ctx context.Context) error {
 	o.mu.Lock()
 	if len(o.conns) == 0 {

@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// inFlight is a handler whose requests wait for release, or until they are
-// given up.
+// inFlight is a handler that holds requests until release, or until they are cancelled.
 type inFlight struct {
 	arrived, gone chan string // paths
 	release       chan bool
@@ -44,14 +43,14 @@ func (f *inFlight) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shutdown starts it, and returns when nobody is accepted any more.
+// shutdown starts Shutdown, and returns when no connection is accepted any more.
 func (w *world) shutdown(t *testing.T, grace time.Duration) <-chan error {
 	t.Helper()
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	t.Cleanup(cancel)
 	go func() { ended <- w.gate.Shutdown(ctx) }()
-	eventually(t, "nobody is accepted", func() bool {
+	eventually(t, "no connection is accepted", func() bool {
 		conn, err := net.Dial("tcp", w.addr)
 		if err == nil {
 			conn.Close()
@@ -61,7 +60,7 @@ func (w *world) shutdown(t *testing.T, grace time.Duration) <-chan error {
 	return ended
 }
 
-// What is in flight is finished, also inside tunnels; then the gate is gone.
+// Shutdown waits for requests in flight, also inside tunnels.
 func TestShutdownFinishes(t *testing.T) {
 	for _, path := range []string{"/whole", "/half"} {
 		f := newInFlight()
@@ -104,11 +103,11 @@ func TestShutdownFinishes(t *testing.T) {
 	}
 }
 
-// Connections without a request are closed at once: used or not, in clear or
-// in TLS, a tunnel or none.
+// Connections without a request are closed at once: used or not, in clear or in TLS, with
+// or without a tunnel.
 func TestShutdownClosesIdle(t *testing.T) {
 	f := newInFlight()
-	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) { o.Limits.HeaderTimeout = time.Hour }}) // which must not be what ends them
+	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) { o.Limits.HeaderTimeout = time.Hour }}) // too long to be what ends them
 	clear := w.dial()
 	fmt.Fprintf(clear, "GET %s/quick HTTP/1.1\r\nHost: x\r\n\r\n", w.http)
 	secure := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
@@ -144,7 +143,7 @@ func TestShutdownClosesIdle(t *testing.T) {
 	eventually(t, "the HTTP/2 connection is closed", func() bool { return h2.Err() != nil })
 }
 
-// When the grace is over everything is cut off, and origins are told.
+// When the context of Shutdown ends, requests in flight and their connections to origins are closed.
 func TestShutdownCutsOff(t *testing.T) {
 	f := newInFlight()
 	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {
@@ -165,7 +164,7 @@ func TestShutdownCutsOff(t *testing.T) {
 	unseen := w.tunnel(strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
 	defer unseen.Close()
 	if err := receive(t, w.shutdown(t, 100*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Shutdown: %v, want that its time is over", err)
+		t.Errorf("Shutdown: %v, want the end of the context", err)
 	}
 	for range 3 {
 		if err := receive(t, failed, "the end of a response"); err == nil {
@@ -177,12 +176,12 @@ func TestShutdownCutsOff(t *testing.T) {
 	if rest, err := io.ReadAll(unseen); isTimeout(err) {
 		t.Errorf("the tunnel is still open: %q, %v", rest, err)
 	}
-	for range 4 { // and everything is on the record
+	for range 4 { // all of them have a record
 		w.next(t)
 	}
 }
 
-// A tunnel that is passed through is in flight as long as it lasts.
+// Shutdown waits for a passthrough tunnel to end.
 func TestShutdownWaitsForTunnel(t *testing.T) {
 	w, target := rawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
 	conn, resp := w.connectTo(t, target)
@@ -204,20 +203,19 @@ func TestShutdownWaitsForTunnel(t *testing.T) {
 	}
 }
 
-// A tunnel that outlasts the grace is cut off like a request, and Shutdown says so.
+// A tunnel that is open when the context of Shutdown ends is closed, and Shutdown returns an error.
 func TestShutdownCutsTunnel(t *testing.T) {
 	w, target := rawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
 	conn, resp := w.connectTo(t, target)
 	wantStatus(t, resp, 200)
 	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Shutdown: %v, want that its time is over", err)
+		t.Errorf("Shutdown: %v, want the end of the context", err)
 	}
 	wantClosed(t, conn)
 	w.next(t)
 }
 
-// ours returns the goroutines that are inside this package's code, but for the
-// tests'.
+// ours returns the goroutines in this package's code, without those of tests.
 func ours() []string {
 	buf := make([]byte, 4<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -234,7 +232,7 @@ func ours() []string {
 	return found
 }
 
-// After Shutdown nothing of the gate runs any more, whatever has happened to it.
+// After Shutdown no goroutine of the gate is left.
 func TestShutdownLeavesNothing(t *testing.T) {
 	f := newInFlight()
 	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {

@@ -11,8 +11,7 @@ import (
 	"robotsgate/policy"
 )
 
-// A tunnel knows its names from CONNECT on; whatever it is asked of them is answered as
-// by reading them again.
+// The names of a tunnel, kept since CONNECT, are the same as parsed anew.
 func TestTunnelNames(t *testing.T) {
 	hosts := []string{"shop.example", "Shop.EXAMPLE.", "127.0.0.1", "[::1]", "[0:0::1]", "xn--bcher-kva.example", "under_score.example"}
 	servers := []string{"", "shop.example", "SHOP.example", "shop.example.", "a.shop.example", "127.0.0.1", "::1", "[::1]", "xn--bcher-kva.example", "shop.example:443", "a b", "under_score.example"}
@@ -43,8 +42,8 @@ func TestTunnelNames(t *testing.T) {
 	}
 }
 
-// A ClientHello that is larger than what net/http reads ahead is put together again,
-// whether it comes with CONNECT or after it.
+// A ClientHello larger than the read buffer of net/http arrives complete, whether the client
+// sends it with CONNECT or later.
 func TestLargeClientHello(t *testing.T) {
 	protocols := []string{"http/1.1"}
 	for i := range 40 {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A place that a connection takes is free again however the connection ends.
+// A connection counts until it closes, however it ends.
 func TestPlacesAreFreed(t *testing.T) {
 	setup := func(o *Options) {
 		o.Limits.HeaderTimeout = 300 * time.Millisecond
@@ -53,20 +53,20 @@ func TestPlacesAreFreed(t *testing.T) {
 			io.Copy(io.Discard, conn)
 		}},
 		{"its tunnel is silent", true, func(t *testing.T, w *world, conn net.Conn) {
-			dig(t, conn, host(w.https))
+			openTunnel(t, conn, host(w.https))
 			wantClosed(t, conn)
 		}},
 		{"it leaves its tunnel", true, func(t *testing.T, w *world, conn net.Conn) {
-			dig(t, conn, host(w.https))
+			openTunnel(t, conn, host(w.https))
 			conn.Close()
 		}},
 		{"a request in its tunnel panics", true, func(t *testing.T, w *world, conn net.Conn) {
-			dig(t, conn, host(w.http))
+			openTunnel(t, conn, host(w.http))
 			fmt.Fprintf(conn, "GET /panic HTTP/1.1\r\nHost: %s\r\n\r\n", host(w.http))
 			io.Copy(io.Discard, conn)
 		}},
 		{"it leaves a tunnel that is passed through", true, func(t *testing.T, w *world, conn net.Conn) {
-			dig(t, conn, strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
+			openTunnel(t, conn, strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
 			conn.Close()
 		}},
 	}
@@ -78,7 +78,7 @@ func TestPlacesAreFreed(t *testing.T) {
 			conn.SetDeadline(time.Now().Add(patience))
 			eventually(t, "it is counted", func() bool { return w.gate.Connections().Open == 1 })
 			test.talk(t, w, conn)
-			eventually(t, "its place is free", func() bool {
+			eventually(t, "it is not counted any more", func() bool {
 				c := w.gate.Connections()
 				return c.Open == 0 && c.Tunnels == 0
 			})
@@ -86,8 +86,8 @@ func TestPlacesAreFreed(t *testing.T) {
 	}
 }
 
-// dig opens a tunnel, which counts as one.
-func dig(t *testing.T, conn net.Conn, target string) {
+// openTunnel opens a tunnel.
+func openTunnel(t *testing.T, conn net.Conn, target string) {
 	t.Helper()
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
 	if resp, err := readHead(conn); err != nil || resp.StatusCode != http.StatusOK {
@@ -95,14 +95,14 @@ func dig(t *testing.T, conn net.Conn, target string) {
 	}
 }
 
-// While they last, tunnels count as connections and as tunnels.
+// Open tunnels count as connections and as tunnels.
 func TestTunnelsAreCounted(t *testing.T) {
 	for _, passed := range []bool{false, true} {
 		w := newWorld(t, options{gate: func(o *Options) { o.Settings.Passthrough = func(string) bool { return passed } }})
 		conn := w.dial()
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(patience))
-		dig(t, conn, host(w.https))
+		openTunnel(t, conn, host(w.https))
 		eventually(t, fmt.Sprintf("a tunnel is open, passed through: %v", passed), func() bool {
 			c := w.gate.Connections()
 			return c.Open == 1 && c.Tunnels == 1
@@ -110,8 +110,7 @@ func TestTunnelsAreCounted(t *testing.T) {
 	}
 }
 
-// An exchange's times are in the order in which things happen, and 0 where it did
-// not come to them.
+// The times of a record are in the order of events, and 0 for events that did not happen.
 func TestTimesOfRecord(t *testing.T) {
 	w := newWorld(t, options{})
 	w.get(w.http + "/page")
