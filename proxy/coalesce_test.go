@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestJoinedAnswers: answers of every length come whole, one after the other on one connection.
+// TestJoinedAnswers: responses of every length arrive whole, one after the other on one connection.
 func TestJoinedAnswers(t *testing.T) {
 	body := func(n int) string { return strings.Repeat("0123456789", n/10+1)[:n] }
 	lengths := map[string]int{"/0": 0, "/2047": 2047, "/2048": 2048, "/3500": 3500, "/3900": 3900, "/4000": 4000, "/4096": 4096, "/5000": 5000, "/34000": 34000, "/49152": 49152, "/200000": 200000}
@@ -38,8 +38,8 @@ func TestJoinedAnswers(t *testing.T) {
 	})
 }
 
-// TestHeadBeforeShutWindow: a client that lets nothing of a body come gets the head all the same.
-func TestHeadBeforeShutWindow(t *testing.T) {
+// TestHeadBeforeClosedWindow: a client with a closed HTTP/2 window gets the head of a response.
+func TestHeadBeforeClosedWindow(t *testing.T) {
 	w := newWorld(t, options{})
 	for _, path := range []string{"/small", "/private/x"} {
 		conn, f := w.frames(t, path, 0)
@@ -56,7 +56,7 @@ func TestHeadBeforeShutWindow(t *testing.T) {
 	}
 }
 
-// TestJoinedStreams: answers that share a connection come whole, also beside one that does not end.
+// TestJoinedStreams: responses that share a connection arrive whole, also beside one that does not end.
 func TestJoinedStreams(t *testing.T) {
 	end := make(chan bool)
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {

@@ -26,12 +26,9 @@ var EmptySocket Socket
 
 // Init makes s the Socket of a connection. It must not be copied after that.
 func (s *Socket) Init(conn net.Conn) {
-	s.raw = RawConn(conn)
+	s.raw = rawConn(conn)
 	s.try = func(fd uintptr) { s.n, s.nothing = tryRead(fd, s.into) }
 }
-
-// Raw returns the descriptor, and nil if there is none.
-func (s *Socket) Raw() syscall.RawConn { return s.raw }
 
 // Silent reports whether the peer has neither closed the connection nor sent
 // anything. If it has, a byte is lost.
@@ -57,8 +54,8 @@ func (s *Socket) ReadNow(p []byte) int {
 	return s.n
 }
 
-// RawConn returns a connection's descriptor, also from below TLS and other layers that have NetConn. It returns nil if there is none.
-func RawConn(conn net.Conn) syscall.RawConn {
+// rawConn returns a connection's descriptor, also from below TLS and other layers that have NetConn. It returns nil if there is none.
+func rawConn(conn net.Conn) syscall.RawConn {
 	for {
 		outer, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {

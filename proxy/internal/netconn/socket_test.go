@@ -38,7 +38,7 @@ func connected(t *testing.T) (ours, theirs *net.TCPConn) {
 func arrive(t *testing.T, conn net.Conn, n int) {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(patience))
-	err := RawConn(conn).Read(func(fd uintptr) bool {
+	err := rawConn(conn).Read(func(fd uintptr) bool {
 		got, _, err := syscall.Recvfrom(int(fd), make([]byte, n), syscall.MSG_PEEK)
 		return err != syscall.EAGAIN && (err != nil || got == 0 || got == n)
 	})

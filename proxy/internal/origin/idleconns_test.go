@@ -141,7 +141,19 @@ func theKept(t *testing.T, c *http1Client) *http1Conn {
 func arrive(t *testing.T, conn net.Conn, n int) {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(patience))
-	err := netconn.RawConn(conn).Read(func(fd uintptr) bool {
+	under := conn
+	for {
+		outer, ok := under.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		under = outer.NetConn()
+	}
+	raw, err := under.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = raw.Read(func(fd uintptr) bool {
 		got, _, err := syscall.Recvfrom(int(fd), make([]byte, n), syscall.MSG_PEEK)
 		return err != syscall.EAGAIN && (err != nil || got == 0 || got == n)
 	})
