@@ -46,7 +46,7 @@ type Options struct {
 type Limits struct {
 	MaxHeaderBytes int           // of a request's head (64 KiB)
 	HeaderTimeout  time.Duration // to receive a request's head (10 s)
-	IdleTimeout    time.Duration // of a connection without a request, of a tunnel, and of an upload (2 minutes)
+	IdleTimeout    time.Duration // of a connection without a request, of a tunnel, and of an upload; how long an HTTP/2 request waits for memory (2 minutes)
 }
 
 // SettingNames are the names that the caller gives to some settings, so that a refusal can
