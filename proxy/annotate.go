@@ -24,13 +24,20 @@ type annotator struct {
 	field string
 	// reads names the response header fields that write needs as the origin sent them.
 	reads []string
-	// write appends the field's value, and reports whether there is one. What it may read:
+	// write appends the field's value, and reports whether there is one. If it returns false, what
+	// it has appended is dropped. What it may read:
 	//   - records of robots.txt, of any name, with group, line and value:
 	//     s.Decision.Group.Records for the group that binds the crawler,
-	//     s.Decision.Robots.File.Records for all groups and none;
+	//     s.Decision.Robots.File.Records for the records of all groups and of none;
 	//   - the origin's response header fields that reads names: s.received;
 	//   - the metas of the page's head, of any name: s.metas;
 	//   - everything else in the Record.
+	//
+	// s.Decision is nil if there was no decision. Decision.Robots is nil for an override, and its
+	// File is nil if there are no rules to obey, such as when robots.txt is unreachable.
+	//
+	// Values of the network are hostile. Parse numbers, and append them with Integer or Decimal;
+	// append other text with TextParam. Token and Quoted leave the field out if the text is not valid.
 	write func(f *sfv.Field, s *signals) bool
 }
 
@@ -52,8 +59,8 @@ type signals struct {
 	metas    []htmlmeta.Meta // of the page's head
 }
 
-// receive keeps the fields that annotators read: what Connection names is removed from the
-// response later, and must bind the crawler all the same.
+// receive keeps the fields that annotators read. If Connection names one of them, the gate
+// removes it from the response later, but its rules still bind the crawler.
 func (s *signals) receive(h http.Header) {
 	for _, a := range annotators {
 		for _, name := range a.reads {
@@ -77,6 +84,8 @@ func annotate(h http.Header, x *exchange) {
 	for _, a := range annotators {
 		if a.write(f, &x.signals) {
 			f.Set(h, a.field)
+		} else {
+			f.Reset()
 		}
 	}
 }

@@ -35,6 +35,28 @@ func TestAnnotatorTakesOneRow(t *testing.T) {
 	})
 }
 
+// TestAnnotatorWithoutValue drops what an annotator has appended if it then reports no value. The
+// next header must not begin with it.
+func TestAnnotatorWithoutValue(t *testing.T) {
+	before := annotators
+	t.Cleanup(func() { annotators = before })
+	annotators = []annotator{
+		{field: "Robots-Gate-None", write: func(f *sfv.Field, _ *signals) bool {
+			f.Token("not valid")
+			return false
+		}},
+		{field: "Robots-Gate-Next", write: func(f *sfv.Field, _ *signals) bool {
+			f.Token("next")
+			return true
+		}},
+	}
+	h := http.Header{}
+	annotate(h, &exchange{})
+	if len(h) != 1 || h.Get("Robots-Gate-Next") != "next" {
+		t.Errorf("got %q, want only Robots-Gate-Next: next", h)
+	}
+}
+
 func writeExample(f *sfv.Field, s *signals) (found bool) {
 	for r := range s.Decision.Group.Records("Example") {
 		f.Member()

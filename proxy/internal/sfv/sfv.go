@@ -39,8 +39,11 @@ func (f *Field) Set(h http.Header, name string) {
 		n := len(f.values)
 		h[name] = f.values[n-1 : n : n]
 	}
-	f.buf, f.invalid = f.buf[:0], false
+	f.Reset()
 }
+
+// Reset empties f.
+func (f *Field) Reset() { f.buf, f.invalid = f.buf[:0], false }
 
 // Member begins another member of a list.
 func (f *Field) Member() {
@@ -69,7 +72,7 @@ func (f *Field) Flag(name string) {
 // False appends the Boolean false.
 func (f *Field) False() { f.buf = append(f.buf, "?0"...) }
 
-// Token appends a Token (RFC 9651, section 3.3.4).
+// Token appends a Token (RFC 9651, section 3.3.4). If s is not one, Set leaves the field out.
 func (f *Field) Token(s string) {
 	if !isToken(s) {
 		f.invalid = true
@@ -125,7 +128,8 @@ func (f *Field) Date(t time.Time) {
 	f.Integer(t.Unix())
 }
 
-// Quoted appends a String, which is printable ASCII (RFC 9651, section 3.3.3).
+// Quoted appends a String (RFC 9651, section 3.3.3). If s is not printable ASCII, Set leaves the
+// field out.
 func (f *Field) Quoted(s string) {
 	f.buf = append(f.buf, '"')
 	for i := range len(s) {
