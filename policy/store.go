@@ -16,18 +16,21 @@ type Store interface {
 	// there is none, or if it can't be read.
 	Load(ctx context.Context, key string) (rec Record, ok bool)
 
-	// Save keeps the records, by key, and forgets those that are empty. The map belongs
-	// to the store only during the call.
+	// Save keeps the records, by key, in place of those that the store has under these keys, and
+	// forgets those that are empty. The map belongs to the store only during the call.
 	Save(ctx context.Context, records map[string]Record) error
 
 	// Acquire asks for permission to fetch a robots.txt, so that of several processes only
-	// one fetches it. It waits while another process has permission for the same key, but
-	// not after ctx has ended or the store has failed: then the caller may fetch all the same.
+	// one fetches it. It waits while another process has permission for the same key. It returns
+	// when the permission is free, ctx ends, or the store fails; in all cases the caller may fetch.
 	//
 	// If changed is true, another process may have saved a record under the key since the
-	// caller loaded it, so the caller has to load it again before it fetches. The caller calls
-	// release when what it has fetched is saved, or when it has fetched nothing. A
-	// permission must end by itself too, since the process that has it may be killed.
+	// caller loaded it, so the caller loads it again before it fetches. After any wait return
+	// changed=true: that is always correct and costs one Load.
+	//
+	// The caller calls release when what it has fetched is saved, or when it has fetched nothing.
+	// A permission must end by itself too, since the process that has it may be killed. It has to
+	// last at least for a fetch, which takes Robots.Timeout at most, and the save that follows.
 	//
 	// A store of one process alone returns at once, with a release that does nothing.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
