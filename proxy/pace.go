@@ -10,13 +10,19 @@ import (
 	"robotsgate/policy"
 )
 
-// A Pacer says when an allowed request may be sent to its origin. The proxy waits for it in
-// one place: after the decision, and before anything is sent. A passthrough tunnel is one
-// request. Implementations are safe for concurrent use.
+// A Pacer says when a request may be sent to its origin. The proxy waits for it in one place:
+// after the decision, and before anything is sent. Every request that will be sent waits, also a
+// denied one in report mode. A passthrough tunnel is one request. Fetches of robots.txt do not wait.
+//
+// [Settings] are made anew whenever the configuration changes. State that must survive that
+// belongs to the caller. Its keys have to be names such as Crawler.Name: the new settings have
+// other pointers to the same crawlers.
+//
+// Implementations are safe for concurrent use.
 type Pacer interface {
-	// Wait returns nil as soon as the request may be sent. Every error refuses the
-	// request; a [*TooSoon] also tells the client when to try again. The context ends when
-	// the client disconnects.
+	// Wait returns nil as soon as the request may be sent. Every error refuses the request: a
+	// [*TooSoon] with 429 and the time to try again, most others with 502. The context
+	// ends when the client disconnects. d is never nil.
 	Wait(ctx context.Context, r policy.Request, d *policy.Decision) error
 }
 

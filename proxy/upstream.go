@@ -16,7 +16,8 @@ import (
 
 // An Upstream reaches origins: requests, robots.txt fetches and tunnels all leave through it.
 // [NewTransport] returns one. To change what is sent, for example to sign it, wrap that one, and give the result to
-// [Settings] and to the policy engine.
+// [Settings] and to the policy engine. The RoundTrip of a wrapper changes a clone of the request, with the same
+// context. It must leave the Body of a 101 response an [io.ReadWriteCloser].
 type Upstream interface {
 	// RoundTrip sends a request to its origin. Package policy names the errors that matter for a
 	// decision, such as [policy.ErrProhibited]. 1xx responses are passed to the
@@ -25,15 +26,16 @@ type Upstream interface {
 	// Check returns an error that is [policy.ErrProhibited] if a destination is forbidden,
 	// as far as that is known before it is dialled.
 	Check(host, port string) error
-	// Dial opens a tunnel, under the same rules as RoundTrip.
+	// Dial opens a passthrough tunnel, under the same rules as RoundTrip. The requests in it cannot be
+	// seen, so they cannot be signed.
 	Dial(ctx context.Context, host, port string) (net.Conn, error)
 }
 
 // Egress says what a Transport may connect to, and how. Special-purpose addresses (RFC 6890), such as those
 // of loopback and of private networks, are forbidden unless AllowPrivate permits them.
 type Egress struct {
-	AllowPrivate          []netip.Prefix
-	DenyHosts             []glob.Glob
+	AllowPrivate          []netip.Prefix          // special-purpose addresses that are permitted
+	DenyHosts             []glob.Glob             // hosts that are forbidden, by their name or address
 	Ports                 []uint16                // that may be connected to; empty: all
 	Parent                *url.URL                // a proxy to go through: http, https or socks5; nil: none
 	Roots                 *x509.CertPool          // for the certificates of origins; nil: the system's
@@ -51,7 +53,7 @@ type Egress struct {
 // A Transport is the Upstream that connects to origins, directly or through a parent proxy.
 type Transport struct{ origins *origin.Transport }
 
-// NewTransport returns a Transport. It takes no proxy from the environment. All Transports that share d share its
+// NewTransport returns a Transport. It takes no proxy from the environment. All Transports with the same d share its
 // bound; nil: there is no bound. The error is about the parent's scheme.
 func NewTransport(e Egress, d *Descriptors) (*Transport, error) {
 	if d == nil {
@@ -83,7 +85,7 @@ func (t *Transport) Close() { t.origins.Close() }
 // and the rest is for connections to origins. The zero value sets no bound.
 type Descriptors struct{ d origin.Descriptors }
 
-// NewDescriptors returns the division of a limit, RLIMIT_NOFILE; 0: no limit is known. Shortages are logged.
+// NewDescriptors divides limit descriptors, which is RLIMIT_NOFILE; 0: no limit is known. Shortages are logged.
 func NewDescriptors(limit int, log *slog.Logger) *Descriptors {
 	return &Descriptors{origin.Descriptors{Limit: limit, Log: log}}
 }
