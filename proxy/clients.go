@@ -10,10 +10,10 @@ import (
 	"robotsgate/proxy/internal/memory"
 )
 
-// Connections are how many a proxy's clients have.
+// Connections are counts of client connections.
 type Connections struct {
 	Open    int
-	Tunnels int // of those: after a CONNECT
+	Tunnels int // how many of the open ones are CONNECT tunnels
 	// Rejected counts the connections beyond a limit, by the name of the limit.
 	Rejected map[string]int64
 }

@@ -43,10 +43,12 @@ type Proxy struct {
 	wrong    auth.WrongLogins
 }
 
-// New returns a proxy. This function is the whole pipeline: every request, plain or from inside
-// a tunnel, HTTP/1.1 or HTTP/2, reaches serve, which passes it to goproxy with an exchange.
-// goproxy calls onRequest, and sends what that allows with roundTrip.
+// New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required
+// field is missing.
 func New(o Options) (*Proxy, error) {
+	// This function is the whole pipeline: every request, plain or from inside a tunnel, HTTP/1.1
+	// or HTTP/2, reaches serve, which passes it to goproxy with an exchange. goproxy calls
+	// onRequest, and sends what that allows with roundTrip.
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

@@ -33,8 +33,9 @@ type Options struct {
 	Silence time.Duration
 	Log     *slog.Logger  // nil: nothing is logged
 	Done    func(*Record) // called when a request has been served; may be nil
-	// Descriptors bounds the connections that are rejected at a time, and what Accept does
-	// when descriptors have run out; nil: no bound is known.
+	// Descriptors shares the file descriptors between clients and origins; nil: no bound is
+	// known. It bounds how many connections are rejected at a time. When descriptors have run
+	// out, the listener closes idle connections to origins.
 	Descriptors *Descriptors
 	// Ready is called before every decision: an error refuses the request. May be nil.
 	Ready func() error
