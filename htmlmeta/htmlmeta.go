@@ -1,5 +1,5 @@
-// Package htmlmeta reads the named <meta> elements of a page's head, and no
-// more of the page than the head can reach.
+// Package htmlmeta reads the named <meta> elements of a page's head, and stops
+// where the head ends.
 //
 // Use [Scan]: it takes a response body as received, with its content codings
 // and in any encoding of the web. [Wanted] reports whether a Content-Type is

@@ -14,7 +14,7 @@ type Mode string
 // The modes.
 const (
 	Enforce Mode = "enforce" // refuse the request
-	Report  Mode = "report"  // let it through, and say that it would be denied
+	Report  Mode = "report"  // send it, and say that it would be denied
 )
 
 // A Crawler is a configured client. A client matches it if it matches one value of each
@@ -113,8 +113,8 @@ func (c *Crawler) Obeys(userAgent string) []string {
 	return nil
 }
 
-// TokenKey returns the key in [Record.Bound] of answers that bind only the crawler with these
-// product tokens.
+// TokenKey returns the key of the crawler with these product tokens, of which the first counts. It
+// is for [Record.Bound], [Record.Copies] and [Scope].Token.
 func TokenKey(tokens []string) string {
 	if len(tokens) == 0 {
 		return "*"

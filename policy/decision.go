@@ -24,7 +24,7 @@ const (
 // A Decision is allow or deny, with its reason and evidence.
 type Decision struct {
 	Allow    bool
-	Enforced bool // false: a denied request is let through (report mode)
+	Enforced bool // false in report mode: a denied request is sent all the same
 	Reason   Reason
 	Crawler  *Crawler
 	Tokens   []string        // the crawler's product tokens
@@ -35,7 +35,7 @@ type Decision struct {
 	ReadAs   string          // the reading of the path that is denied; empty if it is the literal one
 	Robots   *Resolution     // the evidence; nil for ByOverride
 	URL      string          // of robots.txt; empty for ByOverride
-	Asked    time.Time       // overrides that had not expired by then were applied
+	Asked    time.Time       // when the request was decided; overrides that had expired by then were skipped
 }
 
 // Denied reports whether the request must be refused.

@@ -40,7 +40,7 @@ type RobotsEvidence struct {
 // An Explanation is a decision with its evidence.
 type Explanation struct {
 	Allowed  bool  `json:"allowed"`
-	Enforced *bool `json:"enforced,omitempty"` // false: it would be denied, but is let through
+	Enforced *bool `json:"enforced,omitempty"` // false: it would be denied, but is sent
 	Evidence
 	Lost []RuleEvidence `json:"lost,omitempty"` // see [Decision.Lost]; Explain leaves it empty
 }

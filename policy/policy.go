@@ -7,6 +7,10 @@
 // [Engine.Decide] before the request is sent. The [Decision] says whether it may be
 // sent, and why. [Robots.Judge] decides by a robots.txt at hand, without an Engine.
 //
+// To decide you need [Engine], [Config], [Crawler], [Override], [Target], [Request] and [Decision].
+// [Snapshot], [Record], [Scope] and [Resolution] are for stores; [PastRequest] is for the audit log,
+// and [Evidence] for decisions in JSON.
+//
 // The package opens no sockets of its own: fetches go through the RoundTripper in
 // the Config, and records that outlive the process go to the [Store].
 package policy
@@ -117,7 +121,7 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 //
 // An error means that there is no decision and the request must not be sent: ErrProhibited,
 // ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
-// closed. Decide judges paths that [Engine.CheckPath] reports as they are.
+// closed. Call [Engine.CheckPath] first: Decide does not refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.setCrawler(&r)
 	e.checkUserAgent(r)

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// NoSlot is the key in [Record.Bound] of the answer for all crawlers without a slot. It is no
-// product token.
+// NoSlot is the key in [Record.Bound] of the answer that all crawlers share for which no own
+// answer is kept: at most 16 are, and those of crawlers with configured product tokens. It is not
+// a product token.
 //
-// An origin may answer each crawler differently, and a client can invent
-// product tokens without end. So only a bounded number of crawlers have a slot: answers that bind
-// one of them are kept, and each fetches for itself. Crawlers whose product
-// tokens are configured always have a slot, beside that number. All others share
-// one further answer, which is fetched for one of them. It denies even if it is a
-// 4xx: an answer to one crawler must not open the origin to another.
+// An origin may answer each crawler differently, and a client can invent product tokens without
+// end. So only a bounded number of crawlers have a slot: answers that bind one of them are kept,
+// and each of them fetches for itself. Crawlers with configured product tokens always have a slot,
+// beside that number. All others share one further answer, which is fetched for one of them. It
+// denies even if it is a 4xx: an answer to one crawler must not open the origin to another.
 const NoSlot = "(others)"
 
 const (
 	// maxBound is the number of slots, beside those of configured crawlers.
 	maxBound = 16
 
-	// A slot is kept for a while after the answer in it has ended: for the lifetime of the answer
-	// again, within these bounds. A crawler that comes back in time does not lose it.
+	// When the lifetime of the answer in a slot has ended, the slot is kept for as long again,
+	// within these bounds, so that a crawler that sends another request by then does not lose it.
 	minKept = 5 * time.Minute
 	maxKept = time.Hour
 )

@@ -9,8 +9,8 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A Snapshot is an origin's answer to the request for its robots.txt, without the body.
-// A failure is a snapshot too.
+// A Snapshot is an origin's answer to a request for its robots.txt, without the body. There is
+// also one of each request that brought no answer: it says why.
 type Snapshot struct {
 	URL      string    `json:"url"`              // where the last redirect led
 	Status   int       `json:"status"`           // 0: the origin gave no complete answer
@@ -25,9 +25,9 @@ type Snapshot struct {
 	Modified string    `json:"last_modified,omitempty"`
 
 	// Lifetime is how long the answer is valid according to its Cache-Control or
-	// Expires, less its Age (RFC 9111, 4.2.1); negative: it does not say. Retry
-	// is its Retry-After. The engine applies its bounds, and chooses between the two, when it
-	// reads them, so that new settings apply to stored answers too.
+	// Expires, less its Age (RFC 9111, 4.2.1); negative: it does not say. Retry is its
+	// Retry-After. The engine uses Retry for a failure, and Lifetime for every other answer. It
+	// applies its bounds when it reads them, so that new settings apply to stored answers too.
 	Lifetime time.Duration `json:"lifetime"`
 	Retry    time.Duration `json:"retry_after,omitempty"`
 
@@ -60,7 +60,7 @@ func (s *Snapshot) setFile(file *robotstxt.File) {
 	s.SHA256, s.Cut = Digest(file.Body()), file.Truncated()
 }
 
-// Digest returns the name of a body: its SHA-256 in lower-case hex.
+// Digest returns the SHA-256 of a robots.txt, in lower-case hex.
 func Digest(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])

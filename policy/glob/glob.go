@@ -1,6 +1,6 @@
 // Package glob matches host names, and other short texts such as User-Agent
-// headers, against patterns in which * stands for any number of characters and
-// every other character for itself.
+// headers, against patterns in which * stands for any number of characters; all
+// other characters are literal.
 //
 // Compile a pattern with [Host] or [Text], then call [Glob.Match] as often as
 // needed. [Name] returns the canonical form of one host, which is the form that

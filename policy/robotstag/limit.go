@@ -2,8 +2,8 @@ package robotstag
 
 import "iter"
 
-// MaxField is how many bytes of each field name are read, over all its lines
-// as if they were joined by ", ".
+// MaxField bounds the bytes read of one field, all its lines together as if they were joined
+// by ", ".
 const MaxField = 8192
 
 // fitting returns the lines, or their beginnings, that lie within MaxField. A

@@ -102,9 +102,9 @@ func Union(ts ...Tags) Tags {
 	return c.tags
 }
 
-// Effective returns the sorted union of rules as strings: each flag once, of
-// each limit the smallest and of the dates the earliest, from any scope. A
-// rule for one crawler can't loosen the rule for everyone.
+// Effective returns the union of rules as sorted strings: each flag once, the smallest value of
+// each limit, and the earliest date, from any scope. A rule for one crawler can't loosen a rule
+// for all crawlers.
 func Effective(rules []Rule) []string {
 	strictest := make([]Rule, 0, len(rules))
 	for _, r := range rules {

@@ -36,7 +36,7 @@ import (
 const maxReadings = 8 * 2 * 2
 
 // Readings returns the other paths that common servers read path as, with the same query:
-// none for nearly all paths, at most maxReadings. They have no dot segments.
+// none for nearly all paths, at most 32. They have no dot segments.
 func Readings(path string) []string {
 	if !hasReadings(path) {
 		return nil

@@ -47,7 +47,7 @@ func (f *File) Records(name string) iter.Seq[Record] {
 }
 
 // Records returns the records of the group with a name, ignoring case, in the order of
-// the file. Records do not end the run of User-agent lines between which they stand.
+// the file. A record between two User-agent lines does not split their group.
 func (g Group) Records(name string) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		if !g.OK() {
