@@ -62,8 +62,9 @@ func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, us
 // answer, with its rules if it has any. Of the asking client only the User-Agent is sent. Prior,
 // if not nil, has a good copy that the origin may confirm instead of sending it again. The answer
 // varies if any response on the way to it does.
-// The only errors are ErrBusy and ErrExhausted, and ErrProhibited and ErrNoHost for the origin itself; every
-// other failure is an answer.
+//
+// The only errors are ErrBusy and ErrExhausted, and, if they concern the first URL and not a
+// redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *entry) (*Snapshot, *robotstxt.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
@@ -105,8 +106,8 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 	}
 }
 
-// sendable makes a User-Agent one that net/http sends. Its error for
-// others would count as a failure of the origin, and close that to all crawlers.
+// sendable shortens a User-Agent and replaces its control characters, which net/http refuses to
+// send. The error would count as a failure of the origin, and all crawlers would be denied.
 func sendable(userAgent string) string {
 	agent := []byte(userAgent[:min(len(userAgent), maxUserAgent)])
 	for i, c := range agent {

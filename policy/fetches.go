@@ -14,9 +14,9 @@ type fetches struct {
 	running sync.WaitGroup // fetches and renewals
 }
 
-// scopeFetches are the fetches for one [Scope], from the first request that has to wait
-// to the last. Where nothing says that answers are for one crawler only, all requests wait
-// for the fetch that is under way. From then on each crawler has a fetch of its own.
+// scopeFetches are the fetches for one [Scope]. They exist while a request waits or a fetch is
+// under way. All requests wait for the same fetch, unless the last answer was for one crawler
+// only: then each crawler has a fetch of its own.
 type scopeFetches struct {
 	key    string // of the scope
 	origin string
@@ -28,8 +28,8 @@ type scopeFetches struct {
 	apart   bool                 // the last answer was for one crawler only
 	lead    *fetchJob            // the newest, nil if it has ended
 	jobs    map[string]*fetchJob // that have not ended, by slot
-	queue   []*fetchJob          // of jobs: those that wait to be started
-	running int                  // the number of the others
+	queue   []*fetchJob          // the jobs that wait to be started
+	running int                  // number of jobs that have been started
 }
 
 // stop prevents new fetches.

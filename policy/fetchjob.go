@@ -24,13 +24,13 @@ type fetchJob struct {
 	err    error
 }
 
-// urgency says when a job may end without a request to the origin.
+// urgency says which known answer makes a request to the origin needless.
 type urgency int
 
 const (
-	need  urgency = iota // when a valid answer is known by now
-	ahead                // when a valid answer that is not due for renewal is known by now
-	force                // never
+	need  urgency = iota // a valid one
+	ahead                // a valid one that is not due for renewal
+	force                // none
 )
 
 // maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
@@ -230,6 +230,7 @@ func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file
 	r.robots.vacate(&next, sf.jobs, time.Now())
 	job.answer = s
 	if s.good() && !s.shared() {
+		// The rules of a copy for one crawler are kept in a record of their own.
 		r.cache.put(copyKey(sf.key, job.slot), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
 	}
 	for token := range rec.Copies {
@@ -249,8 +250,8 @@ func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file
 	r.cache.put(sf.key, e, release)
 }
 
-// forOthers returns the answer to keep for many crawlers that share one, when s is the answer to
-// one of them. It has no rules, since those of s are for that crawler only.
+// forOthers returns the answer that all crawlers without a slot share. s is the answer to one of
+// them. The result has no rules, since those of s are for that crawler only.
 func forOthers(s *Snapshot) *Snapshot {
 	return &Snapshot{
 		URL: s.URL, Status: s.Status, Fetched: s.Fetched, Lifetime: s.Lifetime, Retry: s.Retry, Looped: s.Looped, Varies: s.Varies, NoSlot: true,
@@ -258,8 +259,9 @@ func forOthers(s *Snapshot) *Snapshot {
 	}
 }
 
-// count sets since when, and how often in a row, the origin has been answering
-// like this, from the answer before.
+// count sets s.Since and s.Failures: since when the origin has given answers of the class of s, and
+// how many failures in a row there were. If the answer before is of that class, count continues
+// its figures.
 func (r *resolver) count(s *Snapshot, rec *Record, key string) {
 	class := r.robots.class(s)
 	if class == Fresh {

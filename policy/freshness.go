@@ -57,9 +57,9 @@ func backoff(failures int) time.Duration {
 	return min(wait, lastBackoff)
 }
 
-// current returns the answer that is valid for a crawler now, nil if it has to be
-// fetched. A crawler's own answer goes before the origin's. The last choice is the answer for
-// the crawlers without a slot.
+// current returns the answer that is valid for a crawler now, nil if it has to be fetched. The
+// first choice is the answer that binds this crawler only, the second the answer for all crawlers,
+// and the third, for a crawler without a slot, the answer that such crawlers share.
 func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
 	if s := r.valid(rec, rec.Bound[token], rec.Copies[token], now, asked); s != nil {
 		return s
@@ -86,10 +86,10 @@ func (r *Robots) valid(rec *Record, last, good *Snapshot, now, asked time.Time) 
 	return nil
 }
 
-// isValid reports whether a snapshot need not be fetched anew. One that was fetched
-// since the crawler asked is valid in any case: otherwise a request to an origin that forbids all
-// caching would fetch without end. A snapshot from the future is not valid: the clock was
-// wrong when it was stored.
+// isValid reports whether a snapshot need not be fetched anew. A snapshot that was fetched since
+// the request arrived is valid even if its lifetime has ended: an origin may forbid all caching,
+// and the request would fetch without end. A snapshot with a time in the future is not
+// valid: the clock was wrong when it was stored.
 func (r *Robots) isValid(s *Snapshot, now, asked time.Time) bool {
 	if s == nil || s.Fetched.After(now.Add(clockSkew)) {
 		return false

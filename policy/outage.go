@@ -80,9 +80,10 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 	return all
 }
 
-// outage returns the failure that stands for an outage, nil if there is none now, the token that it
-// binds, if it binds one only, and all tokens that are answered so. A failure that
-// binds a single crawler has ended with its lifetime if the origin has answered others.
+// outage returns the last failure in a record, nil if there is no outage now. bound is the
+// token that the failure binds, empty if it binds all crawlers; tokens are those of all crawlers
+// with a failure. A failure that binds one crawler does not count after its lifetime, if the
+// record has an answer for all crawlers that is valid or newer.
 func (r *Robots) outage(rec *Record, now time.Time) (s *Snapshot, bound string, tokens []string) {
 	if isFailure(&Robots{}, rec.Last) {
 		if isFailure(r, rec.Last) {

@@ -84,9 +84,10 @@ func (o *Override) denies(path *pathReadings) (readAs string, ok bool) {
 	return "", false
 }
 
-// allows reports whether the literal path is one of the override's paths. Unless the
-// pattern is written for this very spelling, all other readings have to be too:
-// an override for /public/ must not open /public/..;/private/.
+// allows reports whether the override allows a path. The literal path must be one of the
+// override's paths, and all its other readings too: an override for /public/ must not open
+// /public/..;/private/. The other readings do not count if the pattern is written in the same
+// spelling as the path.
 func (o *Override) allows(path *pathReadings) bool {
 	group := o.Paths.Group()
 	rule, ok := group.Match(path.path)
@@ -105,5 +106,5 @@ func Overridden(overrides []Override, readings Readings, r Request) (d Decision,
 	return byOverride(overrides, readings, r, time.Now())
 }
 
-// anyPath stands for all paths: only a pattern for all paths matches it.
+// anyPath stands for all paths. No origin has it, so a pattern that matches it is for all paths.
 const anyPath = "/%01"

@@ -12,11 +12,13 @@ type Record struct {
 	Good *Snapshot `json:"good,omitempty"` // the last answer for all crawlers that had rules
 	Last *Snapshot `json:"last,omitempty"` // the last answer for all crawlers; may be Good
 
-	// The last answers that bind one crawler only, by its [TokenKey]. Bound has the answers
-	// without rules, and under [NoSlot] the one for all crawlers without a slot. Copies has
-	// the answers with rules; the body of each is in a record of its own, whose
-	// Scope has the Token. If a crawler has both, the one in Bound is newer.
-	Bound  map[string]*Snapshot `json:"bound,omitempty"`
+	// Bound has the last answers without rules that bind one crawler only, by its [TokenKey].
+	// Under [NoSlot] it has the answer that all crawlers without a slot share.
+	Bound map[string]*Snapshot `json:"bound,omitempty"`
+
+	// Copies has the last answers with rules that bind one crawler only, by its TokenKey. The body
+	// of each is in a record of its own, whose Scope has the Token. If Bound has an answer to the
+	// same crawler, that one is newer.
 	Copies map[string]*Snapshot `json:"copies,omitempty"`
 
 	// Body is that of Good, decoded and cut at Robots.MaxBytes. Only stores have it: an Engine
@@ -111,8 +113,9 @@ func (s *Snapshot) size() int {
 	return int(unsafe.Sizeof(*s)) + len(s.URL) + len(s.Error) + len(s.SHA256) + len(s.ETag) + len(s.Modified)
 }
 
-// add returns the record after one more fetch, for the crawler with this slot, or for all without
-// one. Records are immutable, since the caches hand them to many requests at once.
+// add returns the record with one more answer, which was fetched for the crawler with this slot, or
+// under [NoSlot] for the crawlers without one. It copies the maps: records are immutable, since
+// the caches pass them to many requests at once.
 func (r Record) add(slot string, s *Snapshot) Record {
 	r.Bound, r.Copies = maps.Clone(r.Bound), maps.Clone(r.Copies)
 	delete(r.Bound, slot)

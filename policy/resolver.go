@@ -186,8 +186,8 @@ func (r *resolver) wait(ctx context.Context, key, token, userAgent string, u urg
 	}
 }
 
-// answer returns what a job has brought for a crawler, nil if nothing. Own
-// says that the job was for that crawler.
+// answer returns the answer to a crawler from a job that has ended, nil if another fetch is
+// needed. own says that the job was for this crawler.
 func (r *resolver) answer(job *fetchJob, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
 	if u != force {
 		s := r.robots.current(&job.entry.Record, token, now, asked)
@@ -254,8 +254,8 @@ func (r *resolver) judge(ctx context.Context, key, token string, e *entry, s *Sn
 	return res, true
 }
 
-// copyEntry returns a copy that binds one token only with its rules, nil if they are
-// gone: each is in a record of its own, which the store may have forgotten.
+// copyEntry returns the copy that binds one token only, with its rules. It returns nil if the
+// rules are gone: they are in a record of their own, which the store may have forgotten.
 func (r *resolver) copyEntry(ctx context.Context, key, token string, s *Snapshot) *entry {
 	key = copyKey(key, token)
 	same := func(e *entry) bool { return e != nil && e.Good != nil && e.Good.Fetched.Equal(s.Fetched) }

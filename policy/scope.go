@@ -2,11 +2,11 @@ package policy
 
 import "strings"
 
-// A Scope says for which clients a [Record] decides. An origin may answer each User-Agent
-// differently, with or without Vary, and clients choose their User-Agent. So an answer that was
-// fetched for another client never decides for a configured crawler.
-// Nor does an answer for a configured crawler decide for other clients: an origin may allow a
-// crawler that it knows more than others.
+// A Scope says for which clients a [Record] decides. For each origin there is one record for the
+// configured crawlers and one for all other clients, and neither decides for the other side:
+//   - An origin may answer each User-Agent differently, with or without Vary, and clients choose
+//     their User-Agent. An unknown client must not bring the answer for a configured crawler.
+//   - An origin may allow a crawler that it knows more than others.
 type Scope struct {
 	Origin   string
 	Crawlers bool   // for the configured crawlers; false: for all other clients

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// saveInterval bounds the loss in a crash: a snapshot is on disk a second
-	// after the decision that it was fetched for.
+	// saveInterval is the pause after each write. It is short, since a crash loses the snapshots
+	// that are not saved yet.
 	saveInterval = 250 * time.Millisecond
 	// retryInterval is the pause after a write that failed.
 	retryInterval = 5 * time.Second
@@ -24,8 +24,9 @@ const (
 )
 
 // writeBehind saves entries in the background, in the order in which they were added. An entry is
-// saved even if a newer one has taken its place before, since requests may have been decided by it.
-// If the store fails for long, the oldest are given up.
+// saved even if a newer one with the same key waits behind it, since requests may have been decided
+// by it. It is left out if the newer one has all its answers. If the queue becomes larger
+// than maxBytes, because the store fails or is slow, the oldest entries are dropped.
 type writeBehind struct {
 	store Store
 	log   *slog.Logger
