@@ -62,9 +62,9 @@ func (t *tunnel) names(server string) bool {
 	return err == nil && target.Hostname() == t.host
 }
 
-// connect answers CONNECT. What the tunnel carries is served by the inner
-// server, which decides about every request; only where TLS is not to be opened
-// is there one decision, here, for the whole host.
+// connect answers CONNECT. It passes the tunnel to the inner server, which decides about every
+// request in it. The requests in a tunnel to a passthrough host cannot be seen: passThrough makes
+// one decision for the whole host.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	s := p.settings.Load()
 	target, err := policy.ParseTarget("https", r.RequestURI, "/")
@@ -132,9 +132,9 @@ func newTunnel(target policy.Target) *tunnel {
 	return t
 }
 
-// accept says yes to a CONNECT and takes the connection over, with the reader that may
-// hold bytes which the client has sent behind it. The deadline of the answer is left
-// to what comes next.
+// accept answers a CONNECT with 200 and takes over the connection. The reader may hold bytes that
+// the client has sent after the CONNECT. The deadline of the answer stays set until the caller
+// sets another.
 func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -45,8 +45,8 @@ func (i *informational) end() {
 	i.mu.Unlock()
 }
 
-// sendContinue tells a client that waits for 100 Continue to send its body. net/http would do
-// that at the first Read of the body, which may be at the same time as pass.
+// sendContinue sends 100 Continue to a client that waits for it before it sends its body. net/http
+// would send it at the first Read of the body, and might write at the same time as pass.
 func (i *informational) sendContinue() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

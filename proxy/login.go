@@ -33,7 +33,8 @@ type identification struct {
 }
 
 // identify returns the crawler that sends a request, or the answer if the gate does not serve
-// the client. At CONNECT the requests that will come through the tunnel are not known yet.
+// the client. opening is set for a CONNECT whose tunnel carries requests that are decided later:
+// their User-Agents are not known yet, so every pattern for User-Agents matches.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
 	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r)}

@@ -41,7 +41,8 @@ func (t *IdleTimer) Init(idle time.Duration, end func()) { t.idle, t.end = idle,
 // Idle returns how long the timer runs.
 func (t *IdleTimer) Idle() time.Duration { return t.idle }
 
-// Start starts the timer from the beginning, unless Pause has been called more often.
+// Start starts the timer from the beginning. The timer runs only while Start has been called
+// more often than Pause.
 func (t *IdleTimer) Start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

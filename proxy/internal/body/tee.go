@@ -86,9 +86,9 @@ func (t scannerSide) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outcome is that of a scan, which never fails: an error is a head that was not
-// read to its end. Where the body itself broke off there is no Why, since the
-// response does too.
+// outcome returns the result of a scan without its error: after an error the head was not read to
+// its end, which the result says too. Why becomes "limit" if the Tee gave no more bytes. If the
+// body itself broke off Why stays empty, since the response breaks off too.
 func outcome(res htmlmeta.Result, err error) htmlmeta.Result {
 	if errors.Is(err, errLimit) {
 		res.Why = "limit"

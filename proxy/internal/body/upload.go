@@ -10,14 +10,14 @@ import (
 
 // An Upload is a request's body on its way to the origin.
 //
-// A body of known length ends where it should, even if it has been closed meanwhile:
-// net/http closes a request's body when the response begins, while Transport may just look
-// whether there is more of it, and would give up the response if that failed
-// (http.ErrBodyReadAfterClose). Full duplex is no remedy: with it the rest of a body is read
-// as a request (golang/go#68560).
+// After the last byte of a body of known length, Read returns io.EOF even if the body has been
+// closed meanwhile: net/http closes a request's body when the response begins, and Transport may
+// still read to see whether there is more. If that failed with http.ErrBodyReadAfterClose,
+// Transport would give up the response. Full duplex is no remedy: with it the rest of a body is
+// read as a request (golang/go#68560).
 type Upload struct {
 	io.ReadCloser
-	Limit   IdleTimer // for the client to send a piece
+	Limit   IdleTimer // bounds how long one Read waits for the client
 	Proceed func()    // called before the first Read; may be nil
 	left    int64     // bytes to come; negative: unknown
 

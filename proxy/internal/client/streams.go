@@ -10,10 +10,13 @@ import (
 // flushEvery says which of a connection's HTTP/2 requests are flushed even if no other is in progress.
 const flushEvery = 4
 
-// FlushStream waits until the client has read what net/http has buffered of a small response.
-// Otherwise net/http waits for that when the handler has returned, with a goroutine and a
-// buffer that are not counted. It costs one more frame, so most requests without another in
-// progress are left out: the first one that a client does not read makes two with the next.
+// FlushStream flushes what net/http has buffered of a small response. If the client does not read,
+// it waits for that. Without a flush net/http waits when the handler has returned, with a
+// goroutine and a buffer that are not counted.
+//
+// A flush costs one more frame, so of the requests without another in progress only one in
+// flushEvery is flushed. That is enough: if the client does not read, that flush waits, so its
+// request stays in progress, and all further requests are flushed.
 func (c *Conn) FlushStream(w http.ResponseWriter) {
 	if n := c.served.Add(1); n%flushEvery == 0 || c.streams.Load() > 1 {
 		_ = http.NewResponseController(w).Flush() // within the deadline that the handler has set

@@ -22,9 +22,12 @@ type Budget struct{ used atomic.Int64 }
 // Used returns how many bytes are taken.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// A Share limits what one client may take of the budget: what the client has, times the share, must not
-// exceed what is free. So a single client leaves a part free, and every further client
-// gets less, but never nothing.
+// A Share limits what one client may take of the budget. It may take n more bytes if
+//
+//	share * (what it has + n) <= Limit - what all clients have
+//
+// So a single client can take 1/(share+1) of Limit, and every further client gets less, but
+// never nothing.
 type Share int64
 
 const (
@@ -61,8 +64,8 @@ func (m *Client) Take(n int64, s Share) bool {
 
 // takeLocked is Take for callers that hold mu.
 func (m *Client) takeLocked(n int64, s Share) bool {
-	others := m.Budget.used.Add(n) - n // added first, so that clients cannot exceed the limit at the same time
-	if int64(s)*(m.used+n) > Limit-others {
+	all := m.Budget.used.Add(n) - n // added first, so that clients cannot exceed the limit at the same time
+	if int64(s)*(m.used+n) > Limit-all {
 		m.Budget.used.Add(-n)
 		return false
 	}

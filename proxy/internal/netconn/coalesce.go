@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A coalescer puts two writes together where net/http makes two of the beginning of a response and the rest. Over HTTP/1
-// its buffer holds 4 KiB; over HTTP/2 it sends the head before it looks what else there is. Two writes are twice the work
-// for the kernel, and wake the client twice.
+// A coalescer joins two writes: net/http writes the beginning of a response and the rest apart. Over HTTP/1 its buffer
+// holds 4 KiB; over HTTP/2 it sends the head before it looks whether there is a body. Two writes are twice the work for
+// the kernel, and wake the client twice.
 //
 // [Conn.Hold] and [Conn.Release] are for HTTP/1: pages are at 0.71 of the plain forwarder's rate with them, and at
 // 0.66 without, on a busy machine. [Conn.HoldNext] is for HTTP/2: 0.69 and 0.62.
 //
-// It relies on net/http to write the beginning and the rest one directly after the other. If that changes, the writes
-// are merely apart: HoldNext waits holdTime at most, which TestHoldNext shows. Without calls of Hold and HoldNext every
-// Write is passed on as it is.
+// It relies on net/http to make the two writes one directly after the other. If net/http stops doing so, there are two
+// writes again, and HoldNext delays the first one by at most holdTime, which TestHoldNext shows. If neither Hold nor
+// HoldNext is called, every Write is passed on as it is.
 type coalescer struct {
 	armed  atomic.Bool // hold the next write, if it is small
 	shared bool        // the connection carries HTTP/2, whose streams may all write
@@ -61,8 +61,8 @@ func (c *Conn) Release() error {
 // CarriesHTTP2 makes HoldNext work. It must be called before the first Write.
 func (c *Conn) CarriesHTTP2() { c.coalescer.shared = true }
 
-// HoldNext holds the next write over HTTP/2, if it is small, until another write, but for 10 ms at most. Timeout bounds
-// how long the client may not read it then.
+// HoldNext holds the next write over HTTP/2, if it is small, until another write, but for holdTime at most. timeout
+// bounds the write of what was held, in which the client may not read.
 func (c *Conn) HoldNext(timeout time.Duration) {
 	if !c.coalescer.shared {
 		return // a request over HTTP/1 may claim to be HTTP/2 (RFC 9113, section 3.4)

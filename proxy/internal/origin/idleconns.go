@@ -60,7 +60,8 @@ func (p *idleConns) put(c *http1Conn) {
 	}
 }
 
-// add returns the connection for which there is no room, which need not be c; nil: there is room.
+// add keeps a connection. If there is no room for one more it returns a connection to close: c, or
+// the one that has been idle for longest.
 func (p *idleConns) add(c *http1Conn) (extra *http1Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
