@@ -96,8 +96,8 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// help prints what kong does, with the options where run must have them: what
-// follows its command is the command's.
+// help prints kong's help with [flags] before the arguments in the usage line. For run the flags
+// must stand there: everything after its command is an argument of that command.
 func help(options kong.HelpOptions, ctx *kong.Context) error {
 	out := ctx.Stdout
 	defer func() { ctx.Stdout = out }()
