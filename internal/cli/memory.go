@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"os"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -12,8 +13,19 @@ import (
 // memory that Go does not count, such as the pages of the snapshot index.
 const memoryShare = 0.9
 
+// minHeapGrowth is how much the heap grows at least between two garbage collections. While few
+// rules are kept in memory, Go would otherwise collect dozens of times a second.
+const minHeapGrowth = 32 << 20
+
+// ballast counts as heap in use, so that collections are minHeapGrowth apart. It is never
+// written to, so the kernel gives it no memory.
+var ballast []byte
+
 // limitMemory sets Go's memory limit from the container's, unless GOMEMLIMIT is set.
 func limitMemory(log *slog.Logger, container memlimit.Provider) {
+	if os.Getenv("GOGC") == "" {
+		ballast = make([]byte, minHeapGrowth)
+	}
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(container))
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || err == nil && limit == math.MaxInt64:
