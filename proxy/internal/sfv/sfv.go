@@ -132,6 +132,10 @@ func (f *Field) Date(t time.Time) {
 // field out.
 func (f *Field) Quoted(s string) {
 	f.buf = append(f.buf, '"')
+	if isPlain(s) {
+		f.buf = append(append(f.buf, s...), '"')
+		return
+	}
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c < ' ' || c > '~':
@@ -186,4 +190,14 @@ func cut(s string) string {
 
 func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// isPlain reports whether a String holds s without a change.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
