@@ -168,6 +168,11 @@ func (o *object) positive(name string, n int64) {
 }
 
 func (o *object) float(name string, f float64) {
+	if f == 0 || f >= 1e-6 && f < 1e21 { // encoding/json writes these without an exponent
+		o.name(name)
+		o.b = strconv.AppendFloat(o.b, f, 'f', -1, 64)
+		return
+	}
 	text, err := json.Marshal(f)
 	if err != nil {
 		o.err = err
