@@ -1,17 +1,12 @@
 package origin
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/memory"
@@ -63,30 +58,20 @@ func (t *http1Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// requests are buffers for what is written of a request.
-var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// maxPooledRequest bounds the size of a buffer that is kept, in bytes.
-const maxPooledRequest = 8 << 10
-
 func (t *http1Client) send(req *http.Request) (*http.Response, error) {
-	if err := validHeader(req.Header); err != nil {
+	buf := requestHeads.Get().(*[]byte)
+	defer requestHeads.Put(buf)
+	head, err := appendRequestHead((*buf)[:0], req)
+	if err != nil {
 		return nil, err
 	}
-	buf := requests.Get().(*bytes.Buffer)
-	defer func() {
-		if buf.Cap() <= maxPooledRequest {
-			buf.Reset()
-			requests.Put(buf)
-		}
-	}()
-	if err := req.Write(buf); err != nil {
-		return nil, err
+	if cap(head) <= maxPooledRequestHead {
+		*buf = head
 	}
 	ctx, key := req.Context(), originKey{req.URL.Scheme == "https", req.URL.Host}
 	deadline := time.Now().Add(t.total)
 	if c := t.get(key); c != nil {
-		resp, err := t.exchange(ctx, c, req, buf.Bytes(), deadline)
+		resp, err := t.exchange(ctx, c, req, head, deadline)
 		// The origin may have closed the connection while the request was on its way.
 		if err == nil || c.responded || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || !isSafe(req) {
 			return resp, err
@@ -96,23 +81,7 @@ func (t *http1Client) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.exchange(ctx, newHTTP1Conn(key, conn), req, buf.Bytes(), deadline)
-}
-
-// validHeader returns an error for a header that Transport would refuse too. Request.Write would leave
-// out invalid names, and change invalid values.
-func validHeader(h http.Header) error {
-	for name, values := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("invalid header field name %q", name)
-		}
-		for _, v := range values {
-			if !httpguts.ValidHeaderFieldValue(v) {
-				return fmt.Errorf("invalid value of the header field %q", name)
-			}
-		}
-	}
-	return nil
+	return t.exchange(ctx, newHTTP1Conn(key, conn), req, head, deadline)
 }
 
 // isSafe reports whether a request may be sent again after the origin may have received it: it has a safe
