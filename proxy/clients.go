@@ -41,6 +41,17 @@ func connOf(r *http.Request) (c *client.Conn, tunnelled bool) {
 	return c, false
 }
 
+// disconnectOf returns the detector of a request's connection, nil for HTTP/2.
+func disconnectOf(r *http.Request) *client.DisconnectDetector {
+	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
+		return t.disconnect
+	}
+	if c := clientOf(r); c != nil {
+		return c.Disconnect
+	}
+	return nil
+}
+
 // admit returns what to answer if the crawler has too many connections open.
 func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
 	if k.MaxConnections == 0 || p.conns.AdmitCrawler(clientOf(r), k.Name, k.MaxConnections) {

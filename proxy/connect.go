@@ -24,8 +24,9 @@ type tunnel struct {
 	host      string // of it, without brackets
 	secure    string // the origin that it leads to in TLS
 	client.TLSClient
-	client *client.Conn // the connection underneath
-	login  *auth.Login  // that CONNECT came with; nil: none
+	client     *client.Conn               // the connection underneath
+	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
+	login      *auth.Login                // that CONNECT came with; nil: none
 }
 
 type tunnelKey struct{}
@@ -115,12 +116,19 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_ = t.SetDeadline(time.Time{})
-		if under := t.client.Buffer(); under != nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
-			under.CarriesHTTP2() // before anything of it is written
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			if under := t.client.Buffer(); under != nil {
+				under.CarriesHTTP2() // before anything of it is written
+			}
+			p.tunnels.Deliver(secure)
+			return
 		}
-		p.tunnels.Deliver(secure)
+		http1 := client.NewHTTP1InTLS(secure)
+		t.disconnect = http1.DisconnectDetector
+		p.tunnels.Deliver(http1)
 		return
 	}
+	t.disconnect = t.client.Disconnect
 	_ = t.SetDeadline(time.Time{})
 	p.silent.remove(conn)
 	p.tunnels.Deliver(t)

@@ -25,6 +25,7 @@ type exchange struct {
 	settings      *Settings // in force when the request arrived
 	names         *SettingNames
 	target        policy.Target
+	cancel        context.CancelFunc // ends the request's context; nil: net/http does
 	out           *recorder
 	informational informational
 	upgrade       bool // it is a WebSocket handshake
@@ -36,7 +37,12 @@ type exchangeKey struct{}
 
 // context returns the request's context with the exchange in it.
 func (x *exchange) context(r *http.Request) context.Context {
-	return context.WithValue(x.forOrigin(r), exchangeKey{}, x)
+	ctx := r.Context()
+	if d := disconnectOf(r); d != nil {
+		x.out.disconnect = d
+		ctx, x.cancel = d.Begin(r)
+	}
+	return context.WithValue(x.forOrigin(ctx, r), exchangeKey{}, x)
 }
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
@@ -129,6 +135,10 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(r, x)
 			cause = nil
 		}
+	}
+	if w.disconnect != nil {
+		w.disconnect.Stop()
+		x.cancel()
 	}
 	w.closeHijacked()
 	defer w.memory.Release()

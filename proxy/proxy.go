@@ -92,10 +92,14 @@ func New(o Options) (*Proxy, error) {
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, clientKey{}, c)
 	}
+	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*client.Conn).Disconnect.ConnState(state) }
 	p.inner = p.server(p.serveInner)
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
 		t := tunnelOf(c)
+		if t.disconnect != nil {
+			t.disconnect.ConnState(state)
+		}
 		if under := t.client.Buffer(); state == http.StateIdle && under != nil {
 			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -23,6 +24,7 @@ type recorder struct {
 	open         *openConns
 	client       *netconn.Conn // nil: not a connection of the gate's listener
 	memory       memory.Reservation
+	disconnect   *client.DisconnectDetector // nil: net/http detects it
 	hijacked     net.Conn
 	http1        bool
 	deadlineOnly bool // HTTP/1 without a request body: a write deadline is all that is needed
@@ -185,6 +187,9 @@ func (w *recorder) release(r *http.Request, idle time.Duration) {
 // Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
 // it open.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.disconnect != nil {
+		w.disconnect.Stop()
+	}
 	conn, rw, err := w.control.Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)

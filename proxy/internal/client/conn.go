@@ -24,7 +24,8 @@ func IsTLS(first byte) bool { return first == recordTypeHandshake }
 // That is found at the first Read, so that a slow client delays only its own connection.
 type Conn struct {
 	net.Conn
-	Memory *memory.Client // of all the client's connections
+	Memory     *memory.Client // of all the client's connections
+	Disconnect *DisconnectDetector
 
 	listener *Listener
 	once     sync.Once
@@ -64,7 +65,9 @@ func (c *Conn) detect(p []byte) (n int) {
 	return 0
 }
 
-func (c *Conn) Read(p []byte) (n int, err error) {
+func (c *Conn) Read(p []byte) (n int, err error) { return c.Disconnect.Read(p) }
+
+func (c *Conn) read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}

@@ -36,6 +36,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		client := LimitKey(addrOf(conn))
 		c := &Conn{Conn: netconn.New(conn), listener: l}
+		c.Disconnect = NewDisconnectDetector(c.read, c.SetReadDeadline)
 		limit, ok := l.Limits.add(c, client)
 		if ok {
 			return c, nil

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// disconnectDelay is how long a request is served before its client is watched.
+const disconnectDelay = 250 * time.Millisecond
+
+// A DisconnectDetector notices that the client of a connection disconnects while its HTTP/1
+// request is served.
+//
+// net/http reads one byte in the background of every request, in a goroutine of its own, which it
+// interrupts by a deadline when the request has been served. That takes a tenth of the time of a
+// small request, and most requests have been served before their client could disconnect. So the
+// detector answers this read at once, and reads itself in the background of requests that take
+// longer than disconnectDelay.
+//
+// It relies on net/http to read one byte there and nowhere else while a connection is in
+// http.StateActive, and to take 0 bytes without an error for the end of this read.
+// TestBackgroundRead fails if that changes. To switch the detector off, do not call ConnState.
+type DisconnectDetector struct {
+	read            func([]byte) (int, error)
+	setReadDeadline func(time.Time) error
+
+	answer atomic.Bool // answer net/http's read of one byte
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // ends the context of the request that is watched; nil: there is none
+	timer  *time.Timer
+	done   chan struct{} // closed when the detector's own read has ended; nil: none was started
+
+	ahead []byte // what that read has read: for the next Read, which cannot begin before Stop
+}
+
+// NewDisconnectDetector returns the detector of a connection that is read with read.
+func NewDisconnectDetector(read func([]byte) (int, error), setReadDeadline func(time.Time) error) *DisconnectDetector {
+	return &DisconnectDetector{read: read, setReadDeadline: setReadDeadline}
+}
+
+// ConnState is called by the http.Server of the connection.
+func (d *DisconnectDetector) ConnState(state http.ConnState) {
+	d.answer.Store(state == http.StateActive)
+}
+
+// Read reads for net/http.
+func (d *DisconnectDetector) Read(p []byte) (int, error) {
+	if len(p) == 1 && d.answer.Load() {
+		return 0, nil
+	}
+	if len(d.ahead) > 0 {
+		n := copy(p, d.ahead)
+		d.ahead = d.ahead[n:]
+		return n, nil
+	}
+	return d.read(p)
+}
+
+// Begin is called when a request is served. It returns a context that ends when the client
+// disconnects, and what ends that context. A request with a body is left to net/http, which reads
+// the body first.
+func (d *DisconnectDetector) Begin(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	if r.Body != http.NoBody {
+		d.answer.Store(false)
+		return ctx, cancel
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cancel = cancel
+	if d.timer == nil {
+		d.timer = time.AfterFunc(disconnectDelay, d.watch)
+	} else {
+		d.timer.Reset(disconnectDelay)
+	}
+	return ctx, cancel
+}
+
+// watch reads until the client sends something or disconnects, or until Stop.
+func (d *DisconnectDetector) watch() {
+	d.mu.Lock()
+	if d.cancel == nil || d.done != nil {
+		d.mu.Unlock()
+		return
+	}
+	cancel, done := d.cancel, make(chan struct{})
+	d.done = done
+	d.mu.Unlock()
+	defer close(done)
+	p := make([]byte, 1)
+	n, err := d.read(p)
+	if d.ahead = p[:n]; err != nil && n == 0 {
+		cancel()
+	}
+}
+
+// Stop is called when the request has been served, and before its connection is hijacked.
+func (d *DisconnectDetector) Stop() {
+	d.mu.Lock()
+	if d.cancel != nil {
+		d.timer.Stop()
+	}
+	done := d.done
+	d.cancel, d.done = nil, nil
+	d.mu.Unlock()
+	if done != nil {
+		_ = d.setReadDeadline(time.Unix(1, 0))
+		<-done
+		_ = d.setReadDeadline(time.Time{})
+	}
+}
+
+// HTTP1InTLS is a connection in TLS inside a tunnel, over which HTTP/1 is spoken.
+type HTTP1InTLS struct {
+	*tls.Conn
+	*DisconnectDetector
+}
+
+// NewHTTP1InTLS returns the connection with a detector.
+func NewHTTP1InTLS(c *tls.Conn) *HTTP1InTLS {
+	return &HTTP1InTLS{c, NewDisconnectDetector(c.Read, c.SetReadDeadline)}
+}
+
+func (c *HTTP1InTLS) Read(p []byte) (int, error) { return c.DisconnectDetector.Read(p) }
