@@ -173,7 +173,7 @@ func TestOwnName(t *testing.T) {
 	wantStatus(t, resp, 421)
 }
 
-// Who asks over TLS is told that the proxy speaks TLS.
+// A configuration script that is fetched over TLS names an HTTPS proxy.
 func TestConfigurationScriptOverTLS(t *testing.T) {
 	w := newWorld(t, options{})
 	client := w.client()

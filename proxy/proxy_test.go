@@ -112,7 +112,7 @@ func TestRequestHeaders(t *testing.T) {
 	}
 }
 
-// A page whose rules bind everybody, the crawler, and another one.
+// A page with rules for all crawlers, for the crawler, and for another one.
 const taggedPage = `<html><head><meta name="robots" content="noindex, max-snippet:20"><meta name="ExampleBot" content="nosnippet"><meta name="OtherBot" content="noarchive"></head><body>text</body></html>`
 
 const wantTags = `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots", max-snippet;v=20;src=meta;scope="robots", nosnippet;src=meta;scope="ExampleBot"`

@@ -11,8 +11,7 @@ import (
 	"robotsgate/policy"
 )
 
-// What a robots.txt says is its author's, who may want to do mischief in a
-// browser, a terminal or a header.
+// The author of a robots.txt may want to harm a browser, a terminal or a header.
 const hostileRobots = "User-agent: *\n" +
 	"Disallow: /a\"><script>alert(1)</script>&amp;'x\n" +
 	"Disallow: /b\x1b[31m\x9b\u202ered\n" +

@@ -54,7 +54,7 @@ func TestUploadStalls(t *testing.T) {
 	})
 }
 
-// The same where nobody reads the body: net/http wants its end before it answers.
+// The same if the body is not read: net/http reads it to its end before it answers.
 func TestUnreadBodyStalls(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) {
 		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = short, short

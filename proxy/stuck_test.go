@@ -111,8 +111,8 @@ func TestEarlyAnswer(t *testing.T) {
 	})
 }
 
-// What the gate itself answers to a request whose body stops comes at once, or within
-// limits.header_timeout where it is waited for, and is never lost.
+// The gate's own answer to a request whose body stops is sent at once, or within the header
+// time-out if the gate reads the body first, and is never lost.
 func TestBodyThatStops(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = short }})
 	for _, c := range []struct{ method, target, want string }{

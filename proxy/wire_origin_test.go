@@ -111,7 +111,7 @@ func (o *wireOrigins) take(host string) []string {
 	return all
 }
 
-// rest returns what nobody has taken.
+// rest returns the requests that no row has taken.
 func (o *wireOrigins) rest() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -31,7 +31,7 @@ func TestWireReplies(t *testing.T) {
 	floods := func(name, bytes, flood string, e expect) wireRow {
 		return wireRow{name: name, reply: wireReply{bytes: bytes, flood: flood}, expect: e}
 	}
-	old := func(row wireRow) wireRow { // for a client of HTTP/1.0, who has the connection's end only
+	old := func(row wireRow) wireRow { // for an HTTP/1.0 client, to which the end of the connection ends the response
 		row.name, row.version, row.noHTTP2 = "HTTP/1.0: "+row.name, "HTTP/1.0", noVersion
 		row.expect.closes = true
 		return row

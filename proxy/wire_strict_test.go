@@ -17,9 +17,8 @@ var (
 	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 )
 
-// readStrictly reads a request that is framed in the one way that nobody can
-// misread, and returns it without the chunks of its body. To w it says that it
-// wants the body, if asked.
+// readStrictly reads a request that is framed without ambiguity, and returns it without the
+// chunks of its body. It writes a 100 to w if the request expects one.
 func readStrictly(w io.Writer, r *bufio.Reader, authority string, headOnly bool) (request string, err error) {
 	readLine := func() string {
 		line, rerr := r.ReadString('\n')

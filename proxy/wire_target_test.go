@@ -100,7 +100,7 @@ func TestWirePaths(t *testing.T) {
 		sent("/PRIVATE/x", "/PRIVATE/x"),
 		sent("/%7euser/%7Euser/~user", "/%7euser/%7Euser/~user"),
 
-		// Bytes that a URL must not hold are encoded where nobody reads them otherwise.
+		// Bytes that a URL must not contain are encoded if that changes no meaning.
 		sent("/a\"b<c>d^e`f{g|h}i", "/a%22b%3Cc%3Ed%5Ee%60f%7Bg%7Ch%7Di"),
 		sent("/b\xc3\xbccher", "/b%C3%BCcher"),
 		sent("/\xff\xfe", "/%FF%FE"),

@@ -25,7 +25,7 @@ import (
 // in HTTP/1, on the next stream in HTTP/2. It must be answered as what it is,
 // unless the connection is closed, and must never reach an origin as anything else.
 //
-// ORIGIN stands for the row's own host, which nobody else asks for meanwhile.
+// ORIGIN stands for the row's own host, to which no other row sends requests.
 type wireRow struct {
 	name string
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A tunnel in which nobody speaks ends; one way's silence does not end it while
-// the other is busy.
+// A tunnel without traffic ends. Silence in one direction does not end it while the other
+// direction is busy.
 func TestRelayIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, gateClient := net.Pipe()
@@ -52,8 +52,8 @@ func TestRelayHalfClosed(t *testing.T) {
 	})
 }
 
-// Who takes what is sent to it slowly is not cut off like one that says nothing, but
-// who takes nothing is at last.
+// A client that reads slowly is not cut off like a silent one, but a client that reads nothing
+// is cut off at last.
 func TestRelaySlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, gateClient := net.Pipe()

@@ -145,8 +145,8 @@ func TestTeeKeepsTheBody(t *testing.T) {
 	}
 }
 
-// A scanner that waits for the network when it is left behind holds up nobody:
-// what it was waiting for is the client's.
+// A scanner that waits for the network when it is left does not hold up the client, which gets
+// what the scanner was waiting for.
 func TestTeeLeftInTheMiddle(t *testing.T) {
 	waiting, goOn := make(chan bool, 10), make(chan bool)
 	body := newBody([]byte("onetwo"), io.EOF, func() int { return 3 })
