@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -183,6 +184,7 @@ func (g *gate) engineConfig() policy.Config {
 // run serves until ctx ends, then lets requests in flight finish.
 func (g *gate) run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup)
+	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 2)
 	go func() { failed <- g.proxy.Serve(g.listener) }()

@@ -17,15 +17,18 @@ const memoryShare = 0.9
 // rules are kept in memory, Go would otherwise collect dozens of times a second.
 const minHeapGrowth = 32 << 20
 
-// ballast counts as heap in use, so that collections are minHeapGrowth apart. It is never
-// written to, so the kernel gives it no memory.
-var ballast []byte
+// newBallast returns memory that counts as heap in use for as long as it is kept, so that
+// collections are minHeapGrowth apart. It is never written to, so the kernel gives it no memory.
+// With GOGC in the environment there is none.
+func newBallast() []byte {
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	return make([]byte, minHeapGrowth)
+}
 
 // limitMemory sets Go's memory limit from the container's, unless GOMEMLIMIT is set.
 func limitMemory(log *slog.Logger, container memlimit.Provider) {
-	if os.Getenv("GOGC") == "" {
-		ballast = make([]byte, minHeapGrowth)
-	}
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(container))
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || err == nil && limit == math.MaxInt64:
