@@ -99,7 +99,7 @@ func TestScopes(t *testing.T) {
 		"it has no file":        {"HTTP/1.1 404 Not Found\n\n", denyAll, "allow unavailable unavailable", denied},
 		"it is refused":         {forbidden, denyAll, "allow unavailable unavailable", denied},
 		"its connection breaks": {"", allowAll, "deny unreachable unreachable", allowed},
-		"it is told of failure": {unavailable, allowAll, "deny unreachable unreachable", allowed},
+		"its fetch fails":       {unavailable, allowAll, "deny unreachable unreachable", allowed},
 		"it is sent in circles": {"HTTP/1.1 302 Found\nLocation: /robots.txt\n\n", denyAll, "allow unavailable unavailable", denied},
 	} {
 		for _, first := range []string{"Evil", "NewsBot"} {

@@ -95,7 +95,7 @@ func TestPassthroughByOneConfiguration(t *testing.T) {
 	_, resp := w.connectTo(t, host(w.https), "User-Agent: ExampleBot/1.0", "")
 	wantStatus(t, resp, 403)
 	if x := w.next(t); x.Config != "before" {
-		t.Errorf("let through by the configuration before, judged by that %s", x.Config)
+		t.Errorf("passed through by the configuration before, decided by the one %s", x.Config)
 	}
 }
 
