@@ -44,7 +44,7 @@ func (*Check) Help() string {
 }
 
 // Run decides and prints.
-func (c *Check) Run(ctx Context, s Streams) error {
+func (c *Check) Run(ctx context.Context, s Streams) error {
 	if c.Batch {
 		return c.batch(s)
 	}

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,9 +40,7 @@ func (s Streams) Status(err error) int {
 }
 
 // warn prints a warning.
-func (s Streams) warn(format string, args ...any) {
-	fmt.Fprintf(s.Err, "robotsgate: warning: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
-}
+func (s Streams) warn(format string, args ...any) { s.note("warning: "+format, args...) }
 
 // note prints information.
 func (s Streams) note(format string, args ...any) {
@@ -61,6 +58,3 @@ func (c Configured) load() (*config.Config, error) {
 	}
 	return config.Load(c.Config)
 }
-
-// A Context ends when the process must end.
-type Context = context.Context

@@ -3,12 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
-	"strings"
+	"regexp"
 
 	"github.com/alecthomas/kong"
 )
@@ -28,60 +26,29 @@ type Commands struct {
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
 
-	Versioned versionFlag `name:"version" help:"The same as the command version."`
-}
-
-// versionFlag is the flag --version.
-type versionFlag bool
-
-// BeforeReset runs if the flag is given, before kong checks the other arguments.
-func (versionFlag) BeforeReset(app *kong.Kong, s Streams) error {
-	if err := (Version{}).Run(s); err != nil {
-		return err
-	}
-	app.Exit(0)
-	return nil
+	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
 }
 
 // Main runs the command of the process's arguments and ends the process.
 func Main() {
-	os.Exit(runCommand(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
-}
-
-// runCommand runs one command line and returns the process's exit status.
-func runCommand(ctx context.Context, args []string, streams Streams) (status int) {
-	// kong ends the process when it has printed help; here that is a return.
-	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case Exit:
-			status = int(cause)
-		default:
-			panic(cause)
-		}
-	}()
-	parser, err := kong.New(&Commands{},
+	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	parser := kong.Must(&Commands{},
 		kong.Name("robotsgate"),
 		kong.Description("A forward HTTP proxy that enforces robots rules on outbound traffic."),
-		kong.Writers(streams.Out, streams.Err),
-		kong.Exit(func(code int) { panic(Exit(code)) }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
 		kong.Bind(streams),
+		kong.Vars{"version": versionLine()},
 		kong.Help(help),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
+	command, err := parser.Parse(os.Args[1:])
 	if err != nil {
-		return streams.Status(err)
+		err = fmt.Errorf("%w; robotsgate --help shows what there is", err)
+	} else {
+		err = command.Run()
 	}
-	command, err := parser.Parse(args)
-	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
-		return streams.Status(fmt.Errorf("%w; robotsgate --help shows what there is", parse))
-	}
-	if err != nil {
-		return streams.Status(err)
-	}
-	return streams.Status(command.Run())
+	os.Exit(streams.Status(err))
 }
 
 // asGiven takes an argument's bytes as they are. Kong sends them through JSON, which
@@ -96,6 +63,9 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
+// usage is the usage line of a command, as kong prints it.
+var usage = regexp.MustCompile(`^(Usage: robotsgate \w+)(.*) \[flags\]`)
+
 // help prints kong's help with [flags] before the arguments in the usage line. For run the flags
 // must stand there: everything after its command is an argument of that command.
 func help(options kong.HelpOptions, ctx *kong.Context) error {
@@ -106,12 +76,6 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
 	}
-	usage, rest, _ := strings.Cut(text.String(), "\n")
-	if before, ok := strings.CutSuffix(usage, " [flags]"); ok {
-		if words := strings.SplitN(before, " ", 4); len(words) == 4 { // Usage: robotsgate COMMAND ARGUMENTS
-			usage = strings.Join(slices.Insert(words, 3, "[flags]"), " ")
-		}
-	}
-	_, err := fmt.Fprintf(out, "%s\n%s", usage, rest)
+	_, err := out.Write(usage.ReplaceAll(text.Bytes(), []byte("$1 [flags]$2")))
 	return err
 }

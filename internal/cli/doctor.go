@@ -59,7 +59,7 @@ type diagnosis struct {
 }
 
 // Run prints the findings.
-func (d *Doctor) Run(ctx Context, s Streams) error {
+func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	chosen, err := choose(d.Clients)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (*Env) Help() string {
 }
 
 // Run prints the variables.
-func (e *Env) Run(ctx Context, s Streams) error {
+func (e *Env) Run(ctx context.Context, s Streams) error {
 	c, err := e.load()
 	if err != nil {
 		return err

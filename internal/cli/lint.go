@@ -27,7 +27,7 @@ func (*Lint) Help() string {
 }
 
 // Run reports the findings, one a line.
-func (l *Lint) Run(ctx Context, s Streams) error {
+func (l *Lint) Run(ctx context.Context, s Streams) error {
 	cfg, err := l.load()
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (*Run) Help() string {
 
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
-func (r *Run) Run(ctx Context, s Streams) error {
+func (r *Run) Run(ctx context.Context, s Streams) error {
 	command := r.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]

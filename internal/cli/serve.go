@@ -23,7 +23,7 @@ func (*Serve) Help() string {
 }
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
-func (s *Serve) Run(ctx Context, io Streams) error {
+func (s *Serve) Run(ctx context.Context, io Streams) error {
 	changed := watch(ctx, s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {

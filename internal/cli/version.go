@@ -14,8 +14,12 @@ func (Version) Help() string { return "Example:\n  robotsgate version" }
 
 // Run prints it.
 func (Version) Run(s Streams) error {
-	_, err := fmt.Fprintf(s.Out, "robotsgate %s, commit %s, %s %s/%s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(s.Out, versionLine())
 	return err
+}
+
+func versionLine() string {
+	return fmt.Sprintf("robotsgate %s, commit %s, %s %s/%s", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version returns the module's version, which the build has recorded.
