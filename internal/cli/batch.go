@@ -25,44 +25,48 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 	if _, ok := terminal(s.Out); !ok {
 		defer newStatusLine(s.Err, os.Getenv).follow(done.text, false)()
 	}
-	in := bufio.NewReaderSize(s.In, 64<<10)
-	out := bufio.NewWriterSize(s.Out, 64<<10)
-	defer out.Flush()
+	out := bufio.NewWriterSize(s.Out, 64<<10) // keeps its first error
+	in := bufio.NewScanner(flushingReader{s.In, out})
+	in.Buffer(make([]byte, 64<<10), maxLine)
 	failed := false
-	for {
-		line, err := readLine(in)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
-		}
-		done.bytes.Add(int64(len(line)))
-		if len(bytes.TrimSpace(line)) == 0 {
+	for in.Scan() {
+		if len(bytes.TrimSpace(in.Bytes())) == 0 {
 			continue
 		}
-		v, err := answer(line)
+		v, err := answer(in.Bytes())
 		if err != nil {
 			failed = true
 			v = map[string]string{"error": err.Error()}
 		}
 		if err := encode(out, v); err != nil {
-			return fmt.Errorf("standard output: %w", err)
+			return err
 		}
 		done.lines.Add(1)
-		if in.Buffered() == 0 { // an interactive program waits for the answer
-			if err := out.Flush(); err != nil {
-				return fmt.Errorf("standard output: %w", err)
-			}
-		}
 	}
 	if err := out.Flush(); err != nil {
-		return fmt.Errorf("standard output: %w", err)
+		return err
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("standard input: %w", err)
 	}
 	if failed {
 		return Exit(2)
 	}
 	return nil
+}
+
+// A flushingReader writes all answers before it waits for input: an interactive program
+// sends its next line after the answer.
+type flushingReader struct {
+	io.Reader
+	out *bufio.Writer
+}
+
+func (r flushingReader) Read(p []byte) (int, error) {
+	if err := r.out.Flush(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // encode writes v as one line of JSON, without escapes for HTML.
@@ -77,37 +81,13 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
-		case err == nil:
-			return line, nil
-		case err == io.EOF && len(line) > 0:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-	}
-}
-
 // question decodes a line of a batch into q.
 func question(line []byte, q any) error {
 	if !utf8.Valid(line) { // RFC 8259, section 8.1; encoding/json would replace the bytes
 		return errors.New("not UTF-8; a robots.txt of any other bytes can be given as robots_b64, a page as html_b64")
 	}
-	err := json.Unmarshal(line, q)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, wrong.Value)
-	} else if ok {
-		return fmt.Errorf("a JSON %s, not an object", wrong.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("not a JSON object: %w", err)
+	if err := json.Unmarshal(line, q); err != nil {
+		return fmt.Errorf("not a JSON object of this kind: %w", err)
 	}
 	return nil
 }
