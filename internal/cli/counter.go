@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"net/url"
 	"sync"
+	"time"
 
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -16,7 +17,8 @@ const maxTargets = 100_000
 
 // A counter counts requests by their outcome, and their distinct targets.
 type counter struct {
-	target func(*proxy.Record) string // the host or origin of a request; "": none to count
+	target func(*proxy.Record) string // the target of a request; "": none to count
+	word   string                     // for a target
 
 	mu          sync.Mutex
 	requests    int
@@ -25,18 +27,28 @@ type counter struct {
 	unreachable int // of those denied or reported
 	seed        maphash.Seed
 	targets     map[uint64]struct{} // hashes
+	rate        rate
 }
 
-func newCounter(target func(*proxy.Record) string) *counter {
-	return &counter{target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}}
+func newCounter(word string, target func(*proxy.Record) string) *counter {
+	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, rate: rate{at: time.Now()}}
 }
 
+// hostOf returns the host that a request names.
 func hostOf(x *proxy.Record) string {
 	u, err := url.Parse(x.URL)
 	if err != nil {
 		return ""
 	}
 	return u.Host
+}
+
+// originOf returns the robots.txt that decided a request. There is one for each origin.
+func originOf(x *proxy.Record) string {
+	if x.Decision == nil {
+		return ""
+	}
+	return x.Decision.URL
 }
 
 // count counts a request that is over.
@@ -62,28 +74,26 @@ func (c *counter) count(x *proxy.Record) {
 	}
 }
 
-// targetsLocked returns the number of targets, in words, for a caller that holds mu.
-func (c *counter) targetsLocked(word string) string {
-	if len(c.targets) == maxTargets {
-		return "at least " + plural(maxTargets, word)
+// summary returns the counts in one line, with the rate since its last call if that is asked for.
+func (c *counter) summary(withRate bool) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := plural(c.requests, "request")
+	if withRate {
+		text += fmt.Sprintf(" (%d/s)", c.rate.perSecond(int64(c.requests)))
 	}
-	return plural(len(c.targets), word)
-}
-
-// deniedLocked returns the denied and reported requests, in words, for a caller that holds mu.
-func (c *counter) deniedLocked() string {
-	text := fmt.Sprintf("%d denied", c.denied)
+	text += fmt.Sprintf(", %d denied", c.denied)
 	if c.reported > 0 {
 		text += fmt.Sprintf(", %d would be denied", c.reported)
 	}
-	return text
-}
-
-// String returns a summary of one line.
-func (c *counter) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("%s, %s, %s", plural(c.requests, "request"), c.deniedLocked(), c.targetsLocked("host"))
+	if c.unreachable > 0 {
+		text += fmt.Sprintf(", %d of them unreachable", c.unreachable)
+	}
+	text += ", "
+	if len(c.targets) == maxTargets {
+		text += "at least "
+	}
+	return text + plural(len(c.targets), c.word)
 }
 
 func plural(n int, word string) string {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"robotsgate/proxy"
 )
 
 // progressInterval is the time between two updates of the status line.
@@ -20,9 +18,9 @@ func (l *statusLine) follow(text func() string, keep bool) (end func()) {
 	if l == nil {
 		return func() {}
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
 		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
@@ -33,16 +31,16 @@ func (l *statusLine) follow(text func() string, keep bool) (end func()) {
 				return
 			}
 		}
-	}()
-	return sync.OnceFunc(func() {
+	})
+	return func() {
 		close(stop)
-		<-stopped
+		running.Wait()
 		last := ""
 		if keep {
 			last = text()
 		}
 		l.end(last)
-	})
+	}
 }
 
 // A rate is the speed of a count between two calls of its method.
@@ -62,51 +60,19 @@ func (r *rate) perSecond(count int64) int {
 	return int(float64(more)/over.Seconds() + 0.5)
 }
 
-// A progress counts the requests to a gate, and their origins.
-type progress struct {
-	*counter
-	rate rate
-}
-
-func newProgress() *progress {
-	// A request that is not decided by a robots.txt counts for no origin.
-	origin := func(x *proxy.Record) string {
-		if x.Decision == nil {
-			return ""
-		}
-		return x.Decision.URL
-	}
-	return &progress{counter: newCounter(origin), rate: rate{at: time.Now()}}
-}
-
-// text returns a summary, with the rate since its last call.
-func (p *progress) text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	unreachable := ""
-	if p.unreachable > 0 {
-		unreachable = fmt.Sprintf(", %d of them unreachable", p.unreachable)
-	}
-	return fmt.Sprintf("%s (%d/s), %s%s, %s", plural(p.requests, "request"), p.rate.perSecond(int64(p.requests)), p.deniedLocked(), unreachable, p.targetsLocked("origin"))
-}
-
-// A batchProgress counts the lines of a batch.
+// A batchProgress counts the lines of a batch that are answered.
 type batchProgress struct {
-	lines, bytes atomic.Int64
-	size         int64 // of the whole input; 0 if it is not known
-	rate         rate
+	lines atomic.Int64
+	file  *os.File // the input, if it is a regular file
+	size  int64    // of file
+	rate  rate
 }
 
 func newBatchProgress(in io.Reader) *batchProgress {
 	p := &batchProgress{rate: rate{at: time.Now()}}
-	file, ok := in.(*os.File)
-	if !ok {
-		return p
-	}
-	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-		p.size = info.Size()
-		if at, err := file.Seek(0, io.SeekCurrent); err == nil {
-			p.bytes.Store(at)
+	if file, ok := in.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			p.file, p.size = file, max(info.Size(), 1)
 		}
 	}
 	return p
@@ -115,8 +81,10 @@ func newBatchProgress(in io.Reader) *batchProgress {
 // text returns a summary, with the rate since its last call. One goroutine may call it.
 func (p *batchProgress) text() string {
 	lines, share := p.lines.Load(), ""
-	if p.size > 0 {
-		share = fmt.Sprintf(", %d%%", min(100, 100*p.bytes.Load()/p.size))
+	if p.file != nil {
+		if at, err := p.file.Seek(0, io.SeekCurrent); err == nil {
+			share = fmt.Sprintf(", %d%%", min(100, 100*at/p.size))
+		}
 	}
 	return fmt.Sprintf("%s%s (%d/s)", plural(int(lines), "line"), share, p.rate.perSecond(lines))
 }

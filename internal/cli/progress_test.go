@@ -66,8 +66,8 @@ func TestNoStatusLine(t *testing.T) {
 
 func TestProgressText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProgress()
-		if got, want := p.text(), "0 requests (0/s), 0 denied, 0 origins"; got != want {
+		p := newCounter("origin", originOf)
+		if got, want := p.summary(true), "0 requests (0/s), 0 denied, 0 origins"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		robots := func(i int) string { return fmt.Sprintf("http://%d.example/robots.txt", i) }
@@ -79,7 +79,7 @@ func TestProgressText(t *testing.T) {
 		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}})
 		p.count(&proxy.Record{Decision: &policy.Decision{Reason: policy.ByRule, URL: robots(3)}})
 		time.Sleep(2 * time.Second) // fake clock
-		if got, want := p.text(), "14 requests (7/s), 2 denied, 1 would be denied, 1 of them unreachable, 4 origins"; got != want {
+		if got, want := p.summary(true), "14 requests (7/s), 2 denied, 1 would be denied, 1 of them unreachable, 4 origins"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		for i := range maxTargets + 10 {
@@ -108,7 +108,9 @@ func TestBatchProgress(t *testing.T) {
 		known, unknown := newBatchProgress(in), newBatchProgress(&bytes.Buffer{})
 		for _, p := range []*batchProgress{known, unknown} {
 			p.lines.Add(40)
-			p.bytes.Add(400)
+		}
+		if _, err := io.CopyN(io.Discard, in, 400); err != nil {
+			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // fake clock
 		if got, want := known.text(), "40 lines, 50% (20/s)"; got != want {

@@ -47,7 +47,7 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
-	requests := newCounter(hostOf)
+	requests := newCounter("host", hostOf)
 	g, err := newGate(c, s.Err, s.Err, requests.count)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Err, "robotsgate: %s\n", requests)
+	s.note("%s", requests.summary(false))
 	if status != 0 {
 		return Exit(status)
 	}

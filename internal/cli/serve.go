@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
-	"robotsgate/proxy"
 )
 
 // Serve runs the gate until a signal ends it.
@@ -39,11 +38,10 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	var p *progress
-	var observe func(*proxy.Record)
-	if line != nil {
-		p = newProgress()
-		observe = p.count
+	requests := newCounter("origin", originOf)
+	observe := requests.count
+	if line == nil {
+		observe = nil
 	}
 	g, err := newGate(c, io.Out, io.Err, observe)
 	if err != nil {
@@ -69,10 +67,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
-
-	if line != nil {
-		defer line.follow(p.text, true)()
-	}
+	defer line.follow(func() string { return requests.summary(true) }, true)()
 	return g.run(ctx)
 }
 
