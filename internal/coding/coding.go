@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync"
 )
 
 const (
@@ -26,52 +28,35 @@ var errUnknown = errors.New("unknown content coding")
 // of the input so far, without waiting for more. Close frees the decoders and leaves
 // r open.
 func NewReader(r io.Reader, contentEncoding []string) (io.ReadCloser, error) {
-	names, err := split(contentEncoding)
-	if err != nil {
-		return nil, err
-	}
-	out := &reader{Reader: r}
-	for i := len(names) - 1; i >= 0; i-- {
-		if err := out.push(names[i]); err != nil {
-			out.Close()
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func split(contentEncoding []string) ([]string, error) {
-	var names []string
+	var applied []*sync.Pool
 	for _, line := range contentEncoding {
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.ToLower(strings.TrimSpace(name))
-			if name == "" || name == "identity" {
-				continue
-			}
-			if names = append(names, name); len(names) > maxCodings {
+			switch pool := pools[name]; {
+			case name == "" || name == "identity":
+			case pool == nil:
+				return nil, fmt.Errorf("%w %q", errUnknown, name)
+			case len(applied) == maxCodings:
 				return nil, fmt.Errorf("%w: more than %d on top of each other", errUnknown, maxCodings)
+			default:
+				applied = append(applied, pool)
 			}
 		}
 	}
-	return names, nil
+	out := &reader{Reader: r}
+	for _, pool := range slices.Backward(applied) {
+		d := pool.Get().(*decoder)
+		d.begin(out.Reader)
+		out.decoders = append(out.decoders, d)
+		out.Reader = d
+	}
+	return out, nil
 }
 
 // A reader reads from the last of its decoders.
 type reader struct {
 	io.Reader
 	decoders []*decoder
-}
-
-func (r *reader) push(name string) error {
-	pool := pools[name]
-	if pool == nil {
-		return fmt.Errorf("%w %q", errUnknown, name)
-	}
-	d := pool.Get().(*decoder)
-	d.begin(r.Reader)
-	r.decoders = append(r.decoders, d)
-	r.Reader = d
-	return nil
 }
 
 // Close frees the decoders. Later reads fail, since other readers may have them.

@@ -18,22 +18,21 @@ import (
 type decoder struct {
 	pool  *sync.Pool
 	in    *bufio.Reader
-	open  func(*decoder) (io.Reader, error)
-	state io.Reader // kept by open for the next body
-	raw   io.Reader // the same, for deflate without zlib's frame
-	out   io.Reader // decodes in
-	any   bool      // out has returned some bytes
+	out   resetter // decodes in
+	begun bool     // out has read the stream's header
+	any   bool     // out has returned some bytes
 	err   error
 }
 
+// A resetter decodes the input of its last Reset, which reads the stream's header.
+type resetter interface {
+	io.Reader
+	Reset(io.Reader) error
+}
+
 func (d *decoder) begin(r io.Reader) {
-	// The buffer is small, so that little is read ahead.
-	if d.in == nil {
-		d.in = bufio.NewReaderSize(r, 4<<10)
-	} else {
-		d.in.Reset(r)
-	}
-	d.out, d.any, d.err = nil, false, nil
+	d.in.Reset(r)
+	d.begun, d.any, d.err = false, false, nil
 }
 
 // end returns the decoder to its pool.
@@ -43,8 +42,8 @@ func (d *decoder) end() {
 }
 
 func (d *decoder) Read(p []byte) (int, error) {
-	if d.out == nil && d.err == nil {
-		d.out, d.err = d.start()
+	if !d.begun {
+		d.begun, d.err = true, d.start()
 	}
 	if d.err != nil {
 		return 0, d.err
@@ -67,93 +66,70 @@ func isExcess(err error) bool { return err != nil && err.Error() == "brotli: exc
 
 // start reads the stream's header, at the first Read: callers may set a deadline
 // after NewReader.
-func (d *decoder) start() (io.Reader, error) {
+func (d *decoder) start() error {
 	// An empty body is empty in every coding: servers name a coding also for a
 	// 204.
 	if _, err := d.in.Peek(1); err != nil {
-		return nil, err
+		return err
 	}
-	out, err := d.open(d)
+	err := d.out.Reset(d.in)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF // not even a whole header
 	}
-	return out, err
+	return err
 }
 
 // pools has the known codings.
 var pools = map[string]*sync.Pool{
 	"gzip":    gzips,
 	"x-gzip":  gzips, // RFC 9110, 8.4.1.3
-	"deflate": newPool(openDeflate),
-	"br":      newPool(openBrotli),
-	"zstd":    newPool(openZstd),
+	"deflate": newPool(func() resetter { return new(deflate) }),
+	"br":      newPool(func() resetter { return new(brotli.Reader) }),
+	"zstd":    newPool(newZstd),
 }
 
-var gzips = newPool(openGzip)
+var gzips = newPool(func() resetter { return new(gzip.Reader) })
 
-func newPool(open func(*decoder) (io.Reader, error)) *sync.Pool {
+func newPool(newOut func() resetter) *sync.Pool {
 	p := new(sync.Pool)
-	p.New = func() any { return &decoder{pool: p, open: open} }
+	// The buffer is small, so that little is read ahead.
+	p.New = func() any { return &decoder{pool: p, in: bufio.NewReaderSize(nil, 4<<10), out: newOut()} }
 	return p
 }
 
-func openGzip(d *decoder) (io.Reader, error) {
-	if z, ok := d.state.(*gzip.Reader); ok {
-		return z, z.Reset(d.in)
-	}
-	z, err := gzip.NewReader(d.in)
-	if err != nil {
-		return nil, err
-	}
-	d.state = z
-	return z, nil
+// deflate reads zlib streams (RFC 9110, 8.4.1.2), and the raw deflate streams that
+// some servers send instead.
+type deflate struct {
+	io.Reader               // zlib or raw
+	zlib, raw io.ReadCloser // nil until they are needed
 }
 
-// openDeflate reads zlib streams (RFC 9110, 8.4.1.2), and the raw deflate streams
-// that some servers send instead.
-func openDeflate(d *decoder) (io.Reader, error) {
-	head, err := d.in.Peek(2)
-	if err != nil {
-		return nil, err
-	}
-	if head[0]&0x0f != 8 || (uint(head[0])<<8|uint(head[1]))%31 != 0 {
-		if d.raw != nil {
-			return d.raw, d.raw.(flate.Resetter).Reset(d.in, nil)
+func (d *deflate) Reset(r io.Reader) error {
+	head, err := r.(*bufio.Reader).Peek(2)
+	switch {
+	case err != nil:
+		return err
+	case head[0]&0x0f != 8 || (uint(head[0])<<8|uint(head[1]))%31 != 0:
+		if d.raw == nil {
+			d.raw = flate.NewReader(r)
 		}
-		d.raw = flate.NewReader(d.in)
-		return d.raw, nil
+		d.Reader, err = d.raw, d.raw.(flate.Resetter).Reset(r, nil)
+	case d.zlib == nil:
+		d.zlib, err = zlib.NewReader(r)
+		d.Reader = d.zlib
+	default:
+		d.Reader, err = d.zlib, d.zlib.(zlib.Resetter).Reset(r, nil)
 	}
-	if d.state != nil {
-		return d.state, d.state.(zlib.Resetter).Reset(d.in, nil)
-	}
-	z, err := zlib.NewReader(d.in)
-	if err != nil {
-		return nil, err
-	}
-	d.state = z
-	return z, nil
+	return err
 }
 
-func openBrotli(d *decoder) (io.Reader, error) {
-	if z, ok := d.state.(*brotli.Reader); ok {
-		return z, z.Reset(d.in)
-	}
-	z := brotli.NewReader(d.in)
-	d.state = z
-	return z, nil
-}
-
-func openZstd(d *decoder) (io.Reader, error) {
-	if z, ok := d.state.(*zstd.Decoder); ok {
-		return z, z.Reset(d.in)
-	}
-	// With one worker it decodes one block at a time in the reading goroutine,
-	// does not read ahead, and needs no Close.
-	z, err := zstd.NewReader(d.in, zstd.WithDecoderConcurrency(1),
+// newZstd returns a decoder with one worker: it decodes one block at a time in the
+// reading goroutine, does not read ahead, and needs no Close.
+func newZstd() resetter {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
-		return nil, err
+		panic(err) // an option is wrong
 	}
-	d.state = z
-	return z, nil
+	return z
 }
