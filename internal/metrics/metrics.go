@@ -31,8 +31,7 @@ type Metrics struct {
 	fetches *prometheus.CounterVec
 	fetched prometheus.Histogram
 
-	applied prometheus.Counter // configurations
-	refused prometheus.Counter // configurations with mistakes
+	reloads *prometheus.CounterVec
 
 	signed  prometheus.Counter // certificates
 	cached  prometheus.Counter // certificates that were signed before
@@ -68,7 +67,7 @@ func New() *Metrics {
 	}
 	recalls := m.counters("robotsgate_tag_lookups_total", "Responses without a page's head (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result")
 	m.recalled, m.unknown = recalls.WithLabelValues("hit"), recalls.WithLabelValues("miss")
-	m.bytes = m.counter("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.")
+	m.bytes = m.counters("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.").WithLabelValues()
 	m.decided = m.histogram("robotsgate_decision_seconds", "Time from the arrival of a request to the decision, with any wait for robots.txt.", decisionTimes)
 	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or to its failure.", originTimes)
 	m.added = m.histogram("robotsgate_added_seconds", "Time that the gate adds to a request: until it is sent on, and from the head of the origin's response to that of the answer.", addedTimes)
@@ -77,8 +76,10 @@ func New() *Metrics {
 		m.fetches.WithLabelValues(outcome)
 	}
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
-	reloads := m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome")
-	m.applied, m.refused = reloads.WithLabelValues("applied"), reloads.WithLabelValues("refused")
+	m.reloads = m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome")
+	for _, outcome := range []string{"applied", "refused"} {
+		m.reloads.WithLabelValues(outcome)
+	}
 	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates presented to clients: signed for the connection, or from the cache.", "from")
 	m.signed, m.cached = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
 	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Duration of making and signing a certificate.", signingTimes)
@@ -90,10 +91,6 @@ func (m *Metrics) counters(name, help string, labels ...string) *prometheus.Coun
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
-}
-
-func (m *Metrics) counter(name, help string) prometheus.Counter {
-	return m.counters(name, help).WithLabelValues()
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
@@ -135,24 +132,16 @@ func (m *Metrics) tags(x *proxy.Record) {
 	if x.Head.State != "" {
 		m.heads.WithLabelValues(x.Head.State, x.Head.Why).Inc()
 	}
+	// A response without a head that belongs to a page that may have one.
+	headless := x.Status == http.StatusNotModified || x.Status == http.StatusPartialContent ||
+		x.Status == http.StatusOK && x.Method == http.MethodHead
 	switch {
-	case !headless(x):
+	case !headless:
 	case x.Head.State == "remembered":
 		m.recalled.Inc()
 	default:
 		m.unknown.Inc()
 	}
-}
-
-// headless reports whether a response has no head, but belongs to a page that may have one.
-func headless(x *proxy.Record) bool {
-	switch x.Status {
-	case http.StatusNotModified, http.StatusPartialContent:
-		return true
-	case http.StatusOK:
-		return x.Method == http.MethodHead
-	}
-	return false
 }
 
 // Fetch counts a fetch of a robots.txt.
@@ -174,9 +163,9 @@ func (m *Metrics) Leaf(signed time.Duration) {
 
 // Reload counts a change of the configuration.
 func (m *Metrics) Reload(applied bool) {
+	outcome := "refused"
 	if applied {
-		m.applied.Inc()
-	} else {
-		m.refused.Inc()
+		outcome = "applied"
 	}
+	m.reloads.WithLabelValues(outcome).Inc()
 }
