@@ -18,14 +18,6 @@ type entry struct {
 	renewing atomic.Bool     // a background fetch has been started for it
 }
 
-// record returns what is known. Without an entry it is an empty record.
-func (e *entry) record() *Record {
-	if e == nil {
-		return &Record{}
-	}
-	return &e.Record
-}
-
 // newEntry compiles a record from a store.
 func newEntry(rec Record, maxBytes int) *entry {
 	if rec.Last == nil || rec.Last.good() {

@@ -51,7 +51,7 @@ func newLarge(maxBytes int) chan struct{} {
 // It is for tools that examine the file itself.
 func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string, hints Hints) (Resolution, error) {
 	f := fetcher{transport: transport, robots: r, hints: hints}
-	s, file, err := f.fetch(ctx, url, userAgent, nil)
+	s, file, err := f.fetch(ctx, url, userAgent, &entry{})
 	if err != nil {
 		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)
 	}
@@ -59,8 +59,8 @@ func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, us
 }
 
 // fetch requests the file at a URL (RFC 9309, 2.3), follows redirects, and returns the
-// answer, with its rules if it has any. Of the asking client only the User-Agent is sent. Prior,
-// if not nil, has a good copy that the origin may confirm instead of sending it again. The answer
+// answer, with its rules if it has any. Of the asking client only the User-Agent is sent. The origin may
+// confirm the good copy in prior, if there is one, instead of sending it again. The answer
 // varies if any response on the way to it does.
 //
 // The only errors are ErrBusy and ErrExhausted, and, if they concern the first URL and not a
@@ -71,7 +71,7 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 	userAgent = sendable(userAgent)
 	at, varied := start, false
 	for hop := 0; ; hop++ {
-		asked := prior.record().Good.validators(at)
+		asked := prior.Good.validators(at)
 		r, err := f.get(ctx, at, userAgent, asked)
 		s := r.snapshot
 		if s != nil {
@@ -95,7 +95,7 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 			}
 			// The copy was for all: another crawler may have brought it. Its confirmation is
 			// not this crawler's answer, so ask again, for all of it.
-			prior, r.next, hop = nil, start, -1
+			prior, r.next, hop = &entry{}, start, -1
 		case r.next == "":
 			return s, r.file, nil
 		case hop == f.robots.MaxRedirects:

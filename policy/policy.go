@@ -130,7 +130,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	res, err := e.resolver.resolve(ctx, r.key(), TokenKey(d.Tokens), r.UserAgent)
+	res, err := e.resolver.resolve(ctx, r.question(d.Tokens))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -165,7 +165,7 @@ func (e *Engine) CheckPath(t Target) error { return e.resolver.robots.Readings.c
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 	e.setCrawler(&r)
-	return e.resolver.refresh(ctx, r.key(), r.tokenKey(), r.UserAgent)
+	return e.resolver.refresh(ctx, r.question(r.Crawler.Obeys(r.UserAgent)))
 }
 
 // Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
@@ -173,13 +173,16 @@ func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 // known that is for this crawler.
 func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
 	e.setCrawler(&r)
-	return e.resolver.peek(ctx, r.key(), r.tokenKey())
+	return e.resolver.peek(ctx, r.question(r.Crawler.Obeys(r.UserAgent)))
 }
 
 // Known returns the record of a scope, without a fetch.
 func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
 	known := e.resolver.cache.find(ctx, s.Key())
-	return *known.record(), known != nil
+	if known == nil {
+		return Record{}, false
+	}
+	return known.Record, true
 }
 
 // Outages returns origins whose robots.txt can't be fetched, the last that was tried
@@ -207,12 +210,11 @@ func (e *Engine) setCrawler(r *Request) {
 	}
 }
 
-// key returns the key of the record that decides about the request.
-func (r *Request) key() string {
-	return Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}.Key()
+// question asks for what a crawler obeys with these product tokens.
+func (r *Request) question(tokens []string) question {
+	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
+	return question{scope.Key(), TokenKey(tokens), r.UserAgent}
 }
-
-func (r *Request) tokenKey() string { return TokenKey(r.Crawler.Obeys(r.UserAgent)) }
 
 // checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites
 // that name the token in robots.txt, and find another name in their logs, are misled (RFC 9309, 2.2.1).

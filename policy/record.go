@@ -85,13 +85,6 @@ func (r *Record) copyFor(token string) *Snapshot {
 	return own
 }
 
-// withoutCopy returns the record without the copy that binds one token.
-func (r Record) withoutCopy(token string) Record {
-	r.Copies = maps.Clone(r.Copies)
-	delete(r.Copies, token)
-	return r
-}
-
 // Size estimates the memory that the record holds, in bytes.
 func (r *Record) Size() int {
 	n := len(r.Body)

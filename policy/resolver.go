@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -24,10 +25,19 @@ type shared struct {
 	slow  *slowLimit
 	log   *slog.Logger
 
-	ctx    context.Context // of fetches: they serve all crawlers, not only the first that asked
-	cancel context.CancelFunc
+	ctx     context.Context // of fetches: they serve all crawlers, not only the first that asked
+	cancel  context.CancelFunc
+	running sync.WaitGroup // fetches and renewals; none is started when ctx has ended
 
-	fetches
+	mu     sync.Mutex
+	scopes map[string]*scopeFetches // by the key of the scope
+}
+
+// A question asks for the robots.txt that decides about a request.
+type question struct {
+	key       string // of the record
+	token     string // the crawler's, by TokenKey
+	userAgent string
 }
 
 func newResolver(c Config) (*resolver, error) {
@@ -36,9 +46,7 @@ func newResolver(c Config) (*resolver, error) {
 		return nil, err
 	}
 	s := &shared{
-		cache: cache,
-		large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log,
-		fetches: fetches{scopes: map[string]*scopeFetches{}},
+		cache: cache, large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log, scopes: map[string]*scopeFetches{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.resolver(c), nil
@@ -54,57 +62,58 @@ func (s *shared) resolver(c Config) *resolver {
 }
 
 // close cancels the fetches, and waits for them: a RoundTripper returns when its context ends.
-func (r *resolver) close() {
-	r.fetches.stop()
-	r.cancel()
-	r.running.Wait()
-	r.cache.close()
+func (s *shared) close() {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	s.running.Wait()
+	s.cache.close()
 }
 
-// resolve returns what an origin's robots.txt means to the crawler with this token, by the
-// record with this key. It waits for a fetch only if no known answer is still valid.
-func (r *resolver) resolve(ctx context.Context, key, token, userAgent string) (Resolution, error) {
+// resolve returns what an origin's robots.txt means to a crawler. It waits for a fetch only if no
+// known answer is still valid.
+func (r *resolver) resolve(ctx context.Context, q question) (Resolution, error) {
 	now := time.Now()
-	if e := r.cache.get(key); e != nil {
-		if s := r.robots.current(&e.Record, token, now, now); s != nil {
-			if res, ok := r.judge(ctx, key, token, e, s, now); ok {
-				r.renew(e, s, key, token, userAgent, now)
+	if e := r.cache.get(q.key); e != nil {
+		if s := r.robots.current(&e.Record, q.token, now, now); s != nil {
+			if res, ok := r.judge(q, e, s, now); ok {
+				r.renew(q, e, s, now)
 				res.From = InMemory
 				return res, nil
 			}
 		}
 	}
-	return r.wait(ctx, key, token, userAgent, need)
+	return r.wait(ctx, q, time.Time{})
 }
 
 // peek returns what is known without a fetch; due says that the next request would start one.
 // ok is false if nothing is known that is for this crawler.
-func (r *resolver) peek(ctx context.Context, key, token string) (res Resolution, due, ok bool) {
-	e := r.cache.find(ctx, key)
+func (r *resolver) peek(ctx context.Context, q question) (res Resolution, due, ok bool) {
+	e := r.cache.find(ctx, q.key)
 	if e == nil {
 		return Resolution{}, false, false
 	}
 	now := time.Now()
-	s := r.robots.current(&e.Record, token, now, now)
+	s := r.robots.current(&e.Record, q.token, now, now)
 	if s == nil {
-		s, due = e.newest(token), true
+		s, due = e.newest(q.token), true
 	}
 	if s == nil {
 		return Resolution{}, false, false
 	}
-	res, ok = r.judge(ctx, key, token, e, s, now)
+	res, ok = r.judge(q, e, s, now)
 	return res, due, ok
 }
 
 // refresh fetches although a known answer may still be valid. The other crawlers fetch anew at
 // their next request.
-func (r *resolver) refresh(ctx context.Context, key, token, userAgent string) (Resolution, error) {
+func (r *resolver) refresh(ctx context.Context, q question) (Resolution, error) {
 	asked := time.Now()
-	res, err := r.wait(ctx, key, token, userAgent, force)
+	res, err := r.wait(ctx, q, asked)
 	if err != nil {
 		return res, err
 	}
-	scope := ParseKey(key)
+	scope := ParseKey(q.key)
 	for _, crawlers := range []bool{false, true} {
 		scope.Crawlers = crawlers
 		r.outdate(scope.Key(), asked)
@@ -116,52 +125,51 @@ func (r *resolver) refresh(ctx context.Context, key, token, userAgent string) (R
 func (r *resolver) outdate(key string, asked time.Time) {
 	sf := r.enter(key)
 	defer r.leave(sf)
-	r.load(sf)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if sf.entry == nil {
-		return
+	if !sf.entry.Empty() {
+		next := &entry{Record: sf.entry.Record, file: sf.entry.file}
+		next.Refreshed = asked
+		sf.entry = next
+		r.cache.put(key, next, nil)
 	}
-	next := &entry{Record: sf.entry.Record, file: sf.entry.file}
-	next.Refreshed = asked
-	sf.entry = next
-	r.cache.put(key, next, nil)
 }
 
 // renew starts a fetch in the background if an answer is about to end.
-func (r *resolver) renew(e *entry, s *Snapshot, key, token, userAgent string, now time.Time) {
-	if !r.robots.due(&e.Record, token, s, now) || !e.renewing.CompareAndSwap(false, true) || !r.begin() {
+func (r *resolver) renew(q question, e *entry, s *Snapshot, now time.Time) {
+	if !r.robots.due(&e.Record, q.token, s, now) || !e.renewing.CompareAndSwap(false, true) {
 		return
 	}
-	go func() {
-		defer r.running.Done()
-		sf := r.enter(key)
-		defer r.leave(sf)
-		r.load(sf)
-		r.join(sf, token, userAgent, ahead)
-	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() == nil {
+		r.running.Go(func() {
+			sf := r.enter(q.key)
+			defer r.leave(sf)
+			r.join(sf, q, s.Fetched)
+		})
+	}
 }
 
 // waitMargin is how much longer a request waits than two fetches may take: one for another
 // crawler, which may serve all, and its own.
 const waitMargin = time.Second
 
-// wait joins fetches from an origin until one has brought an answer for
-// this token. The first may bring one that binds another crawler only, or one
+// wait joins fetches from an origin until one has brought an answer for this crawler that was not
+// fetched before since. The first may bring one that binds another crawler only, or one
 // from before a refresh was asked for: then another fetch is needed.
-func (r *resolver) wait(ctx context.Context, key, token, userAgent string, u urgency) (Resolution, error) {
+func (r *resolver) wait(ctx context.Context, q question, since time.Time) (Resolution, error) {
 	asked := time.Now()
 	late := time.NewTimer(2*r.robots.Timeout + waitMargin)
 	defer late.Stop()
-	sf := r.enter(key)
+	sf := r.enter(q.key)
 	defer r.leave(sf)
-	r.load(sf)
 	for {
-		job, own := r.join(sf, token, userAgent, u)
+		job, own := r.join(sf, q, since)
 		select {
 		case <-job.done:
 		case <-late.C:
-			return r.tooLate(ctx, sf, token), nil
+			return r.tooLate(q, sf), nil
 		case <-ctx.Done():
 			return Resolution{}, context.Cause(ctx)
 		}
@@ -169,58 +177,36 @@ func (r *resolver) wait(ctx context.Context, key, token, userAgent string, u urg
 			return Resolution{}, job.err
 		}
 		now := time.Now()
-		s := r.answer(job, own, token, u, now, asked)
-		if s == nil {
+		s := r.robots.current(&job.entry.Record, q.token, now, asked)
+		if own && (s == nil || s.Fetched.Before(since)) {
+			s = job.answer
+		}
+		if s == nil || s.Fetched.Before(since) {
 			continue
 		}
-		res, ok := r.judge(ctx, key, token, job.entry, s, now)
+		res, ok := r.judge(q, job.entry, s, now)
 		if !ok {
-			r.forgetCopy(sf, token, job.entry.Copies[token])
+			r.forgetCopy(sf, q.token, job.entry.Copies[q.token])
 			continue
 		}
-		if u == need {
-			r.renew(job.entry, s, key, token, userAgent, now)
-		}
+		r.renew(q, job.entry, s, now)
 		res.From = job.layer
 		return res, nil
 	}
 }
 
-// answer returns the answer to a crawler from a job that has ended, nil if another fetch is
-// needed. own says that the job was for this crawler.
-func (r *resolver) answer(job *fetchJob, own bool, token string, u urgency, now, asked time.Time) *Snapshot {
-	if u != force {
-		s := r.robots.current(&job.entry.Record, token, now, asked)
-		if s == nil && own {
-			s = job.answer
-		}
-		return s
-	}
-	s := job.entry.newest(token)
-	if own {
-		s = job.answer
-	}
-	if s == nil || s.Fetched.Before(asked) {
-		return nil
-	}
-	return s
-}
-
 // tooLate is the result for a request that can't wait any longer: the origin's answer to
 // it is not known, so it is unreachable.
-func (r *resolver) tooLate(ctx context.Context, sf *scopeFetches, token string) Resolution {
+func (r *resolver) tooLate(q question, sf *scopeFetches) Resolution {
 	now := time.Now()
 	r.mu.Lock()
 	e := sf.entry
 	r.mu.Unlock()
-	if e == nil {
-		e = &entry{}
-	}
 	s := &Snapshot{
 		URL: sf.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
 		Fetched: now, Failures: 1, Since: now, NoSlot: true,
 	}
-	res, ok := r.judge(ctx, sf.key, token, e, s, now)
+	res, ok := r.judge(q, e, s, now)
 	if !ok {
 		res = r.robots.resolution(s, nil, now)
 	}
@@ -230,8 +216,8 @@ func (r *resolver) tooLate(ctx context.Context, sf *scopeFetches, token string) 
 
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
-func (r *resolver) judge(ctx context.Context, key, token string, e *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
-	res = r.robots.resolution(s, e.copyFor(token), now)
+func (r *resolver) judge(q question, e *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
+	res = r.robots.resolution(s, e.copyFor(q.token), now)
 	if res.State != Fresh && res.State != Stale {
 		return res, true
 	}
@@ -240,7 +226,7 @@ func (r *resolver) judge(ctx context.Context, key, token string, e *entry, s *Sn
 		res.File = e.file
 		return res, true
 	}
-	own := r.copyEntry(ctx, key, token, obeyed)
+	own := r.copyEntry(q.key, q.token, obeyed)
 	if own == nil {
 		return res, false
 	}
@@ -256,33 +242,24 @@ func (r *resolver) judge(ctx context.Context, key, token string, e *entry, s *Sn
 
 // copyEntry returns the copy that binds one token only, with its rules. It returns nil if the
 // rules are gone: they are in a record of their own, which the store may have forgotten.
-func (r *resolver) copyEntry(ctx context.Context, key, token string, s *Snapshot) *entry {
+func (r *resolver) copyEntry(key, token string, s *Snapshot) *entry {
 	key = copyKey(key, token)
-	same := func(e *entry) bool { return e != nil && e.Good != nil && e.Good.Fetched.Equal(s.Fetched) }
-	if e := r.cache.get(key); same(e) {
-		return e
+	e := r.cache.get(key)
+	if e == nil {
+		sf := r.enter(key) // so that it is loaded once for all requests that wait for it
+		defer r.leave(sf)
+		e = sf.entry
 	}
-	sf := r.enter(key) // so that it is loaded once for all requests that wait for it
-	defer r.leave(sf)
-	if r.load(sf); !same(sf.entry) {
+	if e.Good == nil || !e.Good.Fetched.Equal(s.Fetched) {
 		return nil
 	}
-	return sf.entry
-}
-
-// forgetCopy drops a copy without rules in the store, unless there is another one by now.
-func (r *resolver) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if gone != nil && sf.entry.record().Copies[token] == gone {
-		sf.entry = &entry{Record: sf.entry.withoutCopy(token), file: sf.entry.file}
-	}
+	return e
 }
 
 // recovered logs a panic, which would end the process, and returns an error in its place. It is for defer.
-func (r *resolver) recovered(origin string, err *error) {
+func (s *shared) recovered(origin string, err *error) {
 	if p := recover(); p != nil {
-		r.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
+		s.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
 	}
 }

@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
+const maxConcurrentFetches = 4
+
+// scopeFetches are the fetches for one [Scope]. They exist while a request waits or a fetch is
+// under way. All requests wait for the same fetch, unless the last answer was for one crawler
+// only: then each crawler has a fetch of its own.
+type scopeFetches struct {
+	key    string // of the scope
+	origin string
+	loaded sync.Once     // sets entry for the first time
+	places chan struct{} // of the fetches under way
+
+	// shared.mu guards the rest.
+	users int                  // requests and jobs; the last one removes it
+	entry *entry               // what is known by now
+	apart bool                 // the last answer was for one crawler only
+	lead  *fetchJob            // the newest, nil if it has ended
+	jobs  map[string]*fetchJob // that have not ended, by slot
+}
+
+// A fetchJob is one fetch, for all requests that wait for it. It ends without a request to the origin
+// if there is an answer by now that is valid and was fetched after since.
+type fetchJob struct {
+	slot      string // the crawler that it is for, see slots.go
+	token     string // of the crawler that asked first
+	userAgent string
+	asked     time.Time
+	since     time.Time
+
+	done   chan struct{} // closed when the job has ended, and the rest is set
+	answer *Snapshot     // what it has brought, or the answer that made it needless
+	entry  *entry        // everything that is known of the origin since
+	layer  Layer         // where that comes from
+	err    error
+}
+
+// enter returns the fetches for the scope of a key, in which what is known has been looked up. The
+// caller calls leave in the end.
+func (r *resolver) enter(key string) *scopeFetches {
+	r.mu.Lock()
+	sf := r.scopes[key]
+	if sf == nil {
+		sf = &scopeFetches{
+			key: key, origin: ParseKey(key).Origin, entry: &entry{},
+			jobs: map[string]*fetchJob{}, places: make(chan struct{}, maxConcurrentFetches),
+		}
+		r.scopes[key] = sf
+	}
+	sf.users++
+	r.mu.Unlock()
+	sf.loaded.Do(func() {
+		if e := r.lookUp(sf, r.cache.find); e != nil {
+			sf.entry = e
+			r.cache.keep(key, e)
+		}
+	})
+	return sf
+}
+
+func (r *resolver) leave(sf *scopeFetches) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if sf.users--; sf.users == 0 {
+		delete(r.scopes, sf.key)
+	}
+}
+
+// lookUp calls a method of the cache for all requests that wait. If it panics, nothing is known.
+func (r *resolver) lookUp(sf *scopeFetches, method func(context.Context, string) *entry) (e *entry) {
+	defer r.recovered(sf.origin, new(error))
+	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer cancel()
+	return method(ctx, sf.key)
+}
+
+// join returns the job to wait for, and starts it if need be. Own says that the job is
+// for this crawler: its result is the crawler's answer, even if it binds only one.
+func (r *resolver) join(sf *scopeFetches, q question, since time.Time) (job *fetchJob, own bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	slot := q.token
+	if !r.robots.hasSlot(&sf.entry.Record, sf.jobs, q.token, now) {
+		slot = NoSlot
+	}
+	if job = sf.jobs[slot]; job != nil {
+		return job, true
+	}
+	if sf.lead != nil && !sf.apart {
+		return sf.lead, false
+	}
+	job = &fetchJob{
+		slot: slot, token: q.token, userAgent: cmp.Or(r.robots.UserAgent, q.userAgent),
+		asked: now, since: since, done: make(chan struct{}),
+	}
+	if r.ctx.Err() != nil {
+		job.err = shutDown(sf.origin)
+		close(job.done)
+		return job, true
+	}
+	sf.users++
+	sf.jobs[slot], sf.lead = job, job
+	r.running.Go(func() { r.run(sf, job) })
+	return job, true
+}
+
+// run carries out a job as soon as there is a place for it.
+func (r *resolver) run(sf *scopeFetches, job *fetchJob) {
+	defer r.leave(sf)
+	sf.places <- struct{}{}
+	defer func() { <-sf.places }()
+
+	r.mu.Lock()
+	known, permitKey := sf.entry, sf.key
+	if sf.apart {
+		permitKey = copyKey(sf.key, job.slot) // so that one crawler need not wait for another
+	}
+	s := r.answeredLocked(sf, job)
+	if s == nil {
+		known.renewing.Store(true)
+	}
+	r.mu.Unlock()
+	var file *robotstxt.File
+	var err error
+	release := func() {}
+	job.layer = InStore
+	if s == nil {
+		var changed bool
+		if release, changed = r.acquire(permitKey); changed {
+			known, s = r.reload(sf, job, known)
+		}
+	}
+	if s == nil {
+		job.layer = Fetched
+		s, file, err = r.fetch(sf, job, known)
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if job.layer == Fetched && err == nil {
+		s = r.keepLocked(sf, job, s, file, release)
+	} else {
+		release()
+	}
+	delete(sf.jobs, job.slot)
+	if sf.lead == job {
+		sf.lead = nil
+	}
+	job.answer, job.entry, job.err = s, sf.entry, err
+	close(job.done)
+}
+
+// answeredLocked returns an answer that makes a job needless, nil if there is none.
+func (r *resolver) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
+	now, rec := time.Now(), &sf.entry.Record
+	s := r.robots.current(rec, job.token, now, job.asked)
+	if others := rec.Bound[NoSlot]; s == nil && job.slot == NoSlot && r.robots.isValid(others, now, job.asked) {
+		s = others
+	}
+	if s == nil || !s.Fetched.After(job.since) {
+		return nil
+	}
+	return s
+}
+
+// acquire asks the store for permission to fetch. A store that panics grants it.
+func (r *resolver) acquire(key string) (release func(), changed bool) {
+	release = func() {}
+	defer r.recovered(key, new(error))
+	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer cancel()
+	return r.cache.store.Acquire(ctx, key)
+}
+
+// reload takes over a record that another process has saved since known was loaded. It returns
+// what is known by now, and an answer that makes the job needless, if there is one.
+func (r *resolver) reload(sf *scopeFetches, job *fetchJob, known *entry) (*entry, *Snapshot) {
+	var e *entry
+	if r.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
+		e = r.lookUp(sf, r.cache.read)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e != nil && sf.entry == known { // else another job of this process has ended meanwhile
+		sf.entry = e
+		r.cache.keep(sf.key, e)
+	}
+	return sf.entry, r.answeredLocked(sf, job)
+}
