@@ -22,7 +22,7 @@ func (g Group) Match(path string) (r Rule, ok bool) {
 }
 
 // search looks for the rule that governs path, which is in normal form. It returns false
-// if it has given up because no steps are left. If indexed, it searches an automaton of
+// if it has given up because no steps are left. If indexed, it searches a table of
 // the path, which costs to build, and then finds sooner what patterns have between
 // their wildcards.
 func (g Group) search(best *candidate, path string, indexed bool) bool {

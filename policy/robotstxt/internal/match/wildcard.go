@@ -15,37 +15,37 @@ const (
 	MaxSteps = 24 << 20
 )
 
-// Beyond QuickSteps a decision begins again with an automaton of the path, which makes
-// the number of steps depend on the path and on the file, no longer on their product.
+// Beyond QuickSteps a decision begins again with a table of the path. For all but hostile
+// files the number of steps then depends on the path and on the file, not on their product.
 
 // A Finder searches paths for the text between the wildcards of patterns, and counts its
 // steps.
 type Finder struct {
-	Steps int        // that are left; negative: the search was given up, and its results are void
-	index *automaton // of the path; nil: the path itself is searched
+	Steps int         // that are left; negative: the search was given up, and its results are void
+	table *placeTable // of the path; nil: the path itself is searched
 }
 
-// BuildIndex makes an automaton of a path if there are steps for it.
+// BuildIndex makes a table of a path if there are steps for it.
 func (f *Finder) BuildIndex(path string) bool {
-	if f.Steps -= buildSteps * len(path); f.Steps < 0 {
+	if f.Steps -= tableSteps * len(path); f.Steps < 0 {
 		return false
 	}
-	f.index = newAutomaton(path)
+	f.table = newPlaceTable(path)
 	return true
 }
 
-// Indexed reports whether there is an automaton of the path.
-func (f *Finder) Indexed() bool { return f.index != nil }
+// Indexed reports whether there is a table of the path.
+func (f *Finder) Indexed() bool { return f.table != nil }
 
 // MatchWild reports whether s begins as rest says, where rest is what follows the
 // literal beginning of a pattern: nothing, or a text that begins with a wildcard. If
-// there is an index, s is the end of its text.
+// there is a table, s is the end of its text.
 //
 // A star matches as little as the text behind it allows. Matching more is never needed:
 // the rest of a pattern that matches at a later place also matches after the earlier one.
 // So every octet of s is compared once, and the time is linear for any number of stars.
 func (f *Finder) MatchWild(rest, s string) bool {
-	if f.index == nil {
+	if f.table == nil {
 		f.Steps -= len(rest) + len(s) // at most
 	} else {
 		f.Steps -= 4
@@ -71,10 +71,10 @@ func (f *Finder) MatchWild(rest, s string) bool {
 
 // find is strings.Index.
 func (f *Finder) find(s, segment string) int {
-	if f.index == nil {
+	if f.table == nil {
 		return strings.Index(s, segment)
 	}
-	i, steps := f.index.index(len(f.index.text)-len(s), segment)
+	i, steps := f.table.index(len(f.table.text)-len(s), segment)
 	f.Steps -= steps
 	return i
 }
