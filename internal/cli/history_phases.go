@@ -15,105 +15,78 @@ import (
 // A phase is a period in which the same rules were in force.
 type phase struct {
 	at     time.Time
-	state  phaseState
-	from   time.Time // of the answer that is in force
+	state  policy.State // or stateRules
+	from   time.Time    // of the answer that is in force
 	status int
 	sha256 string // rules
 	allow  bool   // without rules: everything; else nothing
 }
 
-// A phaseState is "rules", or the state without rules.
-type phaseState string
-
-const stateRules phaseState = "rules"
+// stateRules is the state of an answer that has rules, which may be fresh or stale.
+const stateRules policy.State = "rules"
 
 // phasesOf returns the phases for a crawler with this product token, "" for crawlers whose
 // token no answer is bound to, the oldest first.
 func phasesOf(answers []store.Answer, token string, rules *policy.Robots, now time.Time) (all []phase) {
-	for _, at := range changeTimes(answers, token, rules, now) {
-		own, last, good := inForce(answers, token, at)
-		answer := cmp.Or(own, last, good)
-		if answer == nil {
-			continue
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a store.Answer) bool { return a.Token != "" && a.Token != token })
+	var times []time.Time // at which other rules may come into force
+	for _, a := range answers {
+		copied := a.Snapshot.Fetched
+		times = append(times, a.From, a.To, a.From.Add(24*time.Hour), copied.Add(rules.StaleFor), copied.Add(max(rules.StaleFor, rules.MaxAge)))
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, at := range slices.CompactFunc(times, time.Time.Equal) {
+		if at.After(now) {
+			break
 		}
-		v := phaseOf(answer, good, rules, at)
-		if n := len(all); n == 0 || !all[n-1].same(v) {
+		if v, ok := phaseAt(answers, rules, at); ok && (len(all) == 0 || !all[len(all)-1].same(v)) {
 			all = append(all, v)
 		}
 	}
 	return all
 }
 
-func phaseOf(answer, good *store.Answer, rules *policy.Robots, at time.Time) phase {
+// phaseAt returns the rules in force at a time, by answers to all clients and to one crawler.
+// It is not ok if there is no answer of that time.
+func phaseAt(answers []store.Answer, rules *policy.Robots, at time.Time) (v phase, ok bool) {
+	var last, good, own, ownGood *store.Answer // to all or to the crawler, without and with rules
+	for i := range answers {
+		a := &answers[i]
+		switch hasRules := a.Snapshot.SHA256 != ""; {
+		case a.From.After(at) || !a.To.IsZero() && !at.Before(a.To):
+		case a.Token == "" && hasRules:
+			good = a
+		case a.Token == "":
+			last = a
+		case hasRules:
+			ownGood = a
+		default:
+			own = a
+		}
+	}
+	if ownGood != nil && (good == nil || !good.Snapshot.Fetched.After(ownGood.Snapshot.Fetched)) {
+		good = ownGood
+		if own == nil && (last == nil || !last.From.After(ownGood.Snapshot.Fetched)) {
+			own = ownGood
+		}
+	}
+	answer := cmp.Or(own, last, good)
+	if answer == nil {
+		return phase{}, false
+	}
 	var copied *policy.Snapshot
 	if good != nil {
 		copied = good.Snapshot
 	}
 	st := rules.ResolveAt(answer.Snapshot, copied, at)
-	v := phase{at: at, state: phaseState(st.State), from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
+	v = phase{at: at, state: st.State, from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
 	if st.State == policy.Fresh || st.State == policy.Stale {
 		v.state, v.sha256 = stateRules, st.Snapshot.SHA256
-		if good != nil && st.Snapshot == good.Snapshot {
+		if st.Snapshot == copied {
 			v.from = good.From
 		}
 	}
-	return v
-}
-
-// inForce returns the answers in force at a time: the answer to the crawler alone, the last
-// answer to all without rules, and the last answer with rules, which may be to the crawler
-// alone.
-func inForce(answers []store.Answer, token string, at time.Time) (own, last, good *store.Answer) {
-	var ownGood *store.Answer
-	for i := range answers {
-		a := &answers[i]
-		switch {
-		case a.From.After(at) || !a.To.IsZero() && !at.Before(a.To):
-		case a.Token == "" && a.Snapshot.SHA256 != "":
-			good = a
-		case a.Token == "":
-			last = a
-		case a.Token == token && a.Snapshot.SHA256 != "":
-			ownGood = a
-		case a.Token == token:
-			own = a
-		}
-	}
-	if ownGood == nil || good != nil && good.Snapshot.Fetched.After(ownGood.Snapshot.Fetched) {
-		return own, last, good
-	}
-	if own == nil && (last == nil || !last.From.After(ownGood.Snapshot.Fetched)) {
-		own = ownGood
-	}
-	return own, last, ownGood
-}
-
-// changeTimes returns the times at which other rules may come into force: when an answer
-// begins or ends, and when a stale copy may no longer be used.
-func changeTimes(answers []store.Answer, token string, rules *policy.Robots, now time.Time) (all []time.Time) {
-	for _, a := range answers {
-		if a.Token != "" && a.Token != token {
-			continue
-		}
-		all = append(all, a.From)
-		end := now
-		if !a.To.IsZero() {
-			all = append(all, a.To)
-			end = a.To
-		}
-		if a.Snapshot.SHA256 != "" {
-			continue
-		}
-		if _, _, good := inForce(answers, token, a.From); good != nil {
-			for _, at := range []time.Time{good.Snapshot.Fetched.Add(max(rules.StaleFor, rules.MaxAge)), good.Snapshot.Fetched.Add(rules.StaleFor), a.From.Add(24 * time.Hour)} {
-				if at.After(a.From) && at.Before(end) {
-					all = append(all, at)
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, time.Time.Compare)
-	return slices.CompactFunc(all, time.Time.Equal)
+	return v, true
 }
 
 func (v phase) same(w phase) bool {
@@ -126,7 +99,7 @@ func (v phase) String() string {
 		return v.sha256
 	}
 	what, all := "no robots.txt", "denied"
-	if v.state == phaseState(policy.Unreachable) {
+	if v.state == policy.Unreachable {
 		what = "unreachable"
 	}
 	if v.status != 0 {
@@ -143,9 +116,9 @@ func (v phase) decides(d robotstxt.Verdict) string {
 	switch {
 	case v.sha256 != "":
 		return history.Words(d)
-	case v.state == phaseState(policy.Unreachable) && v.allow:
+	case v.state == policy.Unreachable && v.allow:
 		return "allow (unreachable)"
-	case v.state == phaseState(policy.Unreachable):
+	case v.state == policy.Unreachable:
 		return "deny (unreachable)"
 	}
 	return "allow (no robots.txt)"
