@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"slices"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 )
 
 // chainsDir is the folder in data_dir with the heads of the audit log's chains.
@@ -42,9 +42,8 @@ func (*Audit) Help() string {
 
 // An auditReport collects the lines of audit logs.
 type auditReport interface {
-	line(*audit.Line)
-	end()         // called after the last line
-	failed() bool // something differs
+	Line(*audit.Line)
+	end() (failed bool) // called after the last line; failed: something differs
 	print(io.Writer)
 	json() (name string, value any)
 }
@@ -57,8 +56,14 @@ func (a *Audit) Run(s Streams) error {
 	if !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0) {
 		return errors.New("--strict, --keyless and --key-file need --verify")
 	}
-	a.File = distinct(a.File)
-	out := &errWriter{w: s.Out}
+	named := map[string]bool{}
+	a.File = slices.DeleteFunc(a.File, func(file string) bool { // each record of a file that is named twice would count twice
+		file = filepath.Clean(file)
+		again := named[file]
+		named[file] = true
+		return again
+	})
+	out := bufio.NewWriter(s.Out) // keeps its first error
 	s.Out = out
 	reports, err := a.reports(s)
 	if err != nil {
@@ -66,24 +71,23 @@ func (a *Audit) Run(s Streams) error {
 	}
 	readErr := audit.Lines(a.File, s.In, func(l *audit.Line) {
 		for _, r := range reports {
-			r.line(l)
+			r.Line(l)
 		}
 	})
 	failed, values := false, map[string]any{}
 	for _, r := range reports {
-		r.end()
-		failed = failed || r.failed()
+		failed = r.end() || failed
 		if a.JSON {
 			name, value := r.json()
 			values[name] = value
 		} else {
-			r.print(s.Out)
+			r.print(out)
 		}
 	}
 	if a.JSON {
-		_ = encode(s.Out, values) // out keeps the error
+		_ = encode(out, values)
 	}
-	if err := cmp.Or(out.err, readErr); err != nil {
+	if err := cmp.Or(out.Flush(), readErr); err != nil {
 		return err
 	}
 	if failed {
@@ -94,71 +98,26 @@ func (a *Audit) Run(s Streams) error {
 
 // reports returns the reports that the options ask for.
 func (a *Audit) reports(s Streams) (all []auditReport, err error) {
-	c, dir, err := a.folder()
-	if !a.Replay && !a.Verify {
-		if err != nil && a.Config != "" {
-			return nil, err
-		}
-		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
-	}
+	c, err := a.load()
 	if err != nil {
 		return nil, err
 	}
+	if !a.Replay && !a.Verify {
+		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
+	}
 	if a.Verify {
-		v, err := a.verifyReport(c, dir)
+		v, err := a.verifyReport(c)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, v)
 	}
 	if a.Replay {
-		r, err := newReplayReport(dir, s.Out, a.JSON)
+		r, err := newReplayReport(c, s.Out, a.JSON)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, r)
 	}
 	return all, nil
-}
-
-// distinct removes files that are named again, since each of their records would count twice.
-func distinct(files []string) (all []string) {
-	for _, file := range files {
-		if !slices.ContainsFunc(all, func(other string) bool { return filepath.Clean(other) == filepath.Clean(file) }) {
-			all = append(all, file)
-		}
-	}
-	return all
-}
-
-// An errWriter keeps the first error of writing.
-type errWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (h *errWriter) Write(b []byte) (int, error) {
-	n, err := h.w.Write(b)
-	if h.err == nil {
-		h.err = err
-	}
-	return n, err
-}
-
-// folder returns the configuration and its data_dir.
-func (a *Audit) folder() (*config.Config, string, error) {
-	c, err := a.load()
-	if err != nil {
-		return nil, "", err
-	}
-	dir, err := config.DataDir(c)
-	return c, dir, err
-}
-
-// list returns all, in JSON [] in place of null.
-func list(all []string) []string {
-	if all == nil {
-		return []string{}
-	}
-	return all
 }

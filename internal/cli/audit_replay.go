@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"robotsgate/internal/audit"
@@ -28,11 +26,8 @@ type replayReport struct {
 	noRecord    int
 }
 
-func newReplayReport(dir string, out io.Writer, asJSON bool) (*replayReport, error) {
-	reader, err := store.Read(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no snapshots: name the gate's configuration with -c", dir)
-	}
+func newReplayReport(c *config.Config, out io.Writer, asJSON bool) (*replayReport, error) {
+	reader, dir, err := openEvidence(c)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +36,10 @@ func newReplayReport(dir string, out io.Writer, asJSON bool) (*replayReport, err
 		History:       reader.History,
 		Body:          reader.Body,
 	})
-	return &replayReport{replayer: r, reader: reader, out: out, quiet: asJSON, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}}, nil
+	return &replayReport{
+		replayer: r, reader: reader, out: out, quiet: asJSON,
+		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
+	}, nil
 }
 
 // configurationOf returns the settings of a kept configuration.
@@ -58,7 +56,7 @@ func configurationOf(dir, digest string) (*policy.Config, error) {
 	return &p, nil
 }
 
-func (a *replayReport) line(l *audit.Line) {
+func (a *replayReport) Line(l *audit.Line) {
 	if l.Record == nil {
 		a.noRecord++
 		return
@@ -79,9 +77,8 @@ func (a *replayReport) line(l *audit.Line) {
 	}
 }
 
-func (a *replayReport) end() { a.reader.Close() }
-
-func (a *replayReport) failed() bool {
+func (a *replayReport) end() bool {
+	a.reader.Close()
 	return a.counts[replay.Different] > 0 || a.sum(replay.Outcome.Changed) > 0
 }
 
@@ -100,7 +97,7 @@ func (a *replayReport) json() (string, any) {
 	for _, o := range replay.Outcomes {
 		counts[strings.ReplaceAll(string(o), " ", "_")] = a.counts[o]
 	}
-	return "replay", map[string]any{"counts": counts, "differences": list(a.differences), "invalid": a.noRecord}
+	return "replay", map[string]any{"counts": counts, "differences": a.differences, "invalid": a.noRecord}
 }
 
 func (a *replayReport) print(w io.Writer) {

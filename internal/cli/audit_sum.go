@@ -16,19 +16,16 @@ type sumReport struct {
 	said int
 }
 
-func (t *sumReport) line(l *audit.Line) {
-	t.Line(l)
+func (t *sumReport) Line(l *audit.Line) {
+	t.Summary.Line(l)
 	const most = 20
-	if l.Record != nil {
-		return
-	}
-	if t.said++; t.said <= most {
-		t.s.warn("%s: %s", escape.Printable(l.At()), l.Err)
+	if l.Record == nil && t.said < most {
+		t.said++
+		t.s.warn("%s: %v", l.At(), l.Err)
 	}
 }
 
-func (t *sumReport) end()         {}
-func (t *sumReport) failed() bool { return false }
+func (t *sumReport) end() bool { return false }
 
 func (t *sumReport) json() (string, any) {
 	hosts, all, estimated := t.Hosts(t.top)

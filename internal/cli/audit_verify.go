@@ -18,7 +18,11 @@ type verifyReport struct {
 	dir string
 }
 
-func (a *Audit) verifyReport(c *config.Config, dir string) (*verifyReport, error) {
+func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
+	dir, err := config.DataDir(c)
+	if err != nil {
+		return nil, err
+	}
 	dir = filepath.Join(dir, chainsDir)
 	heads, err := audit.Heads(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,20 +60,20 @@ func (a *Audit) verifyReport(c *config.Config, dir string) (*verifyReport, error
 	return &verifyReport{v, dir}, nil
 }
 
-func (v *verifyReport) line(l *audit.Line) { v.Line(l) }
-
 // end reads the heads of the chains again: a running gate may have begun new chains.
-func (v *verifyReport) end() {
+func (v *verifyReport) end() bool {
 	if heads, err := audit.Heads(v.dir); err == nil {
 		v.Later(heads)
 	}
 	v.End()
+	return v.Faulty > 0
 }
 
-func (v *verifyReport) failed() bool { return v.Faulty > 0 }
-
 func (v *verifyReport) json() (string, any) {
-	return "verify", map[string]any{"records": v.Records, "chains": v.Chains(), "faults": v.Faulty, "said": list(v.Faults), "notes": list(v.Notes), "unchecked": v.Unchecked, "lost": v.Lost}
+	return "verify", map[string]any{
+		"records": v.Records, "chains": v.Chains(), "faults": v.Faulty, "unchecked": v.Unchecked, "lost": v.Lost,
+		"said": append([]string{}, v.Faults...), "notes": append([]string{}, v.Notes...), // [] in place of null
+	}
 }
 
 func (v *verifyReport) print(w io.Writer) {

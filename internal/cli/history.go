@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,24 +46,17 @@ func (h *History) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	dir, err := config.DataDir(c)
-	if err != nil {
-		return err
-	}
-	out := &errWriter{w: s.Out}
-	s.Out = out
 	origins, err := originsOf(h.Origin)
 	if err != nil {
 		return err
 	}
-	reader, err := store.Read(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no snapshots: name the gate's configuration with -c", dir)
-	}
+	reader, dir, err := openEvidence(c)
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
+	out := bufio.NewWriter(s.Out) // keeps its first error
+	s.Out = out
 	found := false
 	for _, origin := range origins {
 		answers, err := reader.History(origin)
@@ -80,13 +75,22 @@ func (h *History) Run(s Streams) error {
 			return err
 		}
 	}
-	if out.err != nil {
-		return out.err
-	}
 	if !found {
 		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(h.Origin), dir)
 	}
-	return nil
+	return out.Flush()
+}
+
+// openEvidence opens the snapshots in the data_dir of a configuration.
+func openEvidence(c *config.Config) (reader *store.Reader, dir string, err error) {
+	if dir, err = config.DataDir(c); err != nil {
+		return nil, "", err
+	}
+	reader, err = store.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s has no snapshots: name the gate's configuration with -c", dir)
+	}
+	return reader, dir, err
 }
 
 // originsOf parses the argument ORIGIN.
@@ -113,46 +117,40 @@ type originHistory struct {
 	reader  *store.Reader
 	config  *config.Config
 	rules   policy.Robots
-
-	crawlersOnly bool // the answers bound configured crawlers; see changes
 }
 
 const utc = "2006-01-02 15:04:05"
 
 // An answerRow is an answer in the output.
 type answerRow struct {
-	From     time.Time `json:"from"`
-	To       time.Time `json:"to,omitzero"`
-	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	For      string    `json:"token,omitempty"`    // that it bound; empty: all
-	State    string    `json:"state"`              // rules, unavailable or unreachable
-	Status   int       `json:"status,omitempty"`
-	Bytes    *int      `json:"bytes,omitempty"`
-	SHA256   string    `json:"sha256,omitempty"`
-	Error    string    `json:"error,omitempty"`
+	From     time.Time    `json:"from"`
+	To       time.Time    `json:"to,omitzero"`
+	Crawlers bool         `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
+	For      string       `json:"token,omitempty"`    // that it bound; empty: all
+	State    policy.State `json:"state"`              // stateRules, unavailable or unreachable
+	Status   int          `json:"status,omitempty"`
+	Bytes    *int         `json:"bytes,omitempty"`
+	SHA256   string       `json:"sha256,omitempty"`
+	Error    string       `json:"error,omitempty"`
 }
 
 func (p *originHistory) row(a store.Answer) answerRow {
 	s := a.Snapshot
-	state := string(p.rules.Classify(s))
-	if s.SHA256 != "" {
-		state = "rules"
-	}
-	r := answerRow{From: a.From.UTC(), Crawlers: a.Crawlers, For: a.Token, State: state, Status: s.Status, SHA256: s.SHA256, Error: s.Error}
-	if !a.To.IsZero() {
-		r.To = a.To.UTC()
-	}
+	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, For: a.Token, State: p.rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error}
 	if s.Looped {
 		r.Error = "its redirects have no end"
 	}
 	if s.SHA256 == "" {
 		return r
 	}
-	if body, err := p.reader.Body(s.SHA256); err == nil {
+	r.State = stateRules
+	body, err := p.reader.Body(s.SHA256)
+	switch {
+	case err == nil:
 		r.Bytes = new(len(body))
-	} else if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		r.Error = "the file is not kept any more"
-	} else {
+	default:
 		r.Error = "the file " + err.Error()
 	}
 	return r
@@ -188,7 +186,7 @@ func (p *originHistory) print(s Streams) error {
 }
 
 func (r *answerRow) print(w io.Writer) {
-	to, status, bytes, what := "now", "-", "-", r.SHA256
+	to, status, bytes := "now", "-", "-"
 	if !r.To.IsZero() {
 		to = r.To.Format(utc)
 	}
@@ -198,22 +196,16 @@ func (r *answerRow) print(w io.Writer) {
 	if r.Bytes != nil {
 		bytes = fmt.Sprint(*r.Bytes)
 	}
-	if r.Error != "" {
-		what = strings.TrimSpace(what + " " + escape.Printable(r.Error))
-	}
+	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
 	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
 // clientsOf names the clients that an answer bound.
 func clientsOf(crawlers bool, token string) string {
-	switch {
-	case token == "" && crawlers:
-		return "crawlers"
-	case token == "":
-		return "all"
-	case crawlers:
-		return "crawlers: " + escape.Printable(token)
+	token = escape.Printable(token)
+	if !crawlers {
+		return cmp.Or(token, "all")
 	}
-	return escape.Printable(token)
+	return strings.TrimSuffix("crawlers: "+token, ": ")
 }

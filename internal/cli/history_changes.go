@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,8 +25,8 @@ type changeRow struct {
 	For       string        `json:"token,omitempty"`    // that it bound; empty: all
 	Was       string        `json:"was"`                // SHA-256; empty where there were no rules
 	Is        string        `json:"is"`
-	WasState  string        `json:"was_state"` // rules, unavailable or unreachable
-	IsState   string        `json:"is_state"`
+	WasState  policy.State  `json:"was_state"` // stateRules, unavailable or unreachable
+	IsState   policy.State  `json:"is_state"`
 	Diff      []string      `json:"diff"`                // of two files
 	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
 	Decisions []decisionRow `json:"decisions"`
@@ -56,42 +55,34 @@ func (p *originHistory) changes(s Streams) ([]changeRow, error) {
 	}
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
-		one := *p
-		one.crawlersOnly = crawlers
-		one.answers = slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
-		all = append(all, one.changesOf(paths)...)
+		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
+		reported := map[[2]phase]bool{} // changes that hold for all tokens
+		for _, token := range p.bound(answers) {
+			phases := phasesOf(answers, token, &p.rules, time.Now())
+			for i := 1; i < len(phases); i++ {
+				pair := [2]phase{phases[i-1], phases[i]}
+				pair[0].at = time.Time{} // it may have begun at another time for one token
+				if reported[pair] {
+					continue
+				}
+				reported[pair] = token == ""
+				c := p.change(token, phases[i-1], phases[i], paths)
+				c.Crawlers = crawlers
+				all = append(all, c)
+			}
+		}
 	}
 	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }
 
-// changesOf compares the answers in p, which bind configured crawlers or other clients, not both.
-func (p *originHistory) changesOf(paths []string) (all []changeRow) {
-	reported := map[[2]phase]bool{} // changes that hold for all tokens
-	for _, token := range p.bound() {
-		phases := phasesOf(p.answers, token, &p.rules, time.Now())
-		for i := 1; i < len(phases); i++ {
-			pair := [2]phase{phases[i-1], phases[i]}
-			pair[0].at = time.Time{} // it may have begun at another time for one token
-			if reported[pair] {
-				continue
-			}
-			if token == "" {
-				reported[pair] = true
-			}
-			all = append(all, p.change(token, phases[i-1], phases[i], paths))
-		}
-	}
-	return all
-}
-
 // bound returns the product tokens that answers have bound, as far as they are asked for.
 // The first is "", for all.
-func (p *originHistory) bound() []string {
-	asked := p.asked()
+func (p *originHistory) bound(answers []store.Answer) []string {
+	tokens, asked := p.asked()
 	all := []string{""}
-	for _, a := range p.answers {
-		mine := asked == nil || a.Token == policy.NoSlot || a.Token == policy.TokenKey(asked[0])
+	for _, a := range answers {
+		mine := !asked || a.Token == policy.NoSlot || a.Token == policy.TokenKey(tokens)
 		if mine && !slices.Contains(all, a.Token) {
 			all = append(all, a.Token)
 		}
@@ -101,12 +92,12 @@ func (p *originHistory) bound() []string {
 
 func (p *originHistory) change(token string, was, is phase, paths []string) changeRow {
 	c := changeRow{
-		Time: is.at.UTC(), Crawlers: p.crawlersOnly, For: token, Was: was.sha256, Is: is.sha256, WasState: string(was.state), IsState: string(is.state),
+		Time: is.at.UTC(), For: token, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
 		Diff: []string{}, Decisions: []decisionRow{}, words: [2]string{was.String(), is.String()},
 	}
 	before, err := p.rulesOf(was)
 	after, err2 := p.rulesOf(is)
-	if err = errors.Join(err, err2); err != nil {
+	if err != nil || err2 != nil {
 		c.Gone = "a file is not kept any more, or has been changed"
 		return c
 	}
@@ -137,22 +128,18 @@ func (p *originHistory) rulesOf(v phase) (string, error) {
 	return "User-agent: *\nDisallow: /\n", nil
 }
 
-// asked returns the crawler that --token and --agent name, nil if they name none.
-func (p *originHistory) asked() [][]string {
-	tokens := p.Token
-	if len(tokens) == 0 && p.Agent == "" {
-		return nil
+// asked returns the crawler that --token and --agent name, if they name one.
+func (p *originHistory) asked() (tokens []string, ok bool) {
+	if token := policy.ProductToken(p.Agent); len(p.Token) == 0 && token != "" {
+		return []string{token}, true
 	}
-	if token := policy.ProductToken(p.Agent); len(tokens) == 0 && token != "" {
-		tokens = []string{token}
-	}
-	return [][]string{tokens}
+	return p.Token, len(p.Token) > 0 || p.Agent != ""
 }
 
 // crawlers returns the crawlers to compare decisions for, by their product tokens.
 func (p *originHistory) crawlers(token string, was, is *robotstxt.File) (all [][]string) {
-	if all = p.asked(); all != nil {
-		return all
+	if tokens, ok := p.asked(); ok {
+		return [][]string{tokens}
 	}
 	for _, c := range p.config.Crawlers {
 		if len(c.ProductTokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.ProductTokens)) {
@@ -160,9 +147,7 @@ func (p *originHistory) crawlers(token string, was, is *robotstxt.File) (all [][
 		}
 	}
 	switch {
-	case token == "" && !p.anyToken():
-		return all
-	case token != "" && len(all) > 0:
+	case token == "" && !p.anyToken(), token != "" && len(all) > 0:
 		return all
 	case token == policy.NoSlot || token == policy.TokenKey(nil):
 		return [][]string{nil}
