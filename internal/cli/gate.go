@@ -29,12 +29,14 @@ import (
 // A gate is everything that runs. This file connects its parts.
 type gate struct {
 	config         *config.Config // in force
-	reloads        reloads
+	file           *watchedFile   // of the configuration; nil: it is never read again
+	load           func() (*config.Config, error)
 	log            *slog.Logger
 	level          *slog.LevelVar // of log
 	authority      *ca.Authority
 	clients        trust // the files that make clients trust the CA
-	store          snapshots
+	store          snapshotStore
+	disk           *store.Disk // the store; nil: it is in memory, since another gate uses the folder
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
@@ -51,7 +53,7 @@ type gate struct {
 	descriptors   *proxy.Descriptors
 	listener      net.Listener
 	adminListener net.Listener
-	own           []netip.AddrPort // addresses of both
+	own           []netip.AddrPort // addresses of both; requests to them are refused
 	ready         atomic.Bool
 }
 
@@ -109,7 +111,7 @@ func (g *gate) openTrust(dir string) (err error) {
 func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
 	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
-	if g.store, err = openStore(c, dir, g.log); err != nil || c.Log.Audit == "" {
+	if err := g.openStore(dir); err != nil || c.Log.Audit == "" {
 		return err
 	}
 	o := auditing(c.Log)
@@ -132,7 +134,7 @@ func (g *gate) wire() (err error) {
 	if err != nil {
 		return err
 	}
-	if g.upstream, err = newUpstream(c, pool, g.addresses, g.descriptors); err != nil {
+	if g.upstream, err = newUpstream(c, pool, g.own, g.descriptors); err != nil {
 		return err
 	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
@@ -242,8 +244,10 @@ func (g *gate) close() {
 			l.Close()
 		}
 	}
-	if err := g.store.close(); err != nil {
-		g.log.Error("closing the snapshots", "error", err)
+	if g.disk != nil {
+		if err := g.disk.Close(); err != nil {
+			g.log.Error("closing the snapshots", "error", err)
+		}
 	}
 	g.configurations.Close()
 	if err := g.audit.Close(); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/metrics"
-	"robotsgate/policy"
 )
 
 // administer makes the pages of the admin listener, for the configuration in force.
@@ -23,7 +22,9 @@ func (g *gate) administer() {
 		c := g.proxy.Connections()
 		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
 	}
-	a.History = g.store.history()
+	if g.disk != nil {
+		a.History = g.history
+	}
 	engine := g.engine // a reload changes the field, and makes new pages
 	a.Sizes = func() []admin.Size { return g.sizes(engine) }
 	h := admin.New(a)
@@ -58,16 +59,6 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// sizes returns the sizes of the caches and the store.
-func (g *gate) sizes(engine *policy.Engine) []admin.Size {
-	rules, tags := engine.Cached(), g.remembered.Size()
-	return []admin.Size{
-		{Name: "Rules in memory", Of: "origins", Entries: int64(rules.Entries), Bytes: rules.Bytes, Bound: rules.Bound},
-		{Name: "Remembered tags", Of: "URLs", Entries: int64(tags.Entries), Bytes: tags.Bytes, Bound: tags.Bound},
-		g.store.size(),
-	}
-}
-
 // watchMetrics gives the metrics their sources. A reload does not change them: engines
 // share their caches.
 func (g *gate) watchMetrics() {
@@ -77,7 +68,7 @@ func (g *gate) watchMetrics() {
 		Logins:      g.proxy.LoginComparisons,
 		Rules:       g.engine.Cached,
 		Tags:        g.remembered.Size,
-		Snapshots:   func() (origins, bytes int64) { u := g.store.usage(); return u.Origins, u.Bytes },
+		Snapshots:   func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
 		Lost:        g.audit.Lost,
 		Failures:    g.descriptors.Failures,
 		CAEnds:      func() time.Time { return g.authority.Certificate().NotAfter },

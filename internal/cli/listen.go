@@ -23,24 +23,12 @@ func (g *gate) listen() (err error) {
 		// The admin listener must not use up the proxy's file descriptors.
 		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
 	}
-	g.own = addressesOf(g.listener, g.adminListener)
-	return nil
-}
-
-// addresses returns the gate's own addresses. It refuses to send requests there.
-func (g *gate) addresses() []netip.AddrPort { return g.own }
-
-// addressesOf returns the addresses of listeners.
-func addressesOf(listeners ...net.Listener) (all []netip.AddrPort) {
-	for _, l := range listeners {
-		if l == nil {
-			continue
-		}
-		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
-			all = append(all, a)
+	for _, l := range []net.Listener{g.listener, g.adminListener} {
+		if l != nil {
+			g.own = append(g.own, netip.MustParseAddrPort(l.Addr().String()))
 		}
 	}
-	return all
+	return nil
 }
 
 func listen(key, address string) (net.Listener, error) {

@@ -15,12 +15,6 @@ import (
 	"robotsgate/proxy"
 )
 
-// Reloads say when and how a running gate reads its configuration again.
-type reloads struct {
-	load    func() (*config.Config, error)
-	changed <-chan string // why the configuration may have changed; nil: never
-}
-
 // A revision is a configuration that was read again, with the certificates it names.
 type revision struct {
 	config *config.Config
@@ -32,17 +26,15 @@ type revision struct {
 // reads in a goroutine, so that a slow file system does not keep the gate from ending.
 func (g *gate) read(ctx context.Context) <-chan revision {
 	revisions := make(chan revision)
+	if g.file == nil {
+		return revisions
+	}
 	go func() {
-		for {
-			select {
-			case why := <-g.reloads.changed:
-				g.log.Debug("the configuration is read again", "why", why)
-			case <-ctx.Done():
-				return
-			}
+		for why := range g.file.changes(ctx) {
+			g.log.Debug("the configuration is read again", "why", why)
 			var r revision
 			g.renewTrust()
-			if r.config, r.err = g.reloads.load(); r.err == nil {
+			if r.config, r.err = g.load(); r.err == nil {
 				r.roots, r.err = origins(r.config)
 			}
 			select {
@@ -125,15 +117,16 @@ func loosened(old, next *config.Config) (what []string) {
 			what = append(what, fmt.Sprintf("%s: %d, there were %d", name, n[1], n[0]))
 		}
 	}
+	before := map[string]config.Crawler{}
+	for _, k := range old.Crawlers {
+		before[k.Name] = k
+	}
 	for _, k := range next.Crawlers {
-		i := slices.IndexFunc(old.Crawlers, func(before config.Crawler) bool { return before.Name == k.Name })
-		if i < 0 {
-			continue
-		}
+		was := before[k.Name]
 		for name, lost := range map[string]bool{
-			"login":       k.Login == (config.Login{}) && old.Crawlers[i].Login != k.Login,
-			"sources":     len(k.Sources) < len(old.Crawlers[i].Sources) && len(k.Sources) == 0,
-			"user_agents": len(k.UserAgents) < len(old.Crawlers[i].UserAgents) && len(k.UserAgents) == 0,
+			"login":       k.Login == (config.Login{}) && was.Login != k.Login,
+			"sources":     len(k.Sources) == 0 && len(was.Sources) > 0,
+			"user_agents": len(k.UserAgents) == 0 && len(was.UserAgents) > 0,
 		} {
 			if lost {
 				what = append(what, fmt.Sprintf("the crawler %s has no %s any more", k.Name, name))
@@ -155,7 +148,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = newUpstream(next, r.roots, g.addresses, g.descriptors); err != nil {
+		if upstream, err = newUpstream(next, r.roots, g.own, g.descriptors); err != nil {
 			return nil, err
 		}
 	}

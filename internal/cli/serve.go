@@ -23,7 +23,7 @@ func (*Serve) Help() string {
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
 func (s *Serve) Run(ctx context.Context, io Streams) error {
-	changed := watch(ctx, s.Config) // before the file is read, so that no change is missed
+	file := newWatchedFile(s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	if err != nil {
 		return err
 	}
-	g.reloads = reloads{s.reload, changed}
+	g.file, g.load = file, s.reload
 	g.warnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {

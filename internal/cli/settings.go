@@ -30,13 +30,15 @@ import (
 func serving(c *config.Config) proxy.Options {
 	return proxy.Options{
 		Settings: proxy.Settings{
-			Passthrough:             passthrough(c.HTTPS),
+			Passthrough: func(host string) bool {
+				return !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
+			},
 			UnreachableStatus:       c.Robots.UnreachableStatus,
-			Tags:                    tags(c.Tags),
+			Tags:                    proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
 			MaxConnections:          c.Limits.MaxConnections,
 			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
 		},
-		Limits: limits(c.Limits),
+		Limits: proxy.Limits{MaxHeaderBytes: int(c.Limits.MaxHeaderBytes), HeaderTimeout: c.Limits.HeaderTimeout, IdleTimeout: c.Limits.IdleTimeout},
 		Names: proxy.SettingNames{
 			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
 			AuditRequired: "log.audit_required", Audit: "log.audit",
@@ -45,28 +47,11 @@ func serving(c *config.Config) proxy.Options {
 	}
 }
 
-func passthrough(h config.HTTPS) func(host string) bool {
-	return func(host string) bool {
-		return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
-	}
-}
-
-func tags(t config.Tags) proxy.Tags {
-	return proxy.Tags{HTML: t.HTML, MaxHeadBytes: int(t.MaxHeadBytes), HeadTimeout: t.HeadTimeout}
-}
-
-func limits(l config.Limits) proxy.Limits {
-	return proxy.Limits{
-		MaxHeaderBytes: int(l.MaxHeaderBytes),
-		HeaderTimeout:  l.HeaderTimeout,
-		IdleTimeout:    l.IdleTimeout,
-	}
-}
-
-// newUpstream returns the transport to origins. Commands without a gate pass nil for d.
-func newUpstream(c *config.Config, roots *x509.CertPool, own func() []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
+// newUpstream returns the transport to origins. It refuses requests to own addresses. Commands
+// without a gate pass nil for own and d.
+func newUpstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
 	e := egress(c.Egress)
-	e.Roots, e.Own = roots, own
+	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
 	e.Names.AllowPrivate, e.Names.DenyHosts, e.Names.Ports, e.Names.Parent = "egress.allow_private", "egress.deny_hosts", "egress.ports", "egress.proxy"
 	return proxy.NewTransport(e, d)
 }
@@ -208,37 +193,35 @@ func administration(a config.Admin) admin.Options {
 // only commands that run a gate call it.
 func redirectStdLog(log *slog.Logger) {
 	stdlog.SetFlags(0)
-	stdlog.SetOutput(unquoted{slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer()})
+	stdlog.SetOutput(lineWriter{slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer(), withoutQuote})
 }
 
-// unquoted removes the bytes after a response that net/http's Transport quotes. A parent
+// withoutQuote removes the bytes after a response that net/http's Transport quotes. A parent
 // proxy may repeat a request in them, with the login of egress.proxy.
-type unquoted struct{ io.Writer }
-
-func (w unquoted) Write(line []byte) (int, error) {
+func withoutQuote(line []byte) []byte {
 	text, _, _ := bytes.Cut(line, []byte(" starting with "))
-	if _, err := w.Writer.Write(text); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	return text
 }
 
 // logger returns the logger for a log.format. Text from the network must stay visible and
-// within its line: slog's text format quotes it, and printableJSON escapes what slog's
-// JSON does not.
+// within its line: slog's text format quotes it, and escape.JSON escapes what slog's JSON
+// does not.
 func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(printableJSON{w}, options))
+		return slog.New(slog.NewJSONHandler(lineWriter{w, escape.JSON}, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// printableJSON writes lines of JSON, each in one call, as [escape.JSON] escapes them.
-type printableJSON struct{ io.Writer }
+// A lineWriter changes lines, of which it gets one in each call.
+type lineWriter struct {
+	io.Writer
+	change func(line []byte) []byte
+}
 
-func (w printableJSON) Write(line []byte) (int, error) {
-	if _, err := w.Writer.Write(escape.JSON(line)); err != nil {
+func (w lineWriter) Write(line []byte) (int, error) {
+	if _, err := w.Writer.Write(w.change(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"iter"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,17 +22,30 @@ const (
 	longMissing = 10
 )
 
-// watch sends a reason to read the file at path again: its contents have changed, or the
-// process has received SIGHUP. It ends with ctx. An empty path is no file.
-//
-// It compares the contents, since the file is small. This notices a write in place, a
-// rename over the file, and a replaced symbolic link, on every file system.
-func watch(ctx context.Context, path string) <-chan string {
-	changed := make(chan string)
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // never undone: SIGHUP must not end a gate that drains
-	file := newWatchedFile(path)
-	go func() {
+// A watchedFile remembers the contents of a file. It compares the contents, since the file is
+// small. This notices a write in place, a rename over the file, and a replaced symbolic link, on
+// every file system.
+type watchedFile struct {
+	path    string
+	hangup  chan os.Signal
+	used    []byte // the contents that the gate uses
+	last    []byte // the contents at the last read
+	missing int    // reads in a row that failed
+}
+
+// newWatchedFile remembers the contents at path, and from now on the SIGHUPs to the process. An
+// empty path is no file.
+func newWatchedFile(path string) *watchedFile {
+	f := &watchedFile{path: path, hangup: make(chan os.Signal, 1)}
+	signal.Notify(f.hangup, syscall.SIGHUP) // never undone: SIGHUP must not end a gate that drains
+	f.use()
+	return f
+}
+
+// changes returns the reasons to read the file again, until ctx ends: its contents have changed,
+// or the process has received SIGHUP.
+func (f *watchedFile) changes(ctx context.Context) iter.Seq[string] {
+	return func(yield func(why string) bool) {
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
 		for {
@@ -39,36 +53,17 @@ func watch(ctx context.Context, path string) <-chan string {
 			select {
 			case <-ctx.Done():
 				return
-			case <-hangup:
+			case <-f.hangup:
 				why = "SIGHUP"
-				file.settle(ctx)
+				f.settle(ctx)
 			case <-tick.C:
-				if why = file.poll(); why == "" {
-					continue
-				}
+				why = f.poll()
 			}
-			select {
-			case changed <- why:
-			case <-ctx.Done():
+			if why != "" && !yield(why) {
 				return
 			}
 		}
-	}()
-	return changed
-}
-
-// A watchedFile remembers the contents of a file.
-type watchedFile struct {
-	path    string
-	used    []byte // the contents that the gate uses
-	last    []byte // the contents at the last read
-	missing int    // reads in a row that failed
-}
-
-func newWatchedFile(path string) *watchedFile {
-	f := &watchedFile{path: path}
-	f.use()
-	return f
+	}
 }
 
 // use reads the file for a gate that is about to read it, too.
