@@ -189,10 +189,7 @@ func members(s reflect.Type) (names []string) {
 // gate's page, which TestOwnPageLines runs.
 func TestReadmeClients(t *testing.T) {
 	gate := gatetest.ServeSite(t, t.TempDir(), t.TempDir(), "admin: {listen: \"\"}\n").Proxy
-	page, err := gatetest.Get(gate + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/", http.StatusOK)
 	address, port, _ := strings.Cut(strings.TrimPrefix(gate, "http://"), ":")
 	usual := strings.NewReplacer(address+":"+port, "127.0.0.1:9309", "Port="+port, "Port=9309")
 	var want []string

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,14 +15,8 @@ import (
 // TestOwnPageLines runs the lines for each client on the gate's own page, with another URL.
 func TestOwnPageLines(t *testing.T) {
 	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
-	page, err := gatetest.Get(gate + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pem, err := gatetest.Get(gate + "/ca.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/", http.StatusOK)
+	pem, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/ca.pem", http.StatusOK)
 	lines := gatetest.PageLines(page)
 	replace := strings.NewReplacer("https://example.com/", "https://shop.invalid/page.html",
 		"python3 -c", "/usr/bin/python3 -c", // the Python that Debian's packages are for
@@ -108,10 +103,7 @@ func TestConfigurationScript(t *testing.T) {
 		gatetest.Missing(t, "node is not installed: Debian's package nodejs has it")
 	}
 	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
-	script, err := gatetest.Get(gate + "/proxy.pac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/proxy.pac", http.StatusOK)
 	var calls, want strings.Builder
 	for _, q := range pacQuestions {
 		fmt.Fprintf(&calls, "console.log(FindProxyForURL(%q, %q))\n", strings.Replace(q.url, "GATE", gate, 1), q.host)

@@ -36,13 +36,6 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 
 	var mu sync.Mutex
 	seen := map[string]int64{}
-	done := func(resp *http.Response) {
-		_, note, _ := strings.Cut(resp.Header.Get("Robots-Gate-Decision"), `note="`)
-		version, _, _ := strings.Cut(note, `"`)
-		mu.Lock()
-		defer mu.Unlock()
-		seen[version]++
-	}
 	var asked, made atomic.Int64
 	stop, changed := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -50,7 +43,14 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 		change(t, gate, filepath.Join(dir, "gate.yaml"), text, &made, stop)
 	}()
 	// Requests continue until each kind of change has been made once.
-	more := func() bool { return asked.Add(1) <= n || made.Load() < 4 && !t.Failed() }
+	done := func(resp *http.Response) bool {
+		_, note, _ := strings.Cut(resp.Header.Get("Robots-Gate-Decision"), `note="`)
+		version, _, _ := strings.Cut(note, `"`)
+		mu.Lock()
+		defer mu.Unlock()
+		seen[version]++
+		return asked.Add(1) < n || made.Load() < 4 && !t.Failed()
+	}
 	var all sync.WaitGroup
 	for _, l := range []gatetest.Load{
 		{URLs: []string{"http://" + origin.HTTP + "/page.html", "https://" + origin.HTTPS + "/page.html"}},
@@ -58,7 +58,7 @@ overrides: [{hosts: [127.0.0.2], action: allow, reason: v%d}]
 	} {
 		l.Proxy, l.CAFile = gate.Proxy, gate.CA
 		all.Go(func() {
-			if err := l.Run(8, more, done); err != nil {
+			if err := l.Run(8, done); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,14 +1,12 @@
 package gatetest
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -18,7 +16,7 @@ type Gate struct {
 	Proxy string  // http://host:port, from the gate's output
 	Admin string  // empty without an admin listener
 	CA    string  // path of the CA's certificate
-	Log   *Output // what the gate writes to standard error, if Serve has started it
+	Log   *Output // what the gate writes to standard error
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended and its output is read
@@ -32,76 +30,40 @@ const patience = 30 * time.Second
 // StartGate runs a command, which must be robotsgate serve, and returns when the gate listens. out
 // and errs receive its output.
 func StartGate(cmd *exec.Cmd, out, errs io.Writer) (*Gate, error) {
-	g := &Gate{cmd: cmd, exited: make(chan struct{})}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
+	stdout := &Output{copy: out}
+	g := &Gate{Log: &Output{copy: errs}, cmd: cmd, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = stdout, g.Log
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	b := &banner{complete: make(chan struct{})}
-	var readers sync.WaitGroup
-	readers.Go(func() { b.read(stdout, out) })
-	readers.Go(func() { b.read(stderr, errs) }) // the banner is here if audit records go to stdout
 	go func() {
-		readers.Wait()
 		g.err = cmd.Wait()
 		close(g.exited)
 	}()
-	select {
-	case <-b.complete:
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		g.Proxy, g.Admin, g.CA = b.proxy, b.admin, b.ca
-		return g, nil
-	case <-g.exited:
-		return nil, fmt.Errorf("the gate ended at start: %v", g.err)
-	case <-time.After(patience):
-		g.Kill()
-		return nil, errors.New("the gate did not print its address within 30 s")
-	}
-}
-
-// A banner has the addresses that serve prints when it listens.
-type banner struct {
-	mu               sync.Mutex
-	proxy, admin, ca string
-	complete         chan struct{} // closed after its last line
-}
-
-// read copies the gate's output line by line and parses the banner in it.
-func (b *banner) read(from io.Reader, to io.Writer) {
-	lines := bufio.NewReader(from)
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
 	for {
-		line, err := lines.ReadString('\n')
-		io.WriteString(to, line)
-		b.take(strings.TrimSpace(line))
-		if err != nil {
-			return
+		// The banner is in standard error if audit records go to standard output.
+		if text := stdout.String() + g.Log.String(); strings.Contains(text, "\n  export http_proxy=") {
+			g.Proxy, g.Admin, g.CA = after(text, " listens on "), after(text, "\nAdmin: "), after(text, "\nCA certificate: ")
+			return g, nil
+		}
+		select {
+		case <-tick.C:
+		case <-g.exited:
+			return nil, fmt.Errorf("the gate ended at start: %v", g.err)
+		case <-late:
+			g.Kill()
+			return nil, errors.New("the gate did not print its address within 30 s")
 		}
 	}
 }
 
-func (b *banner) take(line string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, address, ok := strings.Cut(line, " listens on "); ok && strings.HasPrefix(line, "robotsgate ") {
-		b.proxy = address
-	}
-	if address, ok := strings.CutPrefix(line, "Admin: "); ok {
-		b.admin = address
-	}
-	if file, ok := strings.CutPrefix(line, "CA certificate: "); ok {
-		b.ca = file
-	}
-	if strings.HasPrefix(line, "export http_proxy=") && b.proxy != "" {
-		close(b.complete)
-	}
+// after returns the rest of a line in text, empty without such a line.
+func after(text, begin string) string {
+	_, rest, _ := strings.Cut(text, begin)
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
 }
 
 // PID returns the id of the process.

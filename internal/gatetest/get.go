@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,172 +14,113 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A request is the request of the command get.
-type request struct {
-	proxy   string // empty: none
-	caFile  string
-	method  string
-	agent   string
-	headers headers
-	http2   bool
-	output  string // file for the body; empty: printed
-	url     string
-}
-
-type headers []string
-
-func (h *headers) String() string     { return strings.Join(*h, ", ") }
-func (h *headers) Set(s string) error { *h = append(*h, s); return nil }
-
-// parseRequest reads the arguments of get.
-func parseRequest(args []string) (*request, error) {
-	r := &request{}
+// cmdGet is the command get of scripts.
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	f := flag.NewFlagSet("get", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&r.proxy, "x", "", "proxy, in place of $GATE")
-	f.StringVar(&r.method, "X", http.MethodGet, "method")
-	f.StringVar(&r.agent, "A", "ExampleBot/1.0", "User-Agent")
-	f.StringVar(&r.output, "o", "", "file for the body")
-	f.Var(&r.headers, "H", "header line")
-	f.BoolVar(&r.http2, "http2", false, "HTTP/2, inside TLS")
-	if err := f.Parse(args); err != nil {
-		return nil, err
+	header := http.Header{"User-Agent": {"ExampleBot/1.0"}}
+	proxy := f.String("x", ts.Getenv("GATE"), "proxy")
+	method := f.String("X", http.MethodGet, "method")
+	output := f.String("o", "", "file for the body")
+	http2 := f.Bool("http2", false, "HTTP/2, inside TLS")
+	f.Func("A", "User-Agent", func(agent string) error { header.Set("User-Agent", agent); return nil })
+	f.Func("H", "header line", func(line string) error {
+		name, value, _ := strings.Cut(line, ":")
+		header.Add(name, strings.TrimSpace(value))
+		return nil
+	})
+	if err := f.Parse(args); err != nil || f.NArg() != 1 {
+		ts.Fatalf("usage: get [-x PROXY] [-X METHOD] [-A UA] [-H HEADER]... [-http2] [-o FILE] URL")
 	}
-	if f.NArg() != 1 {
-		return nil, fmt.Errorf("usage: get [-x PROXY] [-X METHOD] [-A UA] [-H HEADER]... [-http2] [-o FILE] URL")
+	ca := ts.Getenv("GATE_CA")
+	if ca != "" {
+		ca = ts.MkAbs(ca)
 	}
-	r.url = f.Arg(0)
-	return r, nil
+	req, err := http.NewRequest(*method, f.Arg(0), nil)
+	ts.Check(err)
+	req.Header, req.Host = header, cmp.Or(header.Get("Host"), req.Host)
+	transport, err := newTransport(*proxy, ca, *http2)
+	ts.Check(err)
+	defer transport.CloseIdleConnections()
+	head, body, err := send(transport, req)
+	switch {
+	case err != nil && neg:
+		fmt.Fprintln(ts.Stderr(), err)
+		return
+	case err != nil:
+		ts.Fatalf("get %s: %v", req.URL, err)
+	case neg:
+		ts.Fatalf("get %s succeeds", req.URL)
+	}
+	io.WriteString(ts.Stdout(), head)
+	if *output != "" {
+		ts.Check(os.WriteFile(ts.MkAbs(*output), body, 0o644))
+		return
+	}
+	fmt.Fprintf(ts.Stdout(), "\n%s\n", bytes.TrimRight(body, "\n"))
 }
 
-// do sends the request and prints the response: status, headers in order, body.
-func (r *request) do(w io.Writer) error {
-	transport, err := r.transport()
-	if err != nil {
-		return err
-	}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequest(r.method, r.url, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("User-Agent", r.agent)
-	for _, line := range r.headers {
-		name, value, _ := strings.Cut(line, ":")
-		if value = strings.TrimSpace(value); name == "Host" {
-			req.Host = value
-		} else {
-			req.Header.Add(name, value)
-		}
-	}
+// send returns the response to a request: status and sorted headers as text, and the body.
+func send(transport *http.Transport, req *http.Request) (head string, body []byte, err error) {
 	client := http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%s %s\n", resp.Proto, resp.Status)
+	body, err = io.ReadAll(resp.Body)
+	head = fmt.Sprintf("%s %s\n", resp.Proto, resp.Status)
 	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
 		for _, value := range resp.Header[name] {
-			fmt.Fprintf(w, "%s: %s\n", name, value)
+			head += fmt.Sprintf("%s: %s\n", name, value)
 		}
 	}
-	if r.output != "" {
-		return os.WriteFile(r.output, body, 0o644)
-	}
-	_, err = fmt.Fprintf(w, "\n%s\n", bytes.TrimRight(body, "\n"))
-	return err
+	return head, body, err
 }
 
-// flood sends the request n times at once, each over its own connection. It returns all errors.
-func (r *request) flood(n int) error {
-	transport, err := r.transport()
-	if err != nil {
-		return err
-	}
-	defer transport.CloseIdleConnections()
-	client := http.Client{Timeout: patience, Transport: transport}
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			resp, err := client.Get(r.url)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			defer resp.Body.Close()
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-				errs[i] = errors.Join(err, errors.New(resp.Status))
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// transport returns a transport that trusts only the gate's CA, so that a response over TLS proves
-// that the gate has intercepted the connection.
-func (r *request) transport() (*http.Transport, error) {
+// newTransport returns a transport that uses a proxy, or none if its URL is empty. It trusts only
+// the CA in a file, so that a response over TLS proves that the gate has intercepted the connection.
+func newTransport(proxy, caFile string, http2 bool) (*http.Transport, error) {
 	t := &http.Transport{
-		DisableCompression: true, // bodies are printed without decoding
+		DisableCompression: true, // bodies are compared without decoding
 		TLSClientConfig:    &tls.Config{RootCAs: x509.NewCertPool()},
-		ForceAttemptHTTP2:  r.http2,
+		ForceAttemptHTTP2:  http2,
 	}
-	if r.caFile != "" {
-		pem, err := os.ReadFile(r.caFile)
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
 		if err != nil {
 			return nil, err
 		}
 		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 	}
-	if r.proxy != "" {
-		proxy, err := url.Parse(r.proxy)
+	if proxy != "" {
+		u, err := url.Parse(proxy)
 		if err != nil {
 			return nil, err
 		}
-		t.Proxy = http.ProxyURL(proxy)
+		t.Proxy = http.ProxyURL(u)
 	}
 	return t, nil
-}
-
-// Get returns the body at a URL, requested without a proxy.
-func Get(url string) (string, error) {
-	transport := &http.Transport{DisableKeepAlives: true}
-	resp, err := (&http.Client{Timeout: patience, Transport: transport}).Get(url)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = errors.New(resp.Status)
-	}
-	return string(body), err
 }
 
 // Fetch is a program that requests the URL in its argument with Go's default client, which is
 // configured by the environment alone. It returns the exit status.
 func Fetch() int {
 	resp, err := http.Get(cmp.Or(append(os.Args, "")[1], "no URL given"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fetch:", err)
-		return 1
+	if err == nil {
+		defer resp.Body.Close()
+		fmt.Println(resp.Proto, resp.Status)
+		resp.Header.Write(os.Stdout)
+		fmt.Println()
+		_, err = io.Copy(os.Stdout, resp.Body)
 	}
-	defer resp.Body.Close()
-	fmt.Println(resp.Proto, resp.Status)
-	resp.Header.Write(os.Stdout)
-	fmt.Println()
-	if _, err := io.Copy(os.Stdout, resp.Body); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "fetch:", err)
 		return 1
 	}

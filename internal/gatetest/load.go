@@ -19,26 +19,21 @@ type Load struct {
 	HTTP2  bool     // inside TLS
 }
 
-// Run sends requests from several clients, each over one connection, while more returns true. It
-// calls done after each response, and returns the first error of each client. A connection that
-// the gate closes is an error too, even if the request could be repeated.
-func (l *Load) Run(clients int, more func() bool, done func(*http.Response)) error {
+// Run sends requests from several clients, each over one connection, until done returns false for
+// a response. It returns the first error of each client. A connection that the gate closes is an
+// error too, even if the request could be repeated.
+func (l *Load) Run(clients int, done func(*http.Response) (more bool)) error {
 	errs := make([]error, clients)
 	var wg sync.WaitGroup
 	for i := range clients {
-		wg.Go(func() { errs[i] = l.client(l.URLs[i%len(l.URLs)], more, done) })
+		wg.Go(func() { errs[i] = l.client(l.URLs[i%len(l.URLs)], done) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
-func (l *Load) client(url string, more func() bool, done func(*http.Response)) error {
-	r, err := parseRequest([]string{"-x", l.Proxy, url})
-	if err != nil {
-		return err
-	}
-	r.caFile, r.http2 = l.CAFile, l.HTTP2
-	transport, err := r.transport()
+func (l *Load) client(url string, done func(*http.Response) bool) error {
+	transport, err := newTransport(l.Proxy, l.CAFile, l.HTTP2)
 	if err != nil {
 		return err
 	}
@@ -49,20 +44,20 @@ func (l *Load) client(url string, more func() bool, done func(*http.Response)) e
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	client := http.Client{Timeout: patience, Transport: transport}
-	for more() {
+	for more := true; more; {
 		resp, err := client.Get(url)
 		if err != nil {
 			return err
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", url, err)
 		}
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", url, resp.Status)
-		}
-		done(resp)
+		more = done(resp)
 	}
 	if n := dials.Load(); n > 1 {
 		return fmt.Errorf("%s: the client needed %d connections, want 1", url, n)

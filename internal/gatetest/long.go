@@ -52,9 +52,3 @@ func Seed(t testing.TB) uint64 {
 	t.Logf("to repeat: ROBOTSGATE_SEED=%d", seed)
 	return seed
 }
-
-// Rand returns a source of random values with a new seed, as Seed has it.
-func Rand(t testing.TB) *rand.Rand {
-	t.Helper()
-	return rand.New(rand.NewPCG(Seed(t), 0))
-}

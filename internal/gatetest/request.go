@@ -3,7 +3,6 @@ package gatetest
 import (
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,13 +12,9 @@ import (
 // Client returns a client that uses a proxy, or none if its URL is empty.
 func Client(t testing.TB, proxy string) *http.Client {
 	t.Helper()
-	transport := &http.Transport{}
-	if proxy != "" {
-		u, err := url.Parse(proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		transport.Proxy = http.ProxyURL(u)
+	transport, err := newTransport(proxy, "", false)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: 2 * patience}

@@ -3,8 +3,8 @@ package gatetest
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,14 +51,14 @@ func Params(dir string) testscript.Params {
 			env.Values[gatesKey{}] = map[string]*Gate{}
 			return os.Mkdir(home, 0o700)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		Cmds: map[string]command{
 			"origin":    cmdOrigin,
 			"serve":     cmdServe,
-			"terminate": cmdTerminate,
-			"signal":    cmdSignal,
-			"ended":     cmdEnded,
-			"hangup":    cmdHangup,
-			"kill9":     cmdKill9,
+			"terminate": onGate((*Gate).Terminate),
+			"signal":    onGate(func(g *Gate) error { return g.Signal(syscall.SIGTERM) }),
+			"ended":     onGate((*Gate).Ended),
+			"hangup":    onGate(func(g *Gate) error { return g.Signal(syscall.SIGHUP) }),
+			"kill9":     onGate(func(g *Gate) error { _ = g.Kill(); return nil }), // a killed process has failed
 			"get":       cmdGet,
 			"flood":     cmdFlood,
 			"waitfor":   cmdWaitfor,
@@ -68,6 +68,8 @@ func Params(dir string) testscript.Params {
 		},
 	}
 }
+
+type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 type gatesKey struct{} // key of a script's running gates by name
 
@@ -122,62 +124,17 @@ func environ(ts *testscript.TestScript) []string {
 	return env
 }
 
-func gateOf(ts *testscript.TestScript, name string) *Gate {
-	g := ts.Value(gatesKey{}).(map[string]*Gate)[name]
-	if g == nil {
-		ts.Fatalf("serve has started no gate %s", name)
-	}
-	return g
-}
-
-func cmdTerminate(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "terminate NAME")
-	if err := gateOf(ts, args[0]).Terminate(); err != nil {
-		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
-	}
-}
-
-func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "signal NAME")
-	ts.Check(gateOf(ts, args[0]).Signal(syscall.SIGTERM))
-}
-
-func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "ended NAME")
-	if err := gateOf(ts, args[0]).Ended(); err != nil {
-		ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
-	}
-}
-
-func cmdHangup(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "hangup NAME")
-	ts.Check(gateOf(ts, args[0]).Signal(syscall.SIGHUP))
-}
-
-func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "kill9 NAME")
-	_ = gateOf(ts, args[0]).Kill() // always an error: the process was killed
-}
-
-func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
-	r, err := parseRequest(append([]string{"-x", ts.Getenv("GATE")}, args...))
-	ts.Check(err)
-	if ca := ts.Getenv("GATE_CA"); ca != "" {
-		r.caFile = ts.MkAbs(ca)
-	}
-	if r.output != "" {
-		r.output = ts.MkAbs(r.output)
-	}
-	var page bytes.Buffer
-	err = r.do(&page)
-	ts.Stdout().Write(page.Bytes())
-	switch {
-	case err != nil && !neg:
-		ts.Fatalf("get %s: %v", r.url, err)
-	case err == nil && neg:
-		ts.Fatalf("get %s succeeds", r.url)
-	case err != nil:
-		fmt.Fprintln(ts.Stderr(), err)
+// onGate is a command for the gate that its argument names.
+func onGate(do func(*Gate) error) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		need(ts, neg, args, 1, "COMMAND NAME")
+		g := ts.Value(gatesKey{}).(map[string]*Gate)[args[0]]
+		if g == nil {
+			ts.Fatalf("serve has started no gate %s", args[0])
+		}
+		if err := do(g); err != nil {
+			ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
+		}
 	}
 }
 
@@ -185,9 +142,8 @@ func cmdFlood(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, "flood N URL")
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	r, err := parseRequest([]string{"-x", ts.Getenv("GATE"), args[1]})
-	ts.Check(err)
-	ts.Check(r.flood(n))
+	l := Load{Proxy: ts.Getenv("GATE"), URLs: args[1:2]}
+	ts.Check(l.Run(n, func(*http.Response) bool { return false }))
 }
 
 func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {

@@ -16,12 +16,10 @@ func Serve(t testing.TB, dir, config string, prefix ...string) *Gate {
 	file := filepath.Join(dir, "gate.yaml")
 	Write(t, file, config)
 	args := append(prefix, "robotsgate", "serve", "-c", file)
-	log := &Output{copy: t.Output()}
-	gate, err := StartGate(exec.Command(args[0], args[1:]...), t.Output(), log)
+	gate, err := StartGate(exec.Command(args[0], args[1:]...), t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate.Log = log
 	t.Cleanup(func() {
 		if err := gate.Terminate(); err != nil {
 			t.Errorf("the gate ends with %v", err)

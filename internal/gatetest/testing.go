@@ -34,16 +34,14 @@ func Write(t testing.TB, file, text string) {
 
 // An Output holds what a process prints. It can be read while the process runs.
 type Output struct {
-	copy io.Writer // receives the same; may be nil
+	copy io.Writer // receives the same
 
 	mu   sync.Mutex
 	text strings.Builder
 }
 
 func (o *Output) Write(p []byte) (int, error) {
-	if o.copy != nil {
-		_, _ = o.copy.Write(p)
-	}
+	_, _ = o.copy.Write(p)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(p)
