@@ -35,7 +35,7 @@ type Origin struct {
 	log *os.File
 }
 
-// StartOrigin serves dir, logs to logFile, and writes the CA of its certificates to caFile. The
+// StartOrigin serves dir, logs to logFile, and writes its certificate to caFile. The
 // caller must call Close.
 //
 // It listens on 127.0.0.2 if the machine has that address: for 127.0.0.1 clients use no proxy,
@@ -53,7 +53,7 @@ func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
 	if o.log, err = os.Create(logFile); err != nil {
 		return nil, err
 	}
-	signer, err := newAuthority(caFile)
+	certificate, err := newCertificate(caFile)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func StartOrigin(dir, logFile, caFile string) (*Origin, error) {
 	// Two servers: a single one for both may not offer HTTP/2.
 	o.servers = [2]*http.Server{
 		{Handler: o, ErrorLog: quiet},
-		{Handler: o, ErrorLog: quiet, TLSConfig: &tls.Config{GetCertificate: signer.certificate}},
+		{Handler: o, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}},
 	}
 	go o.servers[0].Serve(plain)
 	go o.servers[1].ServeTLS(secure, "", "")

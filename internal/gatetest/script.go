@@ -20,7 +20,7 @@ import (
 // Params are the parameters of the scripts in dir. They can use these commands too:
 //
 //	origin DIR           serve DIR at http://$ORIGIN and https://$ORIGIN_TLS; log requests
-//	                     to origin.log, write the CA to origin-ca.pem. FILE.headers has the
+//	                     to origin.log, write its certificate to origin-ca.pem. FILE.headers has the
 //	                     status and headers of FILE. http://$ORIGIN is also a proxy that
 //	                     resolves every name to the origin.
 //	serve NAME ARG...    run robotsgate serve ARG... in the background and wait until it

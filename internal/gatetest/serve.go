@@ -51,7 +51,7 @@ func ServeSite(t testing.TB, site, dir, settings string) *Site {
 }
 
 // ServeFiles starts an origin that serves the files of a folder until the test ends. Its log,
-// origin.log, and its CA, origin-ca.pem, are in dir.
+// origin.log, and its certificate, origin-ca.pem, are in dir.
 func ServeFiles(t testing.TB, site, dir string) *Origin {
 	t.Helper()
 	origin, err := StartOrigin(site, filepath.Join(dir, "origin.log"), filepath.Join(dir, "origin-ca.pem"))
