@@ -2,36 +2,62 @@ package store
 
 import (
 	"context"
+	"sync"
 
 	"robotsgate/policy"
 )
 
-// A Memory is a policy.Store for a process that has no folder of its own. When it
-// is full it forgets the records that were not loaded or saved for longest.
+// A Memory is a policy.Store for a process that has no folder of its own. When it is full it
+// forgets any of its records: it can't know which are in use, since the cache in front of it
+// answers for those.
 type Memory struct {
-	records *lru[policy.Record]
+	maxBytes int64
+
+	mu      sync.Mutex
+	records map[string]policy.Record
+	bytes   int64
 }
 
 // NewMemory returns an empty store that holds about so many bytes at most.
 func NewMemory(maxBytes int64) *Memory {
-	return &Memory{records: newLRU[policy.Record](maxBytes)}
+	return &Memory{maxBytes: maxBytes, records: map[string]policy.Record{}}
 }
 
 // Load returns the record under a key.
 func (m *Memory) Load(_ context.Context, key string) (policy.Record, bool) {
-	return m.records.Get(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rec, ok := m.records[key]
+	return rec, ok
 }
 
 // Save keeps the records. It never fails.
 func (m *Memory) Save(_ context.Context, records map[string]policy.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for key, rec := range records {
-		if rec.Empty() {
-			m.records.Delete(key)
+		m.forgetLocked(key)
+		n := size(key, rec)
+		if rec.Empty() || n > m.maxBytes {
 			continue
 		}
-		m.records.Put(key, rec, size(key, rec))
+		for other := range m.records {
+			if m.bytes+n <= m.maxBytes {
+				break
+			}
+			m.forgetLocked(other)
+		}
+		m.records[key] = rec
+		m.bytes += n
 	}
 	return nil
+}
+
+func (m *Memory) forgetLocked(key string) {
+	if rec, ok := m.records[key]; ok {
+		m.bytes -= size(key, rec)
+		delete(m.records, key)
+	}
 }
 
 // Acquire grants permission at once: no other process uses the memory.
@@ -39,7 +65,14 @@ func (m *Memory) Acquire(context.Context, string) (release func(), changed bool)
 	return func() {}, false
 }
 
+// Usage returns what is in memory.
+func (m *Memory) Usage() Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Usage{Origins: int64(len(m.records)), Bytes: m.bytes, Bound: m.maxBytes}
+}
+
 func size(key string, rec policy.Record) int64 {
-	const fixed = 300 // its place in the cache
+	const fixed = 300 // its place in the map
 	return int64(fixed + 2*len(key) + rec.Size())
 }

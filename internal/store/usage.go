@@ -19,9 +19,3 @@ func (d *Disk) Usage() Usage {
 	}
 	return u
 }
-
-// Usage returns what is in memory.
-func (m *Memory) Usage() Usage {
-	origins, bytes, bound := m.records.Usage()
-	return Usage{Origins: int64(origins), Bytes: bytes, Bound: bound}
-}
