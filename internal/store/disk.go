@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,17 +56,13 @@ type Disk struct {
 	used      usage                 // guarded by writing
 	published atomic.Pointer[usage] // a copy of used, for readers that don't wait
 
-	broken  atomic.Bool   // after a fault: bbolt may hold its locks for ever
-	failed  chan struct{} // closed when broken is set
-	failing sync.Once
-
+	sound      context.Context // ends at a fault: bbolt may hold its locks for ever after it
+	setBroken  context.CancelFunc
+	open       context.Context // ends with Close
+	stop       context.CancelFunc
 	wake       chan struct{}
-	stop       chan struct{}
-	ending     sync.Once
 	maintained chan struct{} // closed when maintain has returned
 }
-
-var errBroken = errors.New("the snapshot index can't be read any more; restart the gate, which then sets it aside")
 
 // Open returns the store in dir, and makes it on first use. A corrupt index is
 // set aside and replaced by a new one: snapshots can be fetched again. The error is
@@ -82,9 +77,11 @@ func Open(dir string, limits Limits, log *slog.Logger) (*Disk, error) {
 		return nil, err
 	}
 	d := &Disk{
-		db: db, bodies: b, limits: limits, log: log, used: used, failed: make(chan struct{}),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), maintained: make(chan struct{}),
+		db: db, bodies: b, limits: limits, log: log, used: used,
+		wake: make(chan struct{}, 1), maintained: make(chan struct{}),
 	}
+	d.sound, d.setBroken = context.WithCancel(context.Background())
+	d.open, d.stop = context.WithCancel(context.Background())
 	d.published.Store(&used)
 	go d.maintain()
 	return d, nil
@@ -92,14 +89,13 @@ func Open(dir string, limits Limits, log *slog.Logger) (*Disk, error) {
 
 // Close ends the store. Load finds nothing afterwards.
 func (d *Disk) Close() error {
-	d.ending.Do(func() { close(d.stop) })
+	d.stop()
 	select {
 	case <-d.maintained:
-	case <-d.failed:
-		return nil // Save has reported it
+	case <-d.sound.Done():
 	}
-	if d.broken.Load() {
-		return nil
+	if d.sound.Err() != nil {
+		return nil // Save has reported it
 	}
 	return d.db.Close()
 }
@@ -118,23 +114,25 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 
 // load returns the row under a key with its body, nil if there is none.
 func (d *Disk) load(key string) (*row, error) {
-	var before []byte
-	for {
-		value, err := d.value(key)
-		if value == nil || err != nil {
-			return nil, err
-		}
-		r, err := d.read([]byte(key), value)
-		// The body may have been removed after the row was read: then there is another row.
-		if !errors.Is(err, fs.ErrNotExist) || bytes.Equal(value, before) {
-			return r, err
-		}
-		before = value
+	r, err := d.read(key)
+	if errors.Is(err, fs.ErrNotExist) { // a change may have removed the body since the row was read
+		d.writing.Lock()
+		defer d.writing.Unlock()
+		return d.read(key)
 	}
+	return r, err
 }
 
-func (d *Disk) read(key, value []byte) (*row, error) {
-	r, err := openRow(key, value)
+func (d *Disk) read(key string) (*row, error) {
+	var value []byte
+	err := d.view(func(tx *bbolt.Tx) error {
+		value = bytes.Clone(tx.Bucket(recordsBucket).Get([]byte(key)))
+		return nil
+	})
+	if value == nil || err != nil {
+		return nil, err
+	}
+	r, err := openRow([]byte(key), value)
 	if err != nil {
 		return nil, err
 	}
@@ -149,40 +147,27 @@ func (d *Disk) read(key, value []byte) (*row, error) {
 	return &r, nil
 }
 
-func (d *Disk) value(key string) (data []byte, err error) {
-	err = d.view(func(tx *bbolt.Tx) error {
-		data = bytes.Clone(tx.Bucket(recordsBucket).Get([]byte(key)))
-		return nil
-	})
-	return data, err
-}
-
-// view reads the index. After Close it finds nothing.
-func (d *Disk) view(f func(*bbolt.Tx) error) (err error) {
-	if d.broken.Load() {
+// view reads the index. After Close and after a fault it finds nothing.
+func (d *Disk) view(f func(*bbolt.Tx) error) error {
+	if d.sound.Err() != nil {
 		return nil
 	}
-	defer d.recovered(&err)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if err = d.db.View(f); errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+	err := d.guarded(func() error { return d.db.View(f) })
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return nil
 	}
 	return err
 }
 
-// recovered turns a panic into an error. bbolt panics at damage, and releases
-// its locks. A fault, when the file has become shorter or the disk fails,
-// may occur while bbolt takes them.
-func (d *Disk) recovered(err *error) {
-	switch cause := recover().(type) {
-	case nil:
-	case interface{ Addr() uintptr }:
-		d.broken.Store(true)
-		d.failing.Do(func() { close(d.failed) })
-		*err = errBroken
-	default:
-		*err = fmt.Errorf("the snapshot index is damaged (%v); restart the gate, which then sets it aside", cause)
+func (d *Disk) guarded(f func() error) error {
+	err := guarded(f)
+	if err == errFault {
+		d.setBroken()
 	}
+	if errors.Is(err, errDamaged) {
+		return fmt.Errorf("%w; restart the gate, which then sets it aside", err)
+	}
+	return err
 }
 
 // Acquire grants permission at once: no other process uses the folder.
@@ -212,13 +197,15 @@ func (d *Disk) Save(_ context.Context, records map[string]policy.Record) error {
 	return nil
 }
 
-func (d *Disk) save(keys []string, records map[string]policy.Record) error {
+func (d *Disk) save(keys []string, records map[string]policy.Record) (err error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	if d.broken.Load() {
-		return errBroken
-	}
 	var made []string // bodies that no row names yet
+	defer func() {
+		if err != nil {
+			d.removeBodies(slices.Values(made)) // no row counts them
+		}
+	}()
 	for _, key := range keys {
 		good := records[key].Good
 		if good == nil {
@@ -226,43 +213,35 @@ func (d *Disk) save(keys []string, records map[string]policy.Record) error {
 		}
 		isNew, err := d.bodies.write(good.SHA256, records[key].Body)
 		if err != nil {
-			d.removeBodies(slices.Values(made))
 			return err
 		}
 		if isNew {
 			made = append(made, good.SHA256)
 		}
 	}
-	err := d.changeLocked(func(c *change) error {
+	return d.changeLocked(func(c *change) {
 		for _, key := range keys {
-			if err := c.save(key, records[key]); err != nil {
-				return err
-			}
+			c.save(key, records[key])
 		}
-		more, err := d.evict(c, max(8*len(keys), sweepRows))
-		if more {
+		if d.evict(c, max(8*len(keys), sweepRows)) {
 			d.nudge()
 		}
-		return err
 	})
-	if err != nil {
-		d.removeBodies(slices.Values(made)) // no row counts them
-	}
-	return err
 }
 
 // changeLocked carries out a change of the index, then removes the bodies that no row
 // names any more. The caller holds writing.
-func (d *Disk) changeLocked(f func(*change) error) (err error) {
-	if d.broken.Load() {
-		return errBroken
+func (d *Disk) changeLocked(f func(*change)) error {
+	if d.sound.Err() != nil {
+		return errFault
 	}
-	defer d.recovered(&err)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var c *change
-	err = d.db.Update(func(tx *bbolt.Tx) error {
-		c = newChange(tx, d.used)
-		return f(c)
+	err := d.guarded(func() error {
+		return d.db.Update(func(tx *bbolt.Tx) error {
+			c = newChange(tx, d.used)
+			f(c)
+			return c.err
+		})
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,11 +22,10 @@ import (
 var (
 	recordsBucket = []byte("records") // key of a [policy.Scope] → row
 	historyBucket = []byte("history") // [historyKey] → Answer
-	seenBucket    = []byte("seen")    // time of the last fetch and key → empty
-	endedBucket   = []byte("ended")   // time when superseded and key in history → empty
+	dropsBucket   = []byte("drops")   // [dropKey] of each of their keys → empty
 	bodiesBucket  = []byte("bodies")  // digest → bodyRefs
 
-	buckets = [][]byte{recordsBucket, historyBucket, seenBucket, endedBucket, bodiesBucket}
+	buckets = [][]byte{recordsBucket, historyBucket, dropsBucket, bodiesBucket}
 )
 
 var indexOptions = bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType}
@@ -41,7 +41,7 @@ func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 		return packed(db, path, log), used, nil
 	}
 	if !damaged(err) {
-		return nil, used, err
+		return nil, used, withAdvice(err, filepath.Dir(path))
 	}
 	// One is enough for an examination; a failing disk must not fill up with them.
 	earlier, _ := filepath.Glob(path + ".corrupt-*")
@@ -59,33 +59,24 @@ func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
 }
 
 // openSound opens the index and reads enough of it to know that it is sound.
-// Some kinds of damage make bbolt panic. A file that is shorter than its header says makes the
-// kernel send a signal.
 func openSound(path string) (db *bbolt.DB, used usage, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if cause := recover(); cause != nil {
-			if db != nil {
-				db.Close()
-			}
-			db, err = nil, &damage{fmt.Errorf("%v", cause)}
-		}
-	}()
 	before, _ := os.Stat(path)
-	options := indexOptions
-	db, err = bbolt.Open(path, 0o600, &options)
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, used, fmt.Errorf("%s: %w", path, ErrInUse)
-	}
-	if err != nil {
-		return nil, used, asDamage(err, path)
-	}
-	if err := replaced(path, before); err != nil {
-		db.Close()
-		return nil, used, err
-	}
-	if used, err = walk(db, path); err == nil {
-		err = db.Update(func(tx *bbolt.Tx) error {
+	err = guarded(func() (err error) {
+		options := indexOptions
+		db, err = bbolt.Open(path, 0o600, &options)
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return fmt.Errorf("%s: %w", path, ErrInUse)
+		}
+		if err != nil {
+			return err
+		}
+		if err := replaced(path, before); err != nil {
+			return err
+		}
+		if used, err = walk(db, path); err != nil {
+			return err
+		}
+		return db.Update(func(tx *bbolt.Tx) error {
 			for _, name := range buckets {
 				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 					return err
@@ -93,12 +84,33 @@ func openSound(path string) (db *bbolt.DB, used usage, err error) {
 			}
 			return nil
 		})
-	}
-	if err != nil {
+	})
+	if err != nil && db != nil {
 		db.Close()
-		return nil, used, asDamage(err, path)
 	}
-	return db, used, nil
+	return db, used, err
+}
+
+var (
+	errDamaged = errors.New("the snapshot index is damaged")
+	// errFault says that the file has become shorter than its header says, or that the disk fails.
+	errFault = fmt.Errorf("%w: a part of it can't be read", errDamaged)
+)
+
+// guarded calls f. It returns a panic, with which bbolt reacts to some kinds of damage, as errDamaged,
+// and a signal that the kernel sends for a read of the file as errFault.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }:
+			err = errFault
+		default:
+			err = fmt.Errorf("%w (%v)", errDamaged, cause)
+		}
+	}()
+	return f()
 }
 
 // walk reads every row, since damage to a page would otherwise show while requests
@@ -114,14 +126,14 @@ func walk(db *bbolt.DB, path string) (used usage, err error) {
 				continue
 			}
 			var last []byte
-			if err := b.ForEach(func(key, row []byte) error {
+			for key, value := range withPrefix(b, nil) {
 				if pageOf(key) != pageOf(last) && (!found(b, last) || !found(b, key)) {
 					return errHidden
 				}
 				last = key
-				return used.count(name, key, row)
-			}); err != nil {
-				return err
+				if err := used.addRow(name, key, value); err != nil {
+					return err
+				}
 			}
 			if !found(b, last) {
 				return errHidden
@@ -130,6 +142,20 @@ func walk(db *bbolt.DB, path string) (used usage, err error) {
 		return nil
 	})
 	return used, err
+}
+
+// addRow counts a row of a bucket, and verifies its checksum if it has one.
+func (u *usage) addRow(bucket, key, value []byte) (err error) {
+	u.add(bytes.Equal(bucket, recordsBucket), key, value, 1)
+	switch string(bucket) {
+	case string(recordsBucket), string(historyBucket):
+		_, err = verify(key, value)
+	case string(bodiesBucket):
+		var n bodyRefs
+		n, err = openRefs(key, value)
+		u.bodies += n.cost()
+	}
+	return err
 }
 
 // errHidden is damage to a key by which bbolt finds a page, which has no checksum: bbolt then looks
@@ -143,19 +169,11 @@ func pageOf(key []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(key))) / uintptr(os.Getpagesize())
 }
 
-// A damage is an error in the content of the index.
-type damage struct{ error }
-
-// asDamage makes an error damage, unless the system refused an operation, as with wrong permissions
-// or a full disk: an index is not set aside for that.
-func asDamage(err error, path string) error {
-	if errors.As(err, new(syscall.Errno)) {
-		return withAdvice(err, filepath.Dir(path))
-	}
-	return &damage{err}
+// damaged reports whether an error is in the content of the index: an index is not set aside if
+// the system refused an operation, as with wrong permissions or a full disk.
+func damaged(err error) bool {
+	return !errors.Is(err, ErrInUse) && !errors.As(err, new(syscall.Errno))
 }
-
-func damaged(err error) bool { return errors.As(err, new(*damage)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

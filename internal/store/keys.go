@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// timeKey returns key behind a time that sorts before later ones.
-func timeKey(t time.Time, key []byte) []byte {
-	return append(appendTime(make([]byte, 0, 8+len(key)), t), key...)
-}
+// timeSize is the length of a time in a key.
+const timeSize = 8
 
+// appendTime appends a time, so that keys sort by it.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.Before(time.Unix(0, 0)) {
 		t = time.Unix(0, 0)
@@ -17,29 +16,34 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(t.UnixNano()))
 }
 
-// splitTimeKey returns the parts of a timeKey.
-func splitTimeKey(b []byte) (t time.Time, key []byte) {
-	if len(b) < 8 {
-		return time.Time{}, nil
+// What a dropKey is of. Superseded answers are dropped before records.
+const (
+	superseded = 'a' // at the time
+	fetched    = 'b' // last at the time
+)
+
+// dropKey sorts rows in the order in which they are dropped, the oldest of each kind first.
+func dropKey(kind byte, t time.Time, key []byte) []byte {
+	return append(appendTime([]byte{kind}, t), key...)
+}
+
+// splitDropKey returns the parts of a dropKey.
+func splitDropKey(b []byte) (kind byte, t time.Time, key []byte) {
+	if len(b) < 1+timeSize {
+		return 0, t, nil
 	}
-	return time.Unix(0, int64(binary.BigEndian.Uint64(b))), b[8:]
+	return b[0], time.Unix(0, int64(binary.BigEndian.Uint64(b[1:]))), b[1+timeSize:]
 }
 
 // historySuffix is the length of the part that historyKey adds.
-const historySuffix = 1 + 8 + 1
+const historySuffix = 1 + 1 + timeSize
 
-// historyKey sorts the answers of a scope by when they began. The last byte is
-// their kind: with a body or without.
-func historyKey(key string, a Answer) []byte {
-	k := appendTime(append([]byte(key), 0), a.From)
+// historyKey sorts the answers of a scope by their kind, with a body or without, and when they
+// began, to which it adds n nanoseconds.
+func historyKey(scope string, a Answer, n int) []byte {
+	kind := byte('f')
 	if a.Snapshot.SHA256 != "" {
-		return append(k, 'b')
+		kind = 'b'
 	}
-	return append(k, 'f')
-}
-
-// nextHistoryKey changes a historyKey to that of the next nanosecond.
-func nextHistoryKey(key []byte) {
-	at := key[len(key)-9 : len(key)-1]
-	binary.BigEndian.PutUint64(at, binary.BigEndian.Uint64(at)+1)
+	return appendTime(append([]byte(scope), 0, kind), a.From.Add(time.Duration(n)))
 }

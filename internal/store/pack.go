@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
@@ -29,47 +28,28 @@ func packed(db *bbolt.DB, path string, log *slog.Logger) *bbolt.DB {
 		log.Warn("the snapshot index is mostly free space, and can't be packed; it goes on as it is", "index", path, "error", err)
 		return db
 	}
-	db.Close()
-	// From here on the copy is the index. After a power cut the old one may be back.
-	if err := syncFolder(filepath.Dir(path)); err != nil {
-		log.Debug("the folder of the packed snapshot index can't be synced", "index", path, "error", err)
-	}
+	db.Close() // only now, so that no other process can open one of the two before
 	return small
 }
 
-// pack puts a copy in the place of an index. Both are locked until the end, so
-// that no other process can open one of them.
+// pack puts a copy in the place of an index. After a power cut the old one may be back.
 func pack(db *bbolt.DB, path string) (small *bbolt.DB, err error) {
 	temp := path + ".new"
 	if err := os.RemoveAll(temp); err != nil { // left behind by a crash
 		return nil, err
 	}
 	options := indexOptions
-	options.NoSync = true // until it is whole
 	if small, err = bbolt.Open(temp, 0o600, &options); err != nil {
 		return nil, err
 	}
-	err = bbolt.Compact(small, db, 1<<20)
-	if err == nil {
-		err = small.Sync()
-	}
-	if err == nil {
+	const txBytes = 16 << 20
+	if err = bbolt.Compact(small, db, txBytes); err == nil {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, small.Close(), os.Remove(temp))
 	}
-	small.NoSync = false
 	return small, nil
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 // replaced is an error if path has become another file since it was before, as

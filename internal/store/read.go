@@ -2,13 +2,12 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -36,16 +35,16 @@ func Read(dir string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{bodies: bodies{filepath.Join(dir, bodiesDir)}, temp: temp}
-	path := filepath.Join(temp, indexFile)
-	if err := copyIndex(filepath.Join(dir, indexFile), path, copyWait); err != nil {
+	index, path := filepath.Join(dir, indexFile), filepath.Join(temp, indexFile)
+	if err := copyIndex(index, path); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	err = recoverFault(func() (err error) {
+	err = guarded(func() (err error) {
 		r.db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s can't be read: %w", filepath.Join(dir, indexFile), err), r.Close())
+		return nil, errors.Join(fmt.Errorf("%s can't be read: %w", index, err), r.Close())
 	}
 	_ = os.RemoveAll(temp) // so that a crash leaves nothing behind; where open files can't be removed, Close does it
 	return r, nil
@@ -62,7 +61,7 @@ func (r *Reader) Close() error {
 
 // History returns the answers of an origin, the oldest first.
 func (r *Reader) History(origin string) (all []Answer, err error) {
-	err = recoverFault(func() error {
+	err = guarded(func() error {
 		return r.db.View(func(tx *bbolt.Tx) error {
 			all, err = historyOf(tx, origin)
 			return err
@@ -82,33 +81,30 @@ func (r *Reader) Body(digest string) (string, error) {
 	return string(data), err
 }
 
-// recoverFault calls f, and returns a panic or a fault in a damaged file as an error.
-func recoverFault(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the snapshot index is damaged (%v)", cause)
-		}
-	}()
-	return f()
-}
-
 // copyIndex copies an index as it was at the end of a transaction.
-func copyIndex(from, to string, wait time.Duration) error {
+func copyIndex(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	for late := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		before, err := metaPages(in)
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	for late := time.Now().Add(copyWait); ; time.Sleep(20 * time.Millisecond) {
+		before, err := readMeta(in)
 		if err != nil {
 			return err
 		}
-		if err := copyWhole(in, to); err != nil {
+		if err := out.Truncate(0); err != nil {
 			return err
 		}
-		after, err := metaPages(in)
+		if _, err := io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(in, 0, math.MaxInt64)); err != nil {
+			return err
+		}
+		after, err := readMeta(in)
 		if err != nil {
 			return err
 		}
@@ -121,31 +117,9 @@ func copyIndex(from, to string, wait time.Duration) error {
 	}
 }
 
-func copyWhole(in *os.File, to string) error {
-	out, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = in.Seek(0, io.SeekStart); err == nil {
-		_, err = io.Copy(out, in)
-	}
-	return errors.Join(err, out.Close())
-}
-
-// metaPages returns the beginnings of the two meta pages. Every transaction ends with writing one of
-// them, so they name the newest transactions.
-func metaPages(f *os.File) ([]byte, error) {
-	const size = 96 // of a page's header and bbolt's meta, and some more
-	both := make([]byte, 2*size)
-	if _, err := f.ReadAt(both[:size], 0); err != nil {
-		return nil, fmt.Errorf("%s is no index, or has just been begun: %w", f.Name(), err)
-	}
-	page := int64(binary.NativeEndian.Uint32(both[24:])) // the page size, in the first
-	if page < 512 || page > 1<<20 {
-		page = int64(os.Getpagesize())
-	}
-	if _, err := f.ReadAt(both[size:], page); err != nil {
-		return nil, fmt.Errorf("%s is no index, or has just been begun: %w", f.Name(), err)
-	}
-	return both, nil
+// readMeta returns the beginning of an index. It has the two meta pages, to one of which every
+// transaction writes at its end.
+func readMeta(index *os.File) ([]byte, error) {
+	const largestPage = 64 << 10
+	return io.ReadAll(io.NewSectionReader(index, 0, 2*largestPage))
 }

@@ -29,51 +29,50 @@ func openRefs(key, value []byte) (n bodyRefs, err error) {
 	return bodyRefs{binary.BigEndian.Uint32(data), int64(binary.BigEndian.Uint64(data[4:]))}, nil
 }
 
-func (n bodyRefs) encode(key []byte) []byte {
+func (c *change) putRefs(key []byte, n bodyRefs) {
 	data := binary.BigEndian.AppendUint32(nil, n.count)
-	return withChecksum(key, binary.BigEndian.AppendUint64(data, uint64(n.size)))
+	c.put(c.bodies, key, withChecksum(key, binary.BigEndian.AppendUint64(data, uint64(n.size))))
 }
 
-// addRef counts one more row that names a body. The size is used the first time.
-func (c *change) addRef(digest string, size int64) error {
+// addRef counts one more row that names a body; empty: none. The size is used the first time.
+func (c *change) addRef(digest string, size int64) {
 	if digest == "" {
-		return nil
+		return
 	}
-	key, n, err := c.refs(digest)
-	if err != nil {
-		return err
-	}
+	key, n := c.refs(digest)
 	if n.count == 0 {
 		n.size = size
 		c.used.bodies += n.cost()
 		delete(c.unreferenced, digest)
 	}
 	n.count++
-	return c.put(c.bodies, key, n.encode(key))
+	c.putRefs(key, n)
 }
 
 // dropRef counts one row less.
-func (c *change) dropRef(digest string) error {
+func (c *change) dropRef(digest string) {
 	if digest == "" {
-		return nil
+		return
 	}
-	key, n, err := c.refs(digest)
-	if err != nil || n.count == 0 {
-		return err
+	key, n := c.refs(digest)
+	switch n.count {
+	case 0:
+	case 1:
+		c.used.bodies -= n.cost()
+		c.unreferenced[digest] = struct{}{}
+		c.delete(c.bodies, key)
+	default:
+		n.count--
+		c.putRefs(key, n)
 	}
-	if n.count--; n.count > 0 {
-		return c.put(c.bodies, key, n.encode(key))
-	}
-	c.used.bodies -= n.cost()
-	c.unreferenced[digest] = struct{}{}
-	return c.delete(c.bodies, key)
 }
 
 // refs returns the references to a body. A row that can't be read counts as none.
-func (c *change) refs(digest string) (key []byte, n bodyRefs, err error) {
-	if key, err = hex.DecodeString(digest); err != nil {
-		return nil, n, fmt.Errorf("%q is not a SHA-256", digest)
+func (c *change) refs(digest string) (key []byte, n bodyRefs) {
+	key, err := hex.DecodeString(digest)
+	if err != nil {
+		c.fail(fmt.Errorf("%q is not a SHA-256", digest))
 	}
 	n, _ = openRefs(key, c.bodies.Get(key))
-	return key, n, nil
+	return key, n
 }

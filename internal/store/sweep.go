@@ -33,9 +33,11 @@ func (l Limits) batch() (rows int, bytes int64) {
 	return int(min(max(l.Bytes>>15, 64), 2048)), min(max(l.Bytes>>4, 64<<10), 8<<20)
 }
 
-// over reports whether something has to be dropped.
-func (l Limits) over(u usage, index int64) bool {
-	return u.rows > l.rows() || u.bodies > l.bodies(index)
+// due reports whether the first of the rows that can be dropped has to be.
+func (l Limits) due(first []byte, used usage, index int64) bool {
+	kind, at, _ := splitDropKey(first)
+	return kind == superseded && time.Since(at) >= l.Keep ||
+		first != nil && (used.rows > l.rows() || used.bodies > l.bodies(index))
 }
 
 const (
@@ -47,68 +49,38 @@ const (
 
 // evict drops what is over the limits, maxRows at once. more says that
 // there may be more.
-func (d *Disk) evict(c *change, maxRows int) (more bool, err error) {
-	now := time.Now()
+func (d *Disk) evict(c *change, maxRows int) (more bool) {
 	for range maxRows {
-		over := d.limits.over(c.used, c.tx.Size())
-		stamp, _ := c.ended.Cursor().First()
-		switch {
-		case stamp != nil && (over || d.expired(stamp, now)):
-			err = c.dropEnded(stamp)
-		case over:
-			if stamp, _ = c.seen.Cursor().First(); stamp == nil {
-				return false, nil
-			}
-			err = c.dropSeen(stamp)
-		default:
-			return false, nil
+		first, _ := c.drops.Cursor().First()
+		if !d.limits.due(first, c.used, c.tx.Size()) {
+			return false
 		}
-		if err != nil {
-			return false, err
+		first = bytes.Clone(first) // bbolt's own bytes may move
+		if kind, _, key := splitDropKey(first); kind == superseded {
+			c.dropAnswer(key)
+		} else {
+			c.dropRecord(key)
 		}
+		c.delete(c.drops, first) // even if there is no such row
 	}
-	return true, nil
-}
-
-// expired reports whether a row of ended has been kept long enough.
-func (d *Disk) expired(stamp []byte, now time.Time) bool {
-	to, _ := splitTimeKey(stamp)
-	return now.Sub(to) >= d.limits.Keep
-}
-
-func (c *change) dropEnded(stamp []byte) error {
-	stamp = bytes.Clone(stamp)
-	_, key := splitTimeKey(stamp)
-	if err := c.dropAnswer(key); err != nil {
-		return err
-	}
-	return c.delete(c.ended, stamp) // even if there is no such answer
-}
-
-func (c *change) dropSeen(stamp []byte) error {
-	stamp = bytes.Clone(stamp)
-	_, key := splitTimeKey(stamp)
-	if err := c.dropRecord(key); err != nil {
-		return err
-	}
-	return c.delete(c.seen, stamp)
+	return true
 }
 
 // maintain keeps the store within its limits, in small steps, until Close.
 func (d *Disk) maintain() {
 	defer close(d.maintained)
 	var scanned time.Time
-	for {
+	for d.open.Err() == nil {
 		d.sweep()
-		if time.Since(scanned) >= scanEvery && d.scanBodies() {
+		if time.Since(scanned) >= scanEvery {
+			d.scanBodies()
 			scanned = time.Now()
 			d.sweep()
 		}
 		select {
 		case <-d.wake:
 		case <-time.After(sweepEvery):
-		case <-d.stop:
-			return
+		case <-d.open.Done():
 		}
 	}
 }
@@ -122,8 +94,11 @@ func (d *Disk) nudge() {
 }
 
 func (d *Disk) sweep() {
-	for d.due() {
-		more, err := d.step()
+	for d.open.Err() == nil && d.due() {
+		var more bool
+		d.writing.Lock()
+		err := d.changeLocked(func(c *change) { more = d.evict(c, sweepRows) })
+		d.writing.Unlock()
 		if err != nil {
 			d.log.Warn("old snapshots can't be removed", "error", err)
 		}
@@ -138,30 +113,11 @@ func (d *Disk) due() (due bool) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	err := d.view(func(tx *bbolt.Tx) error {
-		stamp, _ := tx.Bucket(endedBucket).Cursor().First()
-		due = d.limits.over(d.used, tx.Size()) || stamp != nil && d.expired(stamp, time.Now())
+		first, _ := tx.Bucket(dropsBucket).Cursor().First()
+		due = d.limits.due(first, d.used, tx.Size())
 		return nil
 	})
 	return due && err == nil
-}
-
-func (d *Disk) step() (more bool, err error) {
-	d.writing.Lock()
-	defer d.writing.Unlock()
-	err = d.changeLocked(func(c *change) (err error) {
-		more, err = d.evict(c, sweepRows)
-		return err
-	})
-	return more, err
-}
-
-func (d *Disk) stopped() bool {
-	select {
-	case <-d.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // pause reports whether the store is still open afterwards.
@@ -169,7 +125,7 @@ func (d *Disk) pause(t time.Duration) bool {
 	select {
 	case <-time.After(t):
 		return true
-	case <-d.stop:
+	case <-d.open.Done():
 		return false
 	}
 }

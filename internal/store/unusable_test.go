@@ -78,19 +78,19 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestAsDamage: a full disk is not damage.
-func TestAsDamage(t *testing.T) {
+// TestDamaged: a full disk is not damage.
+func TestDamaged(t *testing.T) {
 	for _, err := range []error{
 		&fs.PathError{Op: "write", Path: "snapshots.db", Err: syscall.ENOSPC},
 		&fs.PathError{Op: "open", Path: "snapshots.db", Err: syscall.EACCES},
 		fmt.Errorf("mmap error: %w", syscall.ENOMEM),
 		syscall.ENOLCK,
 	} {
-		if damaged(asDamage(err, indexFile)) {
+		if damaged(withAdvice(err, "data")) {
 			t.Errorf("%v is taken for damage", err)
 		}
 	}
-	if !damaged(asDamage(errors.New("invalid database"), indexFile)) {
+	if !damaged(errors.New("invalid database")) {
 		t.Error("damage is not recognised")
 	}
 }
@@ -116,7 +116,7 @@ func TestSaveFails(t *testing.T) {
 // While the index can't be written, no bodies are left behind: no row would count them.
 func TestNoBodiesWithoutIndex(t *testing.T) {
 	for name, spoil := range map[string]func(d *Disk){
-		"broken": func(d *Disk) { d.broken.Store(true) },
+		"broken": func(d *Disk) { d.setBroken() },
 		"failing": func(d *Disk) {
 			if err := d.db.Close(); err != nil {
 				t.Fatal(err)

@@ -41,7 +41,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("after a restart: got %+v, want %+v", got, before)
 	}
 	d.writing.Lock()
-	err := d.changeLocked(func(c *change) error { return c.dropRecord([]byte("http://same.example")) })
+	err := d.changeLocked(func(c *change) { c.dropRecord([]byte("http://same.example")) })
 	d.writing.Unlock()
 	if got := d.Usage(); err != nil || got.Origins != 3 {
 		t.Errorf("less one origin (%v): got %+v", err, got)
