@@ -2,8 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
@@ -20,6 +20,13 @@ import (
 // CA.
 const ownName = "robotsgate.invalid"
 
+// gateFacts are what the pages about the gate say.
+type gateFacts struct {
+	Address, Host, Port string
+	Route               string // to the gate, in the syntax of a configuration script
+	Text                string // of the page, for its HTML form
+}
+
 // serveOwn answers requests to the gate itself: what it is, the certificate to
 // trust, and a configuration script.
 func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
@@ -35,23 +42,19 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "robotsgate: the gate's own pages can only be read", http.StatusMethodNotAllowed)
 		return
 	}
-	address := ownAddress(r)
+	facts := gateFacts{Address: ownAddress(r)}
+	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
 	var page bytes.Buffer
-	switch ownPath(r) {
+	switch cmp.Or(r.URL.Path, "/") {
 	case "/":
 		h.Set("Vary", "Accept")
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		_ = textPages.ExecuteTemplate(&page, "gate.txt", facts) // TestOwnPages executes these
 		if negotiate(r.Header["Accept"]) == "text/html" {
 			h.Set("Content-Type", "text/html; charset=utf-8")
-			_ = ownPage.Execute(&page, ownFacts{address, howTo(address)}) // which TestOwnPageForms does too
-			break
-		}
-		h.Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(&page, ownText, address)
-		for _, c := range howTo(address) {
-			fmt.Fprintf(&page, "\n%s\n", c.Client)
-			for _, line := range c.Lines {
-				fmt.Fprintf(&page, "    %s\n", line)
-			}
+			facts.Text = page.String()
+			page.Reset()
+			_ = htmlPages.ExecuteTemplate(&page, "gate.html", facts)
 		}
 	case "/ca.pem":
 		h.Set("Content-Type", "application/x-pem-file")
@@ -65,9 +68,10 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		p.introduce(&page, r)
 	case "/proxy.pac":
 		h.Set("Content-Type", "application/x-ns-proxy-autoconfig")
-		fmt.Fprintf(&page, ownPAC, address, route(r, address))
+		facts.Route = route(r, facts.Address)
+		_ = textPages.ExecuteTemplate(&page, "proxy.pac", facts)
 	default:
-		http.Error(w, "robotsgate: this is a proxy; send it absolute URLs, or set http_proxy=http://"+address, http.StatusNotFound)
+		http.Error(w, "robotsgate: this is a proxy; send it absolute URLs, or set http_proxy=http://"+facts.Address, http.StatusNotFound)
 		return
 	}
 	if page.Len() == 0 { // see Options.CA and Options.Bundle
@@ -89,21 +93,6 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
 	}
 	page.Write(p.CA())
-}
-
-// ownPath returns the requested path as it was sent: after two slashes no host name follows here.
-func ownPath(r *http.Request) string {
-	uri := r.RequestURI
-	if !strings.HasPrefix(uri, "/") { // an absolute URL, as sent to a proxy
-		_, uri, _ = strings.Cut(uri, "://")
-		i := strings.IndexAny(uri, "/?")
-		if i < 0 || uri[i] == '?' {
-			return "/"
-		}
-		uri = uri[i:]
-	}
-	path, _, _ := strings.Cut(uri, "?")
-	return path
 }
 
 // ownAddress returns the address at which the client has reached the gate: its Host field, since
@@ -128,55 +117,3 @@ func route(r *http.Request, address string) string {
 	}
 	return "PROXY " + address
 }
-
-// ownPAC sends directly what no_proxy excludes, and the gate's own pages. Browsers remove the
-// path of an https URL before they call the script.
-const ownPAC = `function FindProxyForURL(url, host) {
-  if (host == "localhost" || host == "::1" || host == "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host) ||
-      url.indexOf("http://%[1]s/") == 0 || url.indexOf("https://%[1]s/") == 0) return "DIRECT";
-  return "%[2]s";
-}
-`
-
-const ownText = `This is robotsgate, a forward proxy that enforces robots rules on what goes through it.
-
-Set a client's proxy to http://%[1]s for http and https, and let it trust
-http://%[1]s/ca.pem. On the gate's machine robotsgate env prints all
-that a shell needs, and robotsgate doctor reports what is missing:
-
-    eval "$(robotsgate env)"
-
-Clients of the gate find this page at http://robotsgate.invalid/, and at
-http://robotsgate.invalid/crawler the crawler that the gate takes them for.
-
-Elsewhere, the lines for each client. They find the CA in ca.pem, and trust that alone;
-bundle.pem in its place trusts the public CAs too, for hosts that the gate passes through:
-
-    curl -o ca.pem http://%[1]s/ca.pem
-    curl -o bundle.pem http://%[1]s/bundle.pem
-`
-
-type ownFacts struct {
-	Address string
-	Clients []clientLines
-}
-
-var ownPage = template.Must(template.New("own").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="robots" content="noindex"><meta name="viewport" content="width=device-width">
-<title>robotsgate</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:3em auto;padding:0 1em}pre{overflow-x:auto;background:#f4f4f4;padding:.5em}h2{font-size:1em}</style>
-</head><body><h1>robotsgate</h1>
-<p>This is a forward proxy that enforces robots rules on what goes through it.</p>
-<p>Set a client's proxy to <code>http://{{.Address}}</code> for http and https, and let it trust <a href="/ca.pem">the certificate of its CA</a>.
-Browsers take <a href="/proxy.pac">the automatic configuration</a>. On the gate's machine <code>robotsgate env</code> prints all that a shell
-needs, and <code>robotsgate doctor</code> reports what is missing:</p>
-<pre>eval "$(robotsgate env)"</pre>
-<p>Clients of the gate find this page at <code>http://robotsgate.invalid/</code>, and at <code>/crawler</code> there the crawler that the gate takes them for.</p>
-<p>Elsewhere, the lines for each client. They find the CA in <code>ca.pem</code>, and trust that alone; <code>bundle.pem</code> in its place trusts the public CAs too, for hosts that the gate passes through:</p>
-<pre>curl -o ca.pem http://{{.Address}}/ca.pem
-curl -o bundle.pem http://{{.Address}}/bundle.pem</pre>
-{{range .Clients}}<h2>{{.Client}}</h2>
-<pre>{{range .Lines}}{{.}}
-{{end}}</pre>
-{{end}}</body></html>
-`))
