@@ -2,7 +2,6 @@ package auth
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -13,98 +12,103 @@ const (
 	maxWaitingPerClient = 256
 )
 
-// A queue chooses which of the waiting attempts is next. A client that sends many wrong
-// passwords must not delay other clients or other users:
+// maxFresh is how many attempts of one client for one user name are fresh.
+const maxFresh = 8
+
+// A queue has the attempts that wait or run, and chooses the next one to run. A client that sends
+// many wrong passwords must not delay other clients or other users:
 //
 //   - Clients and user names take turns, both in a fixed order: one turn goes to the next
 //     client, the other to the next user name. So an attempt waits for two comparisons of
 //     each other client, or two of each other user name, whichever is less.
-//   - Among attempts of one client for one user name the latest is next. That user has one
-//     password, so a client that tries many delays its own earlier attempts.
+//   - Of one client's attempts for one user name the last maxFresh to arrive are fresh, and are
+//     run in order of arrival. The others follow, the latest first. So an attempt waits for
+//     fewer than maxFresh others, unless maxFresh more arrive before its turn: a client that
+//     waits for responses sends one for each comparison.
 //   - A client has one comparison running.
 //
 // The Verifier's lock guards it.
 type queue struct {
-	waiting []*attempt // in order of arrival
-	running []*attempt
-
-	byUser     bool       // the next turn is a user name's
-	lastClient netip.Addr // to have its turn
-	lastUser   string
+	attempts []*attempt // in order of arrival
+	turn     int        // whose turn is next: an index of attempt.keys
+	last     [2]string  // the client and the user name that had the last turn
 }
 
-// next moves the attempt that is to be run now from waiting to running. It returns nil if
-// there is none.
-func (q *queue) next() *attempt {
-	var best *attempt
-	for _, a := range q.waiting {
-		if !q.runs(a.client) && (best == nil || q.compare(a, best) <= 0) {
+// next marks the attempt to run now as running, and returns it: nil if slots attempts are
+// running, or no other may run.
+func (q *queue) next(slots int) (best *attempt) {
+	running := map[string]bool{} // clients
+	for _, a := range q.attempts {
+		if a.running {
+			running[a.client()] = true
+		}
+	}
+	if len(running) >= slots {
+		return nil
+	}
+	for _, a := range q.attempts {
+		if running[a.client()] {
+			continue
+		}
+		if best == nil {
+			best = a
+			continue
+		}
+		byTurn := func(i int) int { return compareTurns(a.keys[i], best.keys[i], q.last[i]) }
+		turn := cmp.Or(byTurn(q.turn), byTurn(1-q.turn))
+		if turn < 0 || turn == 0 && best.stale { // a has arrived later, and may be fresh
 			best = a
 		}
 	}
 	if best != nil {
-		q.remove(best)
-		q.running = append(q.running, best)
-		q.byUser = !q.byUser
-		q.lastClient, q.lastUser = best.client, best.user
+		best.running = true
+		q.turn, q.last = 1-q.turn, best.keys
 	}
 	return best
 }
 
-func (q *queue) runs(client netip.Addr) bool {
-	return slices.ContainsFunc(q.running, func(a *attempt) bool { return a.client == client })
-}
-
-// compare says which of two attempts has its turn first.
-func (q *queue) compare(a, b *attempt) int {
-	client := compareTurns(a.client, b.client, q.lastClient, netip.Addr.Compare)
-	user := compareTurns(a.user, b.user, q.lastUser, strings.Compare)
-	if q.byUser {
-		return cmp.Or(user, client)
-	}
-	return cmp.Or(client, user)
-}
-
 // compareTurns compares a and b in an order that begins behind last and ends with it.
-func compareTurns[T any](a, b, last T, compare func(T, T) int) int {
-	if aPassed, bPassed := compare(a, last) <= 0, compare(b, last) <= 0; aPassed != bPassed {
-		if bPassed {
-			return -1
-		}
+func compareTurns(a, b, last string) int {
+	switch {
+	case a > last && b <= last:
+		return -1
+	case a <= last && b > last:
 		return 1
 	}
-	return compare(a, b)
+	return strings.Compare(a, b)
 }
 
 // add adds an attempt. If too many wait, it returns one that must not wait any longer: the
 // oldest for the same user name, or else the oldest. If the attempt's client has too many, it
 // is one of that client.
 func (q *queue) add(added *attempt) (excess *attempt) {
-	ofClient := slices.DeleteFunc(slices.Clone(q.waiting), func(a *attempt) bool { return a.client != added.client })
-	var candidates []*attempt
-	switch {
-	case len(ofClient) >= maxWaitingPerClient:
-		candidates = ofClient
-	case len(q.waiting) >= maxWaiting:
-		candidates = q.waiting
+	var waiting, ofClient, fresh []*attempt
+	for _, a := range q.attempts {
+		if a.running {
+			continue
+		}
+		waiting = append(waiting, a)
+		if a.client() == added.client() {
+			ofClient = append(ofClient, a)
+		}
+		if a.keys == added.keys && !a.stale {
+			fresh = append(fresh, a)
+		}
 	}
-	if len(candidates) > 0 {
-		i := slices.IndexFunc(candidates, func(a *attempt) bool { return a.user == added.user })
-		excess = candidates[max(i, 0)]
-		q.remove(excess)
+	if len(fresh) >= maxFresh {
+		fresh[0].stale = true
 	}
-	q.waiting = append(q.waiting, added)
-	return excess
+	q.attempts = append(q.attempts, added)
+	if len(ofClient) >= maxWaitingPerClient {
+		waiting = ofClient
+	} else if len(waiting) < maxWaiting {
+		return nil
+	}
+	i := slices.IndexFunc(waiting, func(a *attempt) bool { return a.user() == added.user() })
+	return waiting[max(i, 0)]
 }
 
-// remove takes an attempt out of the queue, and reports whether it waited.
-func (q *queue) remove(a *attempt) bool {
-	n := len(q.waiting)
-	q.waiting = slices.DeleteFunc(q.waiting, func(other *attempt) bool { return other == a })
-	return len(q.waiting) < n
-}
-
-// finish is called when an attempt has been run.
-func (q *queue) finish(a *attempt) {
-	q.running = slices.DeleteFunc(q.running, func(other *attempt) bool { return other == a })
+// remove takes an attempt out of the queue.
+func (q *queue) remove(a *attempt) {
+	q.attempts = slices.DeleteFunc(q.attempts, func(other *attempt) bool { return other == a })
 }

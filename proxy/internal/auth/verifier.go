@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,37 +35,36 @@ type Verifier struct {
 	slots   int // comparisons at a time
 	key     [32]byte
 
-	mu       sync.Mutex
-	right    verdicts // apart from wrong, which clients without a login can fill
-	wrong    verdicts
-	attempts map[attemptKey]*attempt // waiting and running
-	queue    queue                   // of the same
+	mu    sync.Mutex
+	right verdicts // apart from wrong, which clients without a login can fill
+	wrong verdicts
+	queue queue
 }
 
 // An attempt is one comparison, for all requests of one client with the same login.
 type attempt struct {
-	attemptKey
-	hash           []byte
-	user, password string
-	requests       int           // that wait for it
-	done           chan struct{} // closed when holds or err is known
-	holds          bool
-	err            error
+	keys     [2]string // the client's address and the user name, which take turns
+	proof    proof
+	hash     []byte
+	password string
+	requests int // that wait for it
+	running  bool
+	stale    bool          // maxFresh others have arrived since
+	done     chan struct{} // closed when holds or err is known
+	holds    bool
+	err      error
 }
 
-type attemptKey struct {
-	proof  proof
-	client netip.Addr
-}
+func (a *attempt) client() string { return a.keys[0] }
+func (a *attempt) user() string   { return a.keys[1] }
 
 // NewVerifier returns a Verifier that remembers nothing yet.
 func NewVerifier() *Verifier {
 	v := &Verifier{
-		compare:  func(hash, password []byte) bool { return bcrypt.CompareHashAndPassword(hash, password) == nil },
-		slots:    max(1, runtime.GOMAXPROCS(0)/2),
-		right:    verdicts{known: map[proof]bool{}},
-		wrong:    verdicts{known: map[proof]bool{}},
-		attempts: map[attemptKey]*attempt{},
+		compare: func(hash, password []byte) bool { return bcrypt.CompareHashAndPassword(hash, password) == nil },
+		slots:   max(1, runtime.GOMAXPROCS(0)/2),
+		right:   verdicts{known: map[proof]bool{}},
+		wrong:   verdicts{known: map[proof]bool{}},
 	}
 	rand.Read(v.key[:])
 	return v
@@ -79,7 +79,7 @@ func (v *Verifier) Verify(ctx context.Context, client netip.Addr, hash []byte, l
 		v.mu.Unlock()
 		return holds, nil
 	}
-	a := v.joinLocked(attemptKey{p, client}, hash, l)
+	a := v.joinLocked(client.String(), p, hash, l)
 	v.startLocked()
 	v.mu.Unlock()
 
@@ -89,7 +89,11 @@ func (v *Verifier) Verify(ctx context.Context, client netip.Addr, hash []byte, l
 	case <-a.done:
 		return a.holds, a.err
 	case <-ctx.Done():
-		v.leave(a)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if a.requests--; a.requests == 0 && !a.running {
+			v.queue.remove(a) // no request waits for it
+		}
 		return false, context.Cause(ctx)
 	}
 }
@@ -110,68 +114,52 @@ func (v *Verifier) proof(hash []byte, l *Login) proof {
 	return proof(mac.Sum(nil))
 }
 
-// joinLocked returns the attempt for a key, which may be a new one. If too many wait, one of
+// joinLocked returns the attempt to compare this login, which may be a new one. If too many wait, one of
 // them ends with ErrBusy.
-func (v *Verifier) joinLocked(key attemptKey, hash []byte, l *Login) *attempt {
-	a := v.attempts[key]
-	if a == nil {
-		a = &attempt{attemptKey: key, hash: hash, user: l.User, password: l.Password, done: make(chan struct{})}
-		v.attempts[key] = a
+func (v *Verifier) joinLocked(client string, p proof, hash []byte, l *Login) *attempt {
+	i := slices.IndexFunc(v.queue.attempts, func(a *attempt) bool { return a.proof == p && a.client() == client })
+	if i < 0 {
+		a := &attempt{keys: [2]string{client, l.User}, proof: p, hash: hash, password: l.Password, done: make(chan struct{})}
 		if excess := v.queue.add(a); excess != nil {
 			v.endLocked(excess, false, ErrBusy)
 		}
+		i = len(v.queue.attempts) - 1
 	}
+	a := v.queue.attempts[i]
 	a.requests++
 	return a
 }
 
-// leave ends one request's wait. An attempt for which no request waits is not begun.
-func (v *Verifier) leave(a *attempt) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if a.requests--; a.requests == 0 && v.queue.remove(a) {
-		delete(v.attempts, a.attemptKey)
-	}
-}
-
 // startLocked begins as many comparisons as may run.
 func (v *Verifier) startLocked() {
-	for len(v.queue.running) < v.slots {
-		a := v.queue.next()
-		if a == nil {
-			return
+	for a := v.queue.next(v.slots); a != nil; a = v.queue.next(v.slots) {
+		if holds, known := v.verdictLocked(a.proof); known { // compared for another client since
+			v.endLocked(a, holds, nil)
+			continue
 		}
 		go v.run(a)
 	}
 }
 
-// run makes one comparison, unless the same login was compared for another client since.
+// run makes one comparison.
 func (v *Verifier) run(a *attempt) {
-	v.mu.Lock()
-	holds, known := v.verdictLocked(a.proof)
-	v.mu.Unlock()
-	if !known {
-		holds = v.compare(a.hash, []byte(a.password))
-	}
+	holds := v.compare(a.hash, []byte(a.password))
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch {
-	case known:
-	case holds:
+	if holds {
 		v.right.add(a.proof)
-	default:
+	} else {
 		v.wrong.add(a.proof)
 	}
-	v.queue.finish(a)
 	v.endLocked(a, holds, nil)
 	v.startLocked()
 }
 
 // endLocked gives an attempt's result to the requests that wait for it.
 func (v *Verifier) endLocked(a *attempt, holds bool, err error) {
+	v.queue.remove(a)
 	a.holds, a.err = holds, err
 	close(a.done)
-	delete(v.attempts, a.attemptKey)
 }
 
 func (v *Verifier) verdictLocked(p proof) (holds, known bool) {
