@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
-	"golang.org/x/net/html"
 )
 
 // scanHTML returns the metas of an HTML page's head. A nil error means that
@@ -64,40 +63,31 @@ func plainMetas(reduced []byte) (metas []Meta, ok bool) {
 		if !begins || !follows || !ok {
 			return nil, false
 		}
-		if name = bytes.TrimSpace(name); len(name) > 0 && len(content) > 0 {
-			metas = append(metas, Meta{string(name), string(content)})
+		if m, ok := named(string(name), string(content)); ok {
+			metas = append(metas, m)
 		}
 	}
 	return metas, true
 }
 
 // treeMetas returns the named metas of a reduced page.
-func treeMetas(reduced []byte) []Meta {
+func treeMetas(reduced []byte) (metas []Meta) {
 	// A reduced page is flat, so the parser's only error, a tree that is too deep,
 	// cannot occur.
-	root, err := html.Parse(bytes.NewReader(reduced))
+	page, err := goquery.NewDocumentFromReader(bytes.NewReader(reduced))
 	if err != nil {
 		return nil
 	}
-	var metas []Meta
-	for _, n := range goquery.NewDocumentFromNode(root).Find("head > meta").Nodes {
-		if m, ok := named(n.Attr); ok {
+	for _, meta := range page.Find("head > meta").EachIter() {
+		if m, ok := named(meta.AttrOr("name", ""), meta.AttrOr("content", "")); ok {
 			metas = append(metas, m)
 		}
 	}
 	return metas
 }
 
-// named returns the meta with these attributes, if it has a name and content.
-func named(attrs []html.Attribute) (m Meta, ok bool) {
-	for _, a := range attrs {
-		switch {
-		case a.Namespace != "":
-		case a.Key == "name":
-			m.Name = strings.TrimSpace(a.Val)
-		case a.Key == "content":
-			m.Content = a.Val
-		}
-	}
-	return m, m.Name != "" && m.Content != ""
+// named returns the meta with a name and content, if it has both.
+func named(name, content string) (m Meta, ok bool) {
+	name = strings.TrimSpace(name)
+	return Meta{name, content}, name != "" && content != ""
 }

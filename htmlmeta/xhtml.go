@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
-	"strings"
+	"maps"
+	"slices"
 )
 
 // maxDepth bounds the depth of elements in a head in XML.
@@ -33,123 +34,89 @@ func scanXHTML(h *head, p *page) ([]Meta, error) {
 	return union(metas, more), err
 }
 
-// xmlMetas reads XML up to the end of its head, and reports whether it found the
-// end.
+// xmlMetas reads XML up to the end of its head, and reports whether it found the end. A
+// page with an element that is not closed is not XML.
 func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
 	// The page has been converted to UTF-8, whatever encoding it declares.
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	var h xmlHead
-	for !h.over {
-		// RawToken keeps no stack of open elements.
+	var declared entities
+	open := []xmlElement{{prefixes: map[string]bool{}}} // the document, html, head and so on
+	for len(open) <= maxDepth {
+		// Token would close elements that are not closed.
 		token, err := d.RawToken()
 		if err != nil {
-			return h.metas, err == io.EOF
+			return metas, false
 		}
+		innermost := open[len(open)-1]
 		switch t := token.(type) {
 		case xml.Directive:
-			h.entities.declare(t)
+			declared.declare(t)
 		case xml.StartElement:
-			h.start(t)
+			e := innermost.child(t)
+			open = append(open, e)
+			if len(open) == 3 && (e.name == "body" || e.name == "frameset") {
+				return metas, true
+			}
+			name, content := attribute(t.Attr, "name"), attribute(t.Attr, "content")
+			m, ok := named(declared.expand(name), declared.expand(content))
+			if ok && e.name == "meta" && inXMLHead(open[1:len(open)-1]) {
+				metas = append(metas, m)
+			}
 		case xml.EndElement:
-			h.end(t)
+			if t.Name != innermost.written {
+				return metas, false
+			}
+			open = open[:len(open)-1]
+			if len(open) == 2 && innermost.name == "head" {
+				return metas, true
+			}
 		}
 	}
-	return h.metas, h.whole
+	return metas, false
 }
 
-// An xmlHead finds the head among the elements of XML, and its metas.
-type xmlHead struct {
-	metas []Meta
-	over  bool // no meta can follow
-	whole bool // the head was read to its end
-
-	depth    int // of open elements
-	head     int // depth of the head, once it is open
-	inner    int // open elements named "head" inside the head
-	noscript bool
-	prefixes prefixes
-	entities entities
+// inXMLHead reports whether the children of the innermost of the open elements are in the head.
+func inXMLHead(open []xmlElement) bool {
+	return len(open) >= 2 && open[1].name == "head" && (len(open) == 2 || len(open) == 3 && open[2].name == "noscript")
 }
 
-func (h *xmlHead) start(t xml.StartElement) {
-	h.prefixes.leave(h.depth + 1) // of a void element without an end tag
-	h.prefixes.bind(t.Attr, h.depth+1)
-	name := h.prefixes.htmlName(t.Name)
-	if !void(name) {
-		h.depth++
-	}
-	switch {
-	case h.depth > maxDepth:
-		h.over = true
-	case h.head == 0 && h.depth <= 2:
-		switch {
-		case name == "head":
-			h.head = h.depth
-		case h.depth == 2 && (name == "body" || name == "frameset"):
-			h.over, h.whole = true, true
-		}
-	case h.head == 0:
-	case name == "body":
-		h.over = true // the head was not closed, so this is not XML
-	case name == "head":
-		h.inner++
-	case name == "noscript" && h.depth == h.head+1:
-		h.noscript = true
-	case name == "meta" && (h.depth == h.head || h.noscript && h.depth == h.head+1):
-		if m, ok := namedXML(t.Attr, h.entities); ok {
-			h.metas = append(h.metas, m)
+// An xmlElement is an open element of XML.
+type xmlElement struct {
+	written  xml.Name
+	name     string          // in XHTML; "" in another namespace
+	prefixes map[string]bool // that are bound (Namespaces in XML 1.0, section 3): whether to XHTML's namespace
+}
+
+const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
+
+// maxPrefixes bounds the prefixes that are kept.
+const maxPrefixes = 64
+
+// child returns the element in e that t starts. An element without a prefix, or with an
+// unbound one, counts as XHTML: such pages contain a mistake but are meant to be XHTML.
+func (e xmlElement) child(t xml.StartElement) xmlElement {
+	prefixes := e.prefixes
+	for _, a := range t.Attr {
+		if a.Name.Space == "xmlns" && len(prefixes) < maxPrefixes {
+			prefixes = maps.Clone(prefixes)
+			prefixes[a.Name.Local] = a.Value == xhtmlNamespace
 		}
 	}
+	name := t.Name.Local
+	if xhtml, bound := prefixes[t.Name.Space]; bound && !xhtml {
+		name = ""
+	}
+	return xmlElement{t.Name, name, prefixes}
 }
 
-func (h *xmlHead) end(t xml.EndElement) {
-	name := h.prefixes.htmlName(t.Name)
-	if void(name) {
-		h.prefixes.leave(h.depth + 1)
-		return
-	}
-	h.prefixes.leave(h.depth)
-	h.depth--
-	if h.depth <= h.head {
-		h.noscript = false
-	}
-	switch {
-	case h.head == 0:
-	case h.depth < h.head:
-		h.over, h.whole = true, name == "head"
-	case name == "head" && h.inner > 0:
-		h.inner--
-	case name == "head":
-		h.over = true // an element in it was not closed, so this is not XML
-	}
-}
-
-// void reports whether an element has no content. Without the "/" it is an error
-// in XML, which is tolerated so that it does not hide the metas after it.
-func void(name string) bool {
-	switch name {
-	case "meta", "link", "base":
-		return true
-	}
-	return false
-}
-
-// namedXML returns the meta with these attributes, if it has a name and content.
-// Of two attributes with one name the first counts, as in HTML.
-func namedXML(attrs []xml.Attr, e entities) (m Meta, ok bool) {
-	m.Name = strings.TrimSpace(e.expand(attribute(attrs, "name")))
-	m.Content = e.expand(attribute(attrs, "content"))
-	return m, m.Name != "" && m.Content != ""
-}
-
+// attribute returns the value of the first attribute with a name, as in HTML.
 func attribute(attrs []xml.Attr, name string) string {
-	for _, a := range attrs {
-		if a.Name.Space == "" && a.Name.Local == name {
-			return a.Value
-		}
+	i := slices.IndexFunc(attrs, func(a xml.Attr) bool { return a.Name == xml.Name{Local: name} })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return attrs[i].Value
 }

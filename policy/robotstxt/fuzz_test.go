@@ -170,7 +170,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// indexedLine returns the line of the rule that governs path. It searches with an
+// indexedLine returns the line of the rule that governs path. It searches with a
 // table of the path, which Decide uses for costly files only.
 func indexedLine(f *File, path, token string) int {
 	best := candidate{file: f, Finder: match.Finder{Steps: match.MaxSteps}}
