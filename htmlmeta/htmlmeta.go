@@ -9,10 +9,8 @@ package htmlmeta
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -121,14 +119,14 @@ func (s *scanner) scan(r io.Reader, o Options) (Result, error) {
 		scan = scanXHTML
 	}
 	metas, err := scan(&s.head, &s.page)
-	res := Result{Metas: metas, Bytes: s.limited.n}
+	res := Result{Metas: metas, Bytes: int64(o.MaxBytes - s.limited.left)}
 	switch {
 	case err == nil:
 		res.Complete = true
 	case errors.Is(err, errLimit):
 		res.Why = "limit"
 	case s.wire.err != nil:
-		if timedOut(s.wire.err) {
+		if t, ok := errors.AsType[timeoutError](s.wire.err); ok && t.Timeout() {
 			res.Why = "timeout"
 		}
 		return res, s.wire.err
@@ -138,12 +136,10 @@ func (s *scanner) scan(r io.Reader, o Options) (Result, error) {
 	return res, nil
 }
 
-func timedOut(err error) bool {
-	t, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
-	return ok && t.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+// A timeoutError is an error that may be a timeout, such as context.DeadlineExceeded.
+type timeoutError interface {
+	error
+	Timeout() bool
 }
 
 // union returns the metas of both lists, each once.

@@ -27,15 +27,16 @@ func (l *lexer) rest() []byte { return l.window[l.i:l.n] }
 
 // more reads from r. It is called when rest is empty.
 func (l *lexer) more() error {
-	if l.err != nil {
-		return l.err
+	for range 100 { // as bufio.Reader
+		if l.err != nil {
+			return l.err
+		}
+		l.i = 0
+		if l.n, l.err = l.r.Read(l.window[:]); l.n > 0 {
+			return nil
+		}
 	}
-	n, err := readSome(l.r, l.window[:])
-	l.i, l.n, l.err = 0, n, err
-	if n > 0 {
-		return nil
-	}
-	return err
+	return io.ErrNoProgress
 }
 
 // peek returns the next byte without using it.

@@ -119,10 +119,10 @@ func TestReadsLittle(t *testing.T) {
 	}
 }
 
-type timeoutError struct{}
+type slowError struct{}
 
-func (timeoutError) Error() string { return "slow" }
-func (timeoutError) Timeout() bool { return true }
+func (slowError) Error() string { return "slow" }
+func (slowError) Timeout() bool { return true }
 
 // TestReaderError checks that metas before an error are returned, with the error of
 // the reader itself.
@@ -132,7 +132,7 @@ func TestReaderError(t *testing.T) {
 		err error
 		why string
 	}{
-		{broken, ""}, {timeoutError{}, "timeout"}, {os.ErrDeadlineExceeded, "timeout"},
+		{broken, ""}, {slowError{}, "timeout"}, {os.ErrDeadlineExceeded, "timeout"},
 		{context.DeadlineExceeded, "timeout"}, {io.ErrUnexpectedEOF, ""},
 	} {
 		for _, coding := range []string{"", "gzip", "br", "zstd"} {
