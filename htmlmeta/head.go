@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -97,23 +98,21 @@ func (h *head) markup() (ended bool, err error) {
 // reference reads a character reference and reports whether it ends the head. A
 // reference to white space does not.
 func (h *head) reference() (ended bool, err error) {
-	b := []byte{'&'}
 	h.used()
-	for {
-		c, err := h.peek()
-		if err != nil {
-			return false, err
-		}
-		if !isLetter(c) && (c < '0' || c > '9') && c != '#' && c != ';' {
-			break
-		}
-		b = append(b, c)
-		h.used()
-		if c == ';' {
-			break
-		}
+	b := []byte{'&'}
+	if err := h.readTo(referenceEnd, &b); err != nil {
+		return false, err
 	}
-	return !blank(html.UnescapeString(string(b))), nil
+	if c, _ := h.peek(); c == ';' {
+		h.used()
+		b = append(b, c)
+	}
+	return strings.Trim(html.UnescapeString(string(b)), " \t\n\f\r") != "", nil
+}
+
+// referenceEnd returns the index of the first byte after a reference without its semicolon.
+func referenceEnd(b []byte) int {
+	return slices.IndexFunc(b, func(c byte) bool { return !isLetter(c) && (c < '0' || c > '9') && c != '#' })
 }
 
 // startTag handles a start tag and reports whether it ends the head.
@@ -294,13 +293,4 @@ func endsTagName(c byte) bool {
 
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
-}
-
-func blank(s string) bool {
-	for i := range len(s) {
-		if !isSpace(s[i]) {
-			return false
-		}
-	}
-	return true
 }

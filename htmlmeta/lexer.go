@@ -9,9 +9,9 @@ import (
 )
 
 // A lexer finds where the tokens of a page end (WHATWG HTML, section 13.2.5).
-// It keeps only the attributes that its caller wants, so a large token needs no more
-// memory than a small one. It reads from r only when it has used all that it read before, so that it
-// never waits for bytes that it does not need.
+// It keeps only the name of a tag and the attributes that its caller wants. It reads from r
+// only when it has used all that it read before, so that it never waits for bytes that it
+// does not need.
 //
 // An error of its methods is that of r.
 type lexer struct {
@@ -20,7 +20,8 @@ type lexer struct {
 	i, n   int   // window[i:n] has not been used yet
 	err    error // of r, to be returned after window[i:n]
 
-	attrName []byte // buffer of attributes
+	word  []byte   // the name of a tag or an attribute
+	short [16]byte // the memory of short words
 }
 
 func (l *lexer) rest() []byte { return l.window[l.i:l.n] }
@@ -108,28 +109,14 @@ func indexOf(c byte) func([]byte) int {
 
 // name reads a tag's name. It returns 0 for an unknown name.
 func (l *lexer) name() (atom.Atom, error) {
-	var lower [16]byte
-	for n := 0; ; {
-		for i, c := range l.rest() {
-			switch {
-			case endsTagName(c):
-				l.i += i
-				if n > len(lower) {
-					return 0, nil
-				}
-				return atom.Lookup(lower[:n]), nil
-			case 'A' <= c && c <= 'Z':
-				c += 'a' - 'A'
-			}
-			if n < len(lower) {
-				lower[n] = c
-			}
-			n++
-		}
-		if err := l.more(); err != nil {
-			return 0, err
+	l.word = l.short[:0]
+	err := l.readTo(tagNameEnd, &l.word)
+	for i, c := range l.word {
+		if 'A' <= c && c <= 'Z' {
+			l.word[i] = c + 'a' - 'A'
 		}
 	}
+	return atom.Lookup(l.word), err
 }
 
 // attributes reads the rest of a tag after its name (13.2.5.32 to 13.2.5.40) and
@@ -151,15 +138,15 @@ func (l *lexer) attributes(keep func(name []byte) *[]byte) (selfClosing bool, er
 		selfClosing = false
 		var name *[]byte
 		if keep != nil {
-			l.attrName = append(l.attrName[:0], c) // also a "=", without a name before it
-			name = &l.attrName
+			l.word = append(l.word[:0], c) // also a "=", without a name before it
+			name = &l.word
 		}
 		if err := l.readTo(nameEnd, name); err != nil {
 			return false, err
 		}
 		var value *[]byte
 		if keep != nil {
-			value = keep(l.attrName)
+			value = keep(l.word)
 		}
 		if err := l.value(value); err != nil {
 			return false, err
@@ -199,14 +186,12 @@ func (l *lexer) afterSpace() (byte, error) {
 	return l.peek()
 }
 
+// tagNameEnd returns the index of the first byte after a tag's name.
+func tagNameEnd(b []byte) int { return slices.IndexFunc(b, endsTagName) }
+
 // nameEnd returns the index of the first byte after an attribute's name.
 func nameEnd(b []byte) int {
-	for i, c := range b {
-		if c == '=' || endsTagName(c) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(b, func(c byte) bool { return c == '=' || endsTagName(c) })
 }
 
 // valueEnd returns the index of the first byte after a value without quotes.
