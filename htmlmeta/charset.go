@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
@@ -69,26 +70,23 @@ func (p *page) Read(b []byte) (int, error) {
 }
 
 // begin looks at the first four bytes for a byte order mark or UTF-16.
+//
+// UTF-16 without a mark shows in its zeros. A declaration of UTF-16 is not needed, since
+// no other page begins like this, and not trusted: a page that claims it wrongly would
+// lose its head.
 func (p *page) begin() {
 	h, _ := p.in.Peek(4) // an error will be there again
+	zeros := func(even, odd bool) bool {
+		return len(h) == 4 && (h[0] == 0) == even && (h[1] == 0) == odd && (h[2] == 0) == even && (h[3] == 0) == odd
+	}
 	switch {
 	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
 		p.in.Discard(3)
 		p.utf8 = p.in
-	case bytes.HasPrefix(h, []byte("\xff\xfe")):
-		p.in.Discard(2)
-		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
-	case bytes.HasPrefix(h, []byte("\xfe\xff")):
-		p.in.Discard(2)
-		p.convert(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
-
-	// UTF-16 without a mark shows in its zeros. A declaration of UTF-16 is not
-	// needed, since no other page begins like this, and not trusted: a page that
-	// claims it wrongly would lose its head.
-	case len(h) == 4 && h[0] != 0 && h[1] == 0 && h[2] != 0 && h[3] == 0:
-		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
-	case len(h) == 4 && h[0] == 0 && h[1] != 0 && h[2] == 0 && h[3] != 0:
-		p.convert(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))
+	case bytes.HasPrefix(h, []byte("\xff\xfe")), zeros(false, true):
+		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))
+	case bytes.HasPrefix(h, []byte("\xfe\xff")), zeros(true, false):
+		p.convert(unicode.UTF16(unicode.BigEndian, unicode.UseBOM))
 	}
 }
 
@@ -132,23 +130,17 @@ func (p *page) encoding() (e encoding.Encoding, name string, certain bool) {
 
 // text converts a piece of the page to UTF-8.
 func (p *page) text(b []byte) []byte {
-	switch {
-	case firstHigh(b) < 0:
+	if firstHigh(b) < 0 {
 		return b
-	case p.utf8 != nil:
-		return bytes.ToValidUTF8(b, []byte("\ufffd"))
 	}
-	e, name, certain := p.encoding()
-	switch {
-	case name == "utf-8", name == "replacement", len(name) > 6 && name[:6] == "utf-16":
+	if e, name, certain := p.encoding(); p.utf8 == nil {
 		// The replacement encoding would leave nothing of the page. It guards
 		// readers from being misled by what they see, which can't happen here.
-		return bytes.ToValidUTF8(b, []byte("\ufffd"))
-	case !certain && name == "windows-1252" && utf8.Valid(b):
-		return b // the guess saw the first bytes only
-	}
-	if u, err := e.NewDecoder().Bytes(b); err == nil {
-		return u
+		unused := name == "replacement" || strings.HasPrefix(name, "utf-")
+		guessed := !certain && name == "windows-1252" && utf8.Valid(b) // from the first bytes only
+		if u, err := e.NewDecoder().Bytes(b); err == nil && !unused && !guessed {
+			return u
+		}
 	}
 	return bytes.ToValidUTF8(b, []byte("\ufffd"))
 }

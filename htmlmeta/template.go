@@ -36,34 +36,27 @@ func (t *template) foreign() bool {
 // start handles a start tag and reports whether the element is one of HTML, so
 // that its content may be raw text.
 func (t *template) start(name atom.Atom, selfClosing bool) bool {
-	if t.foreign() && breaksOut[name] {
-		for t.foreign() {
-			t.pop()
-		}
+	for t.foreign() && breaksOut[name] {
+		t.pop()
 	}
-	if !t.foreign() {
-		switch name {
-		case atom.Template:
-			t.push(htmlTemplate)
-		case atom.Svg, atom.Math:
-			if !selfClosing {
-				t.push(foreignRoot)
-			}
-		}
-		return true
-	}
-	if selfClosing {
-		return false
-	}
+	foreign := t.foreign()
 	switch name {
 	case atom.Template:
-		t.push(foreignTemplate)
+		if !foreign {
+			t.push(htmlTemplate)
+		} else if !selfClosing {
+			t.push(foreignTemplate)
+		}
 	case atom.Svg, atom.Math:
-		t.push(foreignRoot)
+		if !selfClosing {
+			t.push(foreignRoot)
+		}
 	case atom.Foreignobject, atom.ForeignObject, atom.Desc, atom.Title:
-		t.push(integration)
+		if foreign && !selfClosing {
+			t.push(integration)
+		}
 	}
-	return false
+	return !foreign
 }
 
 // end handles an end tag.
