@@ -201,7 +201,8 @@ func (p *Proxy) ownConfig() *tls.Config {
 // passThrough carries a tunnel unseen, after one decision for the whole host.
 func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
 	x := p.newExchange(w, r, s)
-	x.target, x.Tunnel, x.URL = target, true, target.Origin()
+	x.target, x.Tunnel, x.Origin = target, true, target.Origin()
+	x.URL = x.Origin
 	defer p.finish(x, r)
 
 	ctx := x.context(r)

@@ -59,7 +59,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		refused.write(r, x)
 		return
 	}
-	x.target, x.URL = target, target.String()
+	x.target, x.Origin = target, target.Origin()
+	x.URL = x.Origin + target.Path
 	if x.out.http1 && !x.out.memory.TakeHeader(r.Header) { // HTTP/2 has taken it in admitStream
 		failure(x, memory.ErrLimit).write(r, x)
 		return
@@ -129,7 +130,7 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w, cause := x.out, recover()
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
-		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause, "stack", string(debug.Stack()))
+		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.Origin, "panic", cause, "stack", string(debug.Stack()))
 		if !w.wrote {
 			clear(w.Header()) // of an answer that was not sent
 			(&problem{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + x.ID + ".", fault: "proxy_internal_error"}).write(r, x)

@@ -60,7 +60,7 @@ func (p *Proxy) awaitHead(x *exchange, ctx context.Context, tee *body.Tee, optio
 func (p *Proxy) safely(x *exchange, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.target.Origin(), "panic", cause)
+			p.Log.Error("panic while reading a page's head; please report it", "id", x.ID, "origin", x.Origin, "panic", cause)
 			result, ok = htmlmeta.Result{Why: "encoding"}, true
 		}
 	}()

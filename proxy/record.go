@@ -16,6 +16,7 @@ type Record struct {
 	Client  netip.Addr
 	Method  string
 	URL     string // canonical; as sent by the client if it could not be parsed
+	Origin  string // the beginning of URL; empty if that could not be parsed
 	Crawler string // name; empty if the request failed before the crawler was identified
 	// Decision is nil if the request failed before a decision: a malformed request, a
 	// prohibited destination, a name that does not resolve.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"robotsgate/proxy"
@@ -84,7 +85,13 @@ func (l *Log) Write(x *proxy.Record) {
 	if l == nil {
 		return
 	}
-	line, err := recordOf(x, l.redact).encode()
+	buf := lines.Get().(*[]byte)
+	defer lines.Put(buf)
+	r := recordOf(x, l.redact)
+	line, err := r.appendLine((*buf)[:0])
+	if cap(line) <= maxPooledLine {
+		*buf = line
+	}
 	if err == nil {
 		err = l.queue.add(line)
 	}
@@ -92,6 +99,11 @@ func (l *Log) Write(x *proxy.Record) {
 		l.health.lose(1, err)
 	}
 }
+
+// lines are buffers of type *[]byte for a line. maxPooledLine bounds each, in bytes.
+var lines = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooledLine = 16 << 10
 
 // Err reports why records can't be written now, nil if they can.
 func (l *Log) Err() error {

@@ -53,12 +53,12 @@ func TestRecord(t *testing.T) {
 		want string // without robots, which is checked separately
 	}{
 		{"denied", proxy.Record{
-			ID: "ID", Start: start, Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
+			ID: "ID", Start: start, Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b", Origin: "http://a.example",
 			Crawler: "news", Decision: denied, Status: 403, Bytes: 7, Duration: 1500 * time.Millisecond,
 		}, `{"time":"2026-01-02T02:04:05Z","id":"ID","crawler":"news","client":"192.0.2.1","method":"GET",` +
 			`"origin":"http://a.example","path":"/private/x?a=1&b","decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,` +
 			`"group":"examplebot","token":"ExampleBot","status":403,"bytes":7,"duration":1.5}`},
-		{"report mode", proxy.Record{Start: start, Method: "GET", URL: "http://a.example/", Decision: &reported, Status: 200, Tags: tags},
+		{"report mode", proxy.Record{Start: start, Method: "GET", URL: "http://a.example/", Origin: "http://a.example", Decision: &reported, Status: 200, Tags: tags},
 			`{"time":"2026-01-02T02:04:05Z","id":"","method":"GET","origin":"http://a.example","path":"/","decision":"deny","enforced":false,` +
 				`"reason":"rule","rule":"Disallow: /private/","line":2,"group":"examplebot","token":"ExampleBot",` +
 				`"tags":["noindex","max-snippet=20"],"status":200,"bytes":0,"duration":0}`},
@@ -116,7 +116,7 @@ func TestWholeLines(t *testing.T) {
 	for range writers {
 		all.Go(func() {
 			for range each {
-				l.Write(&proxy.Record{Method: "GET", URL: "http://a.example/?secret=" + strings.Repeat("x", 5000)})
+				l.Write(&proxy.Record{Method: "GET", URL: "http://a.example/?secret=" + strings.Repeat("x", 5000), Origin: "http://a.example"})
 			}
 		})
 	}
@@ -251,7 +251,7 @@ func TestJam(t *testing.T) {
 		var logged bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
 		l := open(t, Options{File: "-"}, out, &logged)
-		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20)}
+		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20), Origin: "http://a.example"}
 		for range 40 {
 			l.Write(long)
 			synctest.Wait()

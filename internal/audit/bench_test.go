@@ -14,7 +14,7 @@ func BenchmarkWrite(b *testing.B) {
 	l := open(b, Options{File: "-"}, io.Discard, nil)
 	defer l.Close()
 	x := &proxy.Record{
-		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b",
+		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b", Origin: "http://a.example",
 		Crawler: "news", Decision: decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot"), Status: 403, Bytes: 7,
 	}
 	b.ReportAllocs()

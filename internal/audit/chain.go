@@ -71,13 +71,15 @@ func (k Key) ID() string {
 
 // hash returns a hash in hexadecimal.
 func (k Key) hash(b []byte) string {
-	if len(k) == 0 {
-		sum := sha256.Sum256(b)
-		return hex.EncodeToString(sum[:])
+	sum := sha256.Sum256(b)
+	if len(k) > 0 {
+		mac := hmac.New(sha256.New, k)
+		mac.Write(b)
+		mac.Sum(sum[:0])
 	}
-	mac := hmac.New(sha256.New, k)
-	mac.Write(b)
-	return hex.EncodeToString(mac.Sum(nil))
+	var text [2 * sha256.Size]byte // not EncodeToString, which allocates twice
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // A keyring has keys by their IDs, and always the absence of one.

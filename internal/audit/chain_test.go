@@ -23,7 +23,7 @@ func writeKeyed(t *testing.T, dir string, key Key) {
 	t.Helper()
 	l := open(t, Options{File: filepath.Join(dir, "audit.jsonl"), Keep: 10, Heads: filepath.Join(dir, "chains"), Key: key}, nil, nil)
 	for i := range 3 {
-		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 
 // This file writes records as encoding/json would, without reflection, since each request
 // waits for it: encoding/json takes 5 to 6 µs more, some 5 % of the rate of small responses.
-// To use it instead, let encode return what TestEncode compares with.
+// To use it instead, let appendLine append what TestEncode compares with.
 
-// encode returns the record as a line of JSON, without its link. Beyond what JSON requires,
+// appendLine appends the record to b as a line of JSON, without its link. Beyond what JSON requires,
 // control characters and characters that change the direction of text are escaped.
-func (r *Record) encode() ([]byte, error) {
-	o := object{b: append(make([]byte, 0, 1024), '{')}
+func (r *Record) appendLine(b []byte) ([]byte, error) {
+	o := object{b: append(b, '{')}
 	o.time("time", r.Time)
 	o.text("id", r.ID)
 	o.optional("crawler", r.Crawler)

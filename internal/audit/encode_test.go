@@ -20,7 +20,7 @@ func compare(t *testing.T, r *Record) (err error) {
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
 	wantErr := enc.Encode(r)
-	got, err := r.encode()
+	got, err := r.appendLine(nil)
 	switch want := escape.JSON(line.Bytes()); {
 	case (err != nil) != (wantErr != nil):
 		t.Errorf("%+v: got error %v, want %v", r, err, wantErr)

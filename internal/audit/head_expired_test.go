@@ -20,7 +20,7 @@ func TestVerifyExpired(t *testing.T) {
 	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
 	write := func() Link {
 		l := gate(t, dir, nil)
-		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func killed(t *testing.T, dir string) string {
 // burst writes n records at once.
 func burst(l *Log, n int) {
 	for i := range n {
-		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 	}
 	synctest.Wait()
 }
@@ -294,7 +294,7 @@ func TestEndKilledRunning(t *testing.T) {
 	l := gate(t, dir, nil)
 	defer l.Close()
 	for i := range 3 {
-		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+		l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 		restart(t, dir)
 		heads, err := Heads(filepath.Join(dir, "chains"))
 		if err != nil {

@@ -86,8 +86,8 @@ func (a *Answer) Snapshot() *policy.Snapshot {
 }
 
 // recordOf returns the record of a request.
-func recordOf(x *proxy.Record, redact bool) *Record {
-	r := &Record{
+func recordOf(x *proxy.Record, redact bool) (r Record) {
+	r = Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
 		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Config: x.Config,
 	}
@@ -96,7 +96,9 @@ func recordOf(x *proxy.Record, redact bool) *Record {
 		url = Redact(url)
 		r.Redacted = url != x.URL
 	}
-	if r.Origin, r.Path = split(url); r.Origin == "" {
+	if r.Origin = x.Origin; r.Origin != "" {
+		r.Path = strings.TrimPrefix(url, r.Origin)
+	} else {
 		r.URL = url
 	}
 	if x.Client.IsValid() {
@@ -148,21 +150,6 @@ func robotsOf(d *policy.Decision) *Robots {
 		r.Copy = new(answerOf(st.Good))
 	}
 	return r
-}
-
-// split cuts a canonical URL into its origin and the rest. It returns nothing for a URL that
-// is not canonical, since the gate could not parse it.
-func split(url string) (origin, path string) {
-	t, err := policy.ParseURL(url)
-	switch {
-	case err != nil:
-		return "", ""
-	case url == t.Origin():
-		return url, ""
-	case url == t.String():
-		return t.Origin(), t.Path
-	}
-	return "", ""
 }
 
 // written returns about when the record was written.

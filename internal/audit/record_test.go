@@ -21,7 +21,7 @@ func TestRecordOfCopy(t *testing.T) {
 	older.Since = time.Time{}
 	d.Robots = new(*d.Robots)
 	d.Robots.Answer, d.Robots.Good = &failed, &older
-	r := recordOf(&proxy.Record{Method: "GET", URL: "http://a.example/", Decision: &d}, false).Robots
+	r := recordOf(&proxy.Record{Method: "GET", URL: "http://a.example/", Origin: "http://a.example", Decision: &d}, false).Robots
 	if r.Instead == nil || r.Instead.Status != 500 || !r.Instead.Since.Equal(failed.Since) || r.Instead.Lifetime != nil {
 		t.Errorf("latest answer: got %+v", r.Instead)
 	}
@@ -46,7 +46,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, duration int64) {
 		r := &Record{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
-		line, err := r.encode()
+		line, err := r.appendLine(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,9 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// TestSplit: a canonical URL is split in two, also with its query redacted.
-func TestSplit(t *testing.T) {
+// TestOriginAndPath: the URL is split at the end of its origin, also with its query redacted. A URL
+// that could not be parsed is not split.
+func TestOriginAndPath(t *testing.T) {
 	for _, raw := range []string{
 		"http://a.example", "http://a.example/", "https://a.example:8443/x?y=z", "http://[2001:db8::1]:81/a//b?c=://d/", "http://a/?", "http://a//?/", "http://a/:", "https://bücher.example/é|\"?é\\",
 	} {
@@ -75,15 +76,22 @@ func TestSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, url := range []string{target.String(), target.Origin(), Redact(target.String())} {
-			if origin, path := split(url); origin != target.Origin() || origin+path != url {
-				t.Errorf("%s: got %q and %q", url, origin, path)
+		for _, url := range []string{target.String(), target.Origin()} {
+			for _, redact := range []bool{false, true} {
+				r := recordOf(&proxy.Record{URL: url, Origin: target.Origin()}, redact)
+				want := url
+				if redact {
+					want = Redact(url)
+				}
+				if r.Origin != target.Origin() || r.Origin+r.Path != want || r.URL != "" {
+					t.Errorf("%s: got %q, %q and %q", url, r.Origin, r.Path, r.URL)
+				}
 			}
 		}
 	}
 	for _, url := range []string{"", "/x", "a.example", "http://A.example/", "http://a.example/../x", "ftp://a.example/"} {
-		if origin, path := split(url); origin != "" || path != "" {
-			t.Errorf("%q: got %q and %q, want nothing", url, origin, path)
+		if r := recordOf(&proxy.Record{URL: url}, false); r.Origin != "" || r.Path != "" || r.URL != url {
+			t.Errorf("%q: got %q, %q and %q, want the URL alone", url, r.Origin, r.Path, r.URL)
 		}
 	}
 }

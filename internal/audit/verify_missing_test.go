@@ -18,7 +18,7 @@ import (
 
 // record writes one record.
 func record(l *Log, id string) {
-	l.Write(&proxy.Record{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id})
+	l.Write(&proxy.Record{ID: id, Start: time.Now(), Method: "GET", URL: "http://a.example/" + id, Origin: "http://a.example"})
 	time.Sleep(time.Second)
 	synctest.Wait()
 }

@@ -25,7 +25,7 @@ func rotated(t *testing.T, dir string, n, keep int) []string {
 		l := open(t, Options{File: path, Keep: keep, Heads: filepath.Join(dir, "chains")}, nil, nil)
 		l.writer.out.max = 2000
 		for i := range n {
-			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i)})
+			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: fmt.Sprintf("http://a.example/%d", i), Origin: "http://a.example"})
 			time.Sleep(time.Second)
 		}
 		if err := l.Close(); err != nil {
@@ -156,7 +156,7 @@ func TestVerifyLost(t *testing.T) {
 		l := open(t, Options{File: "-"}, disk, nil)
 		for i := range 10 {
 			disk.full = i >= 3 && i < 6
-			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/"})
+			l.Write(&proxy.Record{ID: fmt.Sprint(i), Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 			synctest.Wait()
 			if err := l.Err(); (err != nil) != disk.full {
 				t.Errorf("record %d: Err is %v", i, err)

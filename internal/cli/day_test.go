@@ -197,7 +197,7 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 			crawler = k
 		}
 	}
-	x := &proxy.Record{ID: fmt.Sprint(id), Start: time.Now(), Method: "GET", URL: target.String(), Crawler: crawler.Name, Status: 200, Config: digest}
+	x := &proxy.Record{ID: fmt.Sprint(id), Start: time.Now(), Method: "GET", URL: target.String(), Origin: target.Origin(), Crawler: crawler.Name, Status: 200, Config: digest}
 	decide := engine.Decide
 	if whole {
 		decide, x.Method, x.URL, x.Tunnel = engine.DecideHost, "CONNECT", target.Origin(), true

@@ -74,7 +74,7 @@ func over(tags []string) *proxy.Record {
 	d.URL, d.Asked, d.Robots.From = target.Origin()+"/robots.txt", time.Now(), policy.InMemory
 	d.Robots.At = d.Asked
 	x := &proxy.Record{
-		ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: target.String(),
+		ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: target.String(), Origin: target.Origin(),
 		Crawler: "examplebot", Decision: &d, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Bytes: 1024,
 		Config: policy.Digest(""), Duration: 1_234_567, Decided: 12_345, Sent: 23_456, Upstream: 1_134_567, Answered: 1_200_000,
 	}
