@@ -25,7 +25,6 @@ type exchange struct {
 	settings      *Settings // in force when the request arrived
 	names         *SettingNames
 	target        policy.Target
-	cancel        context.CancelFunc // ends the request's context; nil: net/http does
 	out           *recorder
 	informational informational
 	upgrade       bool // it is a WebSocket handshake
@@ -37,12 +36,11 @@ type exchangeKey struct{}
 
 // context returns the request's context with the exchange in it.
 func (x *exchange) context(r *http.Request) context.Context {
-	ctx := r.Context()
 	if d := disconnectOf(r); d != nil {
 		x.out.disconnect = d
-		ctx, x.cancel = d.Begin(r)
+		d.Begin(r)
 	}
-	return context.WithValue(x.forOrigin(ctx, r), exchangeKey{}, x)
+	return context.WithValue(x.forOrigin(r), exchangeKey{}, x)
 }
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
@@ -139,7 +137,6 @@ func (p *Proxy) finish(x *exchange, r *http.Request) {
 	}
 	if w.disconnect != nil {
 		w.disconnect.Stop()
-		x.cancel()
 	}
 	w.closeHijacked()
 	defer w.memory.Release()

@@ -27,14 +27,14 @@ type informational struct {
 	done  bool
 }
 
-// forOrigin returns ctx with what the Upstream finds in it: the memory of the
+// forOrigin returns the request's context with what the Upstream finds in it: the memory of the
 // client, and what passes 1xx responses on.
-func (x *exchange) forOrigin(ctx context.Context, r *http.Request) context.Context {
+func (x *exchange) forOrigin(r *http.Request) context.Context {
 	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
 	// disconnected, net/http may read the header map after WriteHeader has returned, and
 	// to change the map for the response then could end the process.
 	x.informational.w, x.informational.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
-	ctx = memory.NewContext(ctx, &x.out.memory)
+	ctx := memory.NewContext(r.Context(), &x.out.memory)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: x.informational.pass})
 }
 

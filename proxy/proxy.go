@@ -90,7 +90,7 @@ func New(o Options) (*Proxy, error) {
 	})
 	p.outer = p.server(p.serveOuter)
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, clientKey{}, c)
+		return context.WithValue(c.(*client.Conn).Disconnect.ConnContext(ctx), clientKey{}, c)
 	}
 	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*client.Conn).Disconnect.ConnState(state) }
 	p.inner = p.server(p.serveInner)
@@ -111,7 +111,11 @@ func New(o Options) (*Proxy, error) {
 		WriteByteTimeout: p.Silence, // for a client that does not read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, tunnelKey{}, tunnelOf(c))
+		t := tunnelOf(c)
+		if t.disconnect != nil {
+			ctx = t.disconnect.ConnContext(ctx)
+		}
+		return context.WithValue(ctx, tunnelKey{}, t)
 	}
 	return p, nil
 }

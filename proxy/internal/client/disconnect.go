@@ -23,17 +23,20 @@ const disconnectDelay = 250 * time.Millisecond
 //
 // It relies on net/http to read one byte there and nowhere else while a connection is in
 // http.StateActive, and to take 0 bytes without an error for the end of this read.
-// TestBackgroundRead fails if that changes. To switch the detector off, do not call ConnState.
+// TestBackgroundRead fails if that changes. To switch the detector off, call neither ConnContext
+// nor ConnState.
 type DisconnectDetector struct {
 	read            func([]byte) (int, error)
 	setReadDeadline func(time.Time) error
 
 	answer atomic.Bool // answer net/http's read of one byte
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // ends the context of the request that is watched; nil: there is none
-	timer  *time.Timer
-	done   chan struct{} // closed when the detector's own read has ended; nil: none was started
+	cancel context.CancelFunc // ends the context of the connection, and so of the request
+
+	mu      sync.Mutex
+	serving bool // a request is served, and watched
+	timer   *time.Timer
+	done    chan struct{} // closed when the detector's own read has ended; nil: none was started
 
 	ahead []byte // what that read has read: for the next Read, which cannot begin before Stop
 }
@@ -41,6 +44,13 @@ type DisconnectDetector struct {
 // NewDisconnectDetector returns the detector of a connection that is read with read.
 func NewDisconnectDetector(read func([]byte) (int, error), setReadDeadline func(time.Time) error) *DisconnectDetector {
 	return &DisconnectDetector{read: read, setReadDeadline: setReadDeadline}
+}
+
+// ConnContext is called by the http.Server of the connection. It returns a context that ends when
+// the client disconnects while a request is served; it is the parent of the request's context.
+func (d *DisconnectDetector) ConnContext(ctx context.Context) context.Context {
+	ctx, d.cancel = context.WithCancel(ctx)
+	return ctx
 }
 
 // ConnState is called by the http.Server of the connection.
@@ -61,52 +71,52 @@ func (d *DisconnectDetector) Read(p []byte) (int, error) {
 	return d.read(p)
 }
 
-// Begin is called when a request is served. It returns a context that ends when the client
-// disconnects, and what ends that context. A request with a body is left to net/http, which reads
-// the body first.
-func (d *DisconnectDetector) Begin(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(r.Context())
+// Begin is called when a request is served. A request with a body is left to net/http, which
+// reads the body first.
+func (d *DisconnectDetector) Begin(r *http.Request) {
 	if r.Body != http.NoBody {
 		d.answer.Store(false)
-		return ctx, cancel
+		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cancel = cancel
+	d.serving = true
 	if d.timer == nil {
 		d.timer = time.AfterFunc(disconnectDelay, d.watch)
 	} else {
 		d.timer.Reset(disconnectDelay)
 	}
-	return ctx, cancel
 }
 
 // watch reads until the client sends something or disconnects, or until Stop.
 func (d *DisconnectDetector) watch() {
 	d.mu.Lock()
-	if d.cancel == nil || d.done != nil {
+	if !d.serving || d.done != nil {
 		d.mu.Unlock()
 		return
 	}
-	cancel, done := d.cancel, make(chan struct{})
+	done := make(chan struct{})
 	d.done = done
 	d.mu.Unlock()
 	defer close(done)
 	p := make([]byte, 1)
 	n, err := d.read(p)
-	if d.ahead = p[:n]; err != nil && n == 0 {
-		cancel()
+	d.ahead = p[:n]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil && n == 0 && d.serving { // not if Stop has interrupted the read
+		d.cancel()
 	}
 }
 
 // Stop is called when the request has been served, and before its connection is hijacked.
 func (d *DisconnectDetector) Stop() {
 	d.mu.Lock()
-	if d.cancel != nil {
+	if d.serving {
 		d.timer.Stop()
 	}
 	done := d.done
-	d.cancel, d.done = nil, nil
+	d.serving, d.done = false, nil
 	d.mu.Unlock()
 	if done != nil {
 		_ = d.setReadDeadline(time.Unix(1, 0))

@@ -23,15 +23,15 @@ func detected(t *testing.T, reads chan int, serve func(ctx context.Context, w ht
 	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			d := r.Context().Value(key{}).(*DisconnectDetector)
-			ctx, cancel := d.Begin(r)
-			defer cancel()
+			d.Begin(r)
 			defer d.Stop()
 			go d.watch()
-			serve(ctx, w, r)
+			serve(r.Context(), w, r)
 		}),
 		ConnState: func(c net.Conn, state http.ConnState) { c.(*detectedConn).ConnState(state) },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, key{}, c.(*detectedConn).DisconnectDetector)
+			d := c.(*detectedConn).DisconnectDetector
+			return context.WithValue(d.ConnContext(ctx), key{}, d)
 		},
 	}
 	t.Cleanup(func() { s.Close() })
