@@ -28,8 +28,16 @@ type Field struct {
 	values  []string // of the fields that Set has made, in one allocation
 }
 
-// New returns an empty Field with room for most fields.
-func New() *Field { return &Field{buf: make([]byte, 0, 512), values: make([]string, 0, 8)} }
+// New returns an empty Field with room for most fields, in one allocation.
+func New() *Field {
+	f := &struct {
+		Field
+		buf    [512]byte
+		values [8]string
+	}{}
+	f.Field.buf, f.Field.values = f.buf[:0], f.values[:0]
+	return &f.Field
+}
 
 // Set puts the field into a header in place of another of that name, and empties f. A field
 // that RFC 9651 does not admit, which is a mistake of the caller, is left out.
