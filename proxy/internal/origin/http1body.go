@@ -11,9 +11,8 @@ type http1Body struct {
 	io.ReadCloser // from ReadResponse; its Close would read all the rest
 	client        *http1Client
 	c             *http1Conn
-	stop          func() bool // of the call when the context ends
-	reusable      bool        // the connection may be used again
-	left          int64       // bytes not read yet; negative: unknown
+	reusable      bool  // the connection may be used again
+	left          int64 // bytes not read yet; negative: unknown
 	ended         atomic.Bool
 }
 
@@ -89,10 +88,12 @@ func (b *http1Body) end(reusable bool) {
 	if !b.ended.CompareAndSwap(false, true) {
 		return
 	}
-	// If stop fails the context has ended, and closes the connection.
-	if !b.stop() || !reusable || b.c.reader.Buffered() > 0 {
+	// If unwatch fails the context has ended, and closes the connection. Close, which may be called
+	// while Read calls watch, gets no further than to reusable.
+	if !reusable || b.c.reader.Buffered() > 0 || !b.c.unwatch() {
 		closeAtOnce(b.c.conn)
 		return
 	}
+	b.c.ctx, b.c.memory = nil, nil // an idle connection must not keep a request in memory
 	b.client.put(b.c)
 }

@@ -97,20 +97,19 @@ func isSafe(r *http.Request) bool {
 // exchange sends a request over a connection, and returns the response with a body that takes care of the connection.
 func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Request, written []byte, deadline time.Time) (*http.Response, error) {
 	c.memory = memory.FromContext(ctx)
-	stop := context.AfterFunc(ctx, c.abort)
 	if limit := time.Now().Add(t.answer); limit.Before(deadline) {
 		deadline = limit
 	}
 	resp, err := c.ask(req, written, deadline)
 	if err != nil {
-		stop()
+		c.unwatch()
 		closeAtOnce(c.conn)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		return nil, err
 	}
-	body := &http1Body{ReadCloser: resp.Body, client: t, c: c, stop: stop, left: resp.ContentLength}
+	body := &http1Body{ReadCloser: resp.Body, client: t, c: c, left: resp.ContentLength}
 	// After a switch to another protocol, or a status that HTTP does not define, it is unknown what follows.
 	body.reusable = !resp.Close && resp.StatusCode >= 200
 	if resp.Body == http.NoBody {
