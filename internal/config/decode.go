@@ -1,7 +1,9 @@
 package config
 
 import (
+	"iter"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,16 +65,20 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
 		return
 	}
-	entries := d.entries(n, path, map[string]int{}, 0)
-	for _, e := range entries {
-		field, ok := fieldOf(v.Type(), e.key)
-		if !ok {
-			d.unknown(e, entries, path, tag, v.Type())
-			continue
+	entries := map[string]entry{}
+	d.entries(n, path, entries, 0)
+	for key, field := range fields(v.Type()) {
+		if e, given := entries[key]; given {
+			child := join(path, key)
+			d.lines[child] = e.line
+			d.value(e.value, child, field.Tag, v.FieldByIndex(field.Index))
 		}
-		child := join(path, e.key)
-		d.lines[child] = e.line
-		d.value(e.value, child, field.Tag, v.FieldByIndex(field.Index))
+	}
+	known := keys(v.Type())
+	for key := range entries {
+		if !slices.Contains(known, key) {
+			d.unknown(key, entries, path, tag, v.Type())
+		}
 	}
 }
 
@@ -102,24 +108,22 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 	}
 }
 
-// An entry is one key of a mapping with its value.
+// An entry is the value of a key in a mapping.
 type entry struct {
-	key   string
-	line  int
+	line  int // of the key
 	value *yaml.Node
 }
 
 // maxMerges bounds merge keys within merge keys: beyond it a mapping merges itself.
 const maxMerges = 100
 
-// entries returns the keys of the mapping n in order, then the keys that its merge keys
-// (<<) add. Seen has the lines of the keys that are there already; depth is above 0 for
-// a mapping that is merged into another.
-func (d *decoder) entries(n *yaml.Node, path string, seen map[string]int, depth int) (list []entry) {
+// entries adds the keys of the mapping n to all, then the keys that its merge keys (<<) add.
+// Depth is above 0 for a mapping that is merged into another.
+func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth int) {
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, line, value := resolve(n.Content[i]), n.Content[i].Line, resolve(n.Content[i+1])
-		first, again := seen[key.Value]
+		first, again := all[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode && depth == 0:
 			d.add(line, "a key must be a word, got %s", kind(key))
@@ -128,11 +132,10 @@ func (d *decoder) entries(n *yaml.Node, path string, seen map[string]int, depth 
 			merges = append(merges, value.Content...)
 		case key.ShortTag() == "!!merge":
 			merges = append(merges, value)
-		case again && depth == 0:
-			d.add(line, "%s is given twice, first in line %d: remove one of them", display(join(path, key.Value)), first)
 		case !again:
-			seen[key.Value] = line
-			list = append(list, entry{key.Value, line, value})
+			all[key.Value] = entry{line, value}
+		case depth == 0:
+			d.add(line, "%s is given twice, first in line %d: remove one of them", display(join(path, key.Value)), first.line)
 		}
 	}
 	for _, m := range merges {
@@ -143,9 +146,8 @@ func (d *decoder) entries(n *yaml.Node, path string, seen map[string]int, depth 
 			d.add(m.Line, "<< takes another mapping, as in \"<<: *name\"")
 			continue
 		}
-		list = append(list, d.entries(m, path, seen, depth+1)...)
+		d.entries(m, path, all, depth+1)
 	}
-	return list
 }
 
 func isSecret(tag reflect.StructTag) bool { return tag.Get("secret") != "" }
@@ -186,12 +188,21 @@ func join(path, key string) string {
 	return strings.TrimPrefix(path+"."+key, ".")
 }
 
-// fieldOf returns the field of struct type t for a key of the file.
-func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
-	for f := range t.Fields() {
-		if name := f.Tag.Get("yaml"); name != "" && name == key {
-			return f, true
+// fields yields the fields of struct type t by their keys in the file.
+func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for f := range t.Fields() {
+			if key := f.Tag.Get("yaml"); key != "" && !yield(key, f) {
+				return
+			}
 		}
 	}
-	return reflect.StructField{}, false
+}
+
+// keys returns the keys of struct type t, in order.
+func keys(t reflect.Type) (all []string) {
+	for key := range fields(t) {
+		all = append(all, key)
+	}
+	return all
 }

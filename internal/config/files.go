@@ -16,37 +16,26 @@ import (
 // mistakes at start. Package ca checks that a CA's key belongs to its certificate.
 func (c *Config) checkFiles() {
 	s, h := &c.source, c.HTTPS
-	switch {
-	case h.CACert != "" && h.CAKey == "":
-		s.mistake("https.ca_cert", "https.ca_key is missing: a CA of your own needs both")
-	case h.CACert == "" && h.CAKey != "":
-		s.mistake("https.ca_key", "https.ca_cert is missing: a CA of your own needs both")
-	}
-	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey} {
+	const both = "%s is missing: a CA of your own needs both"
+	s.require(h.CACert == "" || h.CAKey != "", "https.ca_cert", both, "https.ca_key")
+	s.require(h.CAKey == "" || h.CACert != "", "https.ca_key", both, "https.ca_cert")
+	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
 		if file == "" {
 			continue
 		}
-		if _, err := readNamed(file); err != nil {
-			s.mistake(key, "%s: %v", file, err)
-		}
-	}
-	if f := c.Egress.CAFile; f != "" {
-		data, err := readNamed(f)
-		if err == nil {
+		data, err := readNamed(file)
+		if err == nil && key == "egress.ca_file" {
 			err = checkCertificates(data)
 		}
-		if err != nil {
-			s.mistake("egress.ca_file", "%s: %v", f, err)
-		}
+		s.require(err == nil, key, "%s: %v", file, err)
 	}
 	if f := c.Log.AuditKeyFile; f != "" {
-		if _, err := ReadKey(f); err != nil {
-			advice := ""
-			if _, ok := errors.AsType[NoKeyError](err); ok {
-				advice = fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, f)
-			}
-			s.mistake("log.audit_key_file", "%v%s", err, advice)
+		_, err := ReadKey(f)
+		advice := ""
+		if _, ok := errors.AsType[NoKeyError](err); ok {
+			advice = fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, f)
 		}
+		s.require(err == nil, "log.audit_key_file", "%v%s", err, advice)
 	}
 }
 

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,53 +27,42 @@ const howToHash = "make one with: htpasswd -nBC 10 USER"
 // The file itself may write out the default, with both values empty.
 func (c *Config) checkLogin(l Login, path string) {
 	s := &c.source
-	if !s.has(path) {
-		return
-	}
-	if l == (Login{}) && s.has(path+".user") && s.has(path+".password_bcrypt") {
+	if !s.has(path) || l == (Login{}) && s.has(path+".user") && s.has(path+".password_bcrypt") {
 		return
 	}
 	if l == (Login{}) && !s.bad[path+".user"] && !s.bad[path+".password_bcrypt"] {
 		s.mistake(path, "is given, but empty: write user and password_bcrypt, or leave login out to ask for none")
 		return
 	}
-	switch {
-	case l.User == "":
-		s.mistake(path+".user", "is missing: a password_bcrypt needs the user that it is for")
-	case strings.Contains(l.User, ":"):
-		s.mistake(path+".user", "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
-	case strings.ContainsFunc(l.User, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		s.mistake(path+".user", "has a control character, which no login can have (RFC 7617)")
-	}
-	path += ".password_bcrypt"
-	if l.PasswordBcrypt == "" {
-		s.mistake(path, "is missing: %s", howToHash)
-		return
-	}
-	if problem := bcryptProblem(l.PasswordBcrypt); problem != "" {
-		s.mistake(path, "%s", problem)
-	}
+	user, password := path+".user", path+".password_bcrypt"
+	s.require(l.User != "", user, "is missing: a password_bcrypt needs the user that it is for")
+	s.require(!strings.Contains(l.User, ":"), user, "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
+	s.require(!strings.ContainsFunc(l.User, isControl), user, "has a control character, which no login can have (RFC 7617)")
+	s.require(l.PasswordBcrypt != "", password, "is missing: %s", howToHash)
+	s.refuse(password, checkHash(l.PasswordBcrypt))
 }
 
-// bcryptProblem says why text can't be the hash of a password, "" if it can.
-func bcryptProblem(text string) string {
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// checkHash says why text can't be the hash of a password.
+func checkHash(text string) error {
 	m := bcryptHash.FindStringSubmatch(text)
 	if m == nil {
 		if _, rest, ok := strings.Cut(text, ":"); ok && bcryptHash.MatchString(strings.TrimSpace(rest)) {
-			return "has the user name in it: leave out everything up to the colon"
+			return errors.New("has the user name in it: leave out everything up to the colon")
 		}
-		return "is no bcrypt hash, such as $2y$10$ with 53 characters behind it: " + howToHash
+		return errors.New("is no bcrypt hash, such as $2y$10$ with 53 characters behind it: " + howToHash)
 	}
 	// The last 2 of the last character's 6 bits are not part of the hash. bcrypt writes zeros.
 	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	if strings.IndexByte(alphabet, m[2][52])%4 != 0 {
-		return "is a bcrypt hash with a wrong character in it, which no password matches: copy it again"
-	}
-	switch cost, _ := strconv.Atoi(m[1]); {
+	cost, _ := strconv.Atoi(m[1])
+	switch {
+	case strings.IndexByte(alphabet, m[2][52])%4 != 0:
+		return errors.New("is a bcrypt hash with a wrong character in it, which no password matches: copy it again")
 	case cost > maxBcryptCost:
-		return "has cost " + m[1] + ", which takes too long for every login: at most " + strconv.Itoa(maxBcryptCost) + "; " + howToHash
+		return fmt.Errorf("has cost %s, which takes too long for every login: at most %d; %s", m[1], maxBcryptCost, howToHash)
 	case cost < minBcryptCost:
-		return "has cost " + m[1] + ", which bcrypt does not know: at least " + strconv.Itoa(minBcryptCost) + "; " + howToHash
+		return fmt.Errorf("has cost %s, which bcrypt does not know: at least %d; %s", m[1], minBcryptCost, howToHash)
 	}
-	return ""
+	return nil
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,20 +52,23 @@ func newSource(file string) source {
 	return source{file: file, lines: map[string]int{}, bad: map[string]bool{}}
 }
 
+// around yields path, then the sections and lists around it.
+func around(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(path) && path != "" {
+			path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+		}
+	}
+}
+
 // line returns the line of path, or else of the nearest section around it.
 func (s *source) line(path string) int {
-	for p, ok := path, true; ok; p, ok = parent(p) {
+	for p := range around(path) {
 		if n, ok := s.lines[p]; ok {
 			return n
 		}
 	}
 	return 0
-}
-
-// parent returns the path of the section or list around path.
-func parent(path string) (string, bool) {
-	i := strings.LastIndexAny(path, ".[")
-	return path[:max(i, 0)], i >= 0
 }
 
 // has reports whether path is given in the file.
@@ -76,7 +80,7 @@ func (s *source) has(path string) bool {
 // mistake notes what is wrong with the value at path. Only the first mistake at path or
 // around it counts: others follow from it.
 func (s *source) mistake(path, format string, args ...any) {
-	for p, ok := path, true; ok; p, ok = parent(p) {
+	for p := range around(path) {
 		if s.bad[p] {
 			return
 		}
@@ -85,11 +89,20 @@ func (s *source) mistake(path, format string, args ...any) {
 	s.add(s.line(path), "%s: %s", display(path), fmt.Sprintf(format, args...))
 }
 
+// require notes a mistake at path unless ok.
+func (s *source) require(ok bool, path, format string, args ...any) {
+	if !ok {
+		s.mistake(path, format, args...)
+	}
+}
+
+// refuse notes err at path unless it is nil.
+func (s *source) refuse(path string, err error) { s.require(err == nil, path, "%v", err) }
+
 func (s *source) add(line int, format string, args ...any) {
 	// Text from the file or the environment must not start a line of its own.
 	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
-	m := Mistake{File: s.file, Line: line, Text: text}
-	s.mistakes = append(s.mistakes, m)
+	s.mistakes = append(s.mistakes, Mistake{File: s.file, Line: line, Text: text})
 }
 
 // sorted returns the mistakes by line, or nil. A mistake that aliases repeat is
