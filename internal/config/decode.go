@@ -46,7 +46,7 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 	n = resolve(n)
 	switch {
 	case isScalar(v.Type()):
-		d.scalar(n, path, tag, v)
+		d.refuse(path, d.scalar(n, path, tag, v))
 	case isNull(n):
 		// A section or list whose lines are all commented out has its default.
 	case v.Kind() == reflect.Struct:
@@ -125,9 +125,8 @@ func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth
 		key, line, value := resolve(n.Content[i]), n.Content[i].Line, resolve(n.Content[i+1])
 		first, again := all[key.Value]
 		switch {
-		case key.Kind != yaml.ScalarNode && depth == 0:
+		case key.Kind != yaml.ScalarNode:
 			d.add(line, "a key must be a word, got %s", kind(key))
-		case key.Kind != yaml.ScalarNode: // reported where the merged mapping stands
 		case key.ShortTag() == "!!merge" && value.Kind == yaml.SequenceNode:
 			merges = append(merges, value.Content...)
 		case key.ShortTag() == "!!merge":

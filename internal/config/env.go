@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
+var variable = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
 
 var variableName = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
 
@@ -18,15 +18,12 @@ var errNoVariable = errors.New("write ${NAME}, or $${ for a literal ${")
 // expanded again. $${ stands for a literal ${. Other dollar signs, such as in a bcrypt
 // hash, stay.
 func expand(text string, lookup func(string) (string, bool)) (out string, replaced bool, err error) {
-	if !strings.Contains(text, "${") {
-		return text, false, nil
-	}
 	out = variable.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {
 			return match[1:]
 		}
-		name := variable.FindStringSubmatch(match)[1]
-		if !variableName.MatchString(name) || !strings.HasSuffix(match, "}") {
+		name, closed := strings.CutSuffix(match[2:], "}")
+		if !closed || !variableName.MatchString(name) {
 			if err == nil {
 				err = fmt.Errorf("%q is no variable: %w", cut(match), errNoVariable)
 			}

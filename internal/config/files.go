@@ -106,24 +106,20 @@ func DataDir(c *Config) (string, error) {
 // userDataDir returns the user's data directory by the convention of each system. Package
 // os has such functions for caches and configurations only.
 func userDataDir(goos string, getenv func(string) string) (string, error) {
+	dir, variable := filepath.Join(getenv("HOME"), ".local", "share"), "$HOME"
 	switch goos {
 	case "windows":
-		if dir := getenv("LocalAppData"); dir != "" {
-			return dir, nil
-		}
-		return "", errors.New("no folder for data: %LocalAppData% is not set; set it, or data_dir in the configuration")
+		dir, variable = getenv("LocalAppData"), "%LocalAppData%"
 	case "darwin", "ios":
-		if home := getenv("HOME"); filepath.IsAbs(home) {
-			return filepath.Join(home, "Library", "Application Support"), nil
-		}
+		dir = filepath.Join(getenv("HOME"), "Library", "Application Support")
 	default:
 		// The XDG specification says to ignore a relative one.
-		if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-			return dir, nil
-		}
-		if home := getenv("HOME"); filepath.IsAbs(home) {
-			return filepath.Join(home, ".local", "share"), nil
+		if xdg := getenv("XDG_DATA_HOME"); filepath.IsAbs(xdg) {
+			dir = xdg
 		}
 	}
-	return "", errors.New("no folder for data: $HOME is not set; set it, or data_dir in the configuration")
+	if dir == "" || goos != "windows" && !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("no folder for data: %s is not set; set it, or data_dir in the configuration", variable)
+	}
+	return dir, nil
 }

@@ -13,24 +13,21 @@ import (
 )
 
 func parsePrefix(text string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(text); err == nil {
-		addr = addr.Unmap().WithZone("")
-		return netip.Prefix{}, fmt.Errorf("%q has no length: write %s/%d", text, addr, addr.BitLen())
-	}
 	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", cut(text))
+	if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+		addr = addr.Unmap().WithZone("")
+		return p, fmt.Errorf("%q has no length: write %s/%d", text, addr, addr.BitLen())
 	}
-	if p.Addr().Is4In6() {
-		// The gate compares the IPv4 addresses of clients, so this would never match.
-		if p.Bits() < 96 {
-			return netip.Prefix{}, fmt.Errorf("%q mixes IPv4 and IPv6: write the IPv4 range", text)
-		}
-		p4 := netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()
-		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 range in IPv6 form: write %s", text, p4)
-	}
-	if p != p.Masked() {
-		return netip.Prefix{}, fmt.Errorf("%q has bits set after its length: write %s, or %s/%d for the one address", text, p.Masked(), p.Addr(), p.Addr().BitLen())
+	switch addr := p.Addr(); {
+	case err != nil:
+		return p, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", cut(text))
+	// The gate compares the IPv4 addresses of clients, so an IPv4 range in IPv6 would never match.
+	case addr.Is4In6() && p.Bits() < 96:
+		return p, fmt.Errorf("%q mixes IPv4 and IPv6: write the IPv4 range", text)
+	case addr.Is4In6():
+		return p, fmt.Errorf("%q is an IPv4 range in IPv6 form: write %s", text, netip.PrefixFrom(addr.Unmap(), p.Bits()-96).Masked())
+	case p != p.Masked():
+		return p, fmt.Errorf("%q has bits set after its length: write %s, or %s/%d for the one address", text, p.Masked(), addr, addr.BitLen())
 	}
 	return p, nil
 }
@@ -65,11 +62,8 @@ func parseProxy(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%s: the host is missing", want)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%s: a proxy's URL ends after the port", want)
-	}
-	if p := u.Port(); p != "" {
-		if err := checkPort(p, 1); err != nil {
-			return nil, err
-		}
+	case u.Port() != "" && checkPort(u.Port(), 1) != nil:
+		return nil, checkPort(u.Port(), 1)
 	}
 	return u, nil
 }
@@ -83,13 +77,8 @@ func checkListen(text string) error {
 	if err := checkPort(port, 0); err != nil {
 		return err
 	}
-	if host == "" {
-		return nil
-	}
-	if _, err := netip.ParseAddr(host); err == nil {
-		return nil // glob.Name refuses an address with a zone
-	}
-	if _, err := glob.Name(host); err != nil {
+	_, notAddr := netip.ParseAddr(host) // glob.Name refuses an address with a zone
+	if _, err := glob.Name(host); host != "" && notAddr != nil && err != nil {
 		return fmt.Errorf("%q is no host to listen on: %w", cut(host), err)
 	}
 	return nil

@@ -19,54 +19,63 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// parsers has the types of Config with a notation of their own. All other scalars are
-// strings, integers and booleans.
-var parsers = map[reflect.Type]func(text string, tag reflect.StructTag) (any, error){
-	reflect.TypeFor[time.Duration](): func(s string, _ reflect.StructTag) (any, error) { return parseDuration(s) },
-	reflect.TypeFor[Size]():          func(s string, _ reflect.StructTag) (any, error) { return parseSize(s) },
-	reflect.TypeFor[netip.Prefix]():  func(s string, _ reflect.StructTag) (any, error) { return parsePrefix(s) },
-	reflect.TypeFor[time.Time]():     func(s string, _ reflect.StructTag) (any, error) { return parseExpiry(s) },
-	reflect.TypeFor[*url.URL]():      func(s string, _ reflect.StructTag) (any, error) { return parseProxy(s) },
-	reflect.TypeFor[slog.Level]():    func(s string, _ reflect.StructTag) (any, error) { return parseLevel(s) },
-	reflect.TypeFor[glob.Glob]():     parseGlob,
+// A notation is how the values of a type are written.
+type notation struct {
+	parse   func(text string, tag reflect.StructTag) (any, error)
+	wanted  string // completes "expected …", for fields without the tag doc
+	example string
+}
+
+// notations has the types of Config that are not strings.
+var notations = map[reflect.Type]notation{
+	reflect.TypeFor[bool]():          {parse: untagged(parseBool), wanted: "true or false"},
+	reflect.TypeFor[int]():           {parse: parseInt},
+	reflect.TypeFor[time.Duration](): {untagged(parseDuration), "a duration such as 24h, 5m or 10s", "10s"},
+	reflect.TypeFor[Size]():          {untagged(parseSize), "a size such as 512KiB or 64MiB", "512KiB"},
+	reflect.TypeFor[netip.Prefix]():  {parse: untagged(parsePrefix)},
+	reflect.TypeFor[time.Time]():     {parse: untagged(parseExpiry)},
+	reflect.TypeFor[*url.URL]():      {parse: untagged(parseProxy)},
+	reflect.TypeFor[slog.Level]():    {parse: untagged(parseLevel)},
+	reflect.TypeFor[glob.Glob]():     {parse: parseGlob},
+}
+
+func untagged[T any](parse func(string) (T, error)) func(string, reflect.StructTag) (any, error) {
+	return func(text string, _ reflect.StructTag) (any, error) { return parse(text) }
 }
 
 func isScalar(t reflect.Type) bool {
-	return parsers[t] != nil || t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
+	return notations[t].parse != nil || t.Kind() == reflect.String
 }
 
-func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
+// scalar decodes n, which stands at path, into v.
+func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) error {
 	want := wanted(v.Type(), tag)
 	if n.Kind != yaml.ScalarNode {
-		d.mistake(path, "expected %s, got %s", want, kind(n))
-		return
+		return fmt.Errorf("expected %s, got %s", want, kind(n))
 	}
 	if isNull(n) {
-		d.mistake(path, "has no value: expected %s; to get the default, remove the line", want)
-		return
+		return fmt.Errorf("has no value: expected %s; to get the default, remove the line", want)
 	}
 	text, replaced, err := expand(n.Value, d.lookup)
 	if errors.Is(err, errNoVariable) && isSecret(tag) {
-		err = fmt.Errorf("has a ${ that begins no variable: %w", errNoVariable)
+		return fmt.Errorf("has a ${ that begins no variable: %w", errNoVariable)
 	}
 	if err != nil {
-		d.mistake(path, "%v", err)
-		return
+		return err
 	}
-	switch problem := wrongType(n, tag, v.Type()); {
-	case replaced: // a variable's value has no type
-	case problem != "" && isSecret(tag):
-		d.mistake(path, "expected %s, got something else: put text in quotes", want)
-		return
-	case problem != "":
-		d.mistake(path, "expected %s, got %s", want, problem)
-		return
+	if problem := wrongType(n, tag, v.Type()); problem != "" && !replaced { // a variable's value has no type
+		if isSecret(tag) {
+			problem = "something else: put text in quotes"
+		}
+		return fmt.Errorf("expected %s, got %s", want, problem)
 	}
 	if err := d.set(text, tag, v); err != nil {
-		d.mistake(path, "%v", err)
-	} else if replaced && text == "" {
+		return err
+	}
+	if replaced && text == "" {
 		delete(d.lines, path) // an empty variable counts as a key that is not given
 	}
+	return nil
 }
 
 // wrongType says what n is if it can't be a value of type t. A value must have the type
@@ -77,8 +86,6 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 		return strconv.Quote(n.ShortTag()+" "+cut(n.Value)) + ": remove the tag"
 	}
 	switch {
-	case parsers[t] != nil:
-		return ""
 	case t.Kind() == reflect.String && !quoted && n.Style&yaml.TaggedStyle == 0:
 		enum := tag.Get("enum") != ""
 		if typ := n.ShortTag(); typ != "!!int" && typ != "!!float" && typ != "!!bool" && (enum || !isSwitch(n.Value)) {
@@ -88,7 +95,7 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 			return cut(n.Value) // wrong in quotes, too
 		}
 		return cut(n.Value) + ": if it is meant, put it in quotes"
-	case t.Kind() != reflect.String && quoted:
+	case quoted && (t == reflect.TypeFor[bool]() || t == reflect.TypeFor[int]()):
 		return fmt.Sprintf("text in quotes, %q", cut(n.Value))
 	}
 	return ""
@@ -107,14 +114,9 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error
 	}
 	var value any = text
 	var err error
-	switch parse := parsers[v.Type()]; {
-	case parse != nil:
+	if parse := notations[v.Type()].parse; parse != nil {
 		value, err = parse(text, tag)
-	case v.Kind() == reflect.Bool:
-		value, err = parseBool(text)
-	case v.Kind() == reflect.Int:
-		value, err = parseInt(text, tag)
-	case tag.Get("path") != "":
+	} else if tag.Get("path") != "" {
 		value, err = d.path(text, tag)
 	}
 	if err != nil {
@@ -150,7 +152,7 @@ func parseBool(text string) (bool, error) {
 }
 
 // parseInt reads decimal digits without a leading zero: to some readers of YAML 010 is 8.
-func parseInt(text string, tag reflect.StructTag) (int, error) {
+func parseInt(text string, tag reflect.StructTag) (any, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	digits, problem := strings.TrimPrefix(text, "-"), ""
 	switch {
@@ -167,7 +169,7 @@ func parseInt(text string, tag reflect.StructTag) (int, error) {
 	default:
 		return int(n), nil
 	}
-	return 0, fmt.Errorf("expected %s, %s", wanted(reflect.TypeFor[int](), tag), problem)
+	return 0, fmt.Errorf("expected %s, %s", tag.Get("doc"), problem)
 }
 
 func parseLevel(text string) (l slog.Level, err error) {
@@ -188,7 +190,7 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 		return nil, errors.New("an empty pattern matches nothing: remove it")
 	case strings.Trim(text, " \t") != text:
 		return nil, fmt.Errorf("%q can't match: a header's value has no white space at its ends", cut(text))
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+	case strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' }):
 		return nil, fmt.Errorf("%q can't match: a header's value has no control characters", cut(text))
 	}
 	return glob.Text(text), nil
@@ -201,15 +203,7 @@ func wanted(t reflect.Type, tag reflect.StructTag) string {
 		last := len(words) - 1
 		return strings.Join(words[:last], ", ") + " or " + cmp.Or(words[last], `""`)
 	}
-	switch {
-	case tag.Get("doc") != "":
-		return tag.Get("doc")
-	case t == reflect.TypeFor[time.Duration]():
-		return "a duration such as 24h, 5m or 10s"
-	case t == reflect.TypeFor[Size]():
-		return "a size such as 512KiB or 64MiB"
-	}
-	return "true or false"
+	return cmp.Or(tag.Get("doc"), notations[t].wanted)
 }
 
 // listOf completes "expected a list …" for items of type t.
@@ -230,11 +224,5 @@ func example(t reflect.Type, tag reflect.StructTag) string {
 	if _, e, ok := strings.Cut(tag.Get("doc"), "such as "); ok {
 		return e
 	}
-	switch t {
-	case reflect.TypeFor[time.Duration]():
-		return "10s"
-	case reflect.TypeFor[Size]():
-		return "512KiB"
-	}
-	return "name"
+	return cmp.Or(notations[t].example, "name")
 }

@@ -18,17 +18,11 @@ func (c *Config) Warnings() []Mistake {
 	c.warnCrawlers(&w)
 	now := time.Now()
 	for i, o := range c.Overrides {
-		if o.Expired(now) {
-			w.mistake(fmt.Sprintf("overrides[%d].expires", i), "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
-		}
+		w.require(!o.Expired(now), fmt.Sprintf("overrides[%d].expires", i), "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
 	}
 	c.warnUnseen(&w)
-	if n := c.Robots.MaxRedirects; n < 5 {
-		w.mistake("robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", n)
-	}
-	if c.Log.AuditKeyFile != "" && c.Log.Audit == "" {
-		w.mistake("log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
-	}
+	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
+	w.require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
 	_ = w.sorted()
 	return w.mistakes
 }
@@ -53,32 +47,13 @@ func (c *Config) warnUnseen(w *source) {
 // warnOpen warns of an open proxy, which every host that reaches its port may use.
 func (c *Config) warnOpen(w *source) {
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if loopback(host) || !c.anyClient() {
-		return
-	}
-	w.mistake("listen", "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", c.Listen)
-}
-
-// anyClient reports whether a client without a login may use the gate from any address.
-func (c *Config) anyClient() bool {
-	if c.UnknownClients == AllowClients {
-		return true
-	}
-	return slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
-		return crawler.Login == (Login{}) && fromAnywhere(crawler)
+	addr, _ := netip.ParseAddr(host)
+	loopback := addr.Unmap().IsLoopback() || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+	open := c.UnknownClients == AllowClients || slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
+		everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
+		return crawler.Login == (Login{}) && (len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone))
 	})
-}
-
-func fromAnywhere(crawler Crawler) bool {
-	everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
-	return len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone)
-}
-
-func loopback(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+	w.require(loopback || !open, "listen", "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", c.Listen)
 }
 
 func (c *Config) warnCrawlers(w *source) {
@@ -88,29 +63,27 @@ func (c *Config) warnCrawlers(w *source) {
 			w.mistake(path+".name", "%s is never reached: %s, before it, matches every client that it would", cut(crawler.Name), cut(c.Crawlers[j].Name))
 		}
 		for j, token := range crawler.ProductTokens {
-			if strings.ContainsAny(token, "0123456789") {
-				w.mistake(fmt.Sprintf("%s.product_tokens[%d]", path, j), "%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
-			}
+			w.require(!strings.ContainsAny(token, "0123456789"), fmt.Sprintf("%s.product_tokens[%d]", path, j),
+				"%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
 		}
 	}
 }
 
 // covers reports whether k certainly matches every client that other matches.
 func (k Crawler) covers(other Crawler) bool {
-	source := func(p netip.Prefix) bool {
-		return slices.ContainsFunc(k.Sources, func(wide netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) })
-	}
-	agent := func(g glob.Glob) bool {
-		return slices.ContainsFunc(k.UserAgents, func(same glob.Glob) bool { return strings.EqualFold(same.String(), g.String()) })
-	}
 	anyAgent := slices.ContainsFunc(k.UserAgents, func(g glob.Glob) bool { return g.String() == "*" })
 	return (k.Login == Login{} || k.Login == other.Login) &&
-		(len(k.Sources) == 0 || len(other.Sources) > 0 && all(other.Sources, source)) &&
-		(len(k.UserAgents) == 0 || anyAgent || len(other.UserAgents) > 0 && all(other.UserAgents, agent))
+		coversAll(k.Sources, other.Sources, func(wide, p netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) }) &&
+		(anyAgent || coversAll(k.UserAgents, other.UserAgents, func(a, b glob.Glob) bool { return strings.EqualFold(a.String(), b.String()) }))
 }
 
-func all[T any](list []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
+// coversAll reports whether for each of others an item of list covers it. No items stand for
+// all clients.
+func coversAll[T any](list, others []T, covers func(item, other T) bool) bool {
+	missed := func(other T) bool {
+		return !slices.ContainsFunc(list, func(item T) bool { return covers(item, other) })
+	}
+	return len(list) == 0 || len(others) > 0 && !slices.ContainsFunc(others, missed)
 }
 
 // SetListen replaces listen with an address given elsewhere, such as on the
