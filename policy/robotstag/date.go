@@ -1,8 +1,8 @@
 package robotstag
 
 import (
+	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,71 +12,80 @@ const rfc3339 = "2006-01-02T15:04:05Z"
 
 // readDate reads the date at the beginning of s: RFC 822, 850 or 2822, ISO 8601, the
 // asctime form, the Date of a structured field, and forms in between that sites use. It
-// returns how many bytes belong to the date or, if there is none, how far it got in
-// looking for one.
+// returns how many bytes belong to the date or, if ok is false, to a text in the form of one.
 //
-// The formats are read by one grammar instead of a list of layouts, since the
+// The forms are regular expressions instead of layouts of package time, since the
 // date's end isn't marked: "Friday, 25-Jun-10 15:00:00 GMT, noindex".
 func readDate(s string) (t time.Time, n int, ok bool) {
 	d := dateReader{rest: s}
-	d.take(blank)
-	if m := d.take(unixDate); m != nil {
-		t, ok = unix(m[1])
-	} else if d.calendar() && d.clock() && d.zone() {
-		t, ok = d.time()
+	if m := d.take(asctime); m != nil {
+		date := m[2] + " " + m[1] + " " + m[5] + " " + m[3] + m[4] // in the order of the other forms
+		t, n, ok = readDate(date)
+		ok = ok && n == len(date)
+	} else if m := d.take(unixDate); m != nil {
+		seconds, err := strconv.ParseInt(m[1], 10, 64)
+		t, ok = time.Unix(seconds, 0).UTC(), err == nil
+	} else if t, ok = d.calendar(); ok {
+		sinceMidnight, timeOK := d.clock()
+		east, zoneOK := d.zone()
+		t, ok = t.Add(sinceMidnight-east), timeOK && zoneOK
 	}
-	return t, len(s) - len(d.rest), ok && d.look(ends) != nil
+	// RFC 3339 can't write other years.
+	return t, len(s) - len(d.rest), ok && t.Year() >= 0 && t.Year() <= 9999 && d.look(ends) != nil
 }
 
 // continuesDate reports whether a comma before s may belong to a date: a comma after the day
 // of the week or before the year.
 func continuesDate(s string) bool {
-	m := dateContinued.FindStringSubmatch(s[:min(len(s), longestPart)])
+	m := (&dateReader{s}).look(dateContinued)
 	return m != nil && (m[1] == "" || month(m[1]) > 0)
 }
 
-// The parts of a date. A group is checked by the code if its length matters.
+// The parts of a date.
 const (
-	anyCase   = `(?i)^`
 	end       = `(?:$|[\x00-\x20()\\\x7f,;"'])`
-	separator = `[ \t\-./,]*` // between day, month and year
+	blank     = `[ \t]*`
+	weekday   = blank + `(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?[ \t]*,?[ \t]*)?`
+	separator = `[ \t\-./,]` // between day, month and year
 	ordinal   = `(?:st|nd|rd|th)?`
-	seconds   = `(?::(\d*))?(?:[.,]\d+)?` // a fraction is cut off: the earlier second is the stricter
-	halfDay   = `(?:[ \t]*([ap])m\b)?`
+	day       = `(\d{1,2})` + ordinal
+	letters   = `([a-z]+)`
+	year      = `(\d{2,4})`
+	fraction  = `(?:[.,]\d+)?` // it is cut off: the earlier second is the stricter
 )
 
 var (
-	blank         = regexp.MustCompile(`^[ \t]*`)
-	digits        = regexp.MustCompile(`^\d+`)
-	letters       = regexp.MustCompile(anyCase + `[a-z]+`)
-	ends          = regexp.MustCompile(`^` + end)
-	dateContinued = regexp.MustCompile(anyCase + `[ \t]*(?:\d+` + ordinal + `(?:[\-/.:](?:[\da-z]|` + end + `)|t\d|` + end + `)|([a-z]+)` + end + `)`)
-	unixDate      = regexp.MustCompile(`^@(-?\d*)`)
-	afterWeekday  = regexp.MustCompile(`^\.?[ \t]*,?[ \t]*`)
-	afterDay      = regexp.MustCompile(anyCase + ordinal + separator + `([a-z]+)` + separator) // 25th June
-	afterYear     = regexp.MustCompile(`^(?:-(\d+)(?:-(\d+))?|/(\d+)(?:/(\d+))?)`)             // 2010-06-25, 2010/06
-	afterMonth    = regexp.MustCompile(anyCase + separator + `(\d+)` + ordinal + separator)    // June 25th
-	isoClock      = regexp.MustCompile(anyCase + `t(\d+)(?::(\d*))?` + seconds + halfDay)
-	aClock        = regexp.MustCompile(anyCase + `[ \t]*,?[ \t]*(?:at[ \t]*)?(\d{1,2}):(\d*)` + seconds + halfDay)
-	zoneName      = regexp.MustCompile(anyCase + `[ \t]*([a-z]+)`)
-	offset        = regexp.MustCompile(`^[ \t]*([+\-])(\d*)(?::(\d*))?`)
-	comment       = regexp.MustCompile(`^[ \t]*(?:\(([^)]{0,62})\)|\[([^\]]{0,62})\])`)
+	// calendars are the forms of a day, with the places of year, month and day among their groups.
+	calendars = []struct {
+		form             *regexp.Regexp
+		year, month, day int
+	}{
+		{form(weekday, `(\d{4})(\d\d)(\d\d)`), 1, 2, 3},                              // 20100625
+		{form(weekday, `(\d{4})[\-/](\d{1,2})(?:[\-/](\d{1,2}))?`), 1, 2, 3},         // 2010-06-25, 2010/06
+		{form(weekday, day, separator, `*`, letters, separator, `*`, year), 3, 2, 1}, // 25th June 2010
+		{form(weekday, letters, separator, `*`, day, separator, `+`, year), 3, 1, 2}, // June 25, 2010
+	}
+	// Jun 25 15:00:00 GMT 2010
+	asctime       = form(weekday, letters, separator, `*`, day, separator, `+(\d{1,2}:[\d:]*`, fraction, `(?:[ \t]*[ap]m\b)?)((?:[ \t]*[a-z]+(?:[+\-][\d:]+)?)?)[ \t]+`, year)
+	unixDate      = form(blank, `@(-?\d+)`)
+	clock         = form(`(?:t(\d{1,2}):?(\d{0,2}):?(\d{0,2})|(?:[ \t,]|at)+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?)`, fraction, `(?:[ \t]*([ap])m\b)?`)
+	zoneName      = form(blank, letters)
+	zoneOffset    = form(blank, `([+\-])(\d{1,2}):?(\d*)`)
+	zoneComment   = form(blank, `[(\[]([^)\]]{0,62})[)\]]`)
+	ends          = form(end)
+	dateContinued = form(blank, `(?:\d+`, ordinal, `(?:[\-/.:]|t\d|`, end, `)|`, letters, end, `)`)
 )
+
+func form(parts ...string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^` + strings.Join(parts, ""))
+}
 
 // longestPart bounds how much of a line each part is looked for in, so that a field with
 // many dates is read in linear time.
 const longestPart = 100
 
 // A dateReader reads a date part by part.
-type dateReader struct {
-	rest string
-
-	year, month, day     int
-	hour, minute, second int
-	east                 int // offset of the zone, in seconds east of UTC
-
-	hasTime, hasZone bool // read already, as asctime puts them before the year
-}
+type dateReader struct{ rest string }
 
 // look returns the groups of a part as by FindStringSubmatch; nil if the rest does not
 // begin with the part.
@@ -93,175 +102,61 @@ func (d *dateReader) take(part *regexp.Regexp) []string {
 	return m
 }
 
-// unix reads the seconds of a structured field's Date (RFC 9651, section 3.3.7).
-func unix(seconds string) (time.Time, bool) {
-	v, err := strconv.ParseInt(seconds, 10, 64)
-	t := time.Unix(v, 0).UTC()
-	return t, err == nil && inRange(t)
-}
-
-// calendar reads the day, month and year.
-func (d *dateReader) calendar() bool {
-	if m := d.look(letters); m != nil && abbreviated(m[0], weekdays) >= 0 {
-		d.take(letters)
-		d.take(afterWeekday)
-	}
-	m := d.take(digits)
-	switch {
-	case m == nil:
-		return d.monthFirst()
-	case len(m[0]) == 8: // 20100625
-		d.year, d.month, d.day = atoi(m[0][:4]), atoi(m[0][4:6]), atoi(m[0][6:])
-		return true
-	case len(m[0]) == 4:
-		return d.yearFirst(m[0])
-	case len(m[0]) > 2:
-		return false
-	}
-	d.day = atoi(m[0])
-	if m = d.take(afterDay); m == nil {
-		return false
-	}
-	d.month = month(m[1])
-	return d.readYear()
-}
-
-// yearFirst reads the rest of 2010-06-25, 2010/06/25 or 2010-06.
-func (d *dateReader) yearFirst(year string) bool {
-	m := d.take(afterYear)
-	if m == nil || len(m[1]+m[3]) > 2 || len(m[2]+m[4]) > 2 {
-		return false
-	}
-	d.year, d.month, d.day = atoi(year), atoi(m[1]+m[3]), 1
-	if day := m[2] + m[4]; day != "" {
-		d.day = atoi(day)
-	}
-	return true
-}
-
-// monthFirst reads June 25, 2010 or asctime's Jun 25 15:00:00 2010.
-func (d *dateReader) monthFirst() bool {
-	m := d.look(letters)
-	if m == nil || month(m[0]) == 0 {
-		return false
-	}
-	d.month = month(m[0])
-	d.take(letters)
-	m = d.take(afterMonth)
-	if m == nil || len(m[1]) > 2 {
-		return false
-	}
-	d.day = atoi(m[1])
-	if d.look(aClock) != nil && isDigit(d.rest[0]) {
-		if !d.clock() {
-			return false
+// calendar reads the day, and returns its midnight.
+func (d *dateReader) calendar() (midnight time.Time, ok bool) {
+	for _, c := range calendars {
+		m := d.take(c.form)
+		if m == nil {
+			continue
 		}
-		d.hasTime = true
-		d.take(blank)
-		if d.look(letters) != nil {
-			if !d.zone() {
-				return false
+		y, mon, day := atoi(m[c.year]), time.Month(atoi(m[c.month])), atoi(cmp.Or(m[c.day], "1"))
+		if mon == 0 {
+			mon = month(m[c.month])
+		}
+		if len(m[c.year]) < 4 { // RFC 2822, section 4.3
+			if y += 1900; y < 1950 {
+				y += 100
 			}
-			d.hasZone = true
-			d.take(blank)
 		}
+		midnight = time.Date(y, mon, day, 0, 0, 0, 0, time.UTC)
+		return midnight, midnight.Month() == mon && midnight.Day() == day // not 31 June
 	}
-	return d.readYear()
-}
-
-// readYear reads a year; of two digits as in RFC 2822, section 4.3.
-func (d *dateReader) readYear() bool {
-	m := d.take(digits)
-	if m == nil {
-		return false
-	}
-	d.year = atoi(m[0])
-	switch len(m[0]) {
-	case 4:
-	case 3:
-		d.year += 1900
-	case 2:
-		if d.year += 1900; d.year < 1950 {
-			d.year += 100
-		}
-	default:
-		return false
-	}
-	return true
+	return midnight, false
 }
 
 // clock reads the time of day, if there is one: 15:00, 15:00:00.5, 3:00 PM or, after a T,
 // 150000.
-func (d *dateReader) clock() bool {
-	if d.hasTime {
-		return true
-	}
-	m := d.take(isoClock)
+func (d *dateReader) clock() (sinceMidnight time.Duration, ok bool) {
+	m := d.take(clock)
 	if m == nil {
-		if m = d.take(aClock); m == nil {
-			return true
+		return 0, true
+	}
+	hour, minute, second := atoi(m[1]+m[4]), atoi(m[2]+m[5]), atoi(m[3]+m[6])
+	if half := m[7]; half != "" {
+		if hour < 1 || hour > 12 {
+			return 0, false
+		}
+		hour %= 12
+		if strings.EqualFold(half, "p") {
+			hour += 12
 		}
 	}
-	hour, minute, second := m[1], m[2], m[3]
-	colons := strings.Count(m[0], ":")
-	if n := len(hour); colons == 0 && (n == 4 || n == 6) {
-		hour, minute, second = hour[:2], hour[2:4], hour[4:]
-	} else if n > 2 || colons > 0 && len(minute) != 2 || colons > 1 && len(second) != 2 {
-		return false
-	}
-	d.hour, d.minute, d.second = atoi(hour), atoi(minute), atoi(second)
-	if m[4] == "" {
-		return true
-	}
-	if d.hour < 1 || d.hour > 12 {
-		return false
-	}
-	d.hour %= 12
-	if strings.EqualFold(m[4], "p") {
-		d.hour += 12
-	}
-	return true
+	seconds := hour*3600 + minute*60 + min(second, 59)
+	// 24:00 is the end of a day in ISO 8601, and 23:59:60 may be a leap second.
+	return time.Duration(seconds) * time.Second, minute <= 59 && second <= 60 && seconds <= 24*3600
 }
 
-// time checks and returns what was read.
-func (d *dateReader) time() (time.Time, bool) {
-	if d.month < 1 || d.month > 12 || d.day < 1 || d.minute > 59 || d.second > 60 {
-		return time.Time{}, false
+// month returns the month by its name, or the first three or more letters of it; 0 if it is none.
+func month(name string) time.Month {
+	for m := time.January; m <= time.December; m++ {
+		if len(name) >= 3 && strings.HasPrefix(strings.ToLower(m.String()), strings.ToLower(name)) {
+			return m
+		}
 	}
-	// 24:00 is the end of a day in ISO 8601.
-	if d.hour > 24 || d.hour == 24 && (d.minute > 0 || d.second > 0) {
-		return time.Time{}, false
-	}
-	midnight := time.Date(d.year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
-	if midnight.Day() != d.day {
-		return time.Time{}, false // 31 June
-	}
-	seconds := d.hour*3600 + d.minute*60 + min(d.second, 59) - d.east
-	t := midnight.Add(time.Duration(seconds) * time.Second)
-	return t, inRange(t)
+	return 0
 }
 
-// inRange reports whether RFC 3339 can write the date.
-func inRange(t time.Time) bool { return t.Year() >= 0 && t.Year() <= 9999 }
-
-var (
-	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
-	months   = []string{"january", "february", "march", "april", "may", "june", "july", "august",
-		"september", "october", "november", "december"}
-)
-
-// month returns the number of a month by its name; 0 if it is none.
-func month(name string) int { return abbreviated(name, months) + 1 }
-
-// abbreviated returns which of names w is, or at least the first three letters of; -1 if
-// none.
-func abbreviated(w string, names []string) int {
-	return slices.IndexFunc(names, func(name string) bool {
-		return len(w) >= 3 && strings.HasPrefix(name, strings.ToLower(w))
-	})
-}
-
-// atoi reads a few digits.
+// atoi reads a few digits; none are 0.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n

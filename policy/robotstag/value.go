@@ -98,7 +98,7 @@ func (p *parser) date(s string, start int) int {
 	case ok:
 		return start + n
 	}
-	if word, end, _ := p.word(s, start); n == 0 && p.isRuleOrScope(word, s, end) {
+	if word, end, _ := p.word(s, start); n == 0 && word != "" && !isDigit(word[0]) && p.isRuleOrScope(word, s, end) {
 		p.unknown(name)
 		return start
 	}

@@ -1,6 +1,9 @@
 package robotstag
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // zones holds the offsets of zone names in quarters of an hour east of UTC.
 // The American names have their meaning in RFC 822, section 5.1. If a name has several usual
@@ -16,33 +19,37 @@ var zones = map[string]int{
 	"awst": 32, "jst": 36, "kst": 36, "acst": 38, "acdt": 42, "aest": 40, "aedt": 44, "nzst": 48, "nzdt": 52,
 }
 
-// zone reads the zone, if there is one; without one the date is UTC.
-func (d *dateReader) zone() bool {
-	if d.hasZone {
-		return true
-	}
+// zone reads the zone, if there is one, and returns how far east of UTC it is. Without one
+// the date is UTC.
+func (d *dateReader) zone() (east time.Duration, ok bool) {
 	if m := d.look(zoneName); m != nil {
-		name, rest := m[1], d.rest[len(m[0]):]
-		quarters, known := zones[strings.ToLower(name)]
+		rest := d.rest[len(m[0]):]
+		quarters, known := zones[strings.ToLower(m[1])]
 		// An unknown zone says nothing about the offset (RFC 2822, section 4.3). Leave
 		// words that are more likely a rule or a scope.
-		if !known && !zoneLike(name, rest) {
-			return true
+		if !known && !zoneLike(m[1], rest) {
+			return 0, true
 		}
-		d.rest = rest
-		d.east = quarters * 900
-		if quarters == 0 && len(name) > 1 && rest != "" && (rest[0] == '+' || rest[0] == '-') {
-			return d.numericZone() // GMT+1
+		d.rest, east = rest, time.Duration(quarters)*15*time.Minute
+	}
+	if east == 0 { // an offset, or GMT+1
+		if m := d.take(zoneOffset); m != nil {
+			hours, minutes := atoi(m[2]), atoi(m[3])
+			if hours > 23 || minutes > 59 || len(m[3]) == 1 {
+				return 0, false
+			}
+			east = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+			if m[1] == "-" {
+				east = -east
+			}
 		}
-	} else if d.look(offset) != nil && !d.numericZone() {
-		return false
 	}
 	// Neither the comment of RFC 2822, +0100 (CET), nor that of RFC 9557,
 	// +01:00[Europe/Paris], changes the offset. With a rule it is an inner list.
-	if m := d.look(comment); m != nil && !holdsRule(m[1]+m[2]) {
-		d.take(comment)
+	if m := d.look(zoneComment); m != nil && !holdsRule(m[1]) {
+		d.take(zoneComment)
 	}
-	return true
+	return east, true
 }
 
 // zoneLike reports whether a word may be a zone's name. The rest follows it.
@@ -53,27 +60,6 @@ func zoneLike(word, rest string) bool {
 	if rest != "" && !isSpace(rest[0]) && rest[0] != ',' && rest[0] != ';' {
 		return false
 	}
-	rest = rest[skipBlank(rest, 0):]
+	rest = strings.TrimLeft(rest, " \t")
 	return rest == "" || rest[0] != ':' && rest[0] != '='
-}
-
-// numericZone reads +1, +01, +0100 or +01:00.
-func (d *dateReader) numericZone() bool {
-	m := d.take(offset)
-	hours, minutes := m[2], m[3]
-	colon := strings.Contains(m[0], ":")
-	switch {
-	case len(hours) == 4 && !colon:
-		hours, minutes = hours[:2], hours[2:]
-	case len(hours) < 1 || len(hours) > 2 || colon && len(minutes) != 2:
-		return false
-	}
-	if atoi(hours) > 23 || atoi(minutes) > 59 {
-		return false
-	}
-	d.east = atoi(hours)*3600 + atoi(minutes)*60
-	if m[1] == "-" {
-		d.east = -d.east
-	}
-	return true
 }
