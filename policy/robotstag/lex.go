@@ -83,51 +83,37 @@ func unwrap(s string) string {
 	return s
 }
 
-// skipValue skips the value of an unknown parameter (RFC 9651, section 3.3),
-// which may be a String, a Display String, or a Byte Sequence between colons.
-func skipValue(s string, i int) int {
-	i = skipBlank(s, i)
-	if i == len(s) {
-		return i
-	}
-	switch {
-	case s[i] == '%' && i+1 < len(s) && s[i+1] == '"':
-		i++
-		fallthrough
-	case s[i] == '"' || s[i] == '\'':
-		if end := closingQuote(s, i); end > 0 {
-			return end + 1
-		}
-	case s[i] == ':':
-		// Other characters than base64 make no Byte Sequence (RFC 9651, section
-		// 3.3.5), and the next colon is that of a scope.
-		end := i + 1
-		for end < len(s) && isBase64(s[end]) {
-			end++
-		}
-		if end < len(s) && s[end] == ':' {
-			return end + 1
+// lastMember returns where the last member that ends within line[:limit] ends.
+// Commas in strings do not end a member. A quote that is not closed by then is an
+// ordinary character, as in a whole line, and hides no complete member.
+func lastMember(line string, limit int) int {
+	end, open := 0, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == ',' && i >= limit:
+			return limit
+		case c == ',':
+			end = i
+		case c == ' ' || c == '\t':
+		case i >= limit:
+			return end
+		case c == '"' && !open:
+			if n := closingQuote(line[:limit], i); n > 0 {
+				i = n
+			} else {
+				open = true // don't search again: the time must stay linear
+			}
 		}
 	}
-	// An inner list is no valid value of a parameter, so it is not skipped: isSpace stops
-	// at "(", and the words inside count.
-	for i < len(s) && s[i] != ',' && s[i] != ';' && !isSpace(s[i]) {
-		i++
-	}
-	return i
+	return end
 }
 
-func isBase64(c byte) bool {
-	letter := c | 0x20
-	return 'a' <= letter && letter <= 'z' || isDigit(c) || c == '+' || c == '/' || c == '='
-}
-
-func skipBlank(s string, i int) int {
-	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
-		i++
-	}
-	return i
-}
+// parameterValue is the value of an unknown parameter (RFC 9651, section 3.3), which may be a String,
+// a Display String, or a Byte Sequence between colons. Other characters than base64 make no
+// Byte Sequence (section 3.3.5), and the next colon is that of a scope. An inner list is no valid
+// value of a parameter, so the words inside count.
+var parameterValue = regexp.MustCompile(
+	`(?s)^[ \t]*(?:%?"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|:[A-Za-z0-9+/=]*:|[^,;()\\\x00-\x20\x7f]*)`)
 
 // product returns the product token of a word, without its version.
 func product(word string) string {

@@ -64,10 +64,27 @@ type parser struct {
 	openSingle, openDouble bool // a quote without an end was seen in this list
 }
 
+// MaxField bounds the bytes read of one field, all its lines together as if they were joined
+// by ", ". A member that extends beyond it is dropped whole: half a member may mean something else.
+const MaxField = 8192
+
 func (p *parser) field(lines []string) {
-	for line := range fitting(lines, &p.tags.Truncated) {
+	left := MaxField
+	for i, line := range lines {
+		if i > 0 {
+			left -= len(", ")
+		}
+		cut := len(line) > left
+		if cut {
+			p.tags.Truncated = true
+			line = line[:lastMember(line, max(left, 0))]
+		}
+		left -= len(line)
 		p.scope, p.syntax = "*", unscoped
 		p.list(unwrap(asciiSeparators(line)))
+		if cut {
+			return
+		}
 	}
 }
 
@@ -137,7 +154,7 @@ func (p *parser) setScope(word string, quoted, first bool, s string, next int) (
 			// An unknown parameter (RFC 9651, section 3.1.2): its value is
 			// skipped, or "x=noindex" would be a rule.
 			p.unknown(word)
-			return skipValue(s, next+1), true
+			return next + 1 + len(parameterValue.FindString(s[next+1:])), true
 		}
 		if named {
 			p.enter(name, group)
