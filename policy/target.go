@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -153,23 +152,15 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 
 // canonicalHost returns a host in the form of [glob.Name], an IPv6 address in brackets.
 func canonicalHost(host string) (string, error) {
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		addr, err := netip.ParseAddr(inner)
-		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", fmt.Errorf("host %q is not an IPv6 address", host)
-		}
-		if addr.Is4In6() {
-			return addr.Unmap().String(), nil // one address, one name
-		}
-		return "[" + addr.String() + "]", nil
-	}
-	if strings.Contains(host, ":") {
+	if strings.Contains(host, ":") && host[0] != '[' {
 		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", host)
 	}
 	name, err := glob.Name(host)
 	if err != nil {
 		return "", fmt.Errorf("host %q is not valid: %w", host, err)
+	}
+	if strings.Contains(name, ":") {
+		return "[" + name + "]", nil
 	}
 	return name, nil
 }

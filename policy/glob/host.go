@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strconv"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -42,31 +41,28 @@ func Host(pattern string) (Glob, error) {
 		canonical = namePattern
 	}
 	name, err := canonical(pattern)
-	if err == nil {
-		err = checkHyphens(name)
-	}
 	if err != nil {
 		return Glob{}, explain(pattern, err)
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if strings.Trim(label, "-") == "" { // no name in use has it
+			return Glob{}, fmt.Errorf("%q is no label of a host name", label)
+		}
 	}
 	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
 }
 
 // explain returns the error for a common mistake, or else err.
 func explain(host string, err error) error {
-	rest, dot := strings.CutPrefix(host, ".")
 	switch {
 	case host == "":
 		return errors.New("a host can't be empty")
-	case strings.ContainsAny(host, " \t\r\n"):
-		return errors.New("a host has no white space")
 	case strings.Contains(host, "://"):
 		return errors.New("a host only, without the scheme")
-	case strings.Contains(host, "/"):
-		return errors.New("a host only, without a path or prefix length")
-	case strings.Contains(host, "@"):
-		return errors.New("a host only, without a user")
-	case dot:
-		return fmt.Errorf("a host doesn't start with a dot: write *.%s for every name below it", rest)
+	case strings.ContainsAny(host, "/@ \t\r\n"):
+		return errors.New("a host only, without user, path, prefix length or white space")
+	case host[0] == '.':
+		return fmt.Errorf("a host doesn't start with a dot: write *%s for every name below it", host)
 	}
 	return err
 }
@@ -93,9 +89,12 @@ func canonicalName(host string) (string, error) {
 	return name, checkLength(name)
 }
 
+// ipv4Pattern is every pattern that ends in a number and matches an address.
+var ipv4Pattern = regexp.MustCompile(`^(?:[\d*]+\.){0,3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$`)
+
 // namePattern makes a pattern with a star canonical that is not for IPv6.
 func namePattern(pattern string) (string, error) {
-	pattern = collapse(strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern)))
+	pattern = stars.ReplaceAllString(strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern)), "*")
 	// A truncated *.example.com must not be taken for every host.
 	if before, ok := strings.CutSuffix(pattern, "*."); ok {
 		return "", fmt.Errorf("nothing follows the dot: write %s* without it, or the rest of the name", before)
@@ -115,10 +114,8 @@ func namePattern(pattern string) (string, error) {
 		labels[i] = ascii
 	}
 	name := strings.Join(labels, ".")
-	if endsInNumber(name) {
-		if err := checkIPv4Pattern(name, labels); err != nil {
-			return "", err
-		}
+	if endsInNumber(name) && !ipv4Pattern.MatchString(name) {
+		return "", fmt.Errorf("%q matches nothing: a host that ends in a number is an IPv4 address, four decimal numbers with * in place of some", name)
 	}
 	return name, checkLength(strings.ReplaceAll(name, "*", ""))
 }
@@ -152,16 +149,6 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// checkHyphens refuses labels of hyphens only, which no name in use has.
-func checkHyphens(name string) error {
-	for label := range strings.SplitSeq(name, ".") {
-		if strings.Trim(label, "-") == "" {
-			return fmt.Errorf("%q is no label of a host name", label)
-		}
-	}
-	return nil
-}
-
 func checkLength(name string) error {
 	if len(name) > 253 {
 		return errors.New("a host name has at most 253 characters")
@@ -177,20 +164,6 @@ func endsInNumber(name string) bool {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
 	return strings.Trim(last, "0123456789") == ""
-}
-
-// checkIPv4Pattern refuses a pattern that ends in a number and matches no address.
-func checkIPv4Pattern(name string, labels []string) error {
-	last := labels[len(labels)-1]
-	if n, err := strconv.ParseUint(last, 10, 8); err != nil || strconv.FormatUint(n, 10) != last || len(labels) > 4 {
-		return fmt.Errorf("%q matches no IPv4 address: write four decimal numbers, or * in place of some", name)
-	}
-	for _, label := range labels {
-		if strings.Trim(label, "0123456789*") != "" {
-			return fmt.Errorf("%q matches nothing: a host that ends in a number is an IPv4 address", name)
-		}
-	}
-	return nil
 }
 
 var errPort = errors.New("a host only, without a port")
@@ -222,50 +195,27 @@ func withoutBrackets(host string) (string, error) {
 	return inner, nil
 }
 
+// notIPv6 is in every pattern of hex digits, colons and stars that matches no address in its
+// canonical form (RFC 5952).
+var notIPv6 = regexp.MustCompile(`:::|::.*::|(?::.*){8}|^:[^:*]|[^:*]:$|[^:*]{5}|(?:^|:)0[^:*]`)
+
 // ipv6Pattern makes a pattern with a star and a colon canonical.
 func ipv6Pattern(pattern string) (string, error) {
 	bare, err := withoutBrackets(lower(pattern))
 	if err != nil {
 		return "", err
 	}
-	if strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "" {
+	bare = stars.ReplaceAllString(bare, "*")
+	switch {
+	case strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "":
 		return "", errPort
-	}
-	bare = collapse(bare)
-	if strings.HasPrefix(bare, "::ffff:") {
+	case strings.HasPrefix(bare, "::ffff:"):
 		return "", fmt.Errorf("%q is for IPv4 addresses, which are matched in their own form: write that, such as 10.*", bare)
-	}
-	if !mayBeIPv6(bare) {
+	case notIPv6.MatchString(bare):
 		return "", fmt.Errorf("%q matches no IPv6 address: write one without leading zeros, as 2001:db8::1, with * in place of some of it", bare)
 	}
 	return bare, nil
 }
 
-// mayBeIPv6 reports whether a glob may match an address in its canonical form (RFC 5952).
-func mayBeIPv6(pattern string) bool {
-	if strings.Contains(pattern, ":::") || strings.Count(pattern, "::") > 1 || strings.Count(pattern, ":") > 7 {
-		return false
-	}
-	// An address neither begins nor ends with a single colon.
-	first, last := strings.TrimPrefix(pattern, ":"), strings.TrimSuffix(pattern, ":")
-	if first != pattern && first[0] != ':' && first[0] != '*' || last != pattern && last[len(last)-1] != ':' && last[len(last)-1] != '*' {
-		return false
-	}
-	for piece := range strings.SplitSeq(pattern, ":") {
-		if start, _, _ := strings.Cut(piece, "*"); len(start) > 1 && start[0] == '0' {
-			return false
-		}
-		if slices.ContainsFunc(strings.Split(piece, "*"), func(digits string) bool { return len(digits) > 4 }) {
-			return false
-		}
-	}
-	return true
-}
-
-// collapse replaces runs of stars, which match the same as one.
-func collapse(pattern string) string {
-	for strings.Contains(pattern, "**") {
-		pattern = strings.ReplaceAll(pattern, "**", "*")
-	}
-	return pattern
-}
+// stars are runs of stars, which match the same as one.
+var stars = regexp.MustCompile(`\*+`)
