@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -11,9 +10,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"robotsgate/internal/config"
@@ -48,14 +46,13 @@ const (
 
 // A diagnosis has what is known of the gate and this shell.
 type diagnosis struct {
-	config    *config.Config
-	dir       string
-	gate      string // URL without a password; "" if none answers
-	pem       []byte // the certificates that the gate serves
-	authority *x509.Certificate
-	getenv    func(string) string
-	unset     bool // a variable of the shell is missing or wrong
-	asked     map[string]answer
+	config *config.Config
+	dir    string
+	asked  map[string]gateAnswer // what answers at the proxies of the variables and of the configuration
+	gate   gateAnswer            // the first gate of these; its url is "" if there is none
+	files  trust                 // what clients need to trust the gate
+	get    []string              // the commands that download files; none if they are on this machine
+	unset  bool                  // a variable of the shell is missing or wrong
 }
 
 // Run prints the findings.
@@ -75,18 +72,18 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	// Clients run in process groups of their own, which a terminal's signals do not reach.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	e := &diagnosis{config: c, dir: dir, getenv: os.Getenv, asked: map[string]answer{}}
+	e := &diagnosis{config: c, dir: dir, asked: map[string]gateAnswer{}}
 	findings := []finding{e.findGate(ctx)}
-	if e.gate != "" {
+	if e.gate.url != "" {
 		findings = append(findings, e.certificate())
 	}
-	variables, trust := e.proxyVariables(ctx), e.trustVariables()
+	variables, trust := e.proxyVariables(), e.trustVariables()
 	e.unset = variables.verdict == failed || trust.verdict == failed
 	if variables.verdict == failed {
 		trust.advice = nil // the same advice
 	}
 	findings = append(findings, variables, trust)
-	if e.gate != "" {
+	if e.gate.url != "" {
 		tried, err := e.try(ctx, chosen, len(d.Clients) > 0)
 		if err != nil {
 			return err
@@ -101,94 +98,49 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 
 // printFindings prints the findings in columns. The exit status is 1 if one has failed.
 func printFindings(s Streams, findings []finding) error {
-	width := 0
+	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		width = max(width, len(f.subject))
-	}
-	var text strings.Builder
-	status := 0
-	for _, f := range findings {
-		fmt.Fprintf(&text, "%-*s  %s  %s\n", width, f.subject, f.verdict, f.text)
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, f.verdict, f.text)
 		for _, line := range f.advice {
-			fmt.Fprintf(&text, "%*s  %s\n", width+4, "", line)
-		}
-		if f.verdict == failed {
-			status = 1
+			fmt.Fprintf(out, "\t\t%s\n", line)
 		}
 	}
-	if _, err := s.Out.Write([]byte(text.String())); err != nil {
-		return fmt.Errorf("standard output: %w", err)
+	if err := out.Flush(); err != nil {
+		return err
 	}
-	if status != 0 {
-		return Exit(status)
+	if slices.ContainsFunc(findings, func(f finding) bool { return f.verdict == failed }) {
+		return Exit(1)
 	}
 	return nil
 }
 
-// try checks all clients at the same time.
-func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]finding, error) {
-	temp, err := os.MkdirTemp("", "robotsgate-doctor-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temp)
-	findings := make([]finding, len(chosen))
-	var wg sync.WaitGroup
-	for i, p := range chosen {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-			defer cancel()
-			findings[i] = e.checkClient(ctx, p, temp)
-		})
-	}
-	wg.Wait()
-	return slices.DeleteFunc(findings, func(f finding) bool { return f.text == notFound && !named }), nil
-}
-
-// clientTimeout bounds the check of a client.
-const clientTimeout = 10 * time.Second
-
-const notFound = "is not on this machine"
-
 // certificate checks the CA that the gate signs with.
 func (e *diagnosis) certificate() finding {
-	f := finding{subject: "CA", verdict: passed}
-	file := e.caFile()
-	f.text = fmt.Sprintf("%s, until %s", file, date(e.authority.NotAfter))
+	file := filepath.Join(e.dir, "ca.pem")
+	if e.config.HTTPS.CACert != "" {
+		file = e.config.HTTPS.CACert
+	}
 	data, err := os.ReadFile(file)
-	onDisk := certificatesIn(data)
+	ends, left := date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
+	f := finding{subject: "CA", verdict: passed, text: fmt.Sprintf("%s, until %s", file, ends)}
 	switch {
-	case time.Until(e.authority.NotAfter) <= 0:
-		f.verdict, f.text = failed, "expired on "+date(e.authority.NotAfter)
-		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	case err != nil:
-		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate, date(e.authority.NotAfter), file)
-	case !slices.ContainsFunc(onDisk, e.authority.Equal) && e.gate != e.configured():
-		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate, date(e.authority.NotAfter), file)
-	case !slices.ContainsFunc(onDisk, e.authority.Equal):
+		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate.url, ends, file)
+	case !e.holds(data) && e.gate.url != e.configured():
+		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate.url, ends, file)
+	case !e.holds(data):
 		f.verdict, f.text = failed, "the gate signs with another CA than that in "+file
 		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
-	case !onDisk[0].Equal(e.authority):
-		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, date(e.authority.NotAfter))
-	case time.Until(e.authority.NotAfter) < 30*24*time.Hour:
+	case !certificatesIn(data)[0].Equal(e.gate.signer):
+		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, ends)
+	case left < 30*24*time.Hour:
 		f.verdict, f.text = failed, f.text+", which is soon"
 		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
 	}
-	return f
-}
-
-// caFile returns the CA's file by the configuration.
-func (e *diagnosis) caFile() string {
-	if e.config.HTTPS.CACert != "" {
-		return e.config.HTTPS.CACert
+	if left <= 0 {
+		f.verdict, f.text = failed, "expired on "+ends
 	}
-	return filepath.Join(e.dir, "ca.pem")
-}
-
-// onDisk returns the contents of this file, nil if it can't be read.
-func (e *diagnosis) onDisk() []byte {
-	data, _ := os.ReadFile(e.caFile())
-	return data
+	return f
 }
 
 func certificatesIn(data []byte) (out []*x509.Certificate) {
@@ -202,28 +154,5 @@ func certificatesIn(data []byte) (out []*x509.Certificate) {
 
 // holds reports whether data has the CA that the gate signs with.
 func (e *diagnosis) holds(data []byte) bool {
-	return slices.ContainsFunc(certificatesIn(data), e.authority.Equal)
-}
-
-// files returns the files that clients need, and the commands to get them if they are not
-// on this machine.
-func (e *diagnosis) files() (f trust, get []string) {
-	f = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
-	if data, err := os.ReadFile(f.bundle); err == nil && e.holds(data) {
-		return f, nil
-	}
-	return trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem"}, e.download()
-}
-
-// download returns the commands that download the CA from the gate.
-func (e *diagnosis) download() (lines []string) {
-	for _, name := range []string{"ca.pem", "bundle.pem"} {
-		lines = append(lines, "curl --noproxy '*' -o "+name+" "+e.gate+"/"+name)
-	}
-	return lines
-}
-
-// isPEM reports whether answer has the gate's certificates.
-func (e *diagnosis) isPEM(answer []byte) bool {
-	return bytes.Contains(bytes.ReplaceAll(answer, []byte("\r"), nil), bytes.TrimSpace(e.pem))
+	return e.gate.url != "" && slices.ContainsFunc(certificatesIn(data), e.gate.signer.Equal)
 }

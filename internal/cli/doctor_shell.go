@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,130 +22,112 @@ import (
 // findGate looks for a gate at the proxy that the shell's variables name, then at the
 // address in the configuration.
 func (e *diagnosis) findGate(ctx context.Context) finding {
-	f := finding{subject: "gate", verdict: passed}
-	configured := e.configured()
-	places := []string{configured}
-	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"} {
-		if v := e.getenv(name); v != "" {
-			places = slices.Insert(places, len(places)-1, v)
-		}
-	}
+	places := []string{os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("http_proxy"), os.Getenv("HTTP_PROXY"), e.configured()}
 	var lastErr error
 	for _, place := range places {
-		pem, address, err := e.ask(ctx, place)
-		if err != nil {
-			lastErr = err
+		if _, known := e.asked[place]; known || place == "" {
 			continue
 		}
-		e.gate, e.pem, e.authority = address, pem, signer(ctx, address, certificatesIn(pem))
-		f.text = e.gate
-		return f
+		answer, err := certificateOf(ctx, place)
+		e.asked[place], lastErr = answer, err
+		if e.gate.url == "" {
+			e.gate = answer
+		}
 	}
-	f.verdict, f.text = failed, fmt.Sprintf("none at %s: %v", configured, lastErr)
-	f.advice = []string{"start it: robotsgate serve"}
-	return f
+	if e.gate.url == "" {
+		return finding{"gate", failed, fmt.Sprintf("none at %s: %v", e.configured(), lastErr), []string{"start it: robotsgate serve"}}
+	}
+	e.files = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
+	if data, err := os.ReadFile(e.files.bundle); err != nil || !e.holds(data) {
+		e.files = trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem", wgetrc: "$PWD/wgetrc"}
+		for _, name := range []string{"ca.pem", "bundle.pem"} {
+			e.get = append(e.get, "curl --noproxy '*' -o "+name+" "+e.gate.url+"/"+name)
+		}
+		e.get = append(e.get, `echo "ca_certificate = $PWD/bundle.pem" > wgetrc`)
+	}
+	return finding{subject: "gate", verdict: passed, text: e.gate.url}
 }
 
 // configured returns the gate's URL by the configuration.
 func (e *diagnosis) configured() string { return "http://" + dialable(e.config.Listen) }
 
-// An answer is the result of certificateOf for a proxy's URL.
-type answer struct {
-	pem     []byte
-	address string
-	err     error
+// A gateAnswer is what a gate says about itself.
+type gateAnswer struct {
+	url    string            // without a login
+	pem    []byte            // the certificates that clients must trust
+	signer *x509.Certificate // the one of these that it signs with: after a renewal not the first, until it reloads
 }
 
-// ask calls certificateOf once for each URL, since waiting for an answer takes time.
-func (e *diagnosis) ask(ctx context.Context, proxy string) (pem []byte, address string, err error) {
-	a, known := e.asked[proxy]
-	if !known {
-		a.pem, a.address, a.err = certificateOf(ctx, proxy)
-		e.asked[proxy] = a
-	}
-	return a.pem, a.address, a.err
-}
-
-// certificateOf downloads the certificate that clients must trust from the gate at a
-// proxy's URL. It returns the URL without a login, and an error if that is no gate.
-func certificateOf(ctx context.Context, proxy string) (pem []byte, address string, err error) {
+// certificateOf asks the gate at a proxy's URL for its certificates. An error means that it is no gate.
+func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) {
 	if !strings.Contains(proxy, "://") {
 		proxy = "http://" + proxy // as curl and wget read it
 	}
 	u, err := url.Parse(proxy)
 	if err != nil || u.Host == "" {
-		return nil, "", fmt.Errorf("it is no URL") // and may hold a password
+		return a, errors.New("it is no URL") // and may hold a password
 	}
-	address = u.Scheme + "://" + u.Host
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), "80")
+	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/ca.pem", nil)
+	// The question is which CA the gate has, so its certificate can't be verified yet. A gate
+	// answers TLS for every proxy URL.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	resp, body, err := get(ctx, transport, "https://"+u.Host+"/ca.pem")
 	if err != nil {
-		return nil, "", fmt.Errorf("it is no URL")
+		return a, errors.New("no connection")
 	}
-	// The question is which CA the gate has, so its certificate can't be verified yet.
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		if op, ok := err.(net.Error); ok && op.Timeout() {
-			return nil, "", fmt.Errorf("nothing answers")
+	all := certificatesIn(body)
+	if resp.StatusCode != http.StatusOK || len(all) == 0 {
+		return a, errors.New("what answers is no gate")
+	}
+	a = gateAnswer{u.Scheme + "://" + u.Host, body, all[0]}
+	for _, c := range all {
+		if resp.TLS.PeerCertificates[0].CheckSignatureFrom(c) == nil {
+			a.signer = c
 		}
-		return nil, "", fmt.Errorf("no connection")
 	}
-	defer resp.Body.Close()
-	pem, err = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if err != nil || resp.StatusCode != http.StatusOK || len(certificatesIn(pem)) == 0 {
-		return nil, "", fmt.Errorf("what answers is no gate")
-	}
-	return pem, address, nil
+	return a, nil
 }
 
-// signer returns the CA that the gate signs with, of those that it serves. After a renewal
-// it is not the first, until the gate reloads.
-func signer(ctx context.Context, gate string, all []*x509.Certificate) *x509.Certificate {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	_, address, _ := strings.Cut(gate, "://")
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // no request follows
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+// get sends one request and reads the response, up to a size that no file of the gate has.
+func get(ctx context.Context, transport *http.Transport, address string) (resp *http.Response, body []byte, err error) {
+	transport.DisableKeepAlives = true
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return all[0]
+		return nil, nil, err
 	}
-	defer conn.Close()
-	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
-	for _, c := range all {
-		if leaf.CheckSignatureFrom(c) == nil {
-			return c
-		}
+	if resp, err = transport.RoundTrip(req); err != nil {
+		return nil, nil, err
 	}
-	return all[0]
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return resp, body, err
 }
 
 // proxyVariables checks that the shell's variables name the gate.
-func (e *diagnosis) proxyVariables(ctx context.Context) finding {
+func (e *diagnosis) proxyVariables() finding {
 	f := finding{subject: "variables", verdict: passed, text: "lead to the gate"}
 	var missing, wrong []string
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
-		value := e.getenv(name)
+		value := os.Getenv(name)
 		if value == "" {
 			missing = append(missing, name)
-			continue
-		}
-		if pem, _, err := e.ask(ctx, value); err != nil || e.gate == "" || !e.holds(pem) {
+		} else if !e.holds(e.asked[value].pem) {
 			wrong = append(wrong, name)
 		}
-	}
-	switch {
-	case len(wrong) > 0:
-		f.verdict, f.text = failed, "not to the gate: "+strings.Join(wrong, ", ")
-	case len(missing) > 0:
-		f.verdict, f.text = failed, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
 	}
 	direct := e.noProxy()
 	switch {
 	case slices.Contains(direct, "*"):
 		f.verdict, f.text = failed, "no_proxy has a *, which leads every client around the gate"
-	case f.verdict == passed && len(direct) > 0:
+	case len(wrong) > 0:
+		f.verdict, f.text = failed, "not to the gate: "+strings.Join(wrong, ", ")
+	case len(missing) > 0:
+		f.verdict, f.text = failed, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
+	case len(direct) > 0:
 		f.text += "; no_proxy leads around it for " + strings.Join(direct, ", ")
 	}
 	if f.verdict == failed {
@@ -155,27 +139,31 @@ func (e *diagnosis) proxyVariables(ctx context.Context) finding {
 // env returns how to set all variables: with robotsgate env, or, on a machine without the
 // gate's CA, with the downloaded files.
 func (e *diagnosis) env() []string {
-	if e.gate == "" || e.holds(e.onDisk()) {
+	if e.get == nil {
 		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
 	}
-	lines := append(e.download(), `echo "ca_certificate = $PWD/bundle.pem" > wgetrc`)
-	values := map[string]int{} // the line that sets a value
-	for _, v := range clientVars(e.gate, trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem", wgetrc: "$PWD/wgetrc"}) {
-		i, there := values[v.value]
-		if !there {
-			i = len(lines)
-			values[v.value] = i
-			lines = append(lines, "export")
+	lines, last := slices.Clone(e.get), ""
+	for _, v := range clientVars(e.gate.url, e.files) {
+		if v.value != last { // one line sets all variables with this value
+			lines, last = append(lines, "export"), v.value
 		}
-		lines[i] += " " + v.name + "=" + quoteFile(v.value)
+		lines[len(lines)-1] += " " + v.name + "=" + quoteFile(v.value)
 	}
 	return lines
+}
+
+// quoteFile quotes a path for a shell, which expands $PWD in it.
+func quoteFile(path string) string {
+	if strings.HasPrefix(path, "$PWD/") {
+		return `"` + path + `"`
+	}
+	return quoteShell(path)
 }
 
 // noProxy returns the hosts of no_proxy, except those that env sets.
 func (e *diagnosis) noProxy() []string {
 	var out []string
-	for entry := range strings.FieldsFuncSeq(e.getenv("no_proxy")+","+e.getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }) {
+	for entry := range strings.FieldsFuncSeq(os.Getenv("no_proxy")+","+os.Getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]"}, entry) && !slices.Contains(out, entry) {
 			out = append(out, escape.Printable(entry))
 		}
@@ -189,14 +177,14 @@ func (e *diagnosis) trustVariables() finding {
 	var wrong []string
 	set := 0
 	for _, v := range clientVars("", trust{ca: "x", bundle: "x"}) {
-		file := e.getenv(v.name)
+		file := os.Getenv(v.name)
 		if v.value != "x" || file == "" { // wgetrc names no certificate
 			continue
 		}
 		set++
 		if data, err := os.ReadFile(file); err != nil {
 			wrong = append(wrong, fmt.Sprintf("%s names %s, which can't be read", v.name, escape.Printable(file)))
-		} else if e.authority != nil && !e.holds(data) {
+		} else if e.gate.url != "" && !e.holds(data) {
 			wrong = append(wrong, fmt.Sprintf("%s names %s, which does not hold the gate's CA", v.name, escape.Printable(file)))
 		}
 	}

@@ -60,8 +60,8 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 func otherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	pem, _, err := certificateOf(ctx, proxy)
-	return err == nil && !slices.ContainsFunc(certificatesIn(pem), a.Certificate().Equal)
+	gate, err := certificateOf(ctx, proxy)
+	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"robotsgate/internal/escape"
+)
+
+// clientTimeout bounds the check of a client.
+const clientTimeout = 10 * time.Second
+
+const notFound = "is not on this machine"
+
+// try checks all clients at the same time. It leaves out clients that are not found, unless
+// they were named.
+func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]finding, error) {
+	temp, err := os.MkdirTemp("", "robotsgate-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	if err := os.WriteFile(filepath.Join(temp, "Get.java"), []byte(javaGet), 0o600); err != nil {
+		return nil, err
+	}
+	findings := make([]finding, len(chosen))
+	var wg sync.WaitGroup
+	for i, p := range chosen {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+			defer cancel()
+			findings[i] = e.checkClient(ctx, p, temp)
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(findings, func(f finding) bool { return f.text == notFound && !named }), nil
+}
+
+// checkClient lets a client request, over https, a page under a name that only a gate
+// answers. If this fails, two further requests find the reason.
+func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) finding {
+	f := finding{subject: p.name, verdict: failed}
+	if p.get != nil {
+		if _, err := exec.LookPath(p.get[0]); err != nil {
+			f.text = notFound
+			return f
+		}
+	}
+	if p.has != nil {
+		if _, err := run(ctx, temp, os.Environ(), p.has); err != nil {
+			if f.text = notFound; p.name == "java" {
+				f.verdict, f.text = unknown, "can't be tried without a JDK; it needs both of:"
+				f.advice = e.advice(ctx, p, true, true)
+			}
+			return f
+		}
+	}
+	scheme, good := "https", "goes through the gate and trusts its CA"
+	if !e.config.HTTPS.Intercept {
+		scheme, good = "http", "goes through the gate"
+	}
+	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/crawler", true); e.isPEM(answer) {
+		f.text = good
+		return identified(f, p, answer)
+	}
+	through := make(chan bool, 1)
+	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
+	_, host, _ := strings.Cut(e.gate.url, "://")
+	trusts := e.isPEM(e.fetch(ctx, p, temp, "https://"+host+"/ca.pem", false))
+	goes := <-through
+	switch {
+	case ctx.Err() != nil:
+		f.text = fmt.Sprintf("does not end within %v", clientTimeout)
+		return f
+	case trusts && goes:
+		f.text = "trusts the CA, but goes around the gate for https"
+		goes = false
+	case trusts:
+		f.text = "trusts the CA, but does not go through the gate"
+	case goes:
+		f.text = "goes through the gate, but does not trust its CA"
+	default:
+		f.text = "does not go through the gate, nor trust its CA"
+	}
+	f.advice = e.advice(ctx, p, !trusts, !goes)
+	return f
+}
+
+// identified adds the answer of the gate to a client that uses it: which crawler the
+// client is, or why it is refused.
+func identified(f finding, p program, answer []byte) finding {
+	said, _, _ := strings.Cut(string(answer), "\n")
+	said = escape.Printable(strings.TrimSpace(said))
+	if why, refused := strings.CutPrefix(said, "refused: "); refused {
+		f.text, f.advice = f.text+", but is refused", []string{why}
+		if p.name == "java" && strings.Contains(why, "login") {
+			f.advice = append(f.advice, "Java sends none from a URL: identify it by address, with crawlers[].sources")
+		}
+		return f
+	}
+	f.verdict = passed
+	if name, _ := strings.CutPrefix(said, "crawler: "); name != "default" {
+		f.text += ", as " + name
+	}
+	return f
+}
+
+// isPEM reports whether answer has the gate's certificates.
+func (e *diagnosis) isPEM(answer []byte) bool {
+	return bytes.Contains(bytes.ReplaceAll(answer, []byte("\r"), nil), bytes.TrimSpace(e.gate.pem))
+}
+
+// fetch returns what a client prints for a URL, nil if it fails. Without proxies it
+// ignores the shell's proxy variables.
+func (e *diagnosis) fetch(ctx context.Context, p program, temp, address string, proxies bool) []byte {
+	if p.get == nil { // Go: the proxy and the roots of the environment
+		transport := &http.Transport{}
+		if proxies {
+			transport.Proxy = func(r *http.Request) (*url.URL, error) { return http.ProxyFromEnvironment(r) }
+		}
+		resp, body, err := get(ctx, transport, address)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			return nil
+		}
+		return body
+	}
+	env := os.Environ()
+	if !proxies {
+		env = slices.DeleteFunc(env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return strings.HasSuffix(strings.ToLower(name), "_proxy")
+		})
+	}
+	out, err := run(ctx, temp, env, e.expand(p.get, address))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// run returns what a command prints, in the folder temp and with this environment. It fails if
+// the command does.
+func run(ctx context.Context, temp string, env, command []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = temp
+	cmd.Env = append(slices.Clone(env), "PYTHONDONTWRITEBYTECODE=1")
+	var out limitedBuffer
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second // its children may keep the output open
+	ownGroup(cmd)
+	err := cmd.Run()
+	return out.Bytes(), err
+}
+
+// A limitedBuffer keeps the beginning of a program's output.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	const most = 1 << 20
+	b.Buffer.Write(p[:min(len(p), most-b.Len())])
+	return len(p), nil
+}
