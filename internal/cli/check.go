@@ -183,33 +183,24 @@ func unguarded(c *config.Config) (*proxy.Transport, error) {
 
 // readFile reads a file, or standard input for "-".
 func readFile(name string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such file: check the path; - is standard input", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
 	const most = 64 << 20
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(stdin, most))
+	data, err := io.ReadAll(io.LimitReader(in, most))
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, fmt.Errorf("%s is a folder: name a file in it", name)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	return data, nil
-}
-
-// unreadable adds advice to an error of reading a file.
-func unreadable(name string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file: check the path; - is standard input", name)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: this user may not read it: change its owner or permissions", name)
-	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%s is a folder: name a file in it", name)
-	}
-	return err
+	return data, err
 }
 
 func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {

@@ -32,18 +32,11 @@ type checkAnswer struct {
 
 // batch decides line by line, by the section robots of the configuration.
 func (c *Check) batch(s Streams) error {
-	for _, option := range []struct {
-		name  string
-		given bool
-	}{
-		{"URLs", len(c.URL) > 0},
-		{"--robots", c.Robots != ""},
-		{"--crawler", c.Crawler != ""},
-		{"--agent", c.Agent != ""},
-		{"--token", len(c.Token) > 0},
+	for option, given := range map[string]bool{
+		"URLs": len(c.URL) > 0, "--robots": c.Robots != "", "--crawler": c.Crawler != "", "--agent": c.Agent != "", "--token": len(c.Token) > 0,
 	} {
-		if option.given {
-			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input has all that is needed", option.name)
+		if given {
+			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input has all that is needed", option)
 		}
 	}
 	cfg, err := c.load()

@@ -82,20 +82,16 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 		return "", nil, err
 	}
 	f := res.Snapshot
+	why := cmp.Or(escape.Printable(f.Error), fmt.Sprintf("the answer has status %d", f.Status))
+	if f.Looped {
+		why = fmt.Sprintf("it redirects more than %d times", settings.MaxRedirects)
+	}
 	switch res.State {
 	case policy.Fresh:
 		return f.URL, []byte(res.File.Body()), nil
 	case policy.Unavailable:
-		why := fmt.Sprintf("the answer has status %d", f.Status)
-		if f.Looped {
-			why = fmt.Sprintf("it redirects more than %d times", settings.MaxRedirects)
-		}
 		fmt.Fprintf(s.Out, "%s: there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)\n", escape.Printable(t.String()), why)
 		return "", nil, Exit(1)
 	}
-	why := f.Error
-	if why == "" {
-		why = fmt.Sprintf("the answer has status %d", f.Status)
-	}
-	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), escape.Printable(why))
+	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), why)
 }

@@ -64,25 +64,26 @@ func report(url string, t policy.Target, d *policy.Decision) string {
 	return b.String()
 }
 
+// reasons are the reasons that need no further words.
+var reasons = map[policy.Reason]string{
+	policy.NoMatch:       "none of the group matches",
+	policy.NoGroup:       "no group is for this crawler",
+	policy.Implicit:      "robots.txt itself is always allowed",
+	policy.IsUnavailable: "there is no robots.txt, so everything is allowed",
+	policy.TooComplex:    "comparing all rules with this URL takes more steps than a decision may, so it is denied",
+}
+
 // why returns the reason, for people.
 func why(d *policy.Decision, e *policy.Evidence) string {
 	switch d.Reason {
 	case policy.ByRule:
 		return fmt.Sprintf("line %d: %s", e.Rule.Line, escape.Printable(e.Rule.Text))
-	case policy.NoMatch:
-		return "none of the group matches"
-	case policy.NoGroup:
-		return "no group is for this crawler"
-	case policy.Implicit:
-		return "robots.txt itself is always allowed"
 	case policy.ByOverride:
 		return "the operator's override: " + escape.Printable(d.Note)
-	case policy.IsUnavailable:
-		return "there is no robots.txt, so everything is allowed"
-	case policy.TooComplex:
-		return "comparing all rules with this URL takes more steps than a decision may, so it is denied"
+	case policy.IsUnreachable:
+		return "robots.txt is unreachable, so nothing is allowed: " + escape.Printable(e.Robots.Error)
 	}
-	return "robots.txt is unreachable, so nothing is allowed: " + escape.Printable(e.Robots.Error)
+	return reasons[d.Reason]
 }
 
 // source returns where the rules came from: a file, or the origin.

@@ -39,66 +39,31 @@ func (t *Tags) Run(s Streams) error {
 	if len(t.Header) == 0 && t.HTML == "" {
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
-	tags, contentType, err := t.headers()
-	if err != nil {
-		return err
+	h := http.Header{}
+	for _, line := range t.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return fmt.Errorf("--header %q: write it as 'Name: value'", line)
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	var head headTags
+	var page []byte
 	if t.HTML != "" {
-		page, err := readFile(t.HTML, s.In)
-		if err != nil {
+		var err error
+		if page, err = readFile(t.HTML, s.In); err != nil {
 			return err
 		}
-		if head, err = readHead(bytes.NewReader(page), contentType); err != nil {
-			return fmt.Errorf("%s: %w", t.HTML, err)
-		}
-		tags = robotstag.Union(tags, head.Tags)
 	}
-	a := tagsOf(tags, t.Token)
-	a.Skipped, a.Partial = head.skipped, head.partial
+	contentType := h.Get("Content-Type") // of the page
+	a, err := tagsOf(robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), page, contentType, t.Token)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.HTML, err)
+	}
 	if t.JSON {
 		return encode(s.Out, a)
 	}
 	a.print(s.Out, contentType)
 	return nil
-}
-
-// headers parses the --header options. A Content-Type among them is that of the page.
-func (t *Tags) headers() (tags robotstag.Tags, contentType string, err error) {
-	h := http.Header{}
-	for _, line := range t.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return tags, "", fmt.Errorf("--header %q: write it as 'Name: value'", line)
-		}
-		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
-	contentType = h.Get("Content-Type")
-	return robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), contentType, nil
-}
-
-// headTags are the rules in a page's head, and why there may be further rules that were
-// not read.
-type headTags struct {
-	robotstag.Tags
-	skipped string // why the page was not read
-	partial string // why the head was not read to its end
-}
-
-// readHead reads a page as the gate does. A page without a Content-Type is HTML.
-func readHead(r io.Reader, contentType string) (headTags, error) {
-	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
-		return headTags{skipped: "type"}, nil
-	}
-	res, err := htmlmeta.Scan(r, htmlmeta.Options{ContentType: contentType})
-	if err != nil {
-		return headTags{}, err
-	}
-	var all []robotstag.Tags
-	for _, m := range res.Metas {
-		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
-	}
-	return headTags{Tags: robotstag.Union(all...), partial: res.Why}, nil
 }
 
 // A tagsQuestion is one line of tags --batch.
@@ -155,56 +120,63 @@ type tagDetail struct {
 	Scope  string           `json:"scope"`
 }
 
-// page returns the page, if there is one. html_b64 has precedence over html, unless it is
-// empty: programs may write empty members.
-func (q *tagsQuestion) page() (page []byte, ok bool) {
-	if len(q.HTMLB64) == 0 && q.HTML != nil {
-		return []byte(*q.HTML), true
-	}
-	return q.HTMLB64, q.HTMLB64 != nil
-}
-
 func tagsLine(line []byte) (any, error) {
 	var q tagsQuestion
 	if err := question(line, &q); err != nil {
 		return nil, err
 	}
-	page, hasPage := q.page()
-	switch {
-	case q.Field != "" && len(page) > 0:
-		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
-	case q.Field != "" && q.Lines == nil:
-		return nil, errors.New(`"lines" is missing`)
-	case q.Field == "" && (!hasPage || len(page) == 0 && len(q.Lines) > 0):
-		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
+	// html_b64 has precedence, unless it is empty: programs may write empty members.
+	page := q.HTMLB64
+	if len(page) == 0 && q.HTML != nil {
+		page = []byte(*q.HTML)
 	}
 	var tokens []string
 	if q.Token != "" {
 		tokens = []string{q.Token}
 	}
-	switch {
-	case strings.EqualFold(q.Field, "Robots-Tag"):
-		return tagsOf(robotstag.ParseHeader(q.Lines, nil), tokens), nil
-	case strings.EqualFold(q.Field, "X-Robots-Tag"):
-		return tagsOf(robotstag.ParseHeader(nil, q.Lines), tokens), nil
-	case q.Field != "":
+	var tags robotstag.Tags
+	switch field := strings.ToLower(q.Field); {
+	case field == "" && (page == nil || len(page) == 0 && len(q.Lines) > 0):
+		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
+	case field == "":
+		return tagsOf(tags, page, q.ContentType, tokens)
+	case len(page) > 0:
+		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
+	case q.Lines == nil:
+		return nil, errors.New(`"lines" is missing`)
+	case field == "robots-tag":
+		tags = robotstag.ParseHeader(q.Lines, nil)
+	case field == "x-robots-tag":
+		tags = robotstag.ParseHeader(nil, q.Lines)
+	default:
 		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
 	}
-	head, err := readHead(bytes.NewReader(page), q.ContentType)
-	if err != nil {
-		return nil, err
-	}
-	a := tagsOf(head.Tags, tokens)
-	a.Skipped, a.Partial = head.skipped, head.partial
-	return a, nil
+	return tagsOf(tags, nil, "", tokens)
 }
 
-// tagsOf returns the rules for a crawler, in JSON [] in place of null.
-func tagsOf(tags robotstag.Tags, tokens []string) tagsAnswer {
+// tagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
+// page. It reads the page as the gate does; without a Content-Type it is HTML.
+func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a tagsAnswer, err error) {
+	switch {
+	case page == nil:
+	case strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType):
+		a.Skipped = "type"
+	default:
+		res, err := htmlmeta.Scan(bytes.NewReader(page), htmlmeta.Options{ContentType: contentType})
+		if err != nil {
+			return a, err
+		}
+		all := []robotstag.Tags{tags}
+		for _, m := range res.Metas {
+			all = append(all, robotstag.ParseMeta(m.Name, m.Content))
+		}
+		tags, a.Partial = robotstag.Union(all...), res.Why
+	}
 	rules := tags.For(tokens...)
-	a := tagsAnswer{Rules: robotstag.Effective(rules), Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...), Truncated: tags.Truncated}
+	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated
+	a.Detail, a.Unknown = []tagDetail{}, append([]string{}, tags.Unknown...) // [] in place of null
 	for _, r := range rules {
 		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
 	}
-	return a
+	return a, nil
 }
