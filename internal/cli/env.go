@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,7 +50,15 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 	if c.UnknownClients == config.RefuseClients && slices.ContainsFunc(c.Crawlers, func(k config.Crawler) bool { return k.Login != (config.Login{}) }) {
 		s.note("this gate may ask for a login: write it into the proxy's URLs, as http://USER:PASSWORD@%s", dialable(c.Listen))
 	}
-	return clientVars(proxy, files).print(s.Out, e.Shell)
+	format, quote := "export %s=%s", quoteShell
+	switch e.Shell {
+	case "fish":
+		format, quote = "set -gx %s %s", quoteFish
+	case "powershell":
+		format, quote = "$env:%s = %s", quotePowerShell
+	}
+	_, err = fmt.Fprintln(s.Out, strings.Join(clientVars(proxy, files).lines(format, quote), "\n"))
+	return err
 }
 
 // otherGate reports whether a gate with another CA than a answers at this URL. It takes
@@ -84,45 +90,25 @@ func adviseDownload(err error, gate string) error {
 }
 
 // envCommand returns a line for a shell that sets the variables of a gate with the
-// configuration c of this file. It reports false if robotsgate env could print other
-// variables in another shell than the gate does.
-func envCommand(program, file string, c *config.Config) (string, bool) {
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "0" {
-		return "", false
-	}
-	for _, path := range []string{c.DataDir, c.HTTPS.CACert} {
-		if path != "" && !filepath.IsAbs(path) {
-			return "", false
-		}
+// configuration c of this file. It is empty if robotsgate env could print other variables in
+// another shell than the gate does.
+func envCommand(program, file string, c *config.Config) string {
+	relative := func(path string) bool { return path != "" && !filepath.IsAbs(path) }
+	if strings.HasSuffix(c.Listen, ":0") || relative(c.DataDir) || relative(c.HTTPS.CACert) {
+		return ""
 	}
 	command := quoteShell(program) + " env"
 	if file != "" {
 		full, err := filepath.Abs(file)
 		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
-			return "", false // a pipe can't be read again
+			return "" // a pipe can't be read again
 		}
 		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
-			return "", false
+			return ""
 		}
 		command += " -c " + quoteShell(full)
 	}
-	return `eval "$(` + command + `)"`, true
-}
-
-// ownName returns the name by which a shell finds this program.
-func ownName() string {
-	own, err := os.Executable()
-	if err != nil {
-		return "robotsgate"
-	}
-	if found, err := exec.LookPath("robotsgate"); err == nil {
-		a, aerr := os.Stat(own)
-		b, berr := os.Stat(found)
-		if aerr == nil && berr == nil && os.SameFile(a, b) {
-			return "robotsgate"
-		}
-	}
-	return own // with go run it exists as long as the gate runs
+	return `eval "$(` + command + `)"`
 }
 
 // A variable is an environment variable for clients.
@@ -157,59 +143,38 @@ func clientFiles(a *ca.Authority, dir string) (trust, error) {
 
 // clientVars returns the variables that clients need. Many clients read one case of a name
 // only. Clients that read a bundle use it in place of their own roots.
-func clientVars(proxy string, files trust) variables {
-	var v variables
-	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
-		v = append(v, variable{name, proxy})
+func clientVars(proxy string, files trust) (all variables) {
+	set := func(value string, names ...string) {
+		for _, name := range names {
+			all = append(all, variable{name, value})
+		}
 	}
-	for _, name := range []string{"no_proxy", "NO_PROXY"} {
-		v = append(v, variable{name, "localhost,127.0.0.1,::1"})
-	}
-	v = append(v, variable{"NODE_USE_ENV_PROXY", "1"}, variable{"NODE_EXTRA_CA_CERTS", files.ca})
-	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
-		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE"} {
-		v = append(v, variable{name, files.bundle})
-	}
-	for _, name := range []string{"SYSTEM_WGETRC", "SYSTEM_WGET2RC"} { // ~/.wgetrc stays in force
-		v = append(v, variable{name, files.wgetrc})
-	}
-	return v
+	set(proxy, "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+	set("localhost,127.0.0.1,::1", "no_proxy", "NO_PROXY")
+	set("1", "NODE_USE_ENV_PROXY")
+	set(files.ca, "NODE_EXTRA_CA_CERTS")
+	set(files.bundle, "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
+		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE")
+	set(files.wgetrc, "SYSTEM_WGETRC", "SYSTEM_WGET2RC") // ~/.wgetrc stays in force
+	return all
 }
 
-func (v variables) print(w io.Writer, shell string) error {
+// lines returns a line for each variable: format with its name, and its value as quote returns it.
+func (v variables) lines(format string, quote func(string) string) (all []string) {
 	for _, x := range v {
-		var err error
-		switch shell {
-		case "fish":
-			_, err = fmt.Fprintf(w, "set -gx %s %s\n", x.name, quoteFish(x.value))
-		case "powershell":
-			_, err = fmt.Fprintf(w, "$env:%s = %s\n", x.name, quotePowerShell(x.value))
-		default:
-			_, err = fmt.Fprintf(w, "export %s=%s\n", x.name, quoteShell(x.value))
-		}
-		if err != nil {
-			return err
-		}
+		all = append(all, fmt.Sprintf(format, x.name, quote(x.value)))
 	}
-	return nil
-}
-
-// line returns one line for a POSIX shell that sets all variables.
-func (v variables) line() string {
-	parts := make([]string, len(v))
-	for i, x := range v {
-		parts[i] = x.name + "=" + quoteShell(x.value)
-	}
-	return "export " + strings.Join(parts, " ")
+	return all
 }
 
 // environ returns the variables for the environment of a process.
 func (v variables) environ() []string {
-	out := make([]string, len(v))
-	for i, x := range v {
-		out[i] = x.name + "=" + x.value
-	}
-	return out
+	return v.lines("%s=%s", func(value string) string { return value })
+}
+
+// line returns one line for a POSIX shell that sets all variables.
+func (v variables) line() string {
+	return "export " + strings.Join(v.lines("%s=%s", quoteShell), " ")
 }
 
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+="
@@ -231,14 +196,8 @@ func quoteFish(s string) string {
 // quotePowerShell doubles every character that PowerShell takes for a single quote, which
 // includes typographic quotes.
 func quotePowerShell(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune("'\u2018\u2019\u201a\u201b", r) {
-			b.WriteRune(r)
-		}
-		b.WriteRune(r)
-	}
-	return "'" + b.String() + "'"
+	double := strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a", "\u201a\u201a", "\u201b", "\u201b\u201b")
+	return "'" + double.Replace(s) + "'"
 }
 
 // dialable returns the address to connect to for an address to listen on.

@@ -39,8 +39,8 @@ func TestEnvCommand(t *testing.T) {
 	} {
 		settings := config.Default()
 		c.change(settings)
-		if got, ok := envCommand("robotsgate", c.file, settings); got != c.want || ok != (c.want != "") {
-			t.Errorf("%s: got %s, %v, want %s", c.name, got, ok, c.want)
+		if got := envCommand("robotsgate", c.file, settings); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
 }

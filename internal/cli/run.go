@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"robotsgate/internal/config"
@@ -127,27 +126,21 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 	// ends when the command does. Other signals are passed on.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	defer func() {
+		signal.Stop(signals)
+		close(signals)
+	}()
 	if err := cmd.Start(); err != nil {
 		return 0, s.notStarted(command[0], err)
 	}
-	exited := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case sig := <-signals:
-				if sig != syscall.SIGINT {
-					_ = cmd.Process.Signal(sig)
-				}
-			case <-exited:
-				return
+	go func() {
+		for sig := range signals {
+			if sig != syscall.SIGINT {
+				_ = cmd.Process.Signal(sig)
 			}
 		}
-	})
+	}()
 	err = cmd.Wait()
-	close(exited)
-	wg.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:

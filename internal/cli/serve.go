@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -55,8 +56,8 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
 	paste := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients).line()
-	if short, ok := envCommand(ownName(), s.Config, c); ok && interactive && s.Listen == "" {
-		paste = short // the full line fills a screen
+	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
+		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
