@@ -54,7 +54,7 @@ func (f *File) indexRules(unsorted []rule) []rule {
 			if f.prefilters == nil {
 				f.prefilters = map[*rule]*prefilter{}
 			}
-			f.prefilters[&rules[end-1]] = newPrefilter(rules, start, end)
+			f.prefilters[&rules[end-1]] = newPrefilter(rules[start:end])
 		}
 		above = append(above, end)
 		start = end

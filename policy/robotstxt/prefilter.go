@@ -1,8 +1,6 @@
 package robotstxt
 
 import (
-	"math/bits"
-	"slices"
 	"strings"
 
 	"robotsgate/policy/robotstxt/internal/match"
@@ -13,96 +11,68 @@ import (
 //
 // The text between the wildcards of a pattern must occur in the path. So each rule is
 // listed under a gram, gramSize octets of that text, and the grams of the path are looked
-// up in a hash table.
+// up.
 type prefilter struct {
-	heads  []int32    // by hash: one more than the place in grams where a list begins
-	grams  []gramRule // the lists
-	always []int32    // rules without a gram, which may match any path
-}
-
-// A gramRule lists a rule, by its place in its section, under a gram. Both lists begin
-// with the rule that beats the others.
-type gramRule struct {
-	gram uint32
-	rule int32
-	next int32 // one more than the place of the next with the same hash; 0: none
+	rules []rule           // the run, which ascends by rank
+	heads map[uint32]int32 // by gram: one more than the place of the best rule listed under it
+	next  []int32          // by rule: the same for the next best rule with its gram; 0: none
 }
 
 const gramSize = 4
 
-// newPrefilter returns the prefilter of rules[start:end], which ascend by rank.
-func newPrefilter(rules []rule, start, end int) *prefilter {
-	p := &prefilter{
-		heads: make([]int32, 2<<bits.Len(uint(end-start))),
-		grams: make([]gramRule, 0, end-start),
-	}
-	listed := map[uint32]int{} // rules under each gram
-	for i := start; i < end; i++ {
-		gram, ok := rarestGram(rules[i].pattern, listed)
-		if !ok {
-			p.always = append(p.always, int32(i))
-			continue
-		}
-		listed[gram]++
-		head := p.head(gram)
-		p.grams = append(p.grams, gramRule{gram, int32(i), *head})
-		*head = int32(len(p.grams))
-	}
-	slices.Reverse(p.always)
-	return p
-}
+// noGram lists the rules that may match any path. A path has no NUL.
+const noGram = 0
 
-// head returns the head of the list for a gram. The hash multiplies as Knuth suggests and
-// has no random seed, so that a decision takes the same number of steps everywhere.
-func (p *prefilter) head(gram uint32) *int32 {
-	return &p.heads[gram*2654435769>>(32-bits.Len(uint(len(p.heads)-1)))]
+func newPrefilter(rules []rule) *prefilter {
+	p := &prefilter{rules, map[uint32]int32{}, make([]int32, len(rules))}
+	listed := map[uint32]int{} // rules under each gram
+	for i := range rules {
+		gram := rarestGram(rules[i].pattern, listed)
+		listed[gram]++
+		p.next[i], p.heads[gram] = p.heads[gram], int32(i+1)
+	}
+	return p
 }
 
 // rarestGram returns the gram of a pattern under which the fewest rules are listed. The
 // literal beginning does not count: all rules of a prefilter share it.
-func rarestGram(pattern string, listed map[uint32]int) (rarest uint32, ok bool) {
+func rarestGram(pattern string, listed map[uint32]int) (rarest uint32) {
 	rest := strings.TrimSuffix(pattern[match.LiteralLen(pattern):], "$")
 	for segment := range strings.SplitSeq(rest, "*") {
 		gram := uint32(0)
 		for i := range len(segment) {
 			gram = gram<<8 | uint32(segment[i])
-			if i+1 >= gramSize && (!ok || listed[gram] < listed[rarest]) {
-				rarest, ok = gram, true
+			if i+1 >= gramSize && (rarest == noGram || listed[gram] < listed[rarest]) {
+				rarest = gram
 			}
 		}
 	}
-	return rarest, ok
+	return rarest
 }
 
 // tryFiltered considers the rules that p lets through. The literal beginning that they
 // share is known to match.
-func (c *candidate) tryFiltered(p *prefilter, rules []rule, literal int, path string) {
-	for _, i := range p.always {
-		if c.Steps < 0 || !c.consider(&rules[i], literal, path) {
-			break
-		}
-	}
+func (c *candidate) tryFiltered(p *prefilter, literal int, path string) {
+	c.tryListed(p, noGram, literal, path)
 	tail := path[literal:]
-	c.Steps -= len(tail)
 	gram := uint32(0)
 	for i := 0; i < len(tail) && c.Steps >= 0; i++ {
-		if gram = gram<<8 | uint32(tail[i]); i+1 < gramSize {
-			continue
-		}
-		at := i + 1 - gramSize
-		for next := *p.head(gram); next != 0 && c.Steps >= 0; {
-			g := &p.grams[next-1]
-			next = g.next
-			c.Steps--
-			if g.gram != gram || c.rule != nil && !rules[g.rule].beats(c.rule) {
-				continue
-			}
+		c.Steps -= 4 // for the map
+		gram = gram<<8 | uint32(tail[i])
+		if at := i + 1 - gramSize; at >= 0 && p.heads[gram] != 0 {
 			// Where a gram occurs again, its rules have been considered.
-			c.Steps -= at
-			if strings.Index(tail, tail[at:i+1]) < at {
-				break
+			if c.Steps -= at; strings.Index(tail, tail[at:i+1]) == at {
+				c.tryListed(p, gram, literal, path)
 			}
-			c.consider(&rules[g.rule], literal, path)
+		}
+	}
+}
+
+// tryListed considers the rules listed under a gram, the best first, until one matches.
+func (c *candidate) tryListed(p *prefilter, gram uint32, literal int, path string) {
+	for next := p.heads[gram]; next != 0 && c.Steps >= 0; next = p.next[next-1] {
+		if !c.consider(&p.rules[next-1], literal, path) {
+			return
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (f *File) measure() int {
 		}
 	}
 	for _, p := range f.prefilters {
-		size += bytesOf[prefilter](1) + bytesOf[int32](len(p.heads)) + bytesOf[gramRule](cap(p.grams)) + bytesOf[int32](cap(p.always)) + 48 // in the map
+		size += bytesOf[prefilter](1) + bytesOf[[5]int32](len(p.heads)) + bytesOf[int32](len(p.next)) + 96 // for two maps
 	}
 	return size
 }

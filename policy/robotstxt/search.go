@@ -72,7 +72,7 @@ func (c *candidate) search(rules []rule, path string) {
 		c.Steps -= 1 + len(literal)
 		if strings.HasPrefix(path, literal) {
 			if p := c.file.prefilters[last]; p != nil && !c.Indexed() {
-				c.tryFiltered(p, rules, len(literal), path)
+				c.tryFiltered(p, len(literal), path)
 			} else {
 				c.try(rules[:end], literal, path)
 			}
