@@ -3,7 +3,6 @@ package robotstxt
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"robotsgate/policy/robotstxt/internal/match"
 )
@@ -14,41 +13,16 @@ import (
 // for explanations. Of rules that take more steps than a decision may, some can be
 // missing.
 func (g Group) Matching(path string) []Rule {
-	path = cmp.Or(Normalize(path), "/")
-	var found []*rule
-	collect := func(path string, rulesOf func(*section) []rule) {
-		f := match.Finder{Steps: match.MaxSteps}
-		if !f.BuildIndex(path) {
-			return
-		}
-		for s := range g.sections() {
-			rules := rulesOf(s)
-			for i := range rules {
-				if rules[i].matches(path, &f) {
-					found = append(found, &rules[i])
-				}
-			}
-		}
-	}
-	collect(path, func(s *section) []rule { return s.rules })
-	collect(match.EncodeQuery(path), func(s *section) []rule { return s.queryRules })
-	slices.SortFunc(found, func(a, b *rule) int {
+	search := candidate{file: g.file, Finder: match.Finder{Steps: match.MaxSteps}, collects: true}
+	g.search(&search, Normalize(path), true)
+	slices.SortFunc(search.found, func(a, b *rule) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.line, b.line))
 	})
 	// A rule with a second comparison may have matched in both.
-	found = slices.CompactFunc(found, func(a, b *rule) bool { return a.line == b.line })
+	found := slices.CompactFunc(search.found, func(a, b *rule) bool { return a.line == b.line })
 	rules := make([]Rule, len(found))
 	for i, r := range found {
 		rules[i] = g.file.public(r)
 	}
 	return rules
-}
-
-// matches reports whether the pattern matches a path in normal form.
-func (r *rule) matches(path string, f *match.Finder) bool {
-	n := match.LiteralLen(r.pattern)
-	if !strings.HasPrefix(path, r.pattern[:n]) {
-		return false
-	}
-	return n == len(r.pattern) || f.MatchWild(r.pattern[n:], path[n:]) && f.Steps >= 0
 }

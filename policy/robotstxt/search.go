@@ -61,6 +61,9 @@ type candidate struct {
 	match.Finder
 	file *File
 	rule *rule
+
+	collects bool // all rules that match, in found
+	found    []*rule
 }
 
 // search looks for a better candidate among indexed rules.
@@ -93,12 +96,15 @@ func (c *candidate) try(rules []rule, literal, path string) {
 // consider makes r the candidate if it matches and beats the one so far. The literal
 // beginning is known to match. It reports whether a rule that r beats may be better.
 func (c *candidate) consider(r *rule, literal int, path string) (more bool) {
-	if c.rule != nil && !r.beats(c.rule) {
+	if !c.collects && c.rule != nil && !r.beats(c.rule) {
 		return false
 	}
 	if literal < len(r.pattern) && !c.MatchWild(r.pattern[literal:], path[literal:]) {
 		return true
 	}
 	c.rule = r
-	return false
+	if c.collects {
+		c.found = append(c.found, r)
+	}
+	return c.collects
 }
