@@ -98,19 +98,14 @@ func hasDotSegment(path string) bool {
 
 // dots returns 1 if segment is ".", 2 if it is "..", encoded or not, else 0.
 func dots(segment string) int {
-	n := 0
-	for segment != "" {
-		switch {
-		case segment[0] == '.':
-			segment = segment[1:]
-		case len(segment) >= 3 && segment[:2] == "%2" && segment[2]|0x20 == 'e':
-			segment = segment[3:]
-		default:
-			return 0
-		}
-		if n++; n > 2 {
-			return 0
-		}
+	if len(segment) > len("%2e%2e") {
+		return 0
 	}
-	return n
+	switch strings.ReplaceAll(strings.ReplaceAll(segment, "%2e", "."), "%2E", ".") {
+	case ".":
+		return 1
+	case "..":
+		return 2
+	}
+	return 0
 }

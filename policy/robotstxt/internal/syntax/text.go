@@ -30,11 +30,7 @@ func Decode(data []byte, limit int) Text {
 	}
 	t := Text{Order: utf16Order(data[:min(len(data), limit)]), Truncated: len(data) > limit}
 	if t.Truncated {
-		if t.Order != nil {
-			data = cutWide(data, limit, t.Order)
-		} else {
-			data = cut(data, limit)
-		}
+		data = cut(data, limit, t.Order)
 	}
 	t.Body = string(data)
 	if t.Order != nil {
@@ -46,12 +42,24 @@ func Decode(data []byte, limit int) Text {
 	return t
 }
 
-// cut returns the whole lines among the first limit bytes of data.
-func cut(data []byte, limit int) []byte {
-	if endsLine(data[limit]) {
-		return data[:limit] // the last line is whole
+// cut returns the whole lines among the first limit bytes of data, which is longer.
+func cut(data []byte, limit int, order binary.ByteOrder) []byte {
+	width := 1
+	ends := func(at int) bool { return at+1 <= len(data) && endsLine(data[at]) }
+	if order != nil {
+		width = 2
+		ends = func(at int) bool {
+			return at+2 <= len(data) && order.Uint16(data[at:]) < 0x80 && endsLine(byte(order.Uint16(data[at:])))
+		}
 	}
-	return data[:1+bytes.LastIndexAny(data[:limit], "\r\n\x00")]
+	n := limit / width * width
+	if ends(n) {
+		return data[:n] // the last line is whole
+	}
+	for n > 0 && !ends(n-width) {
+		n -= width
+	}
+	return data[:n]
 }
 
 // endsLine reports whether c ends a line. NUL does because Google's parser reads it like
@@ -82,22 +90,6 @@ func utf16Order(data []byte) binary.ByteOrder {
 		return binary.BigEndian
 	}
 	return nil
-}
-
-// cutWide is cut for UTF-16.
-func cutWide(data []byte, limit int, order binary.ByteOrder) []byte {
-	endsWideLine := func(data []byte) bool {
-		u := order.Uint16(data)
-		return u < 0x80 && endsLine(byte(u))
-	}
-	n := limit &^ 1
-	if n+2 <= len(data) && endsWideLine(data[n:]) {
-		return data[:n]
-	}
-	for n >= 2 && !endsWideLine(data[n-2:]) {
-		n -= 2
-	}
-	return data[:n]
 }
 
 // decodeWide turns UTF-16 into UTF-8. Half a character at the end is dropped,
