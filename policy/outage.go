@@ -10,17 +10,17 @@ import (
 
 // An Outage is an origin whose robots.txt can't be fetched.
 type Outage struct {
-	Origin   string
-	Crawlers bool     // it concerns the configured crawlers; else all other clients
-	Tokens   []string // the product tokens that are answered so; empty: all
-	State    State    // Fresh or Stale: a copy is obeyed meanwhile; Unreachable: there is none
-	Allow    bool     // without a copy: whether everything is allowed, or nothing
-	Status   int      // 0: no answer
-	Error    string
-	Failures int // in a row
-	Since    time.Time
-	Tried    time.Time // last
-	Next     time.Time // from then on a request tries again
+	Origin   string    `json:"origin"`
+	Crawlers bool      `json:"crawlers,omitempty"`       // it concerns the configured crawlers; else all other clients
+	Tokens   []string  `json:"product_tokens,omitempty"` // the product tokens that are answered so; empty: all
+	State    State     `json:"meanwhile"`                // Fresh or Stale: a copy is obeyed meanwhile; Unreachable: there is none
+	Allow    bool      `json:"allowed,omitempty"`        // without a copy: whether everything is allowed, or nothing
+	Status   int       `json:"status,omitempty"`         // 0: no answer
+	Error    string    `json:"error"`
+	Failures int       `json:"failures"` // in a row
+	Since    time.Time `json:"since"`
+	Tried    time.Time `json:"tried"` // last
+	Next     time.Time `json:"next"`  // from then on a request tries again
 }
 
 // maxOutages bounds the list of outages: clients may request

@@ -35,7 +35,7 @@ type Options struct {
 // resolves to this machine (DNS rebinding). Handlers that wait for an origin extend the
 // server's timeouts.
 func New(o Options) http.Handler {
-	a := &admin{Options: o}
+	a := &admin{o}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("GET /readyz", a.ready)
@@ -46,17 +46,14 @@ func New(o Options) http.Handler {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))
 	}
 	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // requested for other responses than HTML
-	mux.HandleFunc("GET /api/overview", a.sameOrigin(a.overview))
-	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(a.decision)))
-	mux.HandleFunc("GET /api/robots", a.sameOrigin(a.robots))
-	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(a.refresh)))
+	mux.HandleFunc("GET /api/overview", a.sameOrigin(api(a.overview)))
+	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.decision))))
+	mux.HandleFunc("GET /api/robots", a.sameOrigin(api(a.robots)))
+	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(api(a.refresh))))
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-type admin struct {
-	Options
-	cachedSizes cachedSizes
-}
+type admin struct{ Options }
 
 func (a *admin) health(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
 
@@ -68,14 +65,22 @@ func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// request returns the request of a crawler with this User-Agent. Tokens, if there are any,
-// replace the crawler's product tokens.
-func (a *admin) request(t policy.Target, agent string, tokens []string) policy.Request {
-	crawler := a.Engine.Crawlers().Identify(policy.Client{UserAgent: agent})
-	return policy.Request{Target: t, Crawler: withTokens(crawler, tokens), UserAgent: agent}
+// request returns the request of a crawler with this User-Agent.
+func (a *admin) request(t policy.Target, agent string) policy.Request {
+	return policy.Request{Target: t, Crawler: a.Engine.Crawlers().Identify(policy.Client{UserAgent: agent}), UserAgent: agent}
 }
 
-func answer(w http.ResponseWriter, v any) { send(w, http.StatusOK, v, "  ") }
+// api answers with what a function returns, as JSON. The status is that of an error.
+func api(f func(*http.Request) (v any, status int, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, status, err := f(r)
+		if err != nil {
+			fail(w, status, err.Error())
+			return
+		}
+		send(w, http.StatusOK, v, "  ")
+	}
+}
 
 func fail(w http.ResponseWriter, status int, text string) {
 	send(w, status, map[string]string{"error": text}, "")

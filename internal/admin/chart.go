@@ -12,7 +12,6 @@ import (
 type chart struct {
 	Max  uint64 // the requests that the height of the area stands for
 	Bars []bar
-	Hour overview.Counts
 	Peak uint64
 	When time.Time // of Peak
 }
@@ -37,9 +36,6 @@ func draw(minutes []overview.Minute) (c chart) {
 		if n > c.Peak {
 			c.Peak, c.When = n, m.Begin
 		}
-		c.Hour.Allowed += m.Allowed
-		c.Hour.Denied += m.Denied
-		c.Hour.Reported += m.Reported
 	}
 	c.Max = roundUp(c.Peak)
 	for i, m := range minutes {

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -61,18 +60,8 @@ func waiting(h http.HandlerFunc) http.HandlerFunc {
 // isCrossSite reports whether, according to the browser, another site's page has sent a
 // request. Browsers send Sec-Fetch-Site over https and to loopback addresses only.
 func isCrossSite(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "same-origin", "none": // none: typed, or a bookmark
-		return false
-	case "":
-		origin := r.Header.Get("Origin")
-		if origin == "" {
-			return false
-		}
-		u, err := url.Parse(origin)
-		return err != nil || u.Host != r.Host
-	}
-	return true
+	as := &http.Request{Method: http.MethodPost, Host: r.Host, Header: r.Header} // net/http does not check a GET
+	return http.NewCrossOriginProtection().Check(as) != nil
 }
 
 // isOwnHost reports whether the Host of a request is the listener's.

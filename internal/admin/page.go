@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
-	"io/fs"
 	"net/http"
 
 	"robotsgate/policy"
@@ -55,11 +54,9 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := &question{URL: q.Get("url"), Crawler: q.Get("crawler"), Agent: q.Get("agent"), Token: q.Get("token")}
-	e, code, err := a.explain(r.Context(), q)
-	if err != nil {
+	e, code, err := a.explain(r)
+	if asked.Explanation = e; err != nil {
 		asked.Error = err.Error()
-	} else {
-		asked.Explanation = &e
 	}
 	v := a.view()
 	v.Asked = asked
@@ -84,15 +81,8 @@ func (a *admin) render(w http.ResponseWriter, code int, name string, v view) {
 }
 
 func file(name, kind string) http.HandlerFunc {
-	data, err := fs.ReadFile(pageFiles, "page/"+name)
-	if err != nil {
-		panic(err) // it is compiled in
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(data) // the client may have disconnected
+		http.ServeFileFS(w, r, pageFiles, "page/"+name)
 	}
 }
-
-// overview serves the data of the page.
-func (a *admin) overview(w http.ResponseWriter, _ *http.Request) { answer(w, a.status()) }

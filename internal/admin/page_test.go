@@ -342,18 +342,3 @@ func raw(t *testing.T, address, head string) string {
 	}
 	return string(answer)
 }
-
-// TestCachedSizes: sizes are measured once a second.
-func TestCachedSizes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		a := &admin{Options: Options{Sizes: func() []Size { n++; return []Size{{Entries: int64(n)}} }}}
-		for range 100 {
-			a.sizes(time.Now())
-			time.Sleep(100 * time.Millisecond)
-		}
-		if n != 10 {
-			t.Errorf("in ten seconds the sizes are measured %d times", n)
-		}
-	})
-}

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -100,25 +102,23 @@ func snapshotOf(s *policy.Snapshot) *snapshot {
 // second removes the fraction of a second.
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
+func (a *admin) robots(r *http.Request) (any, int, error) {
 	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
 	if err != nil {
-		fail(w, http.StatusBadRequest, "origin: "+err.Error())
-		return
+		return nil, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
 	origin := target.Origin()
 	rec, others := a.Engine.Known(r.Context(), policy.Scope{Origin: origin})
 	ofCrawlers, crawlers := a.Engine.Known(r.Context(), policy.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
-		fail(w, http.StatusNotFound, "no robots.txt of "+origin+" is known yet")
-		return
+		return nil, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
 	k := known{Origin: origin, Robots: historyOf(rec)}
 	if crawlers {
 		k.Crawlers = new(historyOf(ofCrawlers))
 	}
 	agent := r.URL.Query().Get("agent")
-	ask := a.request(target, agent, nil)
+	ask := a.request(target, agent)
 	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
 		ask.Crawler = all.Known[0] // since only they have a robots.txt
 	}
@@ -129,27 +129,22 @@ func (a *admin) robots(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if a.History != nil {
-		if k.History, err = a.History(origin); err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
-			return
-		}
+		k.History, err = a.History(origin)
 	}
-	answer(w, k)
+	return k, http.StatusInternalServerError, err
 }
 
-func (a *admin) refresh(w http.ResponseWriter, r *http.Request) {
+func (a *admin) refresh(r *http.Request) (any, int, error) {
 	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
 	if err != nil {
-		fail(w, http.StatusBadRequest, "origin: "+err.Error())
-		return
+		return nil, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
-	st, err := a.Engine.Refresh(r.Context(), a.request(target, r.URL.Query().Get("agent"), nil))
+	st, err := a.Engine.Refresh(r.Context(), a.request(target, r.URL.Query().Get("agent")))
 	if err != nil {
-		fail(w, http.StatusBadGateway, err.Error())
-		return
+		return nil, http.StatusBadGateway, err
 	}
-	answer(w, struct {
+	return struct {
 		Origin string `json:"origin"`
 		*inForce
-	}{target.Origin(), standing(st, false)})
+	}{target.Origin(), standing(st, false)}, http.StatusOK, nil
 }

@@ -1,7 +1,7 @@
 package admin
 
 import (
-	"sync"
+	"net/http"
 	"time"
 
 	"robotsgate/internal/overview"
@@ -34,9 +34,9 @@ type status struct {
 	NotReady string    `json:"not_ready,omitempty"` // why
 	Uptime   int64     `json:"uptime"`              // seconds
 	overview.State
-	Connections Connections `json:"connections"`
-	Unreachable []outage    `json:"unreachable"`
-	Sizes       []Size      `json:"sizes"`
+	Connections Connections     `json:"connections"`
+	Unreachable []policy.Outage `json:"unreachable"`
+	Sizes       []Size          `json:"sizes"`
 
 	Now time.Time `json:"-"`
 }
@@ -46,46 +46,14 @@ type crawler struct {
 	Mode policy.Mode `json:"mode"`
 }
 
-// An outage is a policy.Outage as JSON.
-type outage struct {
-	Origin    string       `json:"origin"`
-	Crawlers  bool         `json:"crawlers,omitempty"`       // for the configured crawlers; otherwise for other clients
-	Tokens    []string     `json:"product_tokens,omitempty"` // empty: for all crawlers
-	Meanwhile policy.State `json:"meanwhile"`                // unreachable: no rules are in force, see Allowed
-	Allowed   bool         `json:"allowed,omitempty"`
-	Status    int          `json:"status,omitempty"`
-	Error     string       `json:"error"`
-	Failures  int          `json:"failures"`
-	Since     time.Time    `json:"since"`
-	Tried     time.Time    `json:"tried"`
-	Next      time.Time    `json:"next"` // a request tries again from then on
-}
-
-// cachedSizes are the sizes that were measured last.
-type cachedSizes struct {
-	mu    sync.Mutex
-	at    time.Time
-	sizes []Size
-}
-
-// measureEvery is how long sizes are used again: to measure a cache takes time.
-const measureEvery = time.Second
-
-func (a *admin) sizes(now time.Time) []Size {
-	m := &a.cachedSizes
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.at.IsZero() || now.Sub(m.at) >= measureEvery || now.Before(m.at) {
-		m.at, m.sizes = now, a.Sizes()
-	}
-	return m.sizes
-}
+// overview answers with the data of the page.
+func (a *admin) overview(*http.Request) (any, int, error) { return a.status(), http.StatusOK, nil }
 
 func (a *admin) status() status {
 	now := time.Now()
 	s := status{
 		Version: a.Version, Ready: true, State: a.Overview.State(),
-		Connections: a.Connections(), Sizes: a.sizes(now), Unreachable: []outage{}, Now: now,
+		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []policy.Outage{}, Now: now,
 	}
 	if err := a.Ready(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
@@ -103,9 +71,8 @@ func (a *admin) status() status {
 		s.Crawlers = append(s.Crawlers, crawler{known.Default.Name, known.Default.Mode})
 	}
 	for _, o := range a.Engine.Outages() {
-		s.Unreachable = append(s.Unreachable, outage{
-			o.Origin, o.Crawlers, o.Tokens, o.State, o.Allow, o.Status, o.Error, o.Failures, second(o.Since), second(o.Tried), second(o.Next),
-		})
+		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
+		s.Unreachable = append(s.Unreachable, o)
 	}
 	return s
 }

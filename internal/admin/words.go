@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -24,13 +25,11 @@ var words = template.FuncMap{
 	"inURL":     inURL,
 	"lasted":    lasted,
 	"list":      func(words []string) string { return strings.Join(words, ", ") },
-	"number":    number[uint64],
-	"count":     number[int64],
-	"plus":      func(a, b uint64) uint64 { return a + b },
+	"number":    number,
 	"printable": escape.Printable,
 	"rate":      rate,
 	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"why":       why,
+	"why":       func(r policy.Reason) string { return cmp.Or(reasons[r], string(r)) },
 }
 
 // maxText bounds a text from the network on the page, in characters.
@@ -58,8 +57,8 @@ func inURL(s string) string {
 	return b.String()
 }
 
-// number groups a number's digits.
-func number[N int64 | uint64](n N) string {
+// number groups an integer's digits.
+func number(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:] // a narrow no-break space
@@ -133,25 +132,14 @@ func lasted(seconds int64) string {
 	return ""
 }
 
-// why explains a reason in a sentence.
-func why(e *policy.Explanation) string {
-	switch e.Reason {
-	case policy.ByRule:
-		return "The longest matching rule decides; of equally long rules, an Allow."
-	case policy.NoMatch:
-		return "No rule of the group matches."
-	case policy.NoGroup:
-		return "The robots.txt has no group for this crawler."
-	case policy.Implicit:
-		return "A crawler may always fetch the robots.txt itself."
-	case policy.ByOverride:
-		return "An override of the operator decides, instead of the robots.txt."
-	case policy.IsUnavailable:
-		return "The robots.txt is unavailable, so crawlers may fetch everything."
-	case policy.IsUnreachable:
-		return "The robots.txt is unreachable, so crawlers may fetch nothing."
-	case policy.TooComplex:
-		return "Comparing all rules with this URL would take too many steps, so it is denied."
-	}
-	return string(e.Reason)
+// reasons explain policy.Explanation.Reason in a sentence.
+var reasons = map[policy.Reason]string{
+	policy.ByRule:        "The longest matching rule decides; of equally long rules, an Allow.",
+	policy.NoMatch:       "No rule of the group matches.",
+	policy.NoGroup:       "The robots.txt has no group for this crawler.",
+	policy.Implicit:      "A crawler may always fetch the robots.txt itself.",
+	policy.ByOverride:    "An override of the operator decides, instead of the robots.txt.",
+	policy.IsUnavailable: "The robots.txt is unavailable, so crawlers may fetch everything.",
+	policy.IsUnreachable: "The robots.txt is unreachable, so crawlers may fetch nothing.",
+	policy.TooComplex:    "Comparing all rules with this URL would take too many steps, so it is denied.",
 }
