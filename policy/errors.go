@@ -74,12 +74,7 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-func withHint(text, hint string) string {
-	if hint == "" {
-		return text
-	}
-	return text + "; " + hint
-}
+func withHint(text, hint string) string { return strings.TrimSuffix(text+"; "+hint, "; ") }
 
 // unresolved reports whether an error is the resolver's.
 func unresolved(err error) bool {

@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"errors"
+	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,17 +27,15 @@ func lifetime(h http.Header, now time.Time) time.Duration {
 // fetching too often is the smaller harm.
 func cacheControl(h http.Header) time.Duration {
 	life := time.Duration(-1)
-	for _, line := range h.Values("Cache-Control") {
-		for part := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(part, "=")
-			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "no-cache", "no-store":
-				return 0
-			case "max-age":
-				age, _ := seconds(strings.Trim(value, "\" \t"))
-				if life < 0 || age < life {
-					life = age
-				}
+	for part := range members(h, "Cache-Control") {
+		name, value, _ := strings.Cut(part, "=")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "no-cache", "no-store":
+			return 0
+		case "max-age":
+			age, _ := seconds(strings.Trim(value, "\" \t"))
+			if life < 0 || age < life {
+				life = age
 			}
 		}
 	}
@@ -73,30 +74,23 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // long time, and is not an error.
 func seconds(s string) (time.Duration, bool) {
 	const most = 10 * 365 * 24 * 3600
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return 0, false
-	}
-	n := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(s[i]-'0'), most)
-	}
-	return time.Duration(n) * time.Second, true
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
+	return time.Duration(min(n, most)) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// members returns the members of a header whose value is a list, RFC 9110, 5.6.1.
+func members(h http.Header, name string) iter.Seq[string] {
+	return strings.SplitSeq(strings.Join(h.Values(name), ","), ",")
 }
 
 // varies reports whether a response depends on the User-Agent that asked, RFC 9110, 12.5.5.
 // "*" stands for any part of the request. With Robots.UserAgent all fetches send the same
 // User-Agent. The answer binds one product token all the same, since the setting may change.
 func varies(h http.Header) bool {
-	for _, line := range h.Values("Vary") {
-		for name := range strings.SplitSeq(line, ",") {
-			name = strings.TrimSpace(name)
-			if name == "*" || strings.EqualFold(name, "User-Agent") {
-				return true
-			}
+	for name := range members(h, "Vary") {
+		name = strings.TrimSpace(name)
+		if name == "*" || strings.EqualFold(name, "User-Agent") {
+			return true
 		}
 	}
 	return false

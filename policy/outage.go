@@ -44,18 +44,13 @@ func (o *outages) note(key string, rec *Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = slices.DeleteFunc(o.all, func(k outage) bool { return k.key == key })
-	if !mayFail(rec) {
+	if s, _, _ := (&Robots{}).outage(rec, time.Now()); s == nil { // under the strictest settings
 		return
 	}
 	if len(o.all) == maxOutages {
 		o.all = slices.Delete(o.all, 0, 1)
 	}
 	o.all = append(o.all, outage{key, *rec})
-}
-
-// mayFail reports whether a record is that of an outage under the strictest settings.
-func mayFail(rec *Record) bool {
-	return isFailure(&Robots{}, rec.Last) || slices.ContainsFunc(slices.Collect(maps.Values(rec.Bound)), func(s *Snapshot) bool { return isFailure(&Robots{}, s) })
 }
 
 func isFailure(r *Robots, s *Snapshot) bool { return s != nil && r.class(s) == Unreachable }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,17 +27,9 @@ func PathRules(patterns []string) *robotstxt.File {
 	var text strings.Builder
 	text.WriteString("User-agent: *\n")
 	for _, p := range patterns {
-		text.WriteString("Disallow: ")
-		for i := range len(p) {
-			// A comment or the end of the line would shorten the pattern
-			// and so widen the override.
-			if c := p[i]; c <= ' ' || c == '#' {
-				fmt.Fprintf(&text, "%%%02X", c)
-				continue
-			}
-			text.WriteByte(p[i])
-		}
-		text.WriteByte('\n')
+		// A comment or the end of the line would shorten the pattern and so widen the override.
+		p = percentEncode(p, func(c byte) bool { return c <= ' ' || c == '#' })
+		text.WriteString("Disallow: " + p + "\n")
 	}
 	return robotstxt.Parse([]byte(text.String()), 0)
 }

@@ -16,6 +16,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -41,20 +42,12 @@ type Config struct {
 
 // complete returns c with defaults for the fields that were left out.
 func (c Config) complete() Config {
-	if c.Transport == nil {
-		c.Transport = http.DefaultTransport
-	}
-	if c.Store == nil {
-		c.Store = noStore{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
+	c.Store = cmp.Or[Store](c.Store, noStore{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
 	if c.OnFetch == nil {
 		c.OnFetch = func(Fetch) {}
-	}
-	if c.Crawlers.Default == nil {
-		c.Crawlers.Default = &Crawler{Name: "default"}
 	}
 	c.Crawlers.mark()
 	return c
@@ -222,10 +215,9 @@ func (e *Engine) checkUserAgent(r Request) {
 	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" {
 		return
 	}
-	if _, checked := e.checked.Load(r.Crawler.Name); checked {
+	if _, checked := e.checked.LoadOrStore(r.Crawler.Name, true); checked {
 		return
 	}
-	e.checked.Store(r.Crawler.Name, true)
 	agent := strings.ToLower(r.UserAgent)
 	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
 		e.log.Warn("the crawler's User-Agent does not have the product token that it obeys: sites can't tell that they mean it",

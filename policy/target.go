@@ -41,13 +41,12 @@ func ParseTarget(scheme, authority, uri string) (Target, error) {
 	return Target{Scheme: scheme, Host: host, Path: path}, nil
 }
 
-var errNotAbsolute = errors.New("it is not an absolute URL; write it with http:// or https://")
-
 // ParseURL makes the canonical target of an absolute URL.
 func ParseURL(raw string) (Target, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
-		return Target{}, errNotAbsolute // without the text, which may hold a password
+		// The error is without the text, which may hold a password.
+		return Target{}, errors.New("it is not an absolute URL; write it with http:// or https://")
 	}
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
@@ -64,23 +63,14 @@ func ParseURL(raw string) (Target, error) {
 // refuses is taken as it is.
 func ReadURL(raw string) (Target, error) {
 	t, err := ParseURL(raw)
-	if err == nil {
-		return t, nil
-	}
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return Target{}, err
+	if err == nil || !ok {
+		return t, err
 	}
-	end := strings.IndexAny(rest, "/?#;")
-	if end < 0 {
-		end = len(rest)
+	if t, err = ParseTarget(scheme, rest[:strings.IndexAny(rest+"/", "/?#;")], "/"); err == nil {
+		t.Path = robotstxt.PathOf(raw)
 	}
-	t, hostErr := ParseTarget(scheme, rest[:end], "/")
-	if hostErr != nil {
-		return Target{}, hostErr
-	}
-	t.Path = robotstxt.PathOf(raw)
-	return t, nil
+	return t, err
 }
 
 // Origin returns the scheme, host and port. A robots.txt is for one origin.
@@ -170,8 +160,7 @@ func canonicalPath(uri string) (string, error) {
 	if !strings.HasPrefix(uri, "/") {
 		return "", errors.New("the path does not begin with a slash")
 	}
-	invalid := 0
-	inQuery := false
+	invalid, inQuery := false, false
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
 		case c == '%':
@@ -187,11 +176,11 @@ func canonicalPath(uri string) (string, error) {
 		case c == '?':
 			inQuery = true
 		case invalidInPath(c):
-			invalid++
+			invalid = true
 		}
 	}
-	if invalid > 0 {
-		uri = encodeInvalid(uri, invalid)
+	if invalid {
+		uri = percentEncode(uri, invalidInPath)
 	}
 	path, query, hasQuery := strings.Cut(uri, "?")
 	clean := robotstxt.RemoveDotSegments(path)
@@ -215,16 +204,16 @@ func invalidInPath(c byte) bool {
 	return c >= 0x80
 }
 
-func encodeInvalid(uri string, invalid int) string {
+// percentEncode encodes the bytes of s that encode reports.
+func percentEncode(s string, encode func(byte) bool) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
-	b.Grow(len(uri) + 2*invalid)
-	for i := range len(uri) {
-		if c := uri[i]; invalidInPath(c) {
+	for i := range len(s) {
+		if c := s[i]; encode(c) {
 			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-			continue
+		} else {
+			b.WriteByte(c)
 		}
-		b.WriteByte(uri[i])
 	}
 	return b.String()
 }

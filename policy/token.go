@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // maxTokenSearch bounds how much of a User-Agent header is searched for a product
 // token. A client without one in it is anonymous.
@@ -30,18 +33,10 @@ func ProductToken(userAgent string) string {
 		}
 		n := commentLen(rest)
 		c, v := namesInComment(rest[:n])
-		if compatible == "" {
-			compatible = c
-		}
-		if versioned == "" {
-			versioned = v
-		}
+		compatible, versioned = cmp.Or(compatible, c), cmp.Or(versioned, v)
 		rest = rest[n:]
 	}
-	if compatible != "" {
-		return compatible
-	}
-	return versioned
+	return cmp.Or(compatible, versioned)
 }
 
 // commentLen returns the length of the comment that s begins with. Comments nest,
