@@ -41,8 +41,9 @@ type Decision struct {
 // Denied reports whether the request must be refused.
 func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 
-// byOverride decides a request by the first override that applies, if one does.
-func byOverride(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
+// Overridden decides a request by the first override that applies to it, if one does,
+// as an Engine does before it needs robots.txt.
+func Overridden(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
 	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
@@ -111,7 +112,7 @@ func (d *Decision) forHost() {
 func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
 	now := time.Now()
 	s := &Snapshot{Status: status, Fetched: now, Since: now}
-	res := r.resolution(s, nil, now)
+	res := r.ResolveAt(s, nil, now)
 	if s.good() {
 		res.File = robotstxt.Parse(body, r.MaxBytes)
 		s.setFile(res.File)

@@ -55,7 +55,7 @@ func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, us
 	if err != nil {
 		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)
 	}
-	return Resolution{State: r.class(s), Snapshot: s, File: file}, nil
+	return Resolution{State: r.Classify(s), Snapshot: s, File: file}, nil
 }
 
 // fetch requests the file at a URL (RFC 9309, 2.3), follows redirects, and returns the
@@ -167,7 +167,7 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Head
 	if r.next, err = location(resp, at); r.next != "" || err != nil {
 		return r, err
 	}
-	if f.robots.class(s) == Unreachable || s.Status == http.StatusTooManyRequests {
+	if f.robots.Classify(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
 	return r, nil

@@ -19,8 +19,8 @@ const (
 	clockSkew = time.Minute
 )
 
-// class says what an answer means, RFC 9309, 2.3.1.
-func (r *Robots) class(s *Snapshot) State {
+// Classify returns what an answer means by itself (RFC 9309, 2.3.1): Fresh, Unavailable or Unreachable.
+func (r *Robots) Classify(s *Snapshot) State {
 	switch {
 	case s.good():
 		return Fresh
@@ -38,7 +38,7 @@ func (r *Robots) class(s *Snapshot) State {
 
 // until returns when a snapshot has to be fetched anew.
 func (r *Robots) until(s *Snapshot) time.Time {
-	if r.class(s) == Unreachable {
+	if r.Classify(s) == Unreachable {
 		return s.Fetched.Add(min(max(backoff(s.Failures), s.Retry), maxRetryAfter))
 	}
 	life := s.Lifetime
@@ -80,7 +80,7 @@ func (r *Robots) valid(rec *Record, last, good *Snapshot, now, asked time.Time) 
 	}
 	// After a failure the good copy may still be valid. After a 404 it is not: the
 	// origin has removed the file.
-	if good != last && (last == nil || r.class(last) == Unreachable) && r.isValid(good, now, asked) && !rec.outdated(good) {
+	if good != last && (last == nil || r.Classify(last) == Unreachable) && r.isValid(good, now, asked) && !rec.outdated(good) {
 		return good
 	}
 	return nil

@@ -53,7 +53,7 @@ func (o *outages) note(key string, rec *Record) {
 	o.all = append(o.all, outage{key, *rec})
 }
 
-func isFailure(r *Robots, s *Snapshot) bool { return s != nil && r.class(s) == Unreachable }
+func isFailure(r *Robots, s *Snapshot) bool { return s != nil && r.Classify(s) == Unreachable }
 
 // list returns the outages there are now, the last that was tried in front.
 func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
@@ -65,7 +65,7 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 		if s == nil {
 			continue
 		}
-		res := r.resolution(s, k.rec.copyFor(token), now)
+		res := r.ResolveAt(s, k.rec.copyFor(token), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
 			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: res.State, Allow: res.Allow,

@@ -91,11 +91,5 @@ func (o *Override) allows(path *pathReadings) bool {
 	})
 }
 
-// Overridden decides a request by the first override that applies to it, if one does,
-// as an Engine does before it needs robots.txt.
-func Overridden(overrides []Override, readings Readings, r Request) (d Decision, decided bool) {
-	return byOverride(overrides, readings, r, time.Now())
-}
-
 // anyPath stands for all paths. No origin has it, so a pattern that matches it is for all paths.
 const anyPath = "/%01"

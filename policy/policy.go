@@ -119,7 +119,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.setCrawler(&r)
 	e.checkUserAgent(r)
 	readings := e.resolver.robots.Readings
-	d, decided := byOverride(e.overrides, readings, r, time.Now())
+	d, decided := Overridden(e.overrides, readings, r, time.Now())
 	if decided {
 		return d, nil
 	}

@@ -31,7 +31,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	if p.Whole {
 		r.Target.Path, r.whole = "/", true
 	}
-	d, decided := byOverride(c.Overrides, c.Robots.Readings, r, p.Asked)
+	d, decided := Overridden(c.Overrides, c.Robots.Readings, r, p.Asked)
 	d.Crawler = p.Crawler
 	if decided {
 		return d, true
@@ -54,18 +54,6 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	return d, true
 }
 
-// ResolveAt returns what an answer meant at a time, beside the last good copy, nil if there was none.
-// The result has no File.
-func (r *Robots) ResolveAt(answer, good *Snapshot, at time.Time) Resolution {
-	if !good.good() {
-		good = nil // the caller may have it from a file that was changed
-	}
-	return r.resolution(answer, good, at)
-}
-
 // Substitute reports whether a snapshot is no answer of an origin: the engine made it because it
 // could not fetch in time.
 func (s *Snapshot) Substitute() bool { return s.NoSlot && s.Status == 0 }
-
-// Classify returns what an answer means by itself: Fresh, Unavailable or Unreachable.
-func (r *Robots) Classify(s *Snapshot) State { return r.class(s) }

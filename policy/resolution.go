@@ -43,49 +43,35 @@ const (
 	Fetched  Layer = "fetch" // the request waited for a fetch, its own or another request's
 )
 
-// resolution returns what an answer means, beside the last good copy for the same crawler.
-func (r *Robots) resolution(answer, good *Snapshot, now time.Time) Resolution {
-	res := r.resolve(answer, good, now)
-	res.At, res.Answer, res.Good = now, answer, good
-	return res
-}
-
-func (r *Robots) resolve(s, good *Snapshot, now time.Time) Resolution {
-	switch r.class(s) {
-	case Fresh:
-		return Resolution{State: Fresh, Snapshot: s, Age: age(s, now)}
+// ResolveAt returns what an answer means at a time, beside the last good copy for the same crawler, nil
+// if there is none. The result has no File.
+func (r *Robots) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
+	if !good.good() {
+		good = nil // the caller may have it from a file that was changed
+	}
+	res := Resolution{State: r.Classify(answer), Snapshot: answer, At: now, Answer: answer, Good: good}
+	obeyCopy := false
+	switch res.State {
 	case Unavailable:
-		if r.Unavailable == "keep" && good != nil && now.Before(s.Since.Add(keepFor)) {
-			return r.obeyCopy(good, now)
+		obeyCopy = r.Unavailable == "keep" && good != nil && now.Before(answer.Since.Add(keepFor))
+		res.Allow = true
+	case Unreachable:
+		since := answer.Since
+		if good != nil {
+			since = good.Fetched
+			// An early renewal may have failed: a copy that is still fresh is obeyed
+			// even if no stale one may be.
+			obeyCopy = now.Before(r.until(good)) || now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep"
 		}
-		return Resolution{State: Unavailable, Snapshot: s, Allow: true, Age: age(s, now)}
+		res.Allow = r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)) && !answer.NoSlot
+		res.Retry = max(r.until(answer).Sub(now), 0)
 	}
-	since := s.Since
-	if good != nil {
-		since = good.Fetched
-		// An early renewal may have failed: a copy that is still fresh is obeyed
-		// even if no stale one may be.
-		if now.Before(r.until(good)) || now.Before(since.Add(r.StaleFor)) || r.AfterStale == "keep" {
-			return r.obeyCopy(good, now)
+	if obeyCopy {
+		res.State, res.Snapshot, res.Allow, res.Retry = Stale, good, false, 0
+		if now.Before(r.until(good)) {
+			res.State = Fresh
 		}
 	}
-	return Resolution{
-		State:    Unreachable,
-		Snapshot: s,
-		Allow:    r.AfterStale == "allow" && !now.Before(since.Add(r.StaleFor)) && !s.NoSlot,
-		Age:      age(s, now),
-		Retry:    max(r.until(s).Sub(now), 0),
-	}
-}
-
-// obeyCopy obeys the last good copy, since no newer answer has rules. It may still be fresh.
-func (r *Robots) obeyCopy(good *Snapshot, now time.Time) Resolution {
-	res := Resolution{State: Stale, Snapshot: good, Age: age(good, now)}
-	if now.Before(r.until(good)) {
-		res.State = Fresh
-	}
+	res.Age = max(now.Sub(res.Snapshot.Fetched), 0)
 	return res
 }
-
-// age is the time since a snapshot was fetched or confirmed.
-func age(s *Snapshot, now time.Time) time.Duration { return max(now.Sub(s.Fetched), 0) }

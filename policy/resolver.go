@@ -208,7 +208,7 @@ func (r *resolver) tooLate(q question, sf *scopeFetches) Resolution {
 	}
 	res, ok := r.judge(q, e, s, now)
 	if !ok {
-		res = r.robots.resolution(s, nil, now)
+		res = r.robots.ResolveAt(s, nil, now)
 	}
 	res.From = Fetched
 	return res
@@ -217,7 +217,7 @@ func (r *resolver) tooLate(q question, sf *scopeFetches) Resolution {
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
 func (r *resolver) judge(q question, e *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
-	res = r.robots.resolution(s, e.copyFor(q.token), now)
+	res = r.robots.ResolveAt(s, e.copyFor(q.token), now)
 	if res.State != Fresh && res.State != Stale {
 		return res, true
 	}

@@ -27,7 +27,7 @@ func (r *resolver) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snap
 	if err != nil {
 		err = fmt.Errorf("fetch %s: %w", url, err)
 	} else {
-		outcome = string(r.robots.class(s))
+		outcome = string(r.robots.Classify(s))
 		r.log.Debug("robots.txt fetched", "origin", sf.origin, "status", s.Status, "error", s.Error, "rules", file != nil, "took", took)
 	}
 	r.onFetch(Fetch{Origin: sf.origin, Outcome: outcome, Took: took})
@@ -78,12 +78,12 @@ func forOthers(s *Snapshot) *Snapshot {
 // how many failures in a row there were. If the answer before is of that class, count continues
 // its figures.
 func (r *resolver) count(s *Snapshot, rec *Record, slot string) {
-	class := r.robots.class(s)
+	class := r.robots.Classify(s)
 	if class == Fresh {
 		return
 	}
 	s.Since = s.Fetched
-	if before := rec.newest(slot); before != nil && !before.good() && r.robots.class(before) == class {
+	if before := rec.newest(slot); before != nil && !before.good() && r.robots.Classify(before) == class {
 		s.Since, s.Failures = before.Since, before.Failures
 	}
 	if class == Unreachable {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/store"
@@ -122,7 +123,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		return func(t policy.Target) (policy.Decision, error) {
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
-				if d, decided := policy.Overridden(exceptions, rules.Readings, ask); decided {
+				if d, decided := policy.Overridden(exceptions, rules.Readings, ask, time.Now()); decided {
 					return d, nil
 				}
 			}
