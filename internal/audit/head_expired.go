@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -17,8 +18,6 @@ const minKeepHeads = 48 * time.Hour
 // expiredFile lists the heads that have been removed, one a line, as JSON. So every chain can
 // be compared with its last head, and a chain without one was not written by a gate that
 // keeps its heads here.
-//
-// A line may be the name of a chain only, as an earlier version wrote it.
 const expiredFile = "expired.txt"
 
 // removeOldHeads removes the heads that have not been written for a time.
@@ -80,29 +79,14 @@ func appendSynced(path string, data []byte) error {
 // chain's name is known, the head has no hash, and its time is the latest at which the chain
 // can have been written to.
 func Expired(dir string) (map[string]Head, error) {
-	path := filepath.Join(dir, expiredFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	data, err := os.ReadFile(filepath.Join(dir, expiredFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	// A name was added to the list when its head had not been written for minKeepHeads.
-	before := info.ModTime().Add(-minKeepHeads)
 	all := map[string]Head{}
-	for line := range strings.Lines(string(data)) {
-		line, whole := strings.CutSuffix(line, "\n")
+	for line := range bytes.Lines(data) {
 		var h Head
-		switch {
-		case !whole || line == "":
-		case !strings.HasPrefix(line, "{"):
-			all[line] = Head{Chain: line, Time: before}
-		case json.Unmarshal([]byte(line), &h) == nil:
+		if json.Unmarshal(line, &h) == nil { // else a power cut has left half of it
 			all[h.Chain] = h
 		}
 	}

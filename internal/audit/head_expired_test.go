@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -71,29 +72,26 @@ func TestVerifyExpired(t *testing.T) {
 // TestVerifyNameOfExpired: if only the name of a chain is kept, records are a fault if they are
 // too late for their gate, and otherwise noted.
 func TestVerifyNameOfExpired(t *testing.T) {
-	const chain = "CHAINOFEARLIERVERSIONAAAAA"
-	listed := time.Now().Truncate(time.Second)
+	const chain = "CHAINOFADAMAGEDHEADAAAAAAA"
+	written := time.Now().Add(-minKeepHeads).UTC()
 	for _, test := range []struct {
 		name string
 		at   time.Time
 		late bool
 	}{
-		{"written before", listed.Add(-minKeepHeads), false},
-		{"dated since", listed.Add(-minKeepHeads + clockSkew + time.Second), true},
-		{"dated yesterday", listed.Add(-24 * time.Hour), true},
+		{"written before", written, false},
+		{"dated since", written.Add(clockSkew + time.Second), true},
+		{"dated yesterday", written.Add(24 * time.Hour), true},
 	} {
 		dir := t.TempDir()
 		file, list := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains", expiredFile)
-		for path, text := range map[string]string{file: "", list: chain + "\n"} {
+		for path, text := range map[string]string{file: "", list: fmt.Sprintf("{\"chain\":%q,\"time\":%q}\n", chain, written.Format(time.RFC3339Nano))} {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := os.Chtimes(list, time.Time{}, listed); err != nil {
-			t.Fatal(err)
 		}
 		forge(t, file, Link{Chain: chain}, 2, test.at)
 		faults, notes := verify(t, dir, []string{file})

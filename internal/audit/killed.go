@@ -21,15 +21,14 @@ const maxScan = 2 * maxFile
 func endKilled(dir string, key Key, log *slog.Logger) {
 	heads, _ := Heads(dir) // heads that can't be read are for Verifier to report
 	ends := map[string]*end{}
-	keys := newKeyring(key)
 	files := map[string]time.Time{} // of the heads, each with the time of its oldest head
 	for name, h := range heads {
 		if ended, _ := gateOf(filepath.Join(dir, name+headSuffix)); h.Ended || !ended {
 			continue
 		}
-		ends[name] = &end{head: h, number: h.Number, hash: h.Hash, found: h.last() == h.Number}
-		if at, ok := files[h.File]; !ends[name].found && !h.Stream && (!ok || h.Time.Before(at)) {
-			files[h.File] = h.Time
+		ends[name] = &end{Head: h, found: h.last() == h.Number}
+		if !ends[name].found && !h.Stream {
+			files[h.File] = earliest(files[h.File], h.Time)
 		}
 	}
 	for file, since := range files {
@@ -37,7 +36,7 @@ func endKilled(dir string, key Key, log *slog.Logger) {
 			continue // it has been moved away, perhaps with the end of a chain
 		}
 		for _, path := range append(rotatedFiles(file), file) {
-			if err := findEnds(path, since, ends, keys); err != nil {
+			if err := findEnds(path, since, ends, newKeyring(key)); err != nil {
 				log.Warn("the end of the audit log's chain was not found; its gate was killed", "file", path, "error", err)
 			}
 		}
@@ -46,8 +45,8 @@ func endKilled(dir string, key Key, log *slog.Logger) {
 		if !e.found {
 			continue
 		}
-		h := e.head
-		h.Number, h.Hash, h.Ended, h.Limit, h.Until = e.number, e.hash, true, 0, time.Time{}
+		h := e.Head
+		h.Ended, h.Limit, h.Until = true, 0, time.Time{}
 		locked, err := writeHead(dir, h)
 		if err != nil {
 			log.Warn("the chain of a killed gate can't be ended; check the space and permissions of the folder", "folder", dir, "chain", h.Chain, "error", err)
@@ -60,13 +59,12 @@ func endKilled(dir string, key Key, log *slog.Logger) {
 	}
 }
 
-// An end is the last record of a chain, as far as the chain has been read.
+// An end is the head of a chain, with the number and the hash of the last record that has been
+// found of it.
 type end struct {
-	head   Head
-	number int64
-	hash   string
-	found  bool
-	over   bool // a record follows that the gate has not written
+	Head
+	found bool
+	over  bool // a record follows that the gate has not written
 }
 
 // findEnds reads a file, unless it has not been changed since a time.
@@ -80,21 +78,17 @@ func findEnds(path string, since time.Time, ends map[string]*end, keys keyring) 
 		return err
 	}
 	defer f.Close()
-	for r := bufio.NewReaderSize(io.LimitReader(f, maxScan), 256<<10); ; {
-		text, long, err := nextLine(r)
-		if i := bytes.LastIndex(text, []byte(`,"chain":"`)); i >= 0 && !long {
-			chain, _, _ := bytes.Cut(text[i+len(`,"chain":"`):], []byte{'"'})
-			if e := ends[string(chain)]; e != nil {
-				e.next(text, i, keys)
-			}
+	const link = `,"chain":"`
+	return scan(bufio.NewReaderSize(io.LimitReader(f, maxScan), 256<<10), func(text []byte, long, _ bool) {
+		i := bytes.LastIndex(text, []byte(link))
+		if i < 0 || long {
+			return
 		}
-		if err == io.EOF {
-			return nil
+		chain, _, _ := bytes.Cut(text[i+len(link):], []byte{'"'})
+		if e := ends[string(chain)]; e != nil {
+			e.next(text, i, keys)
 		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // next takes the next record of the chain, with the index of its link in the line.
@@ -103,8 +97,8 @@ func (e *end) next(text []byte, at int, keys keyring) {
 	if json.Unmarshal(append([]byte{'{'}, text[at+1:]...), &l) != nil || e.over {
 		return
 	}
-	if l.Number <= e.number {
-		e.found = e.found || l.Number == e.number && l.Hash == e.hash
+	if l.Number <= e.Number {
+		e.found = e.found || l.Number == e.Number && l.Hash == e.Hash
 		return
 	}
 	r, err := parse(text)
@@ -113,10 +107,10 @@ func (e *end) next(text []byte, at int, keys keyring) {
 	}
 	// If the key is not known, as after a change of the key, Verifier checks the hash.
 	intact, known := keys.intact(text, l.Key)
-	written, h := r.written(), &e.head
-	if l.Number != e.number+1 || l.Prev != e.hash || known && !intact || l.Number > h.last() || written.Before(h.earliest()) || written.After(h.Until) {
+	written := r.written()
+	if l.Number != e.Number+1 || l.Prev != e.Hash || known && !intact || l.Number > e.last() || written.Before(e.earliest()) || written.After(e.Until) {
 		e.over = true
 		return
 	}
-	e.number, e.hash, e.found = l.Number, l.Hash, true
+	e.Number, e.Hash, e.found = l.Number, l.Hash, true
 }

@@ -62,20 +62,31 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 		r = bufio.NewReaderSize(z, 256<<10)
 	}
 	line := Line{File: name}
+	err := scan(r, func(text []byte, long, open bool) {
+		line.Number++
+		if len(bytes.TrimSpace(text)) == 0 && !long {
+			return
+		}
+		line.Text, line.Open, line.Record, line.Err = text, open, nil, errLong
+		if !long {
+			line.Record, line.Err = parse(text)
+		}
+		each(&line)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: after line %d: %w", name, line.Number, err)
+	}
+	return nil
+}
+
+// scan calls each for every line of r, see nextLine. Open says that the line has no end.
+func scan(r *bufio.Reader, each func(text []byte, long, open bool)) error {
 	for {
 		text, long, err := nextLine(r)
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s: after line %d: %w", name, line.Number, err)
+			return err
 		}
-		line.Number++
-		if len(bytes.TrimSpace(text)) > 0 || long {
-			line.Open = err == io.EOF
-			line.Text, line.Record, line.Err = text, nil, errLong
-			if !long {
-				line.Record, line.Err = parse(text)
-			}
-			each(&line)
-		}
+		each(text, long, err == io.EOF)
 		if err == io.EOF {
 			return nil
 		}

@@ -71,8 +71,8 @@ type run struct {
 	lines      [2]int   // first and last
 	numbers    [2]int64 // first and last
 	prev, hash string   // before the first, and of the last
-	begins     bool     // the first states that it begins a file, or that the chain moved there
-	moved      bool
+	begins     bool     // the first states that it is the first of a file
+	moved      bool     // the first states that it is the first of its chain in a file
 }
 
 // at names the first record of a run.
@@ -136,31 +136,29 @@ func (v *Verifier) Line(l *Line) {
 	}
 	c := v.chains[r.Chain]
 	if c == nil {
-		c = &chainRecords{first: r.written(), keyID: r.Key}
+		c = &chainRecords{keyID: r.Key}
 		v.chains[r.Chain] = c
 	}
 	if c.count++; r.Key != c.keyID {
 		v.fault("%s: record %d of chain %s is not made with the key of others in it", l.At(), r.Number, r.Chain)
 	}
-	c.date(r, h.Number)
+	at := r.written()
+	c.first = earliest(c.first, at)
+	if r.Number > h.Number {
+		c.oldestAfter = earliest(c.oldestAfter, at)
+		if at.After(c.newestAfter) {
+			c.newestAfter = at
+		}
+	}
 	v.addToRun(c, l)
 }
 
-// date notes when a record was written.
-func (c *chainRecords) date(r *Record, head int64) {
-	at := r.written()
-	if at.Before(c.first) {
-		c.first = at
+// earliest returns the earlier of two times, a zero time being none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
 	}
-	if r.Number <= head {
-		return
-	}
-	if c.oldestAfter.IsZero() || at.Before(c.oldestAfter) {
-		c.oldestAfter = at
-	}
-	if at.After(c.newestAfter) {
-		c.newestAfter = at
-	}
+	return a
 }
 
 // addToRun adds a record to the last run of its chain, or begins another.
@@ -180,7 +178,8 @@ func (v *Verifier) addToRun(c *chainRecords, l *Line) {
 		return // a fault, see End
 	}
 	c.runs = append(c.runs, run{
-		file: l.File, lines: [2]int{l.Number, l.Number}, numbers: [2]int64{r.Number, r.Number}, prev: r.Prev, hash: r.Hash, begins: r.Begins, moved: r.Moved,
+		file: l.File, lines: [2]int{l.Number, l.Number}, numbers: [2]int64{r.Number, r.Number},
+		prev: r.Prev, hash: r.Hash, begins: r.Begins, moved: r.Moved,
 	})
 }
 

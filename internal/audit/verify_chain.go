@@ -14,7 +14,12 @@ const longAgo = time.Minute
 
 // End judges the chains, after all lines.
 func (v *Verifier) End() {
-	if v.o.Guessed && !v.knowsAny() {
+	known := !v.o.Guessed
+	for name := range v.chains {
+		h, _ := v.head(name)
+		known = known || h.Chain != ""
+	}
+	if !known {
 		v.o.Heads = nil
 	}
 	if v.runs > maxRuns {
@@ -33,7 +38,11 @@ func (v *Verifier) End() {
 	}
 	v.checkKeys()
 	v.missingChains()
-	v.emptyFiles()
+	for _, file := range v.o.Files {
+		if _, ok := v.firstLines[file]; !ok {
+			v.note("%s: there is nothing in it", file)
+		}
+	}
 	switch {
 	case v.o.Heads == nil && v.o.Guessed:
 		v.unchecked(len(v.chains), "whether the first and the last records are all there was not checked: %s has no heads of these chains%s", v.o.Words.Folder, v.o.Words.GiveHeads)
@@ -42,37 +51,13 @@ func (v *Verifier) End() {
 	}
 }
 
-// knowsAny reports whether there is a head of any of the chains.
-func (v *Verifier) knowsAny() bool {
-	for name := range v.chains {
-		_, kept := v.o.Heads[name]
-		_, expired := v.o.Expired[name]
-		if kept || expired {
-			return true
-		}
-	}
-	return false
-}
-
 // join checks that the runs of a chain follow each other, and returns the one with the last
 // record.
 func (v *Verifier) join(name string, c *chainRecords) run {
 	slices.SortStableFunc(c.runs, func(a, b run) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
-	last := c.runs[0]
-	v.checkFirst(name, last)
-	for _, r := range c.runs[1:] {
-		switch next := last.numbers[1] + 1; {
-		case r.numbers[0] > next && (r.begins || r.moved):
-			v.fault("%s: %s missing before this one: a file was not given, or is gone", r.at(), records(next, r.numbers[0]-1, name))
-		case r.numbers[0] > next:
-			v.fault("%s: %s missing before this one", r.at(), records(next, r.numbers[0]-1, name))
-		case r.numbers[0] < next && r.file != last.file:
-			v.fault("%s: record %d of chain %s is in %s too", r.at(), r.numbers[0], name, last.file)
-		case r.numbers[0] == next && r.prev != last.hash:
-			v.fault("%s: record %d of chain %s does not follow the one at %s: one of them has been replaced", r.at(), next, name, last.end())
-		default:
-			v.checkFileBegin(name, r)
-		}
+	last := run{hash: genesis} // before the first record
+	for _, r := range c.runs {
+		v.checkBegin(name, r, last)
 		if r.numbers[1] > last.numbers[1] {
 			last = r
 		}
@@ -80,40 +65,43 @@ func (v *Verifier) join(name string, c *chainRecords) run {
 	return last
 }
 
-// checkFirst checks the first run of a chain: records before it may have been rotated away.
-func (v *Verifier) checkFirst(name string, r run) {
-	number := r.numbers[0]
-	if r.begins || r.moved {
-		v.Before += number - 1
-	}
+// checkBegin checks the beginning of a run behind the last one of its chain. Records before the
+// first run may have been rotated away.
+func (v *Verifier) checkBegin(name string, r, last run) {
+	number, next := r.numbers[0], last.numbers[1]+1
+	newFile, first := r.begins || r.moved, next == 1
 	switch {
-	case number == 1 && r.prev != genesis:
-		v.fault("%s: record 1 of chain %s says that others come before it", r.at(), name)
-	case number > 1 && r.begins:
-		v.note("chain %s begins with record %d, at the beginning of %s: the files before have been rotated away, or were not given", name, number, r.file)
-	case number > 1 && r.moved:
-		v.note("chain %s begins with record %d, its first in %s: the files before have been rotated away, or were not given", name, number, r.file)
-		v.checkFileBegin(name, r)
-	case number > 1:
-		v.fault("%s: %s missing before this one", r.at(), records(1, number-1, name))
-	default:
-		v.checkFileBegin(name, r)
+	case number > next && newFile && first:
+		v.Before += number - 1
+		where := "at the beginning of"
+		if r.moved {
+			where = "its first in"
+		}
+		v.note("chain %s begins with record %d, %s %s: the files before have been rotated away, or were not given", name, number, where, r.file)
+	case number > next:
+		why := ""
+		if newFile {
+			why = ": a file was not given, or is gone"
+		}
+		v.fault("%s: %s missing before this one%s", r.at(), records(next, number-1, name), why)
+		return
+	case number < next && r.file != last.file:
+		v.fault("%s: record %d of chain %s is in %s too", r.at(), number, name, last.file)
+		return
+	case number == next && r.prev != last.hash:
+		v.fault("%s: record %d of chain %s does not follow the one before: one of them has been replaced", r.at(), number, name)
+		return
 	}
-}
-
-// checkFileBegin checks a run before which nothing of its chain is missing. The first record
-// of a file must say that it is, or the records of another chain before it may be missing.
-func (v *Verifier) checkFileBegin(name string, r run) {
+	// The first record of a file must say that it is, or the records of another chain before it may
+	// be missing.
 	if r.begins || v.firstLines[r.file] != r.lines[0] {
 		return
 	}
-	h, ok := v.head(name)
-	switch {
-	case ok && h.Stream:
-	case ok:
-		v.fault("%s: the file has not begun with this record: what stood before it is missing", r.at())
-	default:
+	switch h, ok := v.head(name); {
+	case !ok:
 		v.note("%s: whether something is missing before this record was not checked: it does not say that a file begins with it, as in what was standard output", r.at())
+	case !h.Stream:
+		v.fault("%s: the file has not begun with this record: what stood before it is missing", r.at())
 	}
 }
 
