@@ -89,5 +89,5 @@ func (p *Replayer) matches(a, s *policy.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {
 		return false
 	}
-	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncate(a.SHA256, maxBytes) == s.SHA256
+	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(a.SHA256, maxBytes) == s.SHA256
 }

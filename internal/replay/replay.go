@@ -62,46 +62,46 @@ func (o Outcome) Changed() bool {
 
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
-	evidence Evidence
-
-	// Caches.
-	configurations map[string]configuration
-	histories      map[string][]store.Answer
-	rules          map[string]*robotstxt.File
-	bytes          int                  // of rules
-	cuts           map[truncated]string // digests of truncated files; empty: the file is not truncated
+	configuration func(digest string) (*policy.Config, error)
+	history       func(origin string) ([]store.Answer, error)
+	body          func(digest string) (string, error)
+	rules         func(fileKey) (*robotstxt.File, error)
+	truncated     func(fileKey) (digest string, err error)
 }
 
-type configuration struct {
-	config *policy.Config
-	err    error
-}
-
-// truncated is a file that a limit may truncate.
-type truncated struct {
-	digest   string
-	maxBytes int
-}
-
-// Bounds of the caches.
-const (
-	maxConfigurations = 100
-	maxHistories      = 2000
-	maxRules          = 128 << 20 // bytes
-	maxFiles          = 50_000
-)
-
-// put adds to a cache, which is emptied when it is full.
-func put[K comparable, V any](cache map[K]V, limit int, key K, v V) {
-	if len(cache) >= limit {
-		clear(cache)
-	}
-	cache[key] = v
+// A fileKey names the robots.txt with a digest under a limit on its size. The origin is empty
+// where it does not matter.
+type fileKey struct {
+	origin, digest string
+	maxBytes       int
 }
 
 // New returns a Replayer.
 func New(e Evidence) *Replayer {
-	return &Replayer{evidence: e, configurations: map[string]configuration{}, histories: map[string][]store.Answer{}, rules: map[string]*robotstxt.File{}, cuts: map[truncated]string{}}
+	p := &Replayer{configuration: cached(100, e.Configuration), history: cached(2000, e.History), body: e.Body}
+	p.rules = cached(200, p.readRules) // at most some 100 MiB
+	p.truncated = cached(50_000, p.truncate)
+	return p
+}
+
+// cached returns f with a cache of its results, which is emptied when it has a number of them.
+func cached[K comparable, V any](limit int, f func(K) (V, error)) func(K) (V, error) {
+	type result struct {
+		value V
+		err   error
+	}
+	results := map[K]result{}
+	return func(key K) (V, error) {
+		r, ok := results[key]
+		if !ok {
+			if len(results) >= limit {
+				clear(results)
+			}
+			r.value, r.err = f(key)
+			results[key] = r
+		}
+		return r.value, r.err
+	}
 }
 
 // Replay decides a record again. Why states what differs or is missing.
@@ -128,8 +128,8 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	}
 	var missing error
 	past.Rules = func(digest string) *robotstxt.File {
-		f, err := p.rulesOf(r.Origin, digest, c.Robots.MaxBytes)
-		missing = err
+		var f *robotstxt.File
+		f, missing = p.rules(fileKey{r.Origin, digest, c.Robots.MaxBytes})
 		return f
 	}
 	d, ok := c.Replay(past)
@@ -232,80 +232,36 @@ func describe(r *audit.Record) string {
 	return escape.Printable(text) // in the record JSON has replaced invalid UTF-8
 }
 
-func (p *Replayer) configuration(digest string) (*policy.Config, error) {
-	c, ok := p.configurations[digest]
-	if !ok {
-		c.config, c.err = p.evidence.Configuration(digest)
-		put(p.configurations, maxConfigurations, digest, c)
-	}
-	return c.config, c.err
-}
-
-func (p *Replayer) history(origin string) ([]store.Answer, error) {
-	if all, ok := p.histories[origin]; ok {
-		return all, nil
-	}
-	all, err := p.evidence.History(origin)
-	if err != nil {
-		return nil, err
-	}
-	put(p.histories, maxHistories, origin, all)
-	return all, nil
-}
-
-// rulesOf returns the rules of the file with a digest. If the limit on files has been lowered
-// since, it may be the digest of a part of a kept file.
-func (p *Replayer) rulesOf(origin, digest string, maxBytes int) (*robotstxt.File, error) {
-	if f, ok := p.rules[digest]; ok {
-		return f, nil
-	}
-	var f *robotstxt.File
-	body, err := p.evidence.Body(digest)
+// readRules returns the rules of a file. If the limit on files has been lowered since it was
+// fetched, the digest may be that of the part that the limit leaves of a longer file of the origin.
+func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
+	body, err := p.body(key.digest)
 	if err == nil {
-		f = robotstxt.Parse([]byte(body), 0) // it was truncated when it was fetched
-	} else if f = p.findTruncated(origin, digest, maxBytes); f == nil {
-		return nil, err // not cached: another origin may have the whole file
+		return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
 	}
-	if p.bytes += f.Size(); p.bytes > maxRules || len(p.rules) >= maxFiles {
-		clear(p.rules)
-		p.bytes = f.Size()
-	}
-	p.rules[digest] = f
-	return f, nil
-}
-
-// findTruncated finds a longer file of the origin of which the limit leaves the file with a
-// digest.
-func (p *Replayer) findTruncated(origin, digest string, maxBytes int) *robotstxt.File {
-	history, err := p.history(origin)
-	if err != nil {
-		return nil
-	}
+	history, _ := p.history(key.origin) // none if it can't be read
 	for _, a := range history {
-		if p.truncate(a.Snapshot.SHA256, maxBytes) != digest {
+		if p.truncatedTo(a.Snapshot.SHA256, key.maxBytes) != key.digest {
 			continue
 		}
-		if body, err := p.evidence.Body(a.Snapshot.SHA256); err == nil {
-			return robotstxt.Parse([]byte(body), maxBytes)
+		if body, err := p.body(a.Snapshot.SHA256); err == nil {
+			return robotstxt.Parse([]byte(body), key.maxBytes), nil
 		}
 	}
-	return nil
+	return nil, err
 }
 
-// truncate returns the digest of what a limit leaves of a kept file. It is empty if the limit
+// truncatedTo returns the digest of what a limit leaves of a kept file. It is empty if the limit
 // leaves all of it, or the file is not kept.
-func (p *Replayer) truncate(digest string, maxBytes int) string {
-	if digest == "" {
-		return ""
-	}
-	key := truncated{digest, maxBytes}
-	if to, ok := p.cuts[key]; ok {
-		return to
-	}
-	to := ""
-	if body, err := p.evidence.Body(digest); err == nil && len(body) > maxBytes {
-		to = policy.Digest(robotstxt.Parse([]byte(body), maxBytes).Body())
-	}
-	put(p.cuts, maxFiles, key, to)
+func (p *Replayer) truncatedTo(digest string, maxBytes int) string {
+	to, _ := p.truncated(fileKey{digest: digest, maxBytes: maxBytes})
 	return to
+}
+
+func (p *Replayer) truncate(key fileKey) (string, error) {
+	body, err := p.body(key.digest)
+	if err != nil || len(body) <= key.maxBytes {
+		return "", err
+	}
+	return policy.Digest(robotstxt.Parse([]byte(body), key.maxBytes).Body()), nil
 }
