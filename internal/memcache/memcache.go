@@ -61,7 +61,7 @@ func New[V any](maxBytes, typical int64) (*Cache[V], error) {
 		return nil, fmt.Errorf("a cache of %d bytes: %w", maxBytes, err)
 	}
 	c := &Cache[V]{front: front, maxBytes: maxBytes, most: most, recent: map[string]sized[V]{}}
-	c.timer = time.AfterFunc(settleAfter, func() { c.settle(false) })
+	c.timer = time.AfterFunc(settleAfter, c.settle)
 	return c, nil
 }
 
@@ -69,49 +69,40 @@ func New[V any](maxBytes, typical int64) (*Cache[V], error) {
 func (c *Cache[V]) Get(key string) (value V, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	if c.closed {
+		return value, false
+	}
 	if s, ok := c.recent[key]; ok {
 		return s.value, true
 	}
 	if s, ok := c.given[key]; ok {
 		return s.value, true
 	}
-	if c.closed {
-		return value, false
-	}
 	return c.front.Get(key)
 }
 
 // Put keeps a value of this size in bytes, in place of the one under the same key.
 func (c *Cache[V]) Put(key string, value V, size int64) {
-	if c.add(key, sized[V]{value, size}) {
-		c.settle(true)
-	}
-}
-
-// add reports whether too much waits.
-func (c *Cache[V]) add(key string, s sized[V]) (full bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	if len(c.recent) == 0 {
+	if len(c.recent) == 0 && !c.closed {
 		c.timer.Reset(settleAfter)
 	}
-	c.recent[key] = s
-	c.bytes += s.size
-	return c.fullLocked()
+	c.recent[key] = sized[V]{value, size}
+	c.bytes += size
+	full := c.bytes >= c.most || len(c.recent) >= maxRecent
+	c.mu.Unlock()
+	if full {
+		c.settle()
+	}
 }
 
-func (c *Cache[V]) fullLocked() bool { return c.bytes >= c.most || len(c.recent) >= maxRecent }
-
-// settle gives to ristretto what waits, if there is any, or only if that is too much.
-func (c *Cache[V]) settle(onlyFull bool) {
+// settle gives to ristretto what waits.
+func (c *Cache[V]) settle() {
 	c.settling.Lock()
 	defer c.settling.Unlock()
-	batch := c.take(onlyFull)
-	if len(batch) == 0 {
-		return // another goroutine has settled it
+	batch, open := c.take()
+	if !open {
+		return
 	}
 	for key, s := range batch {
 		c.front.Set(key, s.value, s.size) // once for each key: of two Sets the first can stay
@@ -122,15 +113,12 @@ func (c *Cache[V]) settle(onlyFull bool) {
 	c.given = nil
 }
 
-// take makes what is recent given, and returns it.
-func (c *Cache[V]) take(onlyFull bool) map[string]sized[V] {
+// take makes what is recent given, and returns it. Open is false after Close.
+func (c *Cache[V]) take() (batch map[string]sized[V], open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || onlyFull && !c.fullLocked() {
-		return nil
-	}
 	c.given, c.recent, c.bytes = c.recent, map[string]sized[V]{}, 0
-	return c.given
+	return c.given, !c.closed
 }
 
 // Usage returns the number of values, their size in bytes, and the bound on it. It looks at
@@ -147,14 +135,12 @@ func (c *Cache[V]) Usage() (values int, bytes, maxBytes int64) {
 
 // Close frees the cache. Nothing is found after it.
 func (c *Cache[V]) Close() {
-	c.mu.Lock()
-	closed := c.closed
-	c.closed = true
-	c.recent = nil
-	c.mu.Unlock()
 	c.settling.Lock() // ristretto has taken what it was given
 	defer c.settling.Unlock()
-	if !closed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
 		c.timer.Stop()
 		c.front.Close()
 	}

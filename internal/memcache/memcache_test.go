@@ -77,7 +77,7 @@ func TestBound(t *testing.T) {
 			t.Fatalf("after %d values: %d with %d bytes", i+1, n, bytes)
 		}
 	}
-	c.settle(false)
+	c.settle()
 	if n, bytes, _ := c.Usage(); bytes > 1<<20 || n < 500 {
 		t.Errorf("%d values with %d bytes", n, bytes)
 	}
