@@ -22,37 +22,39 @@ const (
 // Configurations keep the configurations that were in force, as files named by the SHA-256 of
 // their content. Several processes may share the folder.
 type Configurations struct {
-	dir  string
-	keep time.Duration
-	log  *slog.Logger
+	dataDir string
+	keep    time.Duration
+	log     *slog.Logger
 
 	mu     sync.Mutex
-	inUse  string // digest
-	timer  *time.Timer
+	inUse  string      // digest
+	timer  *time.Timer // calls maintain
 	closed bool
 }
 
 // OpenConfigurations returns the configurations in a data folder. A file that no process has used
 // for the time keep is removed, but not before two days.
 func OpenConfigurations(dataDir string, keep time.Duration, log *slog.Logger) *Configurations {
-	return &Configurations{dir: filepath.Join(dataDir, configurationsDir), keep: max(keep, 2*touchInterval), log: log}
+	c := &Configurations{dataDir: dataDir, keep: max(keep, 2*touchInterval), log: log}
+	c.timer = time.AfterFunc(touchInterval, c.maintain)
+	return c
 }
 
 // Use keeps a configuration that is in force from now on, and returns its SHA-256.
 // If it can't be written that is only logged: decisions then name it, but can't
 // be made again.
 func (c *Configurations) Use(text []byte) (digest string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inUse = policy.Digest(string(text))
-	if _, err := readConfiguration(c.dir, c.inUse); err != nil {
-		err = writeWhole(c.path(c.inUse), text)
-		if err != nil {
-			c.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", c.inUse)
+	digest = policy.Digest(string(text))
+	if _, err := ReadConfiguration(c.dataDir, digest); err != nil {
+		if err := writeWhole(configurationPath(c.dataDir, digest), text); err != nil {
+			c.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", digest)
 		}
 	}
-	c.maintainLocked()
-	return c.inUse
+	c.mu.Lock()
+	c.inUse = digest
+	c.mu.Unlock()
+	c.maintain()
+	return digest
 }
 
 // Close stops the timer.
@@ -63,24 +65,21 @@ func (c *Configurations) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.timer != nil {
-		c.timer.Stop()
-	}
+	c.timer.Stop()
 }
 
-func (c *Configurations) path(digest string) string { return filepath.Join(c.dir, digest+".yaml") }
-
-// maintainLocked marks the file in use, and removes files that were not used for long.
-func (c *Configurations) maintainLocked() {
+// maintain marks the file in use, and removes files that were not used for long.
+func (c *Configurations) maintain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.closed {
 		return
 	}
+	c.timer.Reset(touchInterval)
 	now := time.Now()
-	os.Chtimes(c.path(c.inUse), now, now)
-	entries, err := os.ReadDir(c.dir)
-	if err != nil {
-		return // Use has logged it
-	}
+	os.Chtimes(configurationPath(c.dataDir, c.inUse), now, now)
+	dir := filepath.Join(c.dataDir, configurationsDir)
+	entries, _ := os.ReadDir(dir) // Use has logged an error
 	for _, e := range entries {
 		digest := strings.TrimSuffix(e.Name(), ".yaml")
 		info, err := e.Info()
@@ -88,18 +87,9 @@ func (c *Configurations) maintainLocked() {
 			continue
 		}
 		if now.Sub(info.ModTime()) >= c.keep {
-			os.Remove(filepath.Join(c.dir, e.Name()))
+			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	if c.timer == nil {
-		c.timer = time.AfterFunc(touchInterval, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.maintainLocked()
-		})
-		return
-	}
-	c.timer.Reset(touchInterval)
 }
 
 // ReadConfiguration returns a configuration that is kept in a data folder. The error is
@@ -108,10 +98,10 @@ func ReadConfiguration(dataDir, digest string) ([]byte, error) {
 	if !isDigest(digest) {
 		return nil, fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
 	}
-	return readConfiguration(filepath.Join(dataDir, configurationsDir), digest)
+	const maxBytes = 64 << 20
+	return readNamed(configurationPath(dataDir, digest), digest, maxBytes)
 }
 
-func readConfiguration(dir, digest string) ([]byte, error) {
-	const maxBytes = 64 << 20
-	return readNamed(filepath.Join(dir, digest+".yaml"), digest, maxBytes)
+func configurationPath(dataDir, digest string) string {
+	return filepath.Join(dataDir, configurationsDir, digest+".yaml")
 }

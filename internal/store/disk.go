@@ -178,21 +178,11 @@ func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
 // Save writes records in batches, each with its bodies first, so that no row ever
 // names a body that is not there. A batch also makes room for itself.
 func (d *Disk) Save(_ context.Context, records map[string]policy.Record) error {
-	rows, length := d.limits.batch()
-	var batch []string
-	var size int64
 	// In the order of the index, so that a batch changes few pages.
-	keys := slices.Sorted(maps.Keys(records))
-	for i, key := range keys {
-		batch = append(batch, key)
-		size += int64(len(records[key].Body))
-		if len(batch) < rows && size < length && i < len(keys)-1 {
-			continue
-		}
-		if err := d.save(batch, records); err != nil {
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(records)), d.limits.batch()) {
+		if err := d.save(keys, records); err != nil {
 			return withAdvice(err, filepath.Dir(d.bodies.dir))
 		}
-		batch, size = batch[:0], 0
 	}
 	return nil
 }

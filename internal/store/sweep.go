@@ -27,11 +27,9 @@ func (l Limits) bodies(index int64) int64 {
 	return max(l.Bytes-index-folders, l.Bytes/2)
 }
 
-// batch is the size of a full transaction of Save. Large ones are fast, since each
+// batch is the number of rows in a transaction of Save. Large ones are fast, since each
 // waits for the disk, but their bodies are written before there is room for them.
-func (l Limits) batch() (rows int, bytes int64) {
-	return int(min(max(l.Bytes>>15, 64), 2048)), min(max(l.Bytes>>4, 64<<10), 8<<20)
-}
+func (l Limits) batch() int { return int(min(max(l.Bytes>>15, 64), 2048)) }
 
 // due reports whether the first of the rows that can be dropped has to be.
 func (l Limits) due(first []byte, used usage, index int64) bool {
