@@ -60,35 +60,32 @@ type gate struct {
 // newGate builds a gate and opens its ports, so that every mistake is reported before
 // the gate serves a request. Observe, if it is not nil, is called for each request that
 // is over.
-func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record)) (*gate, error) {
+func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record)) (_ *gate, err error) {
 	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
 	redirectStdLog(g.log)
 	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
-	if err := g.build(out); err != nil {
-		g.close()
-		return nil, err
-	}
-	return g, nil
-}
-
-func (g *gate) build(out io.Writer) error {
-	dir, err := config.DataDir(g.config)
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	dir, err := config.DataDir(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// The ports come first: a gate that is started twice by mistake reports nothing else.
 	if err := g.listen(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := g.openTrust(dir); err != nil {
-		return err
+		return nil, err
 	}
 	if err := g.openRecords(dir, out); err != nil {
-		return err
+		return nil, err
 	}
-	return g.wire()
+	return g, g.wire()
 }
 
 // openTrust opens the CA and updates the files that make clients trust it.

@@ -50,20 +50,20 @@ func (g *gate) read(ctx context.Context) <-chan revision {
 // reload puts a revision in force, except for keys that need a restart. A revision with
 // mistakes changes nothing. Only [gate.wait] calls it.
 func (g *gate) reload(r revision) {
-	old, err := g.config, r.err
-	if err == nil && !r.config.Given() && old.Given() {
+	old, kept := g.config, []string(nil)
+	if r.err == nil && !r.config.Given() && old.Given() {
 		// A full disk leaves an empty file. Its defaults would let every client in.
-		err = errEmptied
+		r.err = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 	}
-	if err == nil {
-		var kept []string
-		if kept, err = g.change(r); len(kept) > 0 {
-			g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
-		}
+	if r.err == nil {
+		kept, r.err = g.change(r)
 	}
-	if err != nil {
-		g.refuse(err)
+	if r.err != nil {
+		g.refuse(r.err)
 		return
+	}
+	if len(kept) > 0 {
+		g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
 	}
 	for _, what := range loosened(old, r.config) {
 		g.log.Warn("the changed configuration lets more through: was the file written whole?", "change", what)
@@ -86,8 +86,6 @@ func (g *gate) renewTrust() {
 		g.log.Info("certificates are signed by the CA's new files from now on; clients that trust only the one before must get the new one", "file", g.authority.CertFile())
 	}
 }
-
-var errEmptied = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 
 // refuse logs why the configuration in force stays.
 func (g *gate) refuse(err error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -153,17 +154,13 @@ func crawlers(c *config.Config) policy.Crawlers {
 }
 
 func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
-	mode := k.Mode
-	if mode == "" {
-		mode = global
-	}
 	var login *policy.Login
 	if k.Login != (config.Login{}) {
 		login = &policy.Login{User: k.Login.User, Hash: []byte(k.Login.PasswordBcrypt)}
 	}
 	return &policy.Crawler{
 		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
-		Mode: policy.Mode(mode), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
+		Mode: policy.Mode(cmp.Or(k.Mode, global)), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
 	}
 }
 

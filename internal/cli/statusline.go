@@ -68,9 +68,7 @@ func (l *statusLine) end(text string) {
 	defer l.mu.Unlock()
 	if l.text = text; text == "" {
 		l.eraseLocked()
-		return
-	}
-	if l.drawLocked(); l.drawn {
+	} else if l.drawLocked(); l.drawn {
 		_, _ = io.WriteString(l.screen, "\n")
 	}
 	l.text, l.drawn = "", false

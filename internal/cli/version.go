@@ -30,19 +30,16 @@ func version() string {
 	return "(devel)"
 }
 
+// commit returns the commit that was built, and whether files differed from it.
 func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, dirty := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = " with changes"
+	settings := map[string]string{"vcs.revision": "unknown"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
 		}
 	}
-	return revision + dirty
+	if settings["vcs.modified"] == "true" {
+		return settings["vcs.revision"] + " with changes"
+	}
+	return settings["vcs.revision"]
 }
