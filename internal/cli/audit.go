@@ -27,19 +27,6 @@ type Audit struct {
 	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
-// Help is shown by --help.
-func (*Audit) Help() string {
-	return "Without options it prints a summary. -c names the gate's configuration; its data_dir has the evidence.\n\n" +
-		"--replay takes the configuration, the robots.txt and the answers that a record names from data_dir, also while the gate runs. " +
-		"Records without their evidence, and records with changed evidence, are counted separately.\n\n" +
-		"--verify checks the hash chain of each gate's records, and, with data_dir, that the end of the chain is there. " +
-		"Name all rotated files, too. " +
-		"A chain that can't be compared with data_dir, since it is missing or too old, is a note, and a fault with --strict. " +
-		"Records that were made with a key are checked with it, and are a fault without it.\n\n" +
-		"Exit status 0: no difference, 1: a difference, or changed evidence, 2: an error.\n\n" +
-		"Example:\n  robotsgate audit audit.jsonl\n  robotsgate audit -c config.yaml --verify --replay audit*.jsonl"
-}
-
 // An auditReport collects the lines of audit logs.
 type auditReport interface {
 	Line(*audit.Line)

@@ -18,11 +18,6 @@ type CA struct {
 	Renew  bool `help:"Make a new CA first. Its files also hold the old one until that expires; a running gate uses the new one after a SIGHUP or a restart."`
 }
 
-// Help is shown by --help.
-func (*CA) Help() string {
-	return "Example:\n  robotsgate ca > ca.pem\n  curl --cacert ca.pem -x http://127.0.0.1:9309 https://example.com/\n  robotsgate ca --renew --bundle > bundle.pem"
-}
-
 // Run prints it as PEM.
 func (c *CA) Run(s Streams) error {
 	cfg, err := c.load()

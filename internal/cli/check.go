@@ -33,17 +33,6 @@ type Check struct {
 	URL     []string `arg:"" optional:"" name:"URL" help:"URLs to decide about."`
 }
 
-// Help is shown by --help.
-func (*Check) Help() string {
-	return "Exit status 0: all allowed, 1: some denied, 2: an error.\n\n" +
-		"With -c FILE its overrides and crawlers count. Name a crawler that is identified by login or address with --crawler.\n" +
-		"With --robots overrides count for URLs with a host. With --batch only the section robots of FILE counts:\n" +
-		"each line has its own product token or User-Agent, and overrides do not count.\n\n" +
-		"Example:\n  robotsgate check --token ExampleBot https://example.com/private/\n" +
-		"  robotsgate check --robots robots.txt --agent 'ExampleBot/1.0' http://example.com/\n" +
-		"  robotsgate check -c config.yaml --crawler news https://example.com/private/"
-}
-
 // Run decides and prints.
 func (c *Check) Run(ctx context.Context, s Streams) error {
 	if c.Batch {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"embed"
 	"fmt"
 	"os"
 	"reflect"
@@ -29,6 +30,11 @@ type Commands struct {
 	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
 }
 
+// texts has a file for each command, with what --help shows below its first line.
+//
+//go:embed help/*.txt
+var texts embed.FS
+
 // Main runs the command of the process's arguments and ends the process.
 func Main() {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
@@ -42,6 +48,13 @@ func Main() {
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
+	for _, command := range parser.Model.Children {
+		text, err := texts.ReadFile("help/" + command.Name + ".txt")
+		if err != nil {
+			panic(err)
+		}
+		command.Detail = string(text)
+	}
 	command, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		err = fmt.Errorf("%w; robotsgate --help shows what there is", err)

@@ -23,13 +23,6 @@ type Doctor struct {
 	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, java, go."`
 }
 
-// Help is shown by --help.
-func (*Doctor) Help() string {
-	return "Every client that is found requests a page that only the gate has. No other host is contacted.\n" +
-		"Exit status 0: no problem, 1: a problem, 2: an error.\n\n" +
-		"Example:\n  robotsgate doctor\n  robotsgate doctor curl node"
-}
-
 // A finding is one line of the report, with what to do about it.
 type finding struct {
 	subject string

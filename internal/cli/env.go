@@ -22,11 +22,6 @@ type Env struct {
 	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
-// Help is shown by --help.
-func (*Env) Help() string {
-	return "Example:\n  eval \"$(robotsgate env)\"\n  robotsgate env --shell fish | source"
-}
-
 // Run prints the variables.
 func (e *Env) Run(ctx context.Context, s Streams) error {
 	c, err := e.load()

@@ -28,18 +28,6 @@ type History struct {
 	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; without a scheme https and http."`
 }
 
-// Help is shown by --help.
-func (*History) Help() string {
-	return "Lists every kept answer to a request for robots.txt: from when to when it was in force (UTC), for which clients, its status, size and SHA-256. " +
-		"Answers that configured crawlers fetched are listed for crawlers. All other answers bind other clients, and all clients if no crawlers are configured. " +
-		"It reads the data_dir of the gate's configuration, also while the gate runs.\n\n" +
-		"--diff shows each change of the rules in force, also to and from no robots.txt (4xx: all allowed) and unreachable (all denied, unless a copy may be used). " +
-		"It decides about an example of every pattern in both versions, about the paths of --url, and about the paths in the audit logs of --log, " +
-		"and lists the decisions that change. Without --token and --agent it does so for the configured product tokens; " +
-		"if there may be other crawlers, it does so for every name that has a group, and for all others.\n\n" +
-		"Example:\n  robotsgate history https://example.com\n  robotsgate history -c config.yaml --diff --token ExampleBot --log audit.jsonl https://example.com"
-}
-
 // Run reads and prints.
 func (h *History) Run(s Streams) error {
 	c, err := h.load()

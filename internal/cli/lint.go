@@ -19,13 +19,6 @@ type Lint struct {
 	Source string `arg:"" name:"FILE|URL" help:"The robots.txt; - is standard input, and an origin such as https://example.com stands for its robots.txt."`
 }
 
-// Help is shown by --help.
-func (*Lint) Help() string {
-	return "Prints FILE:LINE: MESSAGE for every line that does not do what its author probably meant.\n\n" +
-		"Exit status 0: there is none, 1: there are some, or no file at the URL, 2: an error, or the URL is unreachable.\n\n" +
-		"Example:\n  robotsgate lint robots.txt\n  robotsgate lint https://example.com"
-}
-
 // Run reports the findings, one a line.
 func (l *Lint) Run(ctx context.Context, s Streams) error {
 	cfg, err := l.load()

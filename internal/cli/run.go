@@ -21,11 +21,6 @@ type Run struct {
 	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
 
-// Help is shown by --help.
-func (*Run) Help() string {
-	return "Example:\n  robotsgate run -- curl https://example.com/\n  robotsgate run --token ExampleBot -- scrapy crawl news"
-}
-
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
 func (r *Run) Run(ctx context.Context, s Streams) error {

@@ -17,11 +17,6 @@ type Serve struct {
 	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 }
 
-// Help is shown by --help.
-func (*Serve) Help() string {
-	return "Example:\n  robotsgate serve -c config.yaml\n  robotsgate serve --listen 127.0.0.1:8080"
-}
-
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
 func (s *Serve) Run(ctx context.Context, io Streams) error {
 	file := newWatchedFile(s.Config) // before the file is read, so that no change is missed

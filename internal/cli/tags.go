@@ -22,12 +22,6 @@ type Tags struct {
 	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
 }
 
-// Help is shown by --help.
-func (*Tags) Help() string {
-	return "Example:\n  robotsgate tags --token ExampleBot --header 'X-Robots-Tag: noindex, otherbot: nosnippet'\n" +
-		"  robotsgate tags --html page.html"
-}
-
 // Run prints the rules, one a line.
 func (t *Tags) Run(s Streams) error {
 	if t.Batch {

@@ -13,9 +13,6 @@ type Validate struct {
 	File   string `arg:"" optional:"" name:"FILE" help:"The configuration to check."`
 }
 
-// Help is shown by --help.
-func (*Validate) Help() string { return "Example:\n  robotsgate validate config.yaml" }
-
 // Run reports every mistake with its line. It fails if there is any.
 func (v *Validate) Run(s Streams) error {
 	file := cmp.Or(v.File, v.Config)

@@ -9,9 +9,6 @@ import (
 // Version prints what is running.
 type Version struct{}
 
-// Help is shown by --help.
-func (Version) Help() string { return "Example:\n  robotsgate version" }
-
 // Run prints it.
 func (Version) Run(s Streams) error {
 	_, err := fmt.Fprintln(s.Out, versionLine())
