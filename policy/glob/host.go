@@ -59,8 +59,12 @@ func explain(host string, err error) error {
 		return errors.New("a host can't be empty")
 	case strings.Contains(host, "://"):
 		return errors.New("a host only, without the scheme")
-	case strings.ContainsAny(host, "/@ \t\r\n"):
-		return errors.New("a host only, without user, path, prefix length or white space")
+	case strings.ContainsAny(host, " \t\r\n"):
+		return errors.New("a host has no white space")
+	case strings.Contains(host, "/"):
+		return errors.New("a host only, without a path or prefix length")
+	case strings.Contains(host, "@"):
+		return errors.New("a host only, without a user")
 	case host[0] == '.':
 		return fmt.Errorf("a host doesn't start with a dot: write *%s for every name below it", host)
 	}
