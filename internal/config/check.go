@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -96,7 +95,7 @@ func (c *Config) checkOverride(i int) {
 	}
 	for j, name := range o.Crawlers {
 		names := c.crawlerNames()
-		s.require(slices.Contains(names, name), fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), few(names))
+		s.require(slices.Contains(names, name), fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), strings.Join(names, ", "))
 	}
 	s.require(o.Action != "", path+".action", "is missing: write allow or deny")
 	s.require(strings.TrimSpace(o.Reason) != "", path+".reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
@@ -116,15 +115,6 @@ func (c *Config) crawlerNames() []string {
 		}
 	}
 	return names
-}
-
-// few lists names, at most ten of them.
-func few(names []string) string {
-	const most = 10
-	if len(names) > most {
-		names = append(names[:most:most], "…")
-	}
-	return cmp.Or(strings.Join(names, ", "), "a crawler with a name")
 }
 
 func (c *Config) checkRobots() {

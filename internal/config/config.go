@@ -18,6 +18,7 @@ import (
 // and of the sections' fields, describe the keys of the file:
 //
 //   - yaml: the name of the key
+//   - default: its value if it is not given; without this tag, the zero value
 //   - doc: completes "expected …" in a mistake; "such as …" in it is an example
 //   - enum: the values that are allowed
 //   - positive: the value must be more than zero
@@ -26,11 +27,11 @@ import (
 //   - restart: the key takes effect at start only, see [Config.Restrain]
 //   - secret: mistakes do not repeat the value, which may be a password
 type Config struct {
-	Listen         string        `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
+	Listen         string        `yaml:"listen" default:"127.0.0.1:9309" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
 	DataDir        string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate" path:"yes"` // "": see [DataDir]
-	Mode           Mode          `yaml:"mode" enum:"enforce,report"`
+	Mode           Mode          `yaml:"mode" default:"enforce" enum:"enforce,report"`
 	Crawlers       []Crawler     `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
-	UnknownClients ClientsPolicy `yaml:"unknown_clients" enum:"allow,refuse"`
+	UnknownClients ClientsPolicy `yaml:"unknown_clients" default:"allow" enum:"allow,refuse"`
 	Overrides      []Override    `yaml:"overrides"`
 	Robots         Robots        `yaml:"robots"`
 	Tags           Tags          `yaml:"tags"`
@@ -71,7 +72,7 @@ type Crawler struct {
 	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`
 	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
 	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
-	DenyStatus     int            `yaml:"deny_status" enum:"403,451"`
+	DenyStatus     int            `yaml:"deny_status" default:"403" enum:"403,451"`
 	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
 }
 
@@ -107,34 +108,34 @@ func (o Override) Expired(now time.Time) bool {
 
 // Robots says how robots.txt is fetched, kept and read.
 type Robots struct {
-	MaxAge            time.Duration `yaml:"max_age"`
-	MinAge            time.Duration `yaml:"min_age"`
-	StaleFor          time.Duration `yaml:"stale_for"` // 0: never
-	AfterStale        string        `yaml:"after_stale" enum:"disallow,allow,keep"`
-	Timeout           time.Duration `yaml:"timeout" positive:"yes"` // the whole fetch, redirects included
-	MaxBytes          Size          `yaml:"max_bytes" restart:"yes"`
-	MaxRedirects      int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
-	TooManyRequests   string        `yaml:"too_many_requests" enum:"disallow,allow"`
-	Unavailable       string        `yaml:"unavailable" enum:"allow,keep"`
-	UnreachableStatus int           `yaml:"unreachable_status" enum:"403,503"`
-	Readings          string        `yaml:"readings" enum:"strict,literal"`
+	MaxAge            time.Duration `yaml:"max_age" default:"24h"`
+	MinAge            time.Duration `yaml:"min_age" default:"5m"`
+	StaleFor          time.Duration `yaml:"stale_for" default:"720h"` // 0: never
+	AfterStale        string        `yaml:"after_stale" default:"disallow" enum:"disallow,allow,keep"`
+	Timeout           time.Duration `yaml:"timeout" default:"10s" positive:"yes"` // the whole fetch, redirects included
+	MaxBytes          Size          `yaml:"max_bytes" default:"512KiB" restart:"yes"`
+	MaxRedirects      int           `yaml:"max_redirects" default:"5" doc:"a whole number, such as 5"`
+	TooManyRequests   string        `yaml:"too_many_requests" default:"disallow" enum:"disallow,allow"`
+	Unavailable       string        `yaml:"unavailable" default:"allow" enum:"allow,keep"`
+	UnreachableStatus int           `yaml:"unreachable_status" default:"403" enum:"403,503"`
+	Readings          string        `yaml:"readings" default:"strict" enum:"strict,literal"`
 	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
-	CacheBytes        Size          `yaml:"cache_bytes" restart:"yes" positive:"yes"`
-	Keep              time.Duration `yaml:"keep" restart:"yes"`
-	DiskBytes         Size          `yaml:"disk_bytes" restart:"yes"`
+	CacheBytes        Size          `yaml:"cache_bytes" default:"256MiB" restart:"yes" positive:"yes"`
+	Keep              time.Duration `yaml:"keep" default:"8760h" restart:"yes"`
+	DiskBytes         Size          `yaml:"disk_bytes" default:"10GiB" restart:"yes"`
 }
 
 // Tags says how robots tags are collected from responses.
 type Tags struct {
-	HTML         bool          `yaml:"html"`
-	MaxHeadBytes Size          `yaml:"max_head_bytes" positive:"yes"`
-	HeadTimeout  time.Duration `yaml:"head_timeout" positive:"yes"`
-	CacheBytes   Size          `yaml:"cache_bytes" restart:"yes" positive:"yes"`
+	HTML         bool          `yaml:"html" default:"true"`
+	MaxHeadBytes Size          `yaml:"max_head_bytes" default:"512KiB" positive:"yes"`
+	HeadTimeout  time.Duration `yaml:"head_timeout" default:"5s" positive:"yes"`
+	CacheBytes   Size          `yaml:"cache_bytes" default:"32MiB" restart:"yes" positive:"yes"`
 }
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {
-	Intercept   bool        `yaml:"intercept"`
+	Intercept   bool        `yaml:"intercept" default:"true"`
 	Passthrough []glob.Glob `yaml:"passthrough" glob:"host" doc:"a host, such as \"*.example.com\""`
 	CACert      string      `yaml:"ca_cert" restart:"yes" doc:"a PEM file, such as ca.pem" path:"yes"` // "": made on first start
 	CAKey       string      `yaml:"ca_key" restart:"yes" doc:"a PEM file, such as ca-key.pem" path:"yes"`
@@ -147,35 +148,35 @@ type Egress struct {
 	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // empty: all
 	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // nil: none
 	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // "": the system's roots only
-	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`
-	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
-	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`
+	DialTimeout           time.Duration  `yaml:"dial_timeout" default:"10s" positive:"yes"`
+	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" default:"60s" positive:"yes"`
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" default:"90s" positive:"yes"`
 	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
 }
 
 // Limits bounds what clients may ask of the gate.
 type Limits struct {
-	MaxHeaderBytes          Size          `yaml:"max_header_bytes" restart:"yes" positive:"yes"`
-	HeaderTimeout           time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`
-	IdleTimeout             time.Duration `yaml:"idle_timeout" restart:"yes" positive:"yes"`
-	MaxConnections          int           `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"`
+	MaxHeaderBytes          Size          `yaml:"max_header_bytes" default:"64KiB" restart:"yes" positive:"yes"`
+	HeaderTimeout           time.Duration `yaml:"header_timeout" default:"10s" restart:"yes" positive:"yes"`
+	IdleTimeout             time.Duration `yaml:"idle_timeout" default:"120s" restart:"yes" positive:"yes"`
+	MaxConnections          int           `yaml:"max_connections" default:"10000" doc:"a whole number, such as 10000" positive:"yes"`
 	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
 	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
-	ShutdownGrace           time.Duration `yaml:"shutdown_grace"`
+	ShutdownGrace           time.Duration `yaml:"shutdown_grace" default:"30s"`
 }
 
 // Admin is the listener for health, metrics and the status page.
 type Admin struct {
-	Listen string   `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9310"` // "": off
+	Listen string   `yaml:"listen" default:"127.0.0.1:9310" restart:"yes" doc:"host:port, such as 127.0.0.1:9310"` // "": off
 	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`
 }
 
 // Log says what is written down, and where.
 type Log struct {
-	Level         slog.Level `yaml:"level" enum:"debug,info,warn,error"`
-	Format        string     `yaml:"format" restart:"yes" enum:"text,json"`
+	Level         slog.Level `yaml:"level" default:"info" enum:"debug,info,warn,error"`
+	Format        string     `yaml:"format" default:"text" restart:"yes" enum:"text,json"`
 	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"` // "": none, "-": stdout
-	AuditKeep     int        `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`
+	AuditKeep     int        `yaml:"audit_keep" default:"30" restart:"yes" doc:"a whole number, such as 30"`
 	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key" path:"yes"` // "": none; see [ReadKey]
 	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
 	AuditRequired bool       `yaml:"audit_required" restart:"yes"`

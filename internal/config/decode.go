@@ -23,14 +23,25 @@ type decoder struct {
 	nodes  int                         // decoded so far
 }
 
-func (d *decoder) document(root *yaml.Node, c *Config) {
+// decode reads data into c and notes the mistakes.
+func (c *Config) decode(name, folder string, data []byte, lookup func(string) (string, bool)) {
+	c.source = newSource(name)
+	root, err := parseYAML(data)
+	if err != nil {
+		line := syntaxLine(data, func(beginning []byte) bool {
+			_, err := parseYAML(beginning)
+			return err == nil
+		})
+		c.source.add(line, "%s", syntaxText(data, line, err))
+	}
 	if root == nil || isNull(root) {
 		return
 	}
 	if resolve(root).Kind != yaml.MappingNode {
-		d.add(root.Line, "expected keys such as \"listen: %s\", got %s", Default().Listen, kind(root))
+		c.source.add(root.Line, "expected keys such as \"listen: %s\", got %s", c.Listen, kind(root))
 		return
 	}
+	d := decoder{source: &c.source, lookup: lookup, folder: folder}
 	d.value(root, "", "", reflect.ValueOf(c).Elem())
 	if d.nodes > maxNodes {
 		d.add(root.Line, "more than %d values, aliases (*name) counted in full: use fewer of them", maxNodes)
@@ -92,9 +103,8 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		child := path + "[" + strconv.Itoa(i) + "]"
 		d.lines[child] = item.Line
 		elem := reflect.New(v.Type().Elem()).Elem()
-		if c, ok := elem.Addr().Interface().(*Crawler); ok {
-			*c = DefaultCrawler()
-			c.Name = "" // required
+		if elem.Kind() == reflect.Struct && !isScalar(elem.Type()) {
+			setDefaults(elem)
 		}
 		if isNull(resolve(item)) {
 			d.mistake(child, "an empty item: remove it or give it a value")

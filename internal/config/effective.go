@@ -83,13 +83,7 @@ func format(value any) string {
 func Kept(data []byte) (*Config, error) {
 	c := Default()
 	c.Robots.Readings = "literal" // as before this key existed
-	c.source = newSource("configuration")
-	root, err := parseYAML(data)
-	if err != nil {
-		return nil, fmt.Errorf("a kept configuration: %w", err)
-	}
-	d := decoder{source: &c.source, lookup: func(string) (string, bool) { return "", false }}
-	d.document(root, c)
+	c.decode("configuration", "", data, func(string) (string, bool) { return "", false })
 	if err := c.source.sorted(); err != nil {
 		return nil, err
 	}

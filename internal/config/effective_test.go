@@ -35,13 +35,7 @@ func TestEffective(t *testing.T) {
 	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	c := Default()
-	c.source = newSource("x")
-	root, err := parseYAML([]byte(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := decoder{source: &c.source, lookup: lookup}
-	d.document(root, c)
+	c.decode("x", "", []byte(everything), lookup)
 	if err := c.source.sorted(); err != nil {
 		t.Fatal(err)
 	}

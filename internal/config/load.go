@@ -32,18 +32,7 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (*Confi
 		return nil, fmt.Errorf("the folder of %s: %w", name, err)
 	}
 	c := Default()
-	c.source = newSource(name)
-	root, err := parseYAML(data)
-	if err != nil {
-		line := syntaxLine(data, func(beginning []byte) bool {
-			_, err := parseYAML(beginning)
-			return err == nil
-		})
-		c.source.add(line, "%s", syntaxText(data, line, err))
-		return nil, c.source.sorted()
-	}
-	d := decoder{source: &c.source, lookup: lookup, folder: folder}
-	d.document(root, c)
+	c.decode(name, folder, data, lookup)
 	c.check()
 	if err := c.source.sorted(); err != nil {
 		return nil, err
