@@ -42,14 +42,12 @@ func JSON(line []byte) []byte {
 	out := make([]byte, 0, len(line)+64)
 	for rest := line; len(rest) > 0; {
 		c, n := utf8.DecodeRune(rest)
-		switch {
-		case c == '\n' || c < utf8.RuneSelf && c != 0x7f || unicode.IsPrint(c):
+		if c == '\n' || c < utf8.RuneSelf && c != 0x7f || unicode.IsPrint(c) {
 			out = append(out, rest[:n]...)
-		case c > 0xffff:
-			hi, lo := utf16.EncodeRune(c) // RFC 8259, section 7
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, c)
+		} else {
+			for _, unit := range utf16.AppendRune(nil, c) { // RFC 8259, section 7
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
 		}
 		rest = rest[n:]
 	}

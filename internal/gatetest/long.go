@@ -1,8 +1,12 @@
 package gatetest
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -32,6 +36,8 @@ func Missing(t testing.TB, format string, args ...any) {
 // Size returns how much a test does: less in a plain run and under the race detector, more
 // with ROBOTSGATE_LONG=1.
 func Size[T any](less, more T) T {
+	build, _ := debug.ReadBuildInfo()
+	race := slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 	if LongTests() && !race {
 		return more
 	}
@@ -42,12 +48,9 @@ func Size[T any](less, more T) T {
 // ROBOTSGATE_SEED sets it.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("ROBOTSGATE_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("ROBOTSGATE_SEED: %v", err)
-		}
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("ROBOTSGATE_SEED"), fmt.Sprint(rand.Uint64())), 10, 64)
+	if err != nil {
+		t.Fatalf("ROBOTSGATE_SEED: %v", err)
 	}
 	t.Logf("to repeat: ROBOTSGATE_SEED=%d", seed)
 	return seed

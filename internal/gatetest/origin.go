@@ -163,12 +163,9 @@ func (o *Origin) tunnel(w http.ResponseWriter) {
 		return
 	}
 	defer server.Close()
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	go func() {
 		io.Copy(server, client)
 		server.(*net.TCPConn).CloseWrite()
-	})
+	}()
 	io.Copy(client, server)
-	client.Close()
-	wg.Wait()
 }

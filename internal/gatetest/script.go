@@ -150,19 +150,12 @@ func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, "waitfor FILE REGEXP")
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for {
-		data, _ := os.ReadFile(ts.MkAbs(args[0])) // it may not exist yet
-		if pattern.Match(data) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			ts.Fatalf("%s did not match %q within 30 s:\n%s", args[0], args[1], data)
-		}
+	var data []byte
+	if !becomes(patience, func() bool {
+		data, _ = os.ReadFile(ts.MkAbs(args[0])) // it may not exist yet
+		return pattern.Match(data)
+	}) {
+		ts.Fatalf("%s did not match %q within 30 s:\n%s", args[0], args[1], data)
 	}
 }
 

@@ -56,16 +56,17 @@ func (o *Output) String() string {
 // Has waits until a pattern matches the output at least so many times, and reports whether it does.
 func (o *Output) Has(pattern string, times int) bool {
 	compiled := regexp.MustCompile(pattern)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(2 * patience); ; <-tick.C {
-		if len(compiled.FindAllString(o.String(), times)) >= times {
-			return true
-		}
+	return becomes(2*patience, func() bool { return len(compiled.FindAllString(o.String(), times)) >= times })
+}
+
+// becomes waits until a condition is true, and reports whether it is within a time limit.
+func becomes(limit time.Duration, condition func() bool) bool {
+	for end := time.Now().Add(limit); !condition(); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}
 	}
+	return true
 }
 
 // WaitFor waits until a pattern matches the output.

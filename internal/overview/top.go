@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -65,11 +66,7 @@ func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[
 		sum := sums[t.Of]
 		sums[t.Of] = Tally[K]{t.Of, sum.Denied + t.Denied, sum.Reported + t.Reported}
 	}
-	all = make([]Tally[K], 0, len(sums))
-	for _, t := range sums {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b Tally[K]) int {
+	all = slices.SortedFunc(maps.Values(sums), func(a, b Tally[K]) int {
 		return cmp.Or(cmp.Compare(b.Denied+b.Reported, a.Denied+a.Reported), compare(a.Of, b.Of))
 	})
 	return all[:min(n, len(all))]

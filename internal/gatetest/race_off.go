@@ -1,6 +1,0 @@
-//go:build !race
-
-package gatetest
-
-// race reports whether the race detector is on.
-const race = false

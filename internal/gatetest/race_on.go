@@ -1,5 +1,0 @@
-//go:build race
-
-package gatetest
-
-const race = true
