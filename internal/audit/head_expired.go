@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -18,6 +17,8 @@ const minKeepHeads = 48 * time.Hour
 // expiredFile lists the heads that have been removed, one a line, as JSON. So every chain can
 // be compared with its last head, and a chain without one was not written by a gate that
 // keeps its heads here.
+//
+// A line may be the name of a chain only, as an earlier version wrote it.
 const expiredFile = "expired.txt"
 
 // removeOldHeads removes the heads that have not been written for a time.
@@ -79,14 +80,25 @@ func appendSynced(path string, data []byte) error {
 // chain's name is known, the head has no hash, and its time is the latest at which the chain
 // can have been written to.
 func Expired(dir string) (map[string]Head, error) {
-	data, err := os.ReadFile(filepath.Join(dir, expiredFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, expiredFile)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	data, errRead := os.ReadFile(path)
+	if err := errors.Join(err, errRead); err != nil {
 		return nil, err
 	}
 	all := map[string]Head{}
-	for line := range bytes.Lines(data) {
-		var h Head
-		if json.Unmarshal(line, &h) == nil { // else a power cut has left half of it
+	for line := range strings.Lines(string(data)) {
+		name, whole := strings.CutSuffix(line, "\n")
+		// A name was added to the list when its head had not been written for minKeepHeads.
+		h := Head{Chain: name, Time: info.ModTime().Add(-minKeepHeads)}
+		if strings.HasPrefix(line, "{") {
+			h = Head{}
+			whole = json.Unmarshal([]byte(line), &h) == nil
+		}
+		if whole && name != "" {
 			all[h.Chain] = h
 		}
 	}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ func TestVerifyExpired(t *testing.T) {
 	file, chains := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains")
 	write := func() Link {
 		l := gate(t, dir, nil)
-		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
+		l.Write(&proxy.Record{ID: "a", Start: time.Now(), Method: "GET", URL: "http://a.example/"})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -72,26 +71,29 @@ func TestVerifyExpired(t *testing.T) {
 // TestVerifyNameOfExpired: if only the name of a chain is kept, records are a fault if they are
 // too late for their gate, and otherwise noted.
 func TestVerifyNameOfExpired(t *testing.T) {
-	const chain = "CHAINOFADAMAGEDHEADAAAAAAA"
-	written := time.Now().Add(-minKeepHeads).UTC()
+	const chain = "CHAINOFEARLIERVERSIONAAAAA"
+	listed := time.Now().Truncate(time.Second)
 	for _, test := range []struct {
 		name string
 		at   time.Time
 		late bool
 	}{
-		{"written before", written, false},
-		{"dated since", written.Add(clockSkew + time.Second), true},
-		{"dated yesterday", written.Add(24 * time.Hour), true},
+		{"written before", listed.Add(-minKeepHeads), false},
+		{"dated since", listed.Add(-minKeepHeads + clockSkew + time.Second), true},
+		{"dated yesterday", listed.Add(-24 * time.Hour), true},
 	} {
 		dir := t.TempDir()
 		file, list := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "chains", expiredFile)
-		for path, text := range map[string]string{file: "", list: fmt.Sprintf("{\"chain\":%q,\"time\":%q}\n", chain, written.Format(time.RFC3339Nano))} {
+		for path, text := range map[string]string{file: "", list: chain + "\n"} {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := os.Chtimes(list, time.Time{}, listed); err != nil {
+			t.Fatal(err)
 		}
 		forge(t, file, Link{Chain: chain}, 2, test.at)
 		faults, notes := verify(t, dir, []string{file})
