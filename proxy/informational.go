@@ -21,6 +21,7 @@ const maxInformational = 16
 type informational struct {
 	w      http.ResponseWriter
 	passes bool // the client can receive them
+	trace  httptrace.ClientTrace
 
 	mu    sync.Mutex
 	count int
@@ -35,7 +36,8 @@ func (x *exchange) forOrigin(r *http.Request) context.Context {
 	// to change the map for the response then could end the process.
 	x.informational.w, x.informational.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
 	ctx := memory.NewContext(r.Context(), &x.out.memory)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: x.informational.pass})
+	x.informational.trace.Got1xxResponse = x.informational.pass
+	return httptrace.WithClientTrace(ctx, &x.informational.trace)
 }
 
 // end is called when the response has arrived.
