@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ func lifetime(h http.Header, now time.Time) time.Duration {
 // fetching too often is the smaller harm.
 func cacheControl(h http.Header) time.Duration {
 	life := time.Duration(-1)
-	for part := range members(h, "Cache-Control") {
+	for part := range strings.SplitSeq(strings.Join(h["Cache-Control"], ","), ",") { // a list (RFC 9110, 5.6.1)
 		name, value, _ := strings.Cut(part, "=")
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "no-cache", "no-store":
@@ -78,16 +77,11 @@ func seconds(s string) (time.Duration, bool) {
 	return time.Duration(min(n, most)) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// members returns the members of a header whose value is a list, RFC 9110, 5.6.1.
-func members(h http.Header, name string) iter.Seq[string] {
-	return strings.SplitSeq(strings.Join(h.Values(name), ","), ",")
-}
-
 // varies reports whether a response depends on the User-Agent that asked, RFC 9110, 12.5.5.
 // "*" stands for any part of the request. With Robots.UserAgent all fetches send the same
 // User-Agent. The answer binds one product token all the same, since the setting may change.
 func varies(h http.Header) bool {
-	for name := range members(h, "Vary") {
+	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
 		name = strings.TrimSpace(name)
 		if name == "*" || strings.EqualFold(name, "User-Agent") {
 			return true

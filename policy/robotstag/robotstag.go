@@ -78,7 +78,7 @@ type Tags struct {
 // For returns the rules that bind a crawler with these product tokens, in the
 // order read: the rules for all crawlers and the rules of each scope that names it.
 func (t Tags) For(tokens ...string) []Rule {
-	var rules []Rule
+	rules := slices.Grow([]Rule(nil), len(t.Rules))
 	for _, r := range t.Rules {
 		if r.binds(tokens) {
 			rules = append(rules, r)
@@ -90,6 +90,11 @@ func (t Tags) For(tokens ...string) []Rule {
 // Union returns the rules of all ts, of the same name, source and scope the strictest.
 func Union(ts ...Tags) Tags {
 	var c collector
+	n := 0
+	for _, t := range ts {
+		n += len(t.Rules)
+	}
+	c.tags.Rules = slices.Grow(c.tags.Rules, n)
 	for _, t := range ts {
 		for _, r := range t.Rules {
 			c.add(r)
