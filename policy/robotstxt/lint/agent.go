@@ -41,35 +41,29 @@ func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 
 // agentValue looks at what a User-agent line says beside the name that is read.
 func (l *linter) agentValue(s *syntax.Scanner, name string) {
+	value, plain := quote(s.Value), quote("User-agent: "+name)
 	rest := s.Value[len(name):]
+	digit := strings.IndexAny(name, "0123456789")
 	switch {
 	case s.Value == "":
 		l.report(s.Line, "the line names no crawler, so the rules below bind no crawler; write \"User-agent: *\" if all are meant")
-		return
 	case name == "" && s.Value[0] == '*':
-		l.report(s.Line, "%s names no crawler: * has to stand alone; write a whole product token, or * for all crawlers", quote(s.Value))
-		return
+		l.report(s.Line, "%s names no crawler: * has to stand alone; write a whole product token, or * for all crawlers", value)
 	case name == "":
-		l.report(s.Line, "%s can't be a product token, so the line names no crawler; write letters, - and _ only", quote(s.Value))
-		return
+		l.report(s.Line, "%s can't be a product token, so the line names no crawler; write letters, - and _ only", value)
+	case rest == "" && digit > 0:
+		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read %s as %s; make sure that the crawler documents this name", value, quote(name[:digit]))
+	case rest == "" && digit == 0:
+		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read no name in %s; make sure that the crawler documents this name", value)
 	case rest == "":
 	case strings.Trim(rest, "*") == "":
-		l.report(s.Line, "the * behind %s does nothing, since a product token is compared whole; write %s", quote(name), quote("User-agent: "+name))
-		return
+		l.report(s.Line, "the * behind %s does nothing, since a product token is compared whole; write %s", quote(name), plain)
 	case slices.Contains(browsers, strings.ToLower(name)):
-		l.report(s.Line, "%s is read as %s, the name of browsers, which no crawler obeys; write the crawler's product token alone", quote(s.Value), quote(name))
-		return
-	case syntax.IsSpace(rest[0]) || rest[0] == ',' || rest[0] == ';' || rest[0] == '|':
+		l.report(s.Line, "%s is read as %s, the name of browsers, which no crawler obeys; write the crawler's product token alone", value, quote(name))
+	case strings.ContainsAny(rest[:1], syntax.Space+",;|"):
 		l.report(s.Line, "the line names %s only, and the rest is ignored; write a User-agent line for each crawler", quote(name))
-		return
 	default:
-		l.report(s.Line, "%s is read as %s, since a product token has letters, - and _ only; write %s", quote(s.Value), quote(name), quote("User-agent: "+name))
-		return
-	}
-	if i := strings.IndexAny(name, "0123456789"); i > 0 {
-		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read %s as %s; make sure that the crawler documents this name", quote(name), quote(name[:i]))
-	} else if i == 0 {
-		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read no name in %s; make sure that the crawler documents this name", quote(name))
+		l.report(s.Line, "%s is read as %s, since a product token has letters, - and _ only; write %s", value, quote(name), plain)
 	}
 }
 

@@ -17,10 +17,12 @@ func (l *linter) whole(data []byte, limit int) bool {
 	switch {
 	case wide:
 		l.report(1, "the file is in UTF-16, in which many crawlers find no rules at all; save it as UTF-8")
-	case f.Start == 3:
-		l.report(1, "the file begins with a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
 	case f.Start > 0:
-		l.report(1, "the file begins with a part of a byte order mark, which some crawlers take for a part of the first line; save it as UTF-8 without one")
+		mark := "a byte order mark"
+		if f.Start < len("\uFEFF") {
+			mark = "a part of " + mark
+		}
+		l.report(1, "the file begins with %s, which some crawlers take for a part of the first line; save it as UTF-8 without one", mark)
 	case strings.HasPrefix(text, "\xFF\xFE"), strings.HasPrefix(text, "\xFE\xFF"):
 		l.report(1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is not understood; save it as UTF-8 without one")
 	}
@@ -62,28 +64,17 @@ func (l *linter) hasGroup() bool {
 }
 
 // cut reports where the limit has cut the file, unless only white space is lost.
-// The scanner has come to the end of what is read.
-func (l *linter) cut(s *syntax.Scanner, data []byte, limit int) {
-	unread := data[len(l.file.Body):]
-	if !l.file.Truncated || len(bytes.Trim(unread, " \t\v\f\r\n\x00")) == 0 {
+func (l *linter) cut(data []byte, limit int) {
+	if !l.file.Truncated || len(bytes.Trim(data[len(l.file.Body):], " \t\v\f\r\n\x00")) == 0 {
 		return
 	}
-	line := s.Row()
-	if text := l.file.Text; text != "" && !strings.ContainsRune("\r\n\x00", rune(text[len(text)-1])) && l.endsRow(unread) {
-		line++
+	s := syntax.Decode(data, 0).Scan()
+	for s.Pos() < len(l.file.Text) && s.NextLine() {
 	}
+	s.NextLine() // the first line that is not read
 	size := fmt.Sprintf("%d bytes", limit)
 	if limit%1024 == 0 {
 		size = fmt.Sprintf("%d KiB", limit/1024)
 	}
-	l.report(line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
-}
-
-// endsRow reports whether what is unread begins with the end of a line that counts.
-func (l *linter) endsRow(unread []byte) bool {
-	c := uint16(unread[0])
-	if l.file.Order != nil && len(unread) >= 2 {
-		c = l.file.Order.Uint16(unread)
-	}
-	return c == '\r' || c == '\n'
+	l.report(s.Line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
 }

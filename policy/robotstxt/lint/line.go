@@ -205,51 +205,31 @@ func nearest(key string) string {
 	if name, ok := intended[key]; ok {
 		return name
 	}
-	bare := letters(key)
-	if len(bare) > maxKey {
-		return ""
-	}
-	best, least := "", 3
-	for _, name := range names {
-		// At most a third of the letters: short keys would resemble any name.
-		if d := distance(bare, letters(name)); d < least && 3*d <= len(bare) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// letters returns the letters of a key, in lower case: hyphens and spaces vary.
-func letters(key string) string {
-	return strings.Map(func(r rune) rune {
-		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' {
-			return r
-		}
-		return -1
-	}, key)
-}
-
-// maxKey is more letters than any misspelling has.
-const maxKey = 16
-
-// distance counts the edits (insert, remove, change, swap neighbours) between a and
-// b, which have at most maxKey letters.
-func distance(a, b string) int {
-	var rows [maxKey + 1][maxKey + 1]int
-	for i := range len(a) + 1 {
-		for j := range len(b) + 1 {
-			switch {
-			case i == 0 || j == 0:
-				rows[i][j] = i + j
-			case a[i-1] == b[j-1]:
-				rows[i][j] = rows[i-1][j-1]
-			default:
-				rows[i][j] = 1 + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
-			}
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+	// Hyphens and spaces vary. At most a third of the letters may differ: short keys would
+	// resemble any name.
+	bare := notLetter.ReplaceAllString(key, "")
+	for edits := range min(len(bare)/3, 2) + 1 {
+		for _, name := range names {
+			if within(edits, bare, notLetter.ReplaceAllString(strings.ToLower(name), "")) {
+				return name
 			}
 		}
 	}
-	return rows[len(a)][len(b)]
+	return ""
+}
+
+var notLetter = regexp.MustCompile("[^a-z]+")
+
+// within reports whether a number of edits, at most, makes b of a: insert, remove or change
+// a letter, or swap two neighbours.
+func within(edits int, a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if edits == 0 || a == "" || b == "" {
+		return len(a)+len(b) <= edits
+	}
+	swapped := len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0]
+	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:]) ||
+		swapped && within(edits-1, a[2:], b[2:])
 }

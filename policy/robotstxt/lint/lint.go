@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
@@ -48,7 +48,7 @@ func Check(data []byte, limit int) []Finding {
 		for s.NextLine() {
 			l.line(&s)
 		}
-		l.cut(&s, data, limit)
+		l.cut(data, limit)
 		l.finish()
 	}
 	for _, a := range l.alike {
@@ -134,12 +134,8 @@ func (l *linter) report(line int, format string, args ...any) {
 
 // quote returns what the file says in a form that no terminal obeys.
 func quote(s string) string {
-	if len(s) <= maxQuoted {
-		return strconv.Quote(s)
+	if len(s) > maxQuoted {
+		s = strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 	}
-	end := maxQuoted
-	for end > maxQuoted-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return strconv.Quote(s[:end] + "…")
+	return strconv.Quote(s)
 }

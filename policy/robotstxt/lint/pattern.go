@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -130,10 +131,7 @@ var (
 func (l *linter) wildcards(s *syntax.Scanner) {
 	p := s.Value
 	key := s.Name + ": "
-	bare := withoutTail(p)
-	if bare == "" {
-		bare = "/"
-	}
+	bare := cmp.Or(withoutTail(p), "/")
 	switch {
 	case p == "*":
 	case strings.HasSuffix(p, "*$"):
@@ -141,22 +139,16 @@ func (l *linter) wildcards(s *syntax.Scanner) {
 	case strings.HasSuffix(p, "*"):
 		l.report(s.Line, "* at the end of a pattern matches nothing more, since a rule matches whatever follows; write %s", quote(key+bare))
 	case strings.Contains(p, "**"):
-		l.report(s.Line, "** matches no more than * does; write %s", quote(key+singleStars(p)))
+		l.report(s.Line, "** matches no more than * does; write %s", quote(key+stars.ReplaceAllString(p, "*")))
 	}
 }
 
 // withoutTail returns the pattern without wildcards at its end that do nothing.
 func withoutTail(p string) string {
-	if tail := strings.TrimRight(strings.TrimSuffix(p, "$"), "*"); strings.HasSuffix(p, "*") || strings.HasSuffix(p, "*$") {
-		return tail
+	if strings.HasSuffix(p, "*") || strings.HasSuffix(p, "*$") {
+		return strings.TrimRight(strings.TrimSuffix(p, "$"), "*")
 	}
 	return p
 }
 
-// singleStars returns the pattern with one star for every run of them.
-func singleStars(p string) string {
-	for strings.Contains(p, "**") {
-		p = strings.ReplaceAll(p, "**", "*")
-	}
-	return p
-}
+var stars = regexp.MustCompile(`\*\*+`)

@@ -19,15 +19,19 @@ const maxLintWork = 16 << 20
 type lintRule struct {
 	allow  bool
 	line   int
-	octets int    // of its normal form, by which rules are ranked
+	octets int    // of its normal form
+	rank   int    // twice that, one more if it allows: where both match, the higher rank decides
 	text   string // as written
 	core   string // its normal form without wildcards that do nothing; "" matches everything
 }
 
 func newLintRule(s *syntax.Scanner) lintRule {
 	normal := match.Normal(s.Value)
-	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, octets: len(normal), text: s.Value}
-	if r.core = singleStars(withoutTail(normal)); r.core == "/" {
+	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, octets: len(normal), rank: 2 * len(normal), text: s.Value}
+	if r.allow {
+		r.rank++
+	}
+	if r.core = stars.ReplaceAllString(withoutTail(normal), "*"); r.core == "/" {
 		r.core = "" // so does "*"
 	}
 	return r
@@ -35,11 +39,6 @@ func newLintRule(s *syntax.Scanner) lintRule {
 
 func (r *lintRule) String() string {
 	return robotstxt.Rule{Allow: r.allow, Pattern: r.text}.String()
-}
-
-// beats reports whether r goes before o where both match.
-func (r *lintRule) beats(o *lintRule) bool {
-	return r.octets > o.octets || r.octets == o.octets && r.allow && !o.allow
 }
 
 // wild reports whether r may match all that a rule does which it beats: it has octets that
@@ -79,7 +78,7 @@ func bestOf(rules []lintRule) map[string]*lintRule {
 	best := make(map[string]*lintRule, len(rules))
 	for i := range rules {
 		r := &rules[i]
-		if b := best[r.core]; b == nil || r.beats(b) {
+		if b := best[r.core]; b == nil || r.rank > b.rank {
 			best[r.core] = r
 		}
 	}
@@ -94,15 +93,7 @@ func broadest(rules []lintRule) (broad []*lintRule) {
 			broad = append(broad, &rules[i])
 		}
 	}
-	slices.SortStableFunc(broad, func(a, b *lintRule) int {
-		switch {
-		case a.beats(b):
-			return -1
-		case b.beats(a):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(broad, func(a, b *lintRule) int { return b.rank - a.rank })
 	return broad
 }
 
@@ -113,7 +104,7 @@ func broadest(rules []lintRule) (broad []*lintRule) {
 // in place of every star: only a star matches such an octet, and a star also matches
 // anything in its place. The end of r, unless it is fixed, stands for anything too.
 func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
-	if len(broad) == 0 || !broad[0].beats(r) || match.ComparesQuery(r.core) {
+	if len(broad) == 0 || broad[0].rank <= r.rank || match.ComparesQuery(r.core) {
 		return nil // the second comparison of queries is not considered
 	}
 	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
@@ -125,7 +116,7 @@ func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 	}
 	unbounded := match.Finder{Steps: math.MaxInt} // maxLintWork is the bound
 	for _, b := range broad {
-		if !b.beats(r) || l.work > maxLintWork {
+		if b.rank <= r.rank || l.work > maxLintWork {
 			return nil
 		}
 		n := match.LiteralLen(b.core)

@@ -53,8 +53,8 @@ func (s *Scanner) NextLine() bool {
 	return true
 }
 
-// Row returns the number of the line that NextLine would find next.
-func (s *Scanner) Row() int { return s.row }
+// Pos returns where the line that NextLine would find next begins.
+func (s *Scanner) Pos() int { return s.pos }
 
 // endLine steps over the end of a line: CR, LF or both (RFC 9309, section 2.2). NUL ends
 // a line too, but editors do not count it, and line numbers are for people.
