@@ -18,24 +18,10 @@ const prefilterFrom = 32
 // if there is none. All rules that may match a path are in the run that [lastRun] finds,
 // or on the way up from it.
 func (f *File) indexRules(unsorted []rule) []rule {
-	type ordered struct {
-		literal string // it would take time to find again for each comparison
-		rule    *rule
-	}
-	order := make([]ordered, len(unsorted))
-	for i := range unsorted {
-		order[i] = ordered{unsorted[i].literal(), &unsorted[i]}
-	}
-	slices.SortFunc(order, func(a, b ordered) int {
-		if c := strings.Compare(a.literal, b.literal); c != 0 {
-			return c
-		}
-		return cmp.Or(cmp.Compare(a.rule.rank, b.rule.rank), cmp.Compare(b.rule.line, a.rule.line))
+	rules := slices.Clone(unsorted)
+	slices.SortFunc(rules, func(a, b rule) int {
+		return cmp.Or(strings.Compare(a.literal(), b.literal()), cmp.Compare(a.rank, b.rank), cmp.Compare(b.line, a.line))
 	})
-	rules := make([]rule, len(order))
-	for i := range order {
-		rules[i] = *order[i].rule
-	}
 	var above []int // ends of runs, each literal beginning a prefix of the next
 	for start := 0; start < len(rules); {
 		literal := rules[start].literal()

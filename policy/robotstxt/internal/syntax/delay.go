@@ -9,7 +9,7 @@ import (
 // ParseDelay reads the value of a Crawl-delay record: digits with at most one decimal
 // point.
 func ParseDelay(value string) (seconds float64, ok bool) {
-	if strings.Trim(value, "0123456789.") != "" {
+	if strings.Trim(value, digits+".") != "" {
 		return 0, false // no sign, no exponent, no Inf
 	}
 	seconds, err := strconv.ParseFloat(value, 64)

@@ -97,7 +97,7 @@ func (s *Scanner) Split() bool {
 const Space = " \t\v\f"
 
 // IsSpace reports whether c is one of Space.
-func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+func IsSpace(c byte) bool { return strings.IndexByte(Space, c) >= 0 }
 
 // The names of the records that crawlers obey.
 const (
