@@ -14,22 +14,16 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 // about its value has been reported.
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
-		l.began, l.open, l.names = true, true, l.names[:0]
-		l.runs++ // a line number would not do: NUL ends a run within a line
+		l.began, l.open = true, true
 		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
 	} else if l.separated {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
 	}
 	l.lastLine, l.separated = s.Line, false
 
-	name, short := syntax.TokenNames(s.Value)
+	name, _ := syntax.TokenNames(s.Value)
 	if syntax.IsEveryone(s.Value) {
 		name = "*"
-	}
-	for _, n := range []string{name, short} {
-		if n != "" {
-			l.names = append(l.names, strings.ToLower(n))
-		}
 	}
 	if plain {
 		l.agentValue(s, name)
@@ -76,38 +70,44 @@ func (l *linter) named(name string, line int) {
 		t = &token{name: name, line: line}
 		l.tokens[key] = t
 		l.ordered = append(l.ordered, t)
-	case t.last == l.runs:
+	case slices.Contains(l.run, t):
 		l.report(line, "%s is named for this group already; remove one of the lines", quote(name))
 		return
 	default:
 		l.report(line, "%s has a group on line %d already, and crawlers read the two as one; put all of its rules there", quote(name), t.runLine)
 	}
-	t.last, t.runLine = l.runs, l.runLine
+	t.runLine = l.runLine
 	l.run = append(l.run, t)
 }
 
 // begin ends the run of User-agent lines, and returns the section of the group.
-func (l *linter) begin() *lintSection {
-	if l.open {
-		l.open = false
-		slices.Sort(l.names)
-		key := strings.Join(slices.Compact(l.names), "\n")
-		here, ok := l.byNames[key]
-		if !ok {
-			here = len(l.sections)
-			l.byNames[key] = here
-			l.sections = append(l.sections, lintSection{})
-		}
-		l.here = here
-		l.sections[here].nameless = len(l.run) == 0
-		for _, t := range l.run {
-			t.sections = append(t.sections, here)
-		}
-		for _, d := range l.delays {
-			l.sections[here].addDelay(l, d)
+func (l *linter) begin() *section {
+	if !l.open {
+		return l.here
+	}
+	l.open = false
+	var names []string
+	for _, t := range l.run {
+		names = append(names, t.name)
+	}
+	slices.Sort(names)
+	key := strings.Join(names, " ")
+	if l.here = l.byNames[key]; l.here == nil {
+		l.here = &section{}
+		l.byNames[key] = l.here
+		if key != "" { // otherwise the lines name no crawler, which has been reported
+			l.sections = append(l.sections, l.here)
 		}
 	}
-	return &l.sections[l.here]
+	for _, t := range l.run {
+		if !slices.Contains(t.sections, l.here) {
+			t.sections = append(t.sections, l.here)
+		}
+	}
+	for _, d := range l.delays {
+		l.here.addDelay(l, d)
+	}
+	return l.here
 }
 
 // last looks at the group that the end of the file ends.
@@ -115,15 +115,13 @@ func (l *linter) last() {
 	if !l.open {
 		return
 	}
-	l.begin()
-	if len(l.delays) > 0 || len(l.run) == 0 {
-		return // the group has a Crawl-delay, or names no crawler, which has been reported
+	section := l.begin()
+	// A group with a Crawl-delay does something. That it names no crawler, or adds nothing
+	// to a group above, has been reported.
+	above := func(t *token) bool { return t.line < l.runLine }
+	if len(l.delays) > 0 || len(l.run) == 0 || slices.ContainsFunc(l.run, above) {
+		return
 	}
-	for _, t := range l.run {
-		if t.line < l.runLine {
-			return // it adds nothing to a group above, which has been reported
-		}
-		t.ruleless = true
-	}
+	section.open = true
 	l.report(l.runLine, "no rule follows, so this group may fetch everything; write \"Disallow:\" below if that is meant")
 }

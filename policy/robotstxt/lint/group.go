@@ -9,58 +9,49 @@ import (
 func (l *linter) finish() {
 	l.last()
 	for _, t := range l.ordered {
-		slices.Sort(t.sections)
-		t.sections = slices.Compact(t.sections)
-		if len(t.sections) > 1 {
-			for _, n := range t.sections {
-				l.sections[n].shared = true
-			}
+		for _, s := range t.sections {
+			s.shared = s.shared || len(t.sections) > 1
 		}
 	}
-	for i := range l.sections {
-		if l.sections[i].nameless {
-			continue
-		}
-		l.redundant(l.sections[i].rules)
-		l.allowsOnly(&l.sections[i])
+	for _, s := range l.sections {
+		l.redundant(s.rules)
+		l.allowsOnly(s)
 	}
 	l.shadowed()
 }
 
 // allowsOnly reports a group that allows some paths and denies none: its author may
 // have thought that Allow denies everything else.
-func (l *linter) allowsOnly(s *lintSection) {
-	if s.open || s.shared || len(s.rules) == 0 {
-		return
+func (l *linter) allowsOnly(s *section) {
+	meant := func(r lintRule) bool { return !r.allow || r.core == "" }
+	if len(s.rules) > 0 && !s.open && !s.shared && !slices.ContainsFunc(s.rules, meant) {
+		l.report(s.rules[0].line, "the group denies nothing, so its Allow lines do nothing; add \"Disallow: /\" if all else shall be denied")
 	}
-	for i := range s.rules {
-		if r := &s.rules[i]; !r.allow || r.core == "" {
-			return
-		}
-	}
-	l.report(s.rules[0].line, "the group denies nothing, so its Allow lines do nothing; add \"Disallow: /\" if all else shall be denied")
 }
 
 // shadowed reports crawlers that have a group of their own, and so do not obey a rule in
 // the group for * of which their own has no equal: no rule as broad, whether it denies or
 // allows. Denying everything to everyone means the other groups to be exceptions, so
-// that rule is not missed.
+// that rule is not missed. Crawlers with the same groups are reported once.
 func (l *linter) shadowed() {
 	forAll := l.denyRulesForAll()
-	if len(forAll) == 0 {
-		return
+	alike := map[string]int{}
+	for _, t := range l.ordered {
+		alike[fmt.Sprint(t.sections)]++
 	}
-	for _, tokens := range l.tokensByGroups() {
-		t := tokens[0]
-		if l.work > maxLintWork {
-			return
+	for _, t := range l.ordered {
+		key := fmt.Sprint(t.sections)
+		n := alike[key]
+		alike[key] = 0
+		if n == 0 || t.name == "*" || l.work > maxLintWork {
+			continue
 		}
 		missed := l.missing(forAll, t)
-		if missed == nil || t.ruleless {
+		if missed == nil {
 			continue
 		}
 		name := quote(t.name)
-		if len(tokens) > 1 {
+		if n > 1 {
 			name += " and others"
 		}
 		l.report(t.line, "the group for %s takes the place of the group for *, so %s on line %d does not hold here; repeat what shall hold for it as well", name, quote(missed.String()), missed.line)
@@ -68,58 +59,33 @@ func (l *linter) shadowed() {
 }
 
 // denyRulesForAll returns the rules for * that deny something, in the order of the file.
-func (l *linter) denyRulesForAll() (rules []*lintRule) {
-	star := l.tokens["*"]
-	if star == nil {
-		return nil
-	}
-	for _, n := range star.sections {
-		for i := range l.sections[n].rules {
-			if r := &l.sections[n].rules[i]; !r.allow && r.core != "" {
-				rules = append(rules, r)
-			}
+func (l *linter) denyRulesForAll() (rules []lintRule) {
+	if star := l.tokens["*"]; star != nil {
+		for _, s := range star.sections {
+			rules = append(rules, s.rules...)
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b *lintRule) int { return a.line - b.line })
+	rules = slices.DeleteFunc(rules, func(r lintRule) bool { return r.allow || r.core == "" })
+	slices.SortStableFunc(rules, func(a, b lintRule) int { return a.line - b.line })
 	return rules
-}
-
-// tokensByGroups returns the named tokens, with the tokens of the same groups together.
-func (l *linter) tokensByGroups() (all [][]*token) {
-	index := map[string]int{}
-	for _, t := range l.ordered {
-		if t.name == "*" {
-			continue
-		}
-		key := fmt.Sprint(t.sections)
-		i, ok := index[key]
-		if !ok {
-			i = len(all)
-			index[key] = i
-			all = append(all, nil)
-		}
-		all[i] = append(all[i], t)
-	}
-	return all
 }
 
 // missing returns the first of the rules that has no equal in the groups of t; nil if
 // there is none.
-func (l *linter) missing(rules []*lintRule, t *token) *lintRule {
+func (l *linter) missing(rules []lintRule, t *token) *lintRule {
 	own := map[string]bool{} // cores
-	for _, n := range t.sections {
-		s := &l.sections[n]
+	for _, s := range t.sections {
 		if s.open {
 			return nil // it says that nothing is denied
 		}
-		for i := range s.rules {
-			own[s.rules[i].core] = true
+		for _, r := range s.rules {
+			own[r.core] = true
 		}
 		l.work += 100 * len(s.rules)
 	}
 	for _, r := range rules {
 		if l.work += 20 * len(r.core); !hasPrefixIn(own, r.core) {
-			return r
+			return &r
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func Check(data []byte, limit int) []Finding {
 	l := linter{
 		file:    f,
 		alike:   map[string]*alike{},
-		byNames: map[string]int{},
+		byNames: map[string]*section{},
 		tokens:  map[string]*token{},
 		keys:    map[string]bool{},
 	}
@@ -79,18 +79,16 @@ type linter struct {
 	nulLine int             // the last line with a NUL
 	keys    map[string]bool // other parsers' keys that have been reported, in lower case
 
-	began     bool           // there has been a User-agent line
-	open      bool           // more User-agent lines would belong to the group
-	names     []string       // that the group is for, in lower case
-	byNames   map[string]int // a set of these to the section that is for them
-	here      int            // the section of the group, once it is not open
-	run       []*token       // named by the User-agent lines that are open
-	runs      int            // how many such runs of lines there have been
-	runLine   int            // the first of these lines
-	lastLine  int            // and the last
-	separated bool           // below the last of them is a line that looks like the end of the group
-	delays    []delay        // of the group while it is open
-	sections  []lintSection
+	began     bool                // there has been a User-agent line
+	open      bool                // more User-agent lines would belong to the group
+	run       []*token            // named by the User-agent lines that are open
+	runLine   int                 // the first of these lines
+	lastLine  int                 // and the last
+	separated bool                // below the last of them is a line that looks like the end of the group
+	delays    []delay             // of the group while it is open
+	here      *section            // of the group, once it is not open
+	byNames   map[string]*section // by the tokens that it is for
+	sections  []*section
 	tokens    map[string]*token // in lower case
 	ordered   []*token          // in the order of the file
 	work      int               // see maxLintWork
@@ -100,19 +98,16 @@ type linter struct {
 type token struct {
 	name     string // as first written
 	line     int    // where it was first named
-	last     int    // the number of the last run of lines that names it
-	runLine  int    // where that begins
-	sections []int
-	ruleless bool // it has been reported to have no rules
+	runLine  int    // where the last run of User-agent lines that names it begins
+	sections []*section
 }
 
-// A lintSection is a section while it is linted.
-type lintSection struct {
-	rules    []lintRule
-	open     bool // it has an empty Disallow, so its author meant to allow
-	shared   bool // one of its crawlers has other sections besides
-	nameless bool // no User-agent line names a crawler, which has been reported
-	delay    delay
+// A section is the rules of all groups that are for the same crawlers.
+type section struct {
+	rules  []lintRule
+	open   bool // its author meant to allow: it has an empty Disallow, or nothing else
+	shared bool // one of its crawlers has other sections besides
+	delay  delay
 }
 
 // alike counts findings that differ in details only.

@@ -47,7 +47,7 @@ func (l *linter) crawlDelay(s *syntax.Scanner, plain bool) {
 }
 
 // addDelay reports all delays of a section but the largest, which counts.
-func (s *lintSection) addDelay(l *linter, d delay) {
+func (s *section) addDelay(l *linter, d delay) {
 	if s.delay.line == 0 {
 		s.delay = d
 		return
