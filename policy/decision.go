@@ -60,22 +60,26 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 
 // judge decides by the evidence in d.Robots, with as much effort as it takes.
 func (d *Decision) judge(t Target, readings Readings) {
-	if quick := *d; quick.judgeWithin(robotstxt.Quick(), t, readings) {
-		*d = quick
-		return
+	if !d.judgeWithin(robotstxt.Quick(), t, readings) {
+		d.judgeWithin(robotstxt.Thorough(), t, readings)
 	}
-	d.judgeWithin(robotstxt.Thorough(), t, readings)
 }
 
 // judgeWithin decides by the evidence in d.Robots. All readings of the path share the
 // effort. If it was not enough, judgeWithin denies and returns false.
 func (d *Decision) judgeWithin(effort robotstxt.Effort, t Target, readings Readings) bool {
-	if d.Robots.File == nil {
-		d.judgeWithoutRules(t)
-		return true
+	d.ReadAs = ""
+	switch {
+	case d.Robots.File != nil:
+		d.judgePath(t.Path, &effort)
+		d.judgeReadings(t.Path, readings, &effort)
+	case t.IsRobots():
+		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
+	case d.Robots.Allow:
+		d.Allow, d.Reason = true, IsUnavailable
+	default:
+		d.Reason = IsUnreachable
 	}
-	d.judgePath(t.Path, &effort)
-	d.judgeReadings(t.Path, readings, &effort)
 	return d.Reason != TooComplex
 }
 
@@ -85,18 +89,6 @@ func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	if token := v.Group.Token(); token != "" {
 		d.Token = token
-	}
-}
-
-// judgeWithoutRules decides where there is no robots.txt to obey.
-func (d *Decision) judgeWithoutRules(t Target) {
-	switch {
-	case t.IsRobots():
-		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
-	case d.Robots.Allow:
-		d.Allow, d.Reason = true, IsUnavailable
-	default:
-		d.Reason = IsUnreachable
 	}
 }
 

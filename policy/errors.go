@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"time"
 )
 
 // Errors of [Engine.Decide]. A RoundTripper wraps ErrProhibited, ErrParent and ErrExhausted.
@@ -42,12 +41,12 @@ type Hints struct {
 	Certificate string // what to do if an origin's certificate is not trusted
 }
 
-// noAnswer is the snapshot of an origin that gave no answer.
-func noAnswer(at, reason string) *Snapshot {
-	if len(reason) > maxError {
-		reason = strings.ToValidUTF8(reason[:maxError], "") + "…"
+// shortened returns a text that is kept, within maxError.
+func shortened(text string) string {
+	if len(text) <= maxError {
+		return text
 	}
-	return &Snapshot{URL: at, Error: reason, Fetched: time.Now()}
+	return strings.ToValidUTF8(text[:maxError], "") + "…"
 }
 
 // reason words an error for the crawler and the log, without parts that only a

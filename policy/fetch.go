@@ -8,7 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,37 +72,30 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 	at, varied := start, false
 	for hop := 0; ; hop++ {
 		asked := prior.Good.validators(at)
-		r, err := f.get(ctx, at, userAgent, asked)
-		s := r.snapshot
-		if s != nil {
-			varied = varied || s.Varies
-			s.Varies = varied
-		}
+		s := &Snapshot{URL: at, Varies: varied}
+		file, next, err := f.get(ctx, s, userAgent, asked)
+		varied = s.Varies
 		switch {
-		case err != nil && hop == 0 && errors.Is(err, ErrProhibited):
-			return nil, nil, err
-		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted):
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			s = noAnswer(at, f.reason(ctx, err))
-			s.Varies = varied
-			return s, nil, nil
+			return &Snapshot{URL: at, Varies: varied, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
 			if !varied || prior.Good.Varies {
 				return confirmed(prior.Good, s), prior.file, nil
 			}
 			// The copy was for all: another crawler may have brought it. Its confirmation is
 			// not this crawler's answer, so ask again, for all of it.
-			prior, r.next, hop = &entry{}, start, -1
-		case r.next == "":
-			return s, r.file, nil
+			prior, next, hop = &entry{}, start, -1
+		case next == "":
+			return s, file, nil
 		case hop == f.robots.MaxRedirects:
 			s.Looped = true // RFC 9309, 2.3.1.2: as if there were none
 			return s, nil, nil
 		}
-		at = r.next
+		at = next
 	}
 }
 
@@ -118,18 +111,12 @@ func sendable(userAgent string) string {
 	return strings.TrimSpace(string(agent))
 }
 
-// A response is the answer to one request.
-type response struct {
-	snapshot *Snapshot
-	file     *robotstxt.File // the rules, if it has any
-	next     string          // where it redirects to; empty: nowhere
-}
-
-// get makes one request. Asked are validators of a copy, which the origin may confirm with a 304.
-func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Header) (r response, err error) {
-	target, err := ParseURL(at)
+// get makes one request, and adds its answer to s. It returns the rules, if the answer has any, and where
+// it redirects to, if it does. Asked are validators of a copy, which the origin may confirm with a 304.
+func (f *fetcher) get(ctx context.Context, s *Snapshot, userAgent string, asked http.Header) (file *robotstxt.File, next string, err error) {
+	target, err := ParseURL(s.URL)
 	if err != nil {
-		return r, err
+		return nil, "", err
 	}
 	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{
 		// An empty value keeps net/http from adding its own.
@@ -138,39 +125,37 @@ func (f *fetcher) get(ctx context.Context, at, userAgent string, asked http.Head
 	maps.Copy(req.Header, asked)
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return r, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 
-	now := time.Now()
-	s := &Snapshot{
-		URL: at, Status: resp.StatusCode, Fetched: now, Lifetime: lifetime(resp.Header, now), Retry: retryAfter(resp.Header, now),
-		Varies: varies(resp.Header),
-	}
-	r.snapshot = s
+	s.Status, s.Fetched = resp.StatusCode, time.Now()
+	s.Lifetime, s.Retry = lifetime(resp.Header, s.Fetched), retryAfter(resp.Header, s.Fetched)
+	s.Varies = s.Varies || varies(resp.Header)
 	confirms := s.Status == http.StatusNotModified && len(asked) > 0
 	if s.good() || confirms {
 		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")
 	}
 	switch {
 	case confirms:
-		return r, nil
+		return nil, "", nil
 	case s.good():
 		data, err := f.read(ctx, resp)
 		if err != nil {
-			return r, err
+			return nil, "", err
 		}
-		r.file = robotstxt.Parse(data, f.robots.MaxBytes)
-		s.setFile(r.file)
-		return r, nil
-	}
-	if r.next, err = location(resp, at); r.next != "" || err != nil {
-		return r, err
+		file = robotstxt.Parse(data, f.robots.MaxBytes)
+		s.setFile(file)
+		return file, "", nil
+	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
+		resp.Request = req // to which a relative Location refers
+		next, err = location(resp)
+		return nil, next, err
 	}
 	if f.robots.Classify(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
-	return r, nil
+	return nil, "", nil
 }
 
 // validators returns the header that asks whether a copy is still valid. A copy that was
@@ -212,12 +197,8 @@ func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 	defer body.Close()
 	// One byte past the limit shows whether it was reached; the rest of an
 	// endless file is never read.
-	return f.readBounded(ctx, io.LimitReader(body, int64(f.robots.MaxBytes)+1))
-}
-
-// readBounded reads a whole body. A large one waits for the semaphore.
-func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, smallBody))
+	bounded := io.LimitReader(body, int64(f.robots.MaxBytes)+1)
+	data, err := io.ReadAll(io.LimitReader(bounded, smallBody))
 	if err != nil || len(data) < smallBody {
 		return data, err
 	}
@@ -229,7 +210,7 @@ func (f *fetcher) readBounded(ctx context.Context, body io.Reader) ([]byte, erro
 			return nil, ErrBusy // it says nothing about the origin
 		}
 	}
-	rest, err := io.ReadAll(body)
+	rest, err := io.ReadAll(bounded)
 	return append(data, rest...), err
 }
 
@@ -242,27 +223,14 @@ func validator(h http.Header, name string) string {
 	return v
 }
 
-// location returns where a redirect leads, "" if the response is none.
-func location(resp *http.Response, at string) (string, error) {
-	switch resp.StatusCode {
-	case 301, 302, 303, 307, 308:
-	default:
-		return "", nil
-	}
-	value := resp.Header.Get("Location")
+// location returns where a redirect leads.
+func location(resp *http.Response) (string, error) {
+	to, err := resp.Location()
 	switch {
-	case value == "":
+	case errors.Is(err, http.ErrNoLocation):
 		return "", errors.New("the origin redirects without saying where to")
-	case len(value) > maxURL:
-		return "", fmt.Errorf("the origin redirects to a URL of %d bytes", len(value))
-	}
-	base, err := url.Parse(at)
-	if err != nil {
-		return "", err
-	}
-	to, err := base.Parse(value)
-	if err != nil {
-		return "", errors.New("the origin redirects to something that is no URL")
+	case err != nil || len(resp.Header.Get("Location")) > maxURL:
+		return "", errors.New("the origin redirects to a text that is no URL, or too long")
 	}
 	to.Fragment, to.RawFragment = "", ""
 	target, err := ParseURL(to.String())

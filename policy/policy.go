@@ -128,8 +128,8 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &res, r.Target.robotsURL()
-	if quick := d; quick.judgeWithin(robotstxt.Quick(), r.Target, readings) {
-		return quick, nil
+	if d.judgeWithin(robotstxt.Quick(), r.Target, readings) {
+		return d, nil
 	}
 	if err := e.resolver.slow.acquire(ctx); err != nil {
 		return Decision{}, err
@@ -153,7 +153,12 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 
 // CheckPath reports a target with a path that must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
-func (e *Engine) CheckPath(t Target) error { return e.resolver.robots.Readings.check(t) }
+func (e *Engine) CheckPath(t Target) error {
+	if e.resolver.robots.Readings != Literal && robotstxt.HidesDotSegment(t.Path) {
+		return ErrHiddenDots
+	}
+	return nil
+}
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {

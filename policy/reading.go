@@ -33,14 +33,6 @@ func (p *pathReadings) others() []string {
 	return p.other
 }
 
-// check reports paths that must not be sent, even if robots.txt allows them.
-func (r Readings) check(t Target) error {
-	if r != Literal && robotstxt.HidesDotSegment(t.Path) {
-		return ErrHiddenDots
-	}
-	return nil
-}
-
 // judgeReadings turns d, which allows path, into a denial if another reading of path
 // is denied. An Allow rule that is written for this very spelling stands.
 func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {

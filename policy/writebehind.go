@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -114,15 +113,16 @@ func (w *writeBehind) removeLocked(u *unsaved) {
 
 // within reports whether next has every answer of r: then r need not be saved.
 func (r *Record) within(next *Record) bool {
-	has := func(s *Snapshot) bool {
-		return s == nil || s == next.Good || s == next.Last || slices.Contains(slices.Collect(maps.Values(next.Bound)), s)
+	kept := map[*Snapshot]bool{nil: true, next.Good: true, next.Last: true}
+	for _, s := range next.Bound {
+		kept[s] = true
 	}
 	for _, s := range r.Bound {
-		if !has(s) {
+		if !kept[s] {
 			return false
 		}
 	}
-	return has(r.Good) && has(r.Last)
+	return kept[r.Good] && kept[r.Last]
 }
 
 func (w *writeBehind) loop() {
@@ -150,19 +150,16 @@ func (w *writeBehind) loop() {
 	}
 }
 
-// save writes the entries that are in the queue now. If the store fails it returns how many it tried to write.
+// save writes the queue. If the store fails it returns how many entries it tried to write.
 func (w *writeBehind) save() (tried int, err error) {
-	w.mu.Lock()
-	n := len(w.queue)
-	w.mu.Unlock()
-	for n > 0 {
-		round := w.round()
+	for {
+		round, saved := w.round()
 		if len(round) == 0 {
 			return 0, nil
 		}
 		records := make(map[string]Record, len(round))
-		for _, u := range round {
-			records[u.key] = u.entry.stored()
+		for u, e := range round {
+			records[u.key] = e.stored()
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		err := w.store.Save(ctx, records)
@@ -170,45 +167,44 @@ func (w *writeBehind) save() (tried int, err error) {
 		if err == nil {
 			w.remove(round)
 		}
-		for _, u := range round {
-			for _, saved := range u.saved {
-				saved()
-			}
+		for _, f := range saved {
+			f()
 		}
 		if err != nil {
 			return len(round), err
 		}
-		n -= len(round)
 	}
-	return 0, nil
 }
 
-// round returns copies of the first entries of the queue that can be saved together: one of each key.
-func (w *writeBehind) round() map[*unsaved]unsaved {
+// round returns the first of the queue that can be saved together, one of each key, with their entries
+// and the functions to call after the first try to save them.
+func (w *writeBehind) round() (round map[*unsaved]*entry, saved []func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	round, keys, bytes := map[*unsaved]unsaved{}, map[string]bool{}, int64(0)
+	keys, bytes := map[string]bool{}, int64(0)
+	round = map[*unsaved]*entry{}
 	for _, u := range w.queue {
 		if keys[u.key] || bytes > maxRound {
 			break
 		}
-		round[u], keys[u.key] = *u, true
+		round[u], keys[u.key] = u.entry, true
+		saved = append(saved, u.saved...)
 		u.saved = nil
 		bytes += u.cost()
 	}
-	return round
+	return round, saved
 }
 
 // remove takes entries out of the queue that the store has.
-func (w *writeBehind) remove(round map[*unsaved]unsaved) {
+func (w *writeBehind) remove(round map[*unsaved]*entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue = slices.DeleteFunc(w.queue, func(u *unsaved) bool {
-		if round[u].entry != u.entry {
-			return false // not in the round, or replaced meanwhile
+		saved := round[u] == u.entry // otherwise it is not in the round, or was replaced meanwhile
+		if saved {
+			w.removeLocked(u)
 		}
-		w.removeLocked(u)
-		return true
+		return saved
 	})
 }
 
