@@ -61,30 +61,24 @@ type headFile struct {
 	reported time.Time // when that was last logged
 }
 
-// hasJustFailed reports whether it is too early to try again, since each try syncs the disk.
-func (f *headFile) hasJustFailed() bool { return time.Since(f.failed) < reserveTime }
-
 // write replaces the head. A failure is logged once a minute.
 func (f *headFile) write(h Head) {
 	locked, err := writeHead(f.dir, h)
-	if err != nil {
-		f.failed = time.Now()
-		if time.Since(f.reported) >= time.Minute {
-			f.reported = f.failed
-			f.log.Error("the position of the audit log's chain can't be kept; check the space and permissions of its folder", "folder", f.dir, "error", err)
-		}
+	if err == nil {
+		f.unlock()
+		f.kept, f.file, f.failed = h, locked, time.Time{}
 		return
 	}
-	f.unlock()
-	f.kept, f.file, f.failed = h, locked, time.Time{}
+	f.failed = time.Now()
+	if time.Since(f.reported) >= time.Minute {
+		f.reported = f.failed
+		f.log.Error("the position of the audit log's chain can't be kept; check the space and permissions of its folder", "folder", f.dir, "error", err)
+	}
 }
 
 // unlock tells other gates that this one has ended.
 func (f *headFile) unlock() {
-	if f.file != nil {
-		f.file.Close()
-		f.file = nil
-	}
+	f.file.Close() // does nothing if it is nil
 }
 
 const (
@@ -116,23 +110,16 @@ func writeHead(dir string, h Head) (locked *os.File, err error) {
 		err = os.Rename(f.Name(), filepath.Join(dir, h.Chain+headSuffix))
 	}
 	if err != nil {
-		if locked != nil {
-			locked.Close()
-		}
+		locked.Close() // does nothing if it is nil
 		os.Remove(f.Name())
 		return nil, err
 	}
-	syncDir(dir)
-	return locked, nil
-}
-
-// syncDir waits until the disk has the names in a folder: after a power cut the head must
-// not be older than the records.
-func syncDir(dir string) {
+	// After a power cut the head must not be older than the records.
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // not every system can
 		d.Close()
 	}
+	return locked, nil
 }
 
 // gateOf reports whether the gate of a head has ended, and whether it runs. Neither is known
@@ -143,15 +130,17 @@ func gateOf(path string) (ended, runs bool) {
 		return false, false
 	}
 	defer f.Close()
-	if ended, runs = tryLock(f); !ended {
-		return false, runs
-	}
-	open, err := f.Stat()
-	named, errNamed := os.Stat(path)
-	if err != nil || errNamed != nil || !os.SameFile(open, named) {
+	if ended, runs = tryLock(f); ended && !isNamed(f, path) {
 		return false, true // its gate has just replaced it
 	}
-	return true, false
+	return ended, runs
+}
+
+// isNamed reports whether an open file has this path.
+func isNamed(f *os.File, path string) bool {
+	open, err := f.Stat()
+	named, errNamed := os.Stat(path)
+	return err == nil && errNamed == nil && os.SameFile(open, named)
 }
 
 // Heads returns the heads in a folder, by their chains.

@@ -23,45 +23,40 @@ const expiredFile = "expired.txt"
 
 // removeOldHeads removes the heads that have not been written for a time.
 func removeOldHeads(dir string, keep time.Duration, log *slog.Logger) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // there are none yet
-	}
-	heads, _ := Heads(dir) // without the heads that can't be read
-	list := []byte{'\n'}   // ends a line that a power cut has left
-	var paths []string
+	entries, _ := os.ReadDir(dir) // if it can't be read there are none yet
+	heads, _ := Heads(dir)        // without those that can't be read
+	list := []byte{'\n'}          // ends a line that a power cut has left
+	var listed []string
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || time.Since(info.ModTime()) < max(keep, minKeepHeads) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		chain, head := strings.CutSuffix(e.Name(), headSuffix)
-		_, runs := gateOf(path)
-		switch {
-		case strings.HasSuffix(e.Name(), newSuffix):
+		if strings.HasSuffix(path, newSuffix) {
 			os.Remove(path)
-		case head && !runs:
-			h := heads[chain]
-			if h.Hash == "" {
-				h = Head{Chain: chain, Time: info.ModTime().UTC()} // it could not be read
-			}
-			line, err := json.Marshal(h)
-			if err != nil {
-				continue
-			}
+		}
+		chain, isHead := strings.CutSuffix(e.Name(), headSuffix)
+		if _, runs := gateOf(path); !isHead || runs {
+			continue
+		}
+		h := heads[chain]
+		if h.Hash == "" {
+			h = Head{Chain: chain, Time: info.ModTime().UTC()} // it could not be read
+		}
+		if line, err := json.Marshal(h); err == nil {
 			list = append(append(list, line...), '\n')
-			paths = append(paths, path)
+			listed = append(listed, path)
 		}
 	}
-	if len(paths) == 0 {
+	if len(listed) == 0 {
 		return
 	}
 	if err := appendSynced(filepath.Join(dir, expiredFile), list); err != nil {
 		log.Warn("old positions of the audit log's chains are not removed, since they can't be listed; check the space and permissions of the folder", "folder", dir, "error", err)
 		return
 	}
-	for _, path := range paths {
+	for _, path := range listed {
 		os.Remove(path)
 	}
 }

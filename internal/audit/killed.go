@@ -52,9 +52,7 @@ func endKilled(dir string, key Key, log *slog.Logger) {
 			log.Warn("the chain of a killed gate can't be ended; check the space and permissions of the folder", "folder", dir, "chain", h.Chain, "error", err)
 			continue
 		}
-		if locked != nil {
-			locked.Close()
-		}
+		locked.Close() // does nothing if it is nil
 		log.Info("the audit log's chain ends here; its gate was killed", "chain", h.Chain, "number", h.Number, "hash", h.Hash)
 	}
 }

@@ -17,13 +17,11 @@ func (o *output) lock() {
 		return
 	}
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
-		got, busy := tryLock(o.f)
-		o.locked = got
-		if got || !busy {
+		var busy bool
+		if o.locked, busy = tryLock(o.f); !busy {
 			return
 		}
-		if time.Now().After(deadline) {
-			o.lockless = true
+		if o.lockless = time.Now().After(deadline); o.lockless {
 			return
 		}
 	}

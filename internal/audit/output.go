@@ -58,7 +58,7 @@ func (o *output) prepare(n int) error {
 			}
 		}
 		o.lock()
-		if !o.isCurrent() {
+		if !isNamed(o.f, o.path) {
 			o.close()
 			continue
 		}
@@ -85,16 +85,6 @@ func (o *output) prepare(n int) error {
 
 // isEmpty reports whether the output is a file that has nothing in it.
 func (o *output) isEmpty() bool { return !o.stream && o.size == 0 }
-
-// isCurrent reports whether the open file still has its name.
-func (o *output) isCurrent() bool {
-	named, err := os.Stat(o.path)
-	if err != nil {
-		return false
-	}
-	open, err := o.f.Stat()
-	return err == nil && os.SameFile(named, open)
-}
 
 func (o *output) open() (err error) {
 	if err := os.MkdirAll(filepath.Dir(o.path), 0o700); err != nil {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,26 +44,32 @@ type Summary struct {
 	Lost      int   `json:"lost"`      // records that could not be written at the time, as other records say
 	NoRecord  int   `json:"invalid"`   // lines that are no records
 
-	reasons, crawlers, hosts, errors tally
+	Reasons  Tally `json:"-"`
+	Crawlers Tally `json:"-"`
+	Hosts    Tally `json:"-"`
+	Failures Tally `json:"-"` // by error
 }
 
-// A tally counts by names. To bound the memory, the names with the smallest counts are
+// A Tally counts by names. To bound the memory, the names with the smallest counts are
 // forgotten when there are too many; if they come again, their counts are too low.
-type tally struct {
-	counts map[string]*Count
-	lossy  bool
+type Tally struct {
+	Estimated bool // names have been forgotten
+	counts    map[string]*Count
 }
 
 const maxNames = 50_000
 
-func (t *tally) add(name string, r *Record) {
+func (t *Tally) add(name string, r *Record) {
 	if t.counts == nil {
 		t.counts = map[string]*Count{}
 	}
 	c := t.counts[name]
 	if c == nil {
 		if len(t.counts) >= maxNames {
-			t.shrink()
+			t.Estimated = true
+			for _, n := range t.Top(maxNames)[maxNames/2:] {
+				delete(t.counts, n.Name)
+			}
 		}
 		c = &Count{}
 		t.counts[strings.Clone(name)] = c
@@ -72,25 +77,19 @@ func (t *tally) add(name string, r *Record) {
 	c.add(r)
 }
 
-// shrink forgets the half of the names with the smaller counts.
-func (t *tally) shrink() {
-	t.lossy = true
-	names := t.top(maxNames)
-	for _, n := range names[len(names)/2:] {
-		delete(t.counts, n.Name)
-	}
-}
+// Len returns the number of names.
+func (t *Tally) Len() int { return len(t.counts) }
 
-// top returns the n names with the most requests.
-func (t *tally) top(n int) []Named {
-	names := slices.SortedFunc(maps.Keys(t.counts), func(a, b string) int {
-		return cmp.Or(t.counts[b].Requests-t.counts[a].Requests, strings.Compare(a, b))
-	})
-	all := make([]Named, 0, min(n, len(names)))
-	for _, name := range names[:min(n, len(names))] {
-		all = append(all, Named{name, *t.counts[name]})
+// Top returns the n names with the most requests.
+func (t *Tally) Top(n int) []Named {
+	all := make([]Named, 0, len(t.counts))
+	for name, c := range t.counts {
+		all = append(all, Named{name, *c})
 	}
-	return all
+	slices.SortFunc(all, func(a, b Named) int {
+		return cmp.Or(b.Requests-a.Requests, strings.Compare(a.Name, b.Name))
+	})
+	return all[:min(n, len(all))]
 }
 
 // Line takes the next line.
@@ -111,31 +110,14 @@ func (s *Summary) Line(l *Line) {
 	s.Lost += r.Lost
 	if r.Decision == "" {
 		s.Undecided++
-		s.reasons.add("no decision", r)
-	} else {
-		s.reasons.add(string(r.Reason), r)
 	}
-	s.crawlers.add(cmp.Or(r.Crawler, "(none)"), r)
+	s.Reasons.add(cmp.Or(string(r.Reason), "no decision"), r)
+	s.Crawlers.add(cmp.Or(r.Crawler, "(none)"), r)
 	if _, host, ok := strings.Cut(r.Origin, "://"); ok {
-		s.hosts.add(host, r)
+		s.Hosts.add(host, r)
 	}
 	if r.Error != "" {
 		s.Errors++
-		s.errors.add(r.Error, r)
+		s.Failures.add(r.Error, r)
 	}
 }
-
-// Reasons returns the counts by reason, the most frequent first.
-func (s *Summary) Reasons() []Named { return s.reasons.top(maxNames) }
-
-// Crawlers returns the counts by crawler.
-func (s *Summary) Crawlers() []Named { return s.crawlers.top(maxNames) }
-
-// Hosts returns the n hosts with the most requests, and the number of all hosts. Both are
-// estimates if there are more hosts than can be counted.
-func (s *Summary) Hosts(n int) (top []Named, all int, estimated bool) {
-	return s.hosts.top(n), len(s.hosts.counts), s.hosts.lossy
-}
-
-// Failures returns the n most frequent errors.
-func (s *Summary) Failures(n int) []Named { return s.errors.top(n) }

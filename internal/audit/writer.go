@@ -182,7 +182,8 @@ func (w *writer) release() {
 
 // keepHead keeps the head of the chain, after the disk has its records.
 func (w *writer) keepHead(h Head) {
-	if w.heads.dir == "" || w.heads.hasJustFailed() && !h.Ended {
+	// Each try syncs the disk, so it is not tried again soon after a failure.
+	if w.heads.dir == "" || time.Since(w.heads.failed) < reserveTime && !h.Ended {
 		return
 	}
 	if w.chain.number > w.heads.kept.Number {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
@@ -28,7 +29,6 @@ func (t *sumReport) Line(l *audit.Line) {
 func (t *sumReport) end() bool { return false }
 
 func (t *sumReport) json() (string, any) {
-	hosts, all, estimated := t.Hosts(t.top)
 	return "summary", struct {
 		*audit.Summary
 		Reasons   []audit.Named `json:"reasons"`
@@ -37,7 +37,10 @@ func (t *sumReport) json() (string, any) {
 		Names     int           `json:"hosts_total"`
 		Estimated bool          `json:"hosts_estimated"`
 		Failures  []audit.Named `json:"failures"`
-	}{t.Summary, t.Reasons(), t.Crawlers(), hosts, all, estimated, t.Failures(t.top)}
+	}{
+		t.Summary, t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
+		t.Failures.Top(t.top),
+	}
 }
 
 func (t *sumReport) print(w io.Writer) {
@@ -53,18 +56,18 @@ func (t *sumReport) print(w io.Writer) {
 	if t.NoRecord > 0 {
 		fmt.Fprintf(w, "%s that are no records\n", plural(t.NoRecord, "line"))
 	}
-	table(w, "by reason", t.Reasons())
-	table(w, "by crawler", t.Crawlers())
-	hosts, all, estimated := t.Hosts(t.top)
+	table(w, "by reason", t.Reasons.Top(math.MaxInt))
+	table(w, "by crawler", t.Crawlers.Top(math.MaxInt))
+	hosts, all := t.Hosts.Top(t.top), t.Hosts.Len()
 	title := "by host"
 	switch {
-	case estimated:
+	case t.Hosts.Estimated:
 		title += fmt.Sprintf(" (the first %d; of more than can be counted, so these are estimates)", len(hosts))
 	case all > len(hosts):
 		title += fmt.Sprintf(" (the first %d of %d)", len(hosts), all)
 	}
 	table(w, title, hosts)
-	table(w, "by error", t.Failures(t.top))
+	table(w, "by error", t.Failures.Top(t.top))
 }
 
 // table prints counts by name.
