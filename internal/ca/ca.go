@@ -8,6 +8,7 @@ package ca
 import (
 	"bytes"
 	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -91,7 +92,7 @@ func load(certFile, keyFile string) (*pair, error) {
 		return nil, err
 	}
 	p := &pair{cert: certs[0], key: key, others: certs[1:], certFile: certFile, keyFile: keyFile}
-	p.leaves.init(maxLeaves, p.cert.NotAfter)
+	p.leaves.end, p.leaves.byName = p.cert.NotAfter, map[string]*tls.Certificate{}
 	if !equalKeys(p.cert.PublicKey, key.Public()) {
 		return nil, fmt.Errorf("%s is not the key of %s: %w", keyFile, certFile, errMismatch)
 	}

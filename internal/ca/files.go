@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -93,38 +95,21 @@ func readKey(path string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, block := range blocks {
-		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
-			return parseKey(path, block)
+	i := slices.IndexFunc(blocks, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: no private key in it but a %s: is it the right file?", path, strings.ToLower(blocks[0].Type))
+	}
+	for _, parse := range []func([]byte) (any, error){
+		x509.ParsePKCS8PrivateKey,
+		func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+		func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+	} {
+		key, err := parse(blocks[i].Bytes)
+		if signer, ok := key.(crypto.Signer); ok && err == nil {
+			return signer, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: no private key in it but a %s: is it the right file?", path, strings.ToLower(blocks[0].Type))
-}
-
-func parseKey(path string, block *pem.Block) (crypto.Signer, error) {
-	if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
-		return nil, fmt.Errorf("%s: the key has a passphrase, which a server can't type: remove it with openssl pkey", path)
-	}
-	var key any
-	var err error
-	switch block.Type {
-	case "RSA PRIVATE KEY":
-		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(block.Bytes)
-	case "PRIVATE KEY":
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	default:
-		return nil, fmt.Errorf("%s: a key of the form %q is not understood: convert it to PKCS #8 with openssl pkey", path, block.Type)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: the private key is damaged: export it again as PEM", path)
-	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("%s: this kind of key can't sign: use an ECDSA, RSA or Ed25519 key", path)
-	}
-	return signer, nil
+	return nil, fmt.Errorf("%s: the private key is damaged, has a passphrase or is not understood: write it as PKCS #8 with openssl pkey", path)
 }
 
 // writeTemp writes data to a new file in path's folder, and returns its name.
@@ -140,44 +125,17 @@ func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err err
 // error.
 func fill(f *os.File, path string, data []byte, mode fs.FileMode) error {
 	_, err := f.Write(data)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = setOwner(f, path)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Chmod(mode), setOwner(f, path), f.Sync(), f.Close()); err != nil {
 		os.Remove(f.Name())
 		return explain(path, err)
 	}
 	return nil
 }
 
-// createExclusive makes path with data, or leaves the file that is there; it does
-// not report which, since callers read the file afterwards. Other processes never
-// see a part of data.
-func createExclusive(path string, data []byte, mode fs.FileMode) error {
-	temp, err := writeTemp(path, data, mode)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp)
-	err = os.Link(temp, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return createPlain(path, data, mode)
-}
-
-// createPlain does the same on file systems without hard links, such as FAT and
-// object stores. Other processes may see a part of data, and must read again.
-func createPlain(path string, data []byte, mode fs.FileMode) error {
+// create makes path with data, or leaves the file that is there; it does not report
+// which, since callers read the file afterwards. Other processes may see a part of
+// data, and must read again.
+func create(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	switch {
 	case errors.Is(err, fs.ErrExist):

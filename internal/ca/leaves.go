@@ -1,7 +1,6 @@
 package ca
 
 import (
-	"container/list"
 	"crypto/tls"
 	"sync"
 	"time"
@@ -12,25 +11,13 @@ import (
 // maxLeaves bounds the cache. A leaf takes some 2 KB, and signing again is cheap.
 const maxLeaves = 4096
 
-// leaves is a cache of the leaves that were used last. It signs one at a time for
-// each name.
+// leaves is a cache of leaves by name. It signs one at a time for each name.
 type leaves struct {
-	max     int
 	end     time.Time // of the CA; no leaf is valid longer
 	signing singleflight.Group
 
-	mu     sync.Mutex // guards recent and byName
-	recent *list.List // of *leaf, the most recently used in front
-	byName map[string]*list.Element
-}
-
-type leaf struct {
-	name string
-	cert *tls.Certificate
-}
-
-func (l *leaves) init(n int, end time.Time) {
-	l.max, l.end, l.recent, l.byName = n, end, list.New(), map[string]*list.Element{}
+	mu     sync.Mutex
+	byName map[string]*tls.Certificate
 }
 
 func (l *leaves) get(name string, now time.Time, sign func() (*tls.Certificate, error)) (*tls.Certificate, error) {
@@ -59,13 +46,11 @@ func (l *leaves) get(name string, now time.Time, sign func() (*tls.Certificate, 
 // its end, since a new one would end at the same time.
 func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, ok := l.byName[name]
-	if !ok {
+	cert := l.byName[name]
+	l.mu.Unlock()
+	if cert == nil {
 		return nil
 	}
-	l.recent.MoveToFront(e)
-	cert := e.Value.(*leaf).cert
 	spare := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10
 	if !cert.Leaf.NotAfter.Before(l.end) {
 		spare = 0
@@ -76,16 +61,15 @@ func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	return cert
 }
 
+// add adds a leaf, in place of a random one if there are too many.
 func (l *leaves) add(name string, cert *tls.Certificate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e, ok := l.byName[name]; ok {
-		e.Value.(*leaf).cert = cert
-		return
+	if len(l.byName) >= maxLeaves {
+		for other := range l.byName {
+			delete(l.byName, other)
+			break
+		}
 	}
-	l.byName[name] = l.recent.PushFront(&leaf{name, cert})
-	if l.recent.Len() > l.max {
-		oldest := l.recent.Remove(l.recent.Back()).(*leaf)
-		delete(l.byName, oldest.name)
-	}
+	l.byName[name] = cert
 }

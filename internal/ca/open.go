@@ -41,30 +41,19 @@ func Open(dir string) (*Authority, error) {
 	return newAuthority(func() (*pair, error) { return openPair(dir) })
 }
 
-func openPair(dir string) (*pair, error) {
+func openPair(dir string) (p *pair, err error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
-	// Each round reads both files or makes a missing one. More than three are
-	// needed only while another process renews the CA or, without hard links, is
-	// writing a file.
-	for round := 0; ; round++ {
-		p, err := openOnce(certFile, keyFile)
-		switch {
-		case p != nil:
-			if err := p.checkTime(time.Now(), "make a new one with robotsgate ca --renew, and give it to clients"); err != nil {
-				return nil, err
-			}
-			return p, nil
-		case err == nil && round < rounds:
-			continue
-		case err == nil:
-			return nil, fmt.Errorf("%s: the CA's files keep vanishing: is something else removing them?", dir)
-		case !transient(err):
+	// More than one round is needed only while another process renews the CA or writes a file.
+	for range rounds {
+		if p, err = openOnce(certFile, keyFile); err == nil {
+			return p, p.checkTime(time.Now(), "make a new one with robotsgate ca --renew, and give it to clients")
+		}
+		if !transient(err) {
 			return nil, err
-		case round >= rounds:
-			return nil, fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
 		}
 		time.Sleep(pause)
 	}
+	return nil, fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
 }
 
 // Bounds on waiting for another process to finish.
@@ -76,32 +65,31 @@ const (
 // transient reports whether another process that replaces the files may be the
 // cause of err.
 func transient(err error) bool {
-	// Renew removes the certificate first, maybe between missing and load.
+	// Renew removes the certificate first, maybe after openOnce has seen it.
 	return errors.Is(err, errMismatch) || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
 }
 
-// openOnce loads the pair; if a file is missing it makes that one and returns
-// neither pair nor error.
+// openOnce loads the pair, after it has made the files that are missing. The key is made
+// first.
 func openOnce(certFile, keyFile string) (*pair, error) {
 	noCert, err := missing(certFile)
 	if err != nil {
 		return nil, err
 	}
 	noKey, err := missing(keyFile)
+	switch {
+	case err != nil:
+		return nil, err
+	case noKey && !noCert:
+		return nil, fmt.Errorf("%s is missing, the key of %s: put it back, or remove the certificate to get a new CA", keyFile, certFile)
+	case noKey:
+		err = createKey(keyFile)
+	}
+	if err == nil && noCert {
+		err = createCert(certFile, keyFile)
+	}
 	if err != nil {
 		return nil, err
-	}
-	switch {
-	case noKey && noCert:
-		return nil, createKey(keyFile)
-	case noKey:
-		// The key is made first, so no other process is about to write it.
-		if noCert, err = missing(certFile); err != nil || noCert {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s is missing, the key of %s: put it back, or remove the certificate to get a new CA", keyFile, certFile)
-	case noCert:
-		return nil, createCert(certFile, keyFile)
 	}
 	return load(certFile, keyFile)
 }
@@ -126,7 +114,7 @@ func createKey(keyFile string) error {
 	if err != nil {
 		return err
 	}
-	return createExclusive(keyFile, data, 0o600)
+	return create(keyFile, data, 0o600)
 }
 
 func newKey() ([]byte, error) {
@@ -152,7 +140,7 @@ func createCert(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	return createExclusive(certFile, data, 0o644)
+	return create(certFile, data, 0o644)
 }
 
 func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {

@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,20 +43,18 @@ func setOwner(made *os.File, path string) error {
 // makeDir makes dir and its missing parents, readable only by their owner, which is
 // that of the nearest existing folder.
 func makeDir(dir string) error {
-	var missing []string
-	for at := filepath.Clean(dir); at != filepath.Dir(at); at = filepath.Dir(at) {
-		if _, err := os.Stat(at); err == nil {
-			break
-		}
-		missing = append([]string{at}, missing...)
+	if _, err := os.Stat(dir); err == nil {
+		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = setDirOwner(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another process may make it
 		return explain(dir, err)
-	}
-	for _, at := range missing {
-		if err := setDirOwner(at); err != nil {
-			return explain(at, err)
-		}
 	}
 	return nil
 }
