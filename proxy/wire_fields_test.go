@@ -97,9 +97,9 @@ func fieldRows() []wireRow {
 		{name: "HEAD of HTTP/1.0", method: "HEAD", version: "HTTP/1.0", noHTTP2: noVersion, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5", closes: true}},
 		{name: "HEAD with a body", method: "HEAD", body: "abc", expect: expect{want: 200, arrives: "HEAD /ok\r\nContent-Length: 3\r\n\r\nabc"}},
 	}
-	for _, f := range reroutingFields {
-		fields := f.name + ": /private/x\r\nX-Kept: yes\r\n" + f.name + ": /private/y\r\n"
-		rows = append(rows, wireRow{name: "rerouting: " + f.name, fields: fields, expect: kept})
+	for _, row := range reroutingRows() {
+		fields := row[0] + ": /private/x\r\nX-Kept: yes\r\n" + row[0] + ": /private/y\r\n"
+		rows = append(rows, wireRow{name: "rerouting: " + row[0], fields: fields, expect: kept})
 	}
 	for _, name := range []string{"SCRIPT_NAME", "Script_Name", "Script-Name", "PATH_INFO", "X_Original_URL", "X_REWRITE-URL", "x-forwarded_uri", "X_FORWARDED_HOST", "X.Original.URL", "X!Rewrite~URL"} {
 		rows = append(rows, wireRow{name: "rerouting, spelled " + name, fields: name + ": /private/x\r\nX-Kept: yes\r\n", expect: kept})
