@@ -34,7 +34,7 @@ var imports = map[string][]string{
 	"proxy/internal/sfv":     {},
 	"proxy/internal/memory":  {},
 	"proxy/internal/netconn": {},
-	"proxy/internal/origin":  {"policy", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn"},
+	"proxy/internal/origin":  {"policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":         {"policy"},
 	"internal/memcache":      {},
 	"internal/admin":         {"policy", "internal/overview", "internal/escape"},

@@ -107,24 +107,17 @@ func (d *Descriptors) lookup(do func() error) error {
 func (d *Descriptors) take(n int) bool {
 	const attempts = 4 // another goroutine may take what this one has released
 	for range attempts {
-		if d.tryTake(n) {
-			return true
+		d.mu.Lock()
+		enough := d.Limit == 0 || d.inUse+n <= d.origins()
+		if enough {
+			d.inUse += n
 		}
-		if !d.closeSome(n) {
-			return false
+		d.mu.Unlock()
+		if enough || !d.closeSome(n) {
+			return enough
 		}
 	}
 	return false
-}
-
-func (d *Descriptors) tryTake(n int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Limit > 0 && d.inUse+n > d.origins() {
-		return false
-	}
-	d.inUse += n
-	return true
 }
 
 func (d *Descriptors) release(n int) {
@@ -146,17 +139,14 @@ func (d *Descriptors) remove(t *Transport) {
 	d.transports = slices.DeleteFunc(slices.Clone(d.transports), func(other *Transport) bool { return other == t })
 }
 
-func (d *Descriptors) all() []*Transport {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.transports
-}
-
 // closeSome closes n connections, the longest idle first, and reports whether it may
 // have closed any. net/http can only close all of its idle connections, so that is done last.
 func (d *Descriptors) closeSome(n int) bool {
+	d.mu.Lock()
+	transports := d.transports // remove makes another slice
+	d.mu.Unlock()
 	closed := 0
-	for _, t := range d.all() {
+	for _, t := range transports {
 		if t.http1 != nil {
 			closed += t.http1.closeOldest(n - closed)
 		}
@@ -182,13 +172,19 @@ const (
 // does. It reports false if that was done less than sweepInterval ago.
 func (d *Descriptors) sweep() bool {
 	done := d.sweeps.DoChan("", func() (any, error) {
-		if !d.sweepDue() {
-			return false, nil
+		d.mu.Lock()
+		due := time.Since(d.swept) >= sweepInterval
+		if due {
+			d.swept = time.Now()
 		}
-		for _, t := range d.all() {
-			t.netHTTP.CloseIdleConnections()
+		transports := d.transports
+		d.mu.Unlock()
+		if due {
+			for _, t := range transports {
+				t.netHTTP.CloseIdleConnections()
+			}
 		}
-		return true, nil
+		return due, nil
 	})
 	select {
 	case result := <-done:
@@ -196,16 +192,6 @@ func (d *Descriptors) sweep() bool {
 	case <-time.After(sweepWait):
 		return true
 	}
-}
-
-func (d *Descriptors) sweepDue() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if time.Since(d.swept) < sweepInterval {
-		return false
-	}
-	d.swept = time.Now()
-	return true
 }
 
 // A countedConn is counted in its Descriptors until it is closed.

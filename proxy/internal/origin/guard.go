@@ -97,21 +97,9 @@ func (g *guard) address(to netip.AddrPort) error {
 
 // isOwn reports whether the gate listens on an address.
 func (g *guard) isOwn(to netip.AddrPort) bool {
-	if g.Own == nil {
-		return false
-	}
-	for _, own := range g.Own() {
-		if own.Port() != to.Port() {
-			continue
-		}
-		if own.Addr().Unmap() == to.Addr() {
-			return true
-		}
-		if own.Addr().IsUnspecified() && isLocal(to.Addr()) {
-			return true
-		}
-	}
-	return false
+	return g.Own != nil && slices.ContainsFunc(g.Own(), func(own netip.AddrPort) bool {
+		return own.Port() == to.Port() && (own.Addr().Unmap() == to.Addr() || own.Addr().IsUnspecified() && isLocal(to.Addr()))
+	})
 }
 
 // isLocal reports whether an address is one of this machine's.

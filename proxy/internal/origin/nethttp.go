@@ -10,10 +10,10 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -115,8 +115,9 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
-	limit := newResponseLimit(n.limit, func() { cancel(errNoAnswer) })
-	defer limit.stop()
+	limit := body.NewIdleTimer(n.limit, func() { cancel(errNoAnswer) })
+	limit.Start()
+	defer limit.End()
 	traced := ctx
 	if secure {
 		traced = boundAttempts(ctx, cancel)
@@ -177,45 +178,15 @@ func uploadCost(length int64) int64 {
 	return max(0, min(length, most)-free)
 }
 
-// A responseLimit bounds the time until the head of a response. The time starts again after each read of the
-// request's body, and does not run during it: the client may take long to send it.
-type responseLimit struct {
-	limit time.Duration
-
-	mu    sync.Mutex
-	timer *time.Timer
-	over  bool
-}
-
-func newResponseLimit(limit time.Duration, end func()) *responseLimit {
-	return &responseLimit{limit: limit, timer: time.AfterFunc(limit, end)}
-}
-
-func (l *responseLimit) pause() { l.timer.Stop() }
-
-func (l *responseLimit) restart() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.over {
-		l.timer.Reset(l.limit)
-	}
-}
-
-func (l *responseLimit) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
-	l.timer.Stop()
-}
-
-// A limitedBody is a request's body that pauses the limit while it is read.
+// A limitedBody is a request's body that pauses the limit on the time until the response while it is read: the
+// client may take long to send it. After each read the time starts again.
 type limitedBody struct {
 	io.ReadCloser
-	limit *responseLimit
+	limit *body.IdleTimer
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
-	b.limit.pause()
-	defer b.limit.restart()
+	b.limit.Pause()
+	defer b.limit.Start()
 	return b.ReadCloser.Read(p)
 }

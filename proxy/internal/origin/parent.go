@@ -37,12 +37,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 }
 
 func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, error) {
-	var auth *socks.Auth
-	if p := u.parent.User; p != nil {
-		password, _ := p.Password()
-		auth = &socks.Auth{User: p.Username(), Password: password}
-	}
-	d, err := socks.SOCKS5("tcp", u.parentAddress(), auth, dialer(u.dial))
+	d, err := socks.FromURL(u.parent, dialer(u.dial))
 	if err != nil {
 		return nil, err
 	}

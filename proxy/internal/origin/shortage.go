@@ -33,23 +33,11 @@ var shortages = []Shortage{
 
 // ShortageIn returns the shortage that is the cause of an error, and nil if there is none.
 func ShortageIn(err error) *Shortage {
-	if err == nil {
-		return nil
-	}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	for i := range shortages {
 		s := &shortages[i]
-		switch {
-		case isDNS:
-			// A DNSError does not wrap the socket's error, but contains its text.
-			if strings.HasSuffix(dns.Err, s.errno.Error()) {
-				return s
-			}
-		case s.errno == syscall.EADDRNOTAVAIL:
-			if errors.Is(err, s.errno) && toIPv4(err) {
-				return s
-			}
-		case errors.Is(err, s.errno):
+		// A DNSError does not wrap the socket's error, but contains its text.
+		if isDNS && strings.HasSuffix(dns.Err, s.errno.Error()) || errors.Is(err, s.errno) && (s.errno != syscall.EADDRNOTAVAIL || toIPv4(err)) {
 			return s
 		}
 	}
@@ -75,24 +63,19 @@ const warnInterval = time.Minute
 // fail counts a connection that could not be opened or accepted, writes a warning at most once per
 // warnInterval, and returns the error as a policy.ErrExhausted.
 func (d *Descriptors) fail(err error) error {
-	if times := d.count(); times > 0 {
+	d.mu.Lock()
+	d.failures++
+	d.unreported++
+	times, due := d.unreported, d.Log != nil && time.Since(d.warned) >= warnInterval
+	if due {
+		d.unreported, d.warned = 0, time.Now()
+	}
+	d.mu.Unlock() // before the log, which may block
+	if due {
 		s := ShortageIn(err)
 		d.Log.Warn("the gate is out of "+s.What+", and answers 503 where it needs more: "+s.Remedy, "times", times, "limit", d.Limit, "error", err)
 	}
 	return fmt.Errorf("%w: %w", policy.ErrExhausted, err)
-}
-
-// count counts a failure. It returns how many a warning has to report now, and 0 if none is due.
-func (d *Descriptors) count() (unreported int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failures++
-	d.unreported++
-	if d.Log == nil || time.Since(d.warned) < warnInterval {
-		return 0
-	}
-	unreported, d.unreported, d.warned = d.unreported, 0, time.Now()
-	return unreported
 }
 
 // mark is fail for an error that a shortage caused and that is not marked yet. It returns other errors

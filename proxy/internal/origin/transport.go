@@ -52,8 +52,8 @@ type Transport struct {
 
 // New returns a Transport whose connections d bounds. It takes no proxy from the environment.
 func New(c Config, d *Descriptors) (*Transport, error) {
-	if err := checkParent(c.Parent); err != nil {
-		return nil, err
+	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
+		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)
 	}
 	c.DialTimeout = cmp.Or(c.DialTimeout, 10*time.Second)
 	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, time.Minute)
@@ -129,10 +129,3 @@ func (u *Transport) Close() {
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 func portOf(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme]) }
-
-func checkParent(parent *url.URL) error {
-	if parent != nil && defaultPorts[parent.Scheme] == "" {
-		return fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", parent.Scheme)
-	}
-	return nil
-}
