@@ -28,6 +28,7 @@ type Conn struct {
 	Disconnect *DisconnectDetector
 
 	listener *Listener
+	state    connState
 	once     sync.Once
 	err      error
 	secure   *tls.Conn // nil: in clear

@@ -22,7 +22,7 @@ type ConnLimits struct {
 	Max func() (total, perClient int)
 
 	mu       sync.Mutex
-	conns    map[*Conn]*connState
+	conns    int
 	clients  map[netip.Addr]*clientState
 	crawlers map[string]int // connections, by name, since a reload makes new crawlers of the same names
 	tunnels  int
@@ -40,9 +40,11 @@ const (
 	NumLimits
 )
 
+// connState is what ConnLimits knows about one connection. Its lock guards it.
 type connState struct {
 	client   netip.Addr
 	crawlers []string
+	counted  bool // it has been accepted, and not closed
 	tunnel   bool
 }
 
@@ -61,7 +63,7 @@ func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
 	for limit, r := range l.rejected {
 		rejected[l.Names[limit]] = r.total
 	}
-	return len(l.conns), l.tunnels, rejected
+	return l.conns, l.tunnels, rejected
 }
 
 // add counts a connection, unless a limit is reached.
@@ -73,18 +75,19 @@ func (l *ConnLimits) add(c *Conn, client netip.Addr) (limit Limit, ok bool) {
 	switch {
 	case perClient > 0 && state != nil && state.conns >= perClient:
 		return PerClient, false
-	case len(l.conns) >= total:
+	case l.conns >= total:
 		return Total, false
 	}
-	if l.conns == nil {
-		l.conns, l.clients, l.crawlers = map[*Conn]*connState{}, map[netip.Addr]*clientState{}, map[string]int{}
+	if l.clients == nil {
+		l.clients, l.crawlers = map[netip.Addr]*clientState{}, map[string]int{}
 	}
 	if state == nil {
 		state = &clientState{memory: memory.Client{Budget: l.Memory}}
 		l.clients[client] = state
 	}
 	state.conns++
-	l.conns[c] = &connState{client: client}
+	l.conns++
+	c.state = connState{client: client, counted: true}
 	c.Memory = &state.memory
 	return 0, true
 }
@@ -93,11 +96,12 @@ func (l *ConnLimits) add(c *Conn, client netip.Addr) (limit Limit, ok bool) {
 func (l *ConnLimits) remove(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	state := l.conns[c]
-	if state == nil {
+	if !c.state.counted {
 		return
 	}
-	delete(l.conns, c)
+	c.state.counted = false
+	l.conns--
+	state := &c.state
 	if of := l.clients[state.client]; of.conns > 1 {
 		of.conns--
 	} else {
@@ -117,17 +121,16 @@ func (l *ConnLimits) remove(c *Conn) {
 func (l *ConnLimits) AdmitCrawler(c *Conn, name string, most int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	state := l.conns[c]
 	switch {
-	case state == nil: // it has been closed
+	case !c.state.counted: // it has been closed
 		return false
-	case slices.Contains(state.crawlers, name):
+	case slices.Contains(c.state.crawlers, name):
 		return true
 	case l.crawlers[name] >= most:
 		return false
 	}
 	l.crawlers[name]++
-	state.crawlers = append(state.crawlers, name)
+	c.state.crawlers = append(c.state.crawlers, name)
 	return true
 }
 
@@ -135,8 +138,8 @@ func (l *ConnLimits) AdmitCrawler(c *Conn, name string, most int) bool {
 func (l *ConnLimits) MarkTunnel(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if state := l.conns[c]; state != nil && !state.tunnel {
-		state.tunnel = true
+	if c.state.counted && !c.state.tunnel {
+		c.state.tunnel = true
 		l.tunnels++
 	}
 }
@@ -145,7 +148,7 @@ func (l *ConnLimits) MarkTunnel(c *Conn) {
 // names.
 func (l *ConnLimits) Reject(at Limit, name string) {
 	l.mu.Lock()
-	names, open := l.rejected[at].add(name, time.Now()), len(l.conns)
+	names, open := l.rejected[at].add(name, time.Now()), l.conns
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",

@@ -81,7 +81,7 @@ func TestRemoveTwice(t *testing.T) {
 		t.Errorf("%d connections are counted, %d tunnels; want 1 and 0", open, tunnels)
 	}
 	l.remove(other)
-	if len(l.conns)+len(l.clients)+len(l.crawlers) != 0 {
+	if l.conns+len(l.clients)+len(l.crawlers) != 0 {
 		t.Errorf("with all connections closed, %v %v %v are counted", l.conns, l.clients, l.crawlers)
 	}
 }

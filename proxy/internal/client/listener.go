@@ -76,9 +76,6 @@ func LimitKey(a netip.Addr) netip.Addr {
 	if !a.Is6() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsLoopback() {
 		return a
 	}
-	p, err := a.WithZone("").Prefix(64)
-	if err != nil {
-		return a
-	}
+	p, _ := a.WithZone("").Prefix(64) // it fails for an address that is not valid
 	return p.Addr()
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,10 +34,7 @@ func (r *rejections) add(name string, now time.Time) (names []string) {
 		return nil
 	}
 	names = slices.SortedFunc(maps.Keys(r.unsaid), func(a, b string) int {
-		if n := r.unsaid[b] - r.unsaid[a]; n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(r.unsaid[b]-r.unsaid[a], strings.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, r.unsaid[name])

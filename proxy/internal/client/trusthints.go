@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -154,11 +155,9 @@ func (h *TrustHints) trustLocked(k hintKey) *trust {
 		return s
 	}
 	if len(h.clients) >= maxClients {
-		for other, s := range h.clients {
-			if !s.pending && time.Since(s.proven) >= trustLasts && time.Since(s.warned) >= warnEvery {
-				delete(h.clients, other)
-			}
-		}
+		maps.DeleteFunc(h.clients, func(_ hintKey, s *trust) bool {
+			return !s.pending && time.Since(s.proven) >= trustLasts && time.Since(s.warned) >= warnEvery
+		})
 		if len(h.clients) >= maxClients {
 			return nil
 		}

@@ -107,8 +107,8 @@ func (m *Client) AwaitProgress(ctx context.Context, limit time.Duration) error {
 	m.waiting = append(m.waiting, ready)
 	m.mu.Unlock()
 
-	timeout := time.NewTimer(limit)
-	defer timeout.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrLimit)
+	defer cancel()
 	again := time.NewTicker(time.Second) // other clients may have made room
 	defer again.Stop()
 	for {
@@ -120,23 +120,15 @@ func (m *Client) AwaitProgress(ctx context.Context, limit time.Duration) error {
 			m.wakeLocked()
 			m.mu.Unlock()
 		case <-ctx.Done():
-			return m.cancel(ready, ctx.Err())
-		case <-timeout.C:
-			return m.cancel(ready, ErrLimit)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if i := slices.Index(m.waiting, ready); i >= 0 {
+				m.waiting = slices.Delete(m.waiting, i, i+1)
+				return context.Cause(ctx)
+			}
+			return nil // the memory has just been taken
 		}
 	}
-}
-
-// cancel ends waiting. It returns nil in place of err if the memory has just been taken.
-func (m *Client) cancel(ready chan struct{}, err error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	i := slices.Index(m.waiting, ready)
-	if i < 0 {
-		return nil
-	}
-	m.waiting = slices.Delete(m.waiting, i, i+1)
-	return err
 }
 
 // A Reservation is what one request has of its client's memory.

@@ -92,19 +92,11 @@ func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '*'
-		if !letter && (i == 0 || !('0' <= c && c <= '9') && !isTokenMark(c)) {
+		if !letter && (i == 0 || !('0' <= c && c <= '9') && strings.IndexByte("!#$%&'+-.^_`|~:/", c) < 0) {
 			return false
 		}
 	}
 	return s != ""
-}
-
-func isTokenMark(c byte) bool {
-	switch c {
-	case '!', '#', '$', '%', '&', '\'', '+', '-', '.', '^', '_', '`', '|', '~', ':', '/':
-		return true
-	}
-	return false
 }
 
 // Integer appends an Integer of at most 15 digits (RFC 9651, section 3.3.1).
