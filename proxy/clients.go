@@ -37,8 +37,7 @@ func connOf(r *http.Request) (c *client.Conn, tunnelled bool) {
 	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
 		return t.client, true
 	}
-	c, _ = r.Context().Value(clientKey{}).(*client.Conn)
-	return c, false
+	return r.Context().Value(clientKey{}).(*client.Conn), false
 }
 
 // disconnectOf returns the detector of a request's connection, nil for HTTP/2.
@@ -46,10 +45,7 @@ func disconnectOf(r *http.Request) *client.DisconnectDetector {
 	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
 		return t.disconnect
 	}
-	if c := clientOf(r); c != nil {
-		return c.Disconnect
-	}
-	return nil
+	return clientOf(r).Disconnect
 }
 
 // admit returns what to answer if the crawler has too many connections open.

@@ -73,7 +73,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("CONNECT needs a host and a port")
 	}
 	if err != nil {
-		p.serve(w, r, s, target, &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"})
+		p.serve(w, r, s, target, badRequest(err))
 		return
 	}
 	own := target.Hostname() == ownName // which is open to all, and always to be seen
@@ -103,7 +103,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
-		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "target", t.authority, "error", errNoRequest)
+		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "target", t.authority, "error", "the client sent nothing through its tunnel")
 		conn.Close()
 		return
 	}
@@ -156,13 +156,16 @@ func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Read
 	return conn, rw.Reader, nil
 }
 
-// certificate returns the leaf for a tunnel: for the name that the client
-// expects, even if it is not the tunnel's host, so that it can read why its
-// request is refused.
+// certificate returns the leaf for the name that the client expects, even if it is not the host of
+// its tunnel, so that the client can read why its request is refused. A client that speaks TLS to
+// the gate itself, and expects no name, has used the gate's address.
 func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := hello.ServerName
 	if t, ok := hello.Conn.(*tunnel); ok && t.names(name) {
 		return p.Leaf(t.host) // canonical already
+	}
+	if name == "" {
+		name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
 	}
 	target, err := policy.ParseTarget("https", bracketed(name), "/")
 	if err != nil {
@@ -176,26 +179,6 @@ func bracketed(host string) string {
 		return "[" + host + "]"
 	}
 	return host
-}
-
-// ownConfig is for clients that speak TLS to the gate's own address: the
-// certificate is for the name or address that they used.
-func (p *Proxy) ownConfig() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
-		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			name := hello.ServerName
-			if name == "" {
-				name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
-			}
-			target, err := policy.ParseTarget("https", bracketed(name), "/")
-			if err != nil {
-				return nil, err
-			}
-			return p.Leaf(target.Hostname())
-		},
-	}
 }
 
 // passThrough carries a tunnel unseen, after one decision for the whole host.
@@ -230,5 +213,3 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
 	x.out.bytes = tunnel.Between(netconn.Buffered(client, rd), origin)
 }
-
-var errNoRequest = errors.New("the client sent nothing through its tunnel")

@@ -2,7 +2,7 @@ package proxy
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"time"
@@ -27,9 +27,9 @@ type identification struct {
 	ctx      context.Context
 	client   policy.Client
 	login    *auth.Login
-	tried    bool  // a crawler's login was compared with the request's
-	userName bool  // that crawler's user name is the request's
-	err      error // of the verification
+	tried    bool   // a crawler's login was compared with the request's
+	user     string // for the log. Text that is no crawler's user name may be a password in the wrong place
+	err      error  // of the verification
 }
 
 // identify returns the crawler that sends a request, or the answer if the gate does not serve
@@ -37,18 +37,21 @@ type identification struct {
 // their User-Agents are not known yet, so every pattern for User-Agents matches.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
-	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r)}
+	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r), user: "(none that a crawler has)"}
 	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
 	if i.login != nil {
 		i.client.Proves = i.proves
 	}
 	k := crawlers.Identify(i.client)
 	if i.err != nil {
-		return nil, i.busy()
+		return nil, &problem{
+			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied",
+			detail: "The login could not be verified: too many others are being verified, or the request was given up. Try again.",
+		}
 	}
 	refused := k == crawlers.Default && crawlers.RefuseUnknown
 	if i.tried && k.Login == nil {
-		p.wrong.Report(client, i.user(), refused, p.Log)
+		p.wrong.Report(client, i.user, refused, p.Log)
 	}
 	if !refused {
 		return k, nil
@@ -64,27 +67,10 @@ func (i *identification) proves(l *policy.Login) bool {
 	if i.err != nil || i.login.Invalid || i.login.User != l.User {
 		return false
 	}
-	i.userName = true
+	i.user = l.User
 	var holds bool
 	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.client.Addr), l.Hash, i.login)
 	return holds
-}
-
-// user returns the request's user name for the log if a crawler has it. Any other text may be
-// a password in the wrong place.
-func (i *identification) user() string {
-	if i.userName {
-		return i.login.User
-	}
-	return "(none that a crawler has)"
-}
-
-func (i *identification) busy() *problem {
-	detail := "The login could not be verified: too many others are being verified. Try again."
-	if !errors.Is(i.err, auth.ErrBusy) {
-		detail = "The request was given up before its login was verified."
-	}
-	return &problem{status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", detail: detail}
 }
 
 // unknown returns the answer to a client that is none of the crawlers. It asks for a login
@@ -99,19 +85,19 @@ func (i *identification) unknown(invited, inside bool) *problem {
 		p.detail += " with this User-Agent"
 	}
 	p.detail += "."
-	switch {
-	case !invited:
-	case inside && i.login == nil:
-		p.detail += " A login has to come with CONNECT: put it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
-	case inside:
-		p.detail += " The login that came with CONNECT is not theirs."
-	case i.login == nil:
-		p.status, p.title, p.cause = http.StatusProxyAuthRequired, "Login required", "login required"
-		p.detail += " Put a login into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
-	default:
-		p.status, p.title, p.cause = http.StatusProxyAuthRequired, "Login required", "wrong login"
-		p.detail += " The login that came with the request is not theirs."
+	if !invited {
+		return p
 	}
+	cause, detail := "wrong login", " The login that came with %s is not theirs."
+	if i.login == nil {
+		cause, detail = "login required", " A login has to come with %s: put it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
+	}
+	if inside {
+		p.detail += fmt.Sprintf(detail, "CONNECT")
+		return p
+	}
+	p.status, p.title, p.cause = http.StatusProxyAuthRequired, "Login required", cause
+	p.detail += fmt.Sprintf(detail, "the request")
 	return p
 }
 

@@ -111,8 +111,7 @@ func ownAddress(r *http.Request) string {
 // route returns the proxy in the syntax of a configuration script. A client that fetches the
 // script over TLS can speak TLS to the proxy too, which hides its requests and its login.
 func route(r *http.Request, address string) string {
-	_, tunnelled := r.Context().Value(tunnelKey{}).(*tunnel)
-	if c := clientOf(r); !tunnelled && c != nil && c.InTLS() {
+	if c, tunnelled := connOf(r); !tunnelled && c.InTLS() {
 		return "HTTPS " + address + "; PROXY " + address
 	}
 	return "PROXY " + address

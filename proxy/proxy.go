@@ -74,9 +74,9 @@ func New(o Options) (*Proxy, error) {
 		}
 		return nil, nil
 	}
-	p.pipeline.KeepHeader = true             // prepare has removed what is not for the origin
-	p.pipeline.KeepDestinationHeaders = true // see moveHeader
-	p.pipeline.Logger = quiet{o.Log}
+	p.pipeline.KeepHeader = true                                            // prepare has removed what is not for the origin
+	p.pipeline.KeepDestinationHeaders = true                                // see moveHeader
+	p.pipeline.Logger = slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug) // records of requests have the same
 	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
 		x := exchangeOf(r)
 		if resp := p.onRequest(x, r); resp != nil {
@@ -141,22 +141,16 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 
 // Serve accepts clients from l until Shutdown, and returns nil then.
 func (p *Proxy) Serve(l net.Listener) error {
-	go p.inner.Serve(p.tunnels) // ends with Shutdown
+	go p.inner.Serve(p.tunnels)                                                                                       // ends with Shutdown
+	own := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: p.certificate} // for clients that speak TLS to the gate itself
 	err := p.outer.Serve(&client.Listener{
-		Listener: p.Descriptors.Listener(l), TLS: p.ownConfig(), Limits: &p.conns, Hints: &p.hints, Log: p.Log,
+		Listener: p.Descriptors.Listener(l), TLS: own, Limits: &p.conns, Hints: &p.hints, Log: p.Log,
 		MaxRejecting: int64(p.Descriptors.Other(client.MaxRejecting)),
 	})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
-}
-
-// quiet is goproxy's logger. Its messages concern single requests, whose records have the same.
-type quiet struct{ log *slog.Logger }
-
-func (q quiet) Printf(format string, v ...any) {
-	q.log.Debug("goproxy", "message", format, "values", v)
 }
 
 // maxConnections returns the limits in force.

@@ -18,6 +18,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/origin"
 )
 
 // A problem is an answer of the gate itself: a refusal, or an error (RFC 9457).
@@ -68,6 +69,7 @@ func failure(x *exchange, err error) *problem {
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case x.out.upload != nil && x.out.upload.Limit.Fired():
 		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
@@ -86,7 +88,10 @@ func failure(x *exchange, err error) *problem {
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
 	case errors.Is(err, policy.ErrExhausted):
-		return exhaustedProblem(err)
+		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
+		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
+		p.cause = "out of " + s.What
+		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin: try again. The gate's operator can " + s.Remedy + "."
 	case errors.Is(err, policy.ErrCostly):
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second
 		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
@@ -108,7 +113,7 @@ func failure(x *exchange, err error) *problem {
 		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer in time."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		p.fault, p.detail = "connection_refused", "The origin refuses connections."
-	case isCertificate(err):
+	case errors.As(err, &certificate):
 		p.fault, p.cause = "tls_certificate_error", innermost(err)
 		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with " + x.names.Roots + "."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
@@ -117,11 +122,6 @@ func failure(x *exchange, err error) *problem {
 		p.fault, p.detail = "destination_unavailable", "The origin could not be reached, or its answer was not understood."
 	}
 	return p
-}
-
-func isCertificate(err error) bool {
-	var verification *tls.CertificateVerificationError
-	return errors.As(err, &verification)
 }
 
 // innermost returns the text of the root error: the wrapping ones repeat what the client knows.

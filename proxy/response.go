@@ -224,7 +224,9 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	case policy.Fresh, policy.Stale:
 		body = st.File.Body()
 		h.Set("Content-Type", "text/plain; charset="+charset(body))
-		setIf(h, "Last-Modified", st.Snapshot.Modified)
+		if st.Snapshot.Modified != "" {
+			h.Set("Last-Modified", st.Snapshot.Modified)
+		}
 		h.Set("Age", strconv.FormatInt(int64(st.Age/time.Second), 10))
 	case policy.Unavailable:
 		if code = st.Snapshot.Status; code < 400 {
@@ -250,10 +252,4 @@ func charset(body string) string {
 
 func isRobots(r *http.Request, t policy.Target) bool {
 	return t.IsRobots() && (r.Method == http.MethodGet || r.Method == http.MethodHead)
-}
-
-func setIf(h http.Header, name, value string) {
-	if value != "" {
-		h.Set(name, value)
-	}
 }

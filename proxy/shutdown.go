@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 // Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
@@ -29,7 +30,6 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 type openConns struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	empty chan struct{} // closed when the last is removed; nil if no call of wait is in progress
 }
 
 func (o *openConns) add(c net.Conn) {
@@ -45,30 +45,27 @@ func (o *openConns) remove(c net.Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.conns, c)
-	if len(o.conns) == 0 && o.empty != nil {
-		close(o.empty)
-		o.empty = nil
-	}
 }
 
-// wait waits until no connection is left. If the context ends before, it returns the context's error.
-func (o *openConns) wait(ctx context.Context) error {
+func (o *openConns) count() int {
 	o.mu.Lock()
-	if len(o.conns) == 0 {
-		o.mu.Unlock()
-		return nil
+	defer o.mu.Unlock()
+	return len(o.conns)
+}
+
+// wait waits until no connection is left, as [http.Server.Shutdown] does. If the context ends
+// before, it returns the context's error.
+func (o *openConns) wait(ctx context.Context) error {
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for o.count() > 0 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if o.empty == nil {
-		o.empty = make(chan struct{})
-	}
-	empty := o.empty
-	o.mu.Unlock()
-	select {
-	case <-empty:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 func (o *openConns) close() {
