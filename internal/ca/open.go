@@ -24,7 +24,6 @@ const (
 	certName   = "ca.pem"
 	keyName    = "ca-key.pem"
 	bundleName = "bundle.pem"
-	asideName  = "ca-old.pem" // only while the CA is renewed
 )
 
 // rootPrefix begins the name of every root that this package makes.
@@ -65,8 +64,7 @@ const (
 // transient reports whether another process that replaces the files may be the
 // cause of err.
 func transient(err error) bool {
-	// Renew removes the certificate first, maybe after openOnce has seen it.
-	return errors.Is(err, errMismatch) || errors.Is(err, errNoPEM) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, errMismatch) || errors.Is(err, errNoPEM)
 }
 
 // openOnce loads the pair, after it has made the files that are missing. The key is made
@@ -110,23 +108,21 @@ func createKey(keyFile string) error {
 	if err := makeDir(filepath.Dir(keyFile)); err != nil {
 		return err
 	}
-	data, err := newKey()
+	_, data, err := newKey()
 	if err != nil {
 		return err
 	}
 	return create(keyFile, data, 0o600)
 }
 
-func newKey() ([]byte, error) {
+// newKey returns a private key, also in the form of its file.
+func newKey() (crypto.Signer, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 }
 
 // createCert makes the certificate for an existing key, also one that an
@@ -136,11 +132,11 @@ func createCert(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	data, err := rootFile(key, filepath.Dir(certFile))
+	der, err := newRoot(key, time.Now())
 	if err != nil {
 		return err
 	}
-	return create(certFile, data, 0o644)
+	return create(certFile, encodeCertificate(der), 0o644)
 }
 
 func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
