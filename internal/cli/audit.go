@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -30,9 +29,9 @@ type Audit struct {
 // An auditReport collects the lines of audit logs.
 type auditReport interface {
 	Line(*audit.Line)
-	end() (failed bool) // called after the last line; failed: something differs
-	print(io.Writer)
-	json() (name string, value any)
+	// result is called after the last line. Its value is printed as JSON under a name, or with
+	// the template of that name. Failed says that something differs.
+	result() (name string, value any, failed bool)
 }
 
 // Run reads the files once, for all reports.
@@ -63,12 +62,13 @@ func (a *Audit) Run(s Streams) error {
 	})
 	failed, values := false, map[string]any{}
 	for _, r := range reports {
-		failed = r.end() || failed
+		name, value, differs := r.result()
+		values[name], failed = value, failed || differs
 		if a.JSON {
-			name, value := r.json()
-			values[name] = value
-		} else {
-			r.print(out)
+			continue
+		}
+		if err := print(out, name, value); err != nil {
+			return err
 		}
 	}
 	if a.JSON {

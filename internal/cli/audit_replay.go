@@ -77,42 +77,31 @@ func (a *replayReport) Line(l *audit.Line) {
 	}
 }
 
-func (a *replayReport) end() bool {
+// A replayResult is the result of a replayReport.
+type replayResult struct {
+	Counts      map[string]int `json:"counts"` // by outcome
+	Differences []string       `json:"differences"`
+	Invalid     int            `json:"invalid"` // lines without a record
+	Gone        int            `json:"-"`
+	Changed     int            `json:"-"`
+	Examples    []string       `json:"-"` // of evidence that is gone or changed
+}
+
+func (a *replayReport) result() (string, any, bool) {
 	a.reader.Close()
-	return a.counts[replay.Different] > 0 || a.sum(replay.Outcome.Changed) > 0
-}
-
-// sum returns the number of records with an outcome of this kind.
-func (a *replayReport) sum(kind func(replay.Outcome) bool) (n int) {
-	for o, count := range a.counts {
-		if kind(o) {
-			n += count
+	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noRecord}
+	for _, o := range replay.Outcomes {
+		n := a.counts[o]
+		r.Counts[strings.ReplaceAll(string(o), " ", "_")] = n
+		switch {
+		case o.Gone():
+			r.Gone += n
+		case o.Changed():
+			r.Changed += n
+		}
+		if first := a.examples[o]; first != "" {
+			r.Examples = append(r.Examples, fmt.Sprintf("%s: %d, first %s", o, n, first))
 		}
 	}
-	return n
-}
-
-func (a *replayReport) json() (string, any) {
-	counts := map[string]int{}
-	for _, o := range replay.Outcomes {
-		counts[strings.ReplaceAll(string(o), " ", "_")] = a.counts[o]
-	}
-	return "replay", map[string]any{"counts": counts, "differences": a.differences, "invalid": a.noRecord}
-}
-
-func (a *replayReport) print(w io.Writer) {
-	fmt.Fprintf(w, "decided again: %s the same, %s, evidence gone: %d, no decision: %d",
-		plural(a.counts[replay.Same], "record"), plural(a.counts[replay.Different], "difference"), a.sum(replay.Outcome.Gone), a.counts[replay.NoDecision])
-	if n := a.sum(replay.Outcome.Changed); n > 0 {
-		fmt.Fprintf(w, ", evidence changed: %d", n)
-	}
-	fmt.Fprintln(w)
-	for _, o := range replay.Outcomes {
-		if (o.Gone() || o.Changed()) && a.counts[o] > 0 {
-			fmt.Fprintf(w, "  %s: %d, first %s\n", o, a.counts[o], a.examples[o])
-		}
-	}
-	if a.noRecord > 0 {
-		fmt.Fprintf(w, "  no records: %s\n", plural(a.noRecord, "line"))
-	}
+	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0
 }

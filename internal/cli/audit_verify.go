@@ -3,13 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/escape"
 )
 
 // A verifyReport checks the chains of records.
@@ -60,53 +58,28 @@ func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
 	return &verifyReport{v, dir}, nil
 }
 
-// end reads the heads of the chains again: a running gate may have begun new chains.
-func (v *verifyReport) end() bool {
+// A verifyResult is the result of a verifyReport.
+type verifyResult struct {
+	Chains    int      `json:"chains"`
+	Faults    int      `json:"faults"`
+	Lost      int      `json:"lost"`
+	Notes     []string `json:"notes"`
+	Records   int      `json:"records"`
+	Said      []string `json:"said"`      // the first faults
+	Unchecked int      `json:"unchecked"` // chains
+	More      int      `json:"-"`         // faults
+	Before    int64    `json:"-"`         // records that are missing before the first ones
+}
+
+// result reads the heads of the chains again: a running gate may have begun new chains.
+func (v *verifyReport) result() (string, any, bool) {
 	if heads, err := audit.Heads(v.dir); err == nil {
 		v.Later(heads)
 	}
 	v.End()
-	return v.Faulty > 0
-}
-
-func (v *verifyReport) json() (string, any) {
-	return "verify", map[string]any{
-		"records": v.Records, "chains": v.Chains(), "faults": v.Faulty, "unchecked": v.Unchecked, "lost": v.Lost,
-		"said": append([]string{}, v.Faults...), "notes": append([]string{}, v.Notes...), // [] in place of null
-	}
-}
-
-func (v *verifyReport) print(w io.Writer) {
-	for _, text := range v.Faults {
-		fmt.Fprintln(w, escape.Printable(text))
-	}
-	if more := v.Faulty - len(v.Faults); more > 0 {
-		fmt.Fprintf(w, "and %d more\n", more)
-	}
-	for _, text := range v.Notes {
-		fmt.Fprintln(w, "note: "+escape.Printable(text))
-	}
-	if v.Lost > 0 {
-		fmt.Fprintf(w, "note: %s could not be written at the time\n", plural(v.Lost, "record"))
-	}
-	what := "none changed, missing or added"
-	switch {
-	case v.Faulty > 0:
-		what = plural(v.Faulty, "fault")
-	case v.Records == 0:
-		what = "nothing to check"
-	case v.Unchecked > 0: // notes have the details, of this and of the next
-		what = fmt.Sprintf("no fault found; not checked against data_dir: %s%s", plural(v.Unchecked, "chain"), v.before())
-	case v.Before > 0:
-		what = "none changed or added" + v.before()
-	}
-	fmt.Fprintf(w, "%s in %s: %s\n", plural(v.Records, "record"), plural(v.Chains(), "chain"), what)
-}
-
-// before returns the number of records that are missing before the first ones, in words.
-func (v *verifyReport) before() string {
-	if v.Before == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; not here: %d before these, rotated away, removed or not given", v.Before)
+	return "verify", verifyResult{
+		Chains: v.Chains(), Records: v.Records, Lost: v.Lost, Unchecked: v.Unchecked, Before: v.Before,
+		Faults: v.Faulty, More: v.Faulty - len(v.Faults),
+		Said: append([]string{}, v.Faults...), Notes: append([]string{}, v.Notes...), // in JSON [] in place of null
+	}, v.Faulty > 0
 }

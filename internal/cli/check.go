@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -194,11 +195,43 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 }
 
 func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {
+	e := d.Explain(url)
+	e.Lost = d.Lost(t)
 	if c.JSON {
-		e := d.Explain(url)
-		e.Lost = d.Lost(t)
 		return encode(w, e)
 	}
-	_, err := io.WriteString(w, report(url, t, d))
-	return err
+	r := checkReport{Explanation: e, Fetched: c.Robots == ""}
+	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
+		r.Asks = d.Crawler.Name
+	}
+	if e.Rule != nil {
+		r.Excerpt = excerpt(d.Robots.File.Body(), e.Rule.Line)
+	}
+	return print(w, "check", r)
+}
+
+// A checkReport is a decision for people.
+type checkReport struct {
+	policy.Explanation
+	Asks    string   // the crawler, if it is not the default
+	Excerpt []string // the rule and the lines around it
+	Fetched bool     // the robots.txt is the origin's, not a file
+}
+
+// excerpt returns a line of a robots.txt with the lines around it.
+func excerpt(body string, line int) (shown []string) {
+	if strings.ContainsRune(body, 0) {
+		return nil // UTF-16, or broken
+	}
+	const around = 2
+	lines := strings.Split(strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n"), "\n")
+	for n := max(line-around, 1); n <= min(line+around, len(lines)); n++ {
+		mark := " "
+		if n == line {
+			mark = ">"
+		}
+		text := fmt.Sprintf("        %s %4d  %s", mark, n, escape.Printable(lines[n-1]))
+		shown = append(shown, strings.TrimRight(text, " "))
+	}
+	return shown
 }

@@ -95,10 +95,3 @@ func (c *counter) summary(withRate bool) string {
 	}
 	return text + plural(len(c.targets), c.word)
 }
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}

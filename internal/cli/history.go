@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -107,8 +106,6 @@ type originHistory struct {
 	rules   policy.Robots
 }
 
-const utc = "2006-01-02 15:04:05"
-
 // An answerRow is an answer in the output.
 type answerRow struct {
 	From     time.Time    `json:"from"`
@@ -156,27 +153,26 @@ func (p *originHistory) print(s Streams) error {
 			return err
 		}
 	}
+	report := historyReport{changes, rows, p.origin, p.Diff}
 	if p.JSON {
-		return encode(s.Out, map[string]any{"origin": p.origin, "history": rows, "changes": changes})
+		return encode(s.Out, report)
 	}
-	fmt.Fprintf(s.Out, "%s\n", p.origin)
-	fmt.Fprintf(s.Out, "  %-19s  %-19s  %-12s %-11s %6s %8s  %s\n", "from (UTC)", "to", "for", "state", "status", "bytes", "sha256, or why not")
-	for _, r := range rows {
-		r.print(s.Out)
-	}
-	for _, c := range changes {
-		c.print(s.Out)
-	}
-	if p.Diff && len(changes) == 0 {
-		fmt.Fprintln(s.Out, "The rules in force have not changed.")
-	}
-	return nil
+	return print(s.Out, "history", report)
 }
 
-func (r *answerRow) print(w io.Writer) {
+// A historyReport is what is printed of an origin.
+type historyReport struct {
+	Changes []changeRow `json:"changes"`
+	History []answerRow `json:"history"`
+	Origin  string      `json:"origin"`
+	Diff    bool        `json:"-"` // changes were asked for
+}
+
+// String returns the row for people.
+func (r answerRow) String() string {
 	to, status, bytes := "now", "-", "-"
 	if !r.To.IsZero() {
-		to = r.To.Format(utc)
+		to = utc(r.To)
 	}
 	if r.Status != 0 {
 		status = fmt.Sprint(r.Status)
@@ -185,8 +181,8 @@ func (r *answerRow) print(w io.Writer) {
 		bytes = fmt.Sprint(*r.Bytes)
 	}
 	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", r.From.Format(utc), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
-	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", utc(r.From), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
+	return strings.TrimRight(line, " ")
 }
 
 // clientsOf names the clients that an answer bound.

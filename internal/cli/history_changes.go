@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +8,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/history"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -33,7 +29,8 @@ type changeRow struct {
 	More      int           `json:"decisions_more,omitempty"`
 	Gone      string        `json:"gone,omitempty"` // why there is nothing to compare
 
-	words [2]string // the phases before and after, for people
+	WasWords string `json:"-"` // the phases before and after, for people
+	IsWords  string `json:"-"`
 }
 
 type decisionRow struct {
@@ -93,7 +90,7 @@ func (p *originHistory) bound(answers []store.Answer) []string {
 func (p *originHistory) change(token string, was, is phase, paths []string) changeRow {
 	c := changeRow{
 		Time: is.at.UTC(), For: token, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
-		Diff: []string{}, Decisions: []decisionRow{}, words: [2]string{was.String(), is.String()},
+		Diff: []string{}, Decisions: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
 	}
 	before, err := p.rulesOf(was)
 	after, err2 := p.rulesOf(is)
@@ -102,7 +99,7 @@ func (p *originHistory) change(token string, was, is phase, paths []string) chan
 		return c
 	}
 	if c.Was != "" && c.Is != "" {
-		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+was.from.UTC().Format(utc), before, c.Is[:12]+" "+is.from.UTC().Format(utc), after)
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+utc(was.from), before, c.Is[:12]+" "+utc(is.from), after)
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
 	for _, tokens := range p.crawlers(token, wasFile, isFile) {
@@ -186,36 +183,4 @@ func (p *originHistory) paths(s Streams) ([]string, error) {
 		}
 	})
 	return slices.Sorted(maps.Keys(paths)), err
-}
-
-func (c *changeRow) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s UTC", c.Time.Format(utc))
-	if c.For != "" || c.Crawlers {
-		fmt.Fprintf(w, ", for %s", clientsOf(c.Crawlers, c.For))
-	}
-	fmt.Fprintln(w)
-	switch {
-	case c.Gone != "":
-		fmt.Fprintf(w, "%s to %s: %s\n", c.words[0], c.words[1], c.Gone)
-		return
-	case c.Was == "" || c.Is == "":
-		fmt.Fprintf(w, "from %s to %s\n", c.words[0], c.words[1])
-	}
-	for _, line := range c.Diff {
-		fmt.Fprintln(w, line)
-	}
-	if c.DiffMore > 0 {
-		fmt.Fprintf(w, "and %s more\n", plural(c.DiffMore, "line"))
-	}
-	if len(c.Decisions) == 0 {
-		fmt.Fprintln(w, "No decision differs.")
-		return
-	}
-	fmt.Fprintln(w, "Decisions that differ:")
-	for _, d := range c.Decisions {
-		fmt.Fprintf(w, "  %s: %s: %s, then %s\n", cmp.Or(escape.Printable(d.Token), "others"), escape.Printable(d.Path), d.Was, d.Is)
-	}
-	if c.More > 0 {
-		fmt.Fprintf(w, "  and %d more\n", c.More)
-	}
 }

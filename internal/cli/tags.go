@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"robotsgate/htmlmeta"
-	"robotsgate/internal/escape"
 	"robotsgate/policy/robotstag"
 )
 
@@ -56,8 +54,11 @@ func (t *Tags) Run(s Streams) error {
 	if t.JSON {
 		return encode(s.Out, a)
 	}
-	a.print(s.Out, contentType)
-	return nil
+	return print(s.Out, "tags", struct {
+		tagsAnswer
+		ContentType string
+		MaxField    int
+	}{a, contentType, robotstag.MaxField})
 }
 
 // A tagsQuestion is one line of tags --batch.
@@ -80,31 +81,6 @@ type tagsAnswer struct {
 	// read, in the words of Robots-Gate-Meta.
 	Skipped string `json:"skipped,omitempty"`
 	Partial string `json:"partial,omitempty"`
-}
-
-// print prints a for people. The page's Content-Type is named if it was not read.
-func (a *tagsAnswer) print(w io.Writer, contentType string) {
-	for _, rule := range a.Rules {
-		fmt.Fprintln(w, escape.Printable(rule))
-	}
-	for _, d := range a.Detail {
-		fmt.Fprintf(w, "  %s from %s, for %s\n", escape.Printable(strings.TrimSuffix(d.Rule+"="+d.Value, "=")), d.Source, escape.Printable(d.Scope))
-	}
-	for _, u := range a.Unknown {
-		fmt.Fprintf(w, "  %s is unknown and binds no crawler\n", escape.Printable(u))
-	}
-	if a.Truncated {
-		fmt.Fprintf(w, "  a field is longer than %d bytes; the rest was not read\n", robotstag.MaxField)
-	}
-	if a.Skipped != "" {
-		fmt.Fprintf(w, "  the page was not read: %s is neither HTML nor XHTML\n", escape.Printable(contentType))
-	}
-	if a.Partial != "" {
-		fmt.Fprintf(w, "  the head was not read to its end: %s\n", escape.Printable(a.Partial))
-	}
-	if len(a.Rules) == 0 {
-		fmt.Fprintln(w, "no rules bind this crawler")
-	}
 }
 
 type tagDetail struct {

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/escape"
+)
+
+// outputs has a template for each report that commands print for people. Text from the network
+// must go through printable there.
+//
+//go:embed output/*.txt
+var outputs embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"printable": escape.Printable,
+	"plural":    plural,
+	"clients":   clientsOf,
+	"table":     table,
+	"utc":       utc,
+}).ParseFS(outputs, "output/*.txt"))
+
+// print writes a report.
+func print(w io.Writer, name string, report any) error {
+	return templates.ExecuteTemplate(w, name+".txt", report)
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.DateTime) }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// table returns counts by name, after an empty line; nothing if there are none.
+func table(title string, rows []audit.Named) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	const widest = 60
+	width := len(title)
+	for _, r := range rows {
+		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
+	}
+	return b.String()
+}
