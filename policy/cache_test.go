@@ -187,7 +187,7 @@ func BenchmarkDecide(b *testing.B) {
 	target, _ := ParseURL("https://example.com/section-7/page?x=y")
 	r := Request{Target: target, Crawler: &Crawler{Mode: Enforce}, UserAgent: "Mozilla/5.0 (compatible; ExampleBot/1.0)"}
 	e.Decide(b.Context(), r)
-	e.resolver.cache.unsaved.save()
+	e.cache.unsaved.save()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

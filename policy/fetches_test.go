@@ -456,7 +456,7 @@ func TestCloseManyCrawlers(t *testing.T) {
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("the end took %v", took)
 			}
-			if n := len(e.resolver.scopes); n != 0 {
+			if n := len(e.scopes); n != 0 {
 				t.Errorf("%d scopes still have state", n)
 			}
 		})
@@ -475,14 +475,14 @@ func TestScopeFetchesEnd(t *testing.T) {
 			defer cancel()
 			e.Decide(ctx, asks(t, "https://example.com/", agent))
 		}
-		if n := len(e.resolver.scopes); n != 1 {
+		if n := len(e.scopes); n != 1 {
 			t.Errorf("%d origins have traffic, want 1", n)
 		}
 		atOnce(t, e, 100)
 		time.Sleep(time.Minute)
 		web.serve("https://b.example/robots.txt", failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
-		if n := len(e.resolver.scopes); n != 0 {
+		if n := len(e.scopes); n != 0 {
 			t.Errorf("%d scopes still have state", n)
 		}
 	})

@@ -54,7 +54,7 @@ func fill(tb testing.TB, e *Engine, n int) {
 	for i := range n {
 		ask(tb, e, fmt.Sprintf("https://www.site-%d.example/", i), "Bot/1.0")
 		if i%1000 == 999 || i == n-1 {
-			e.resolver.cache.unsaved.save()
+			e.cache.unsaved.save()
 		}
 	}
 }
@@ -86,7 +86,7 @@ func holds(tb testing.TB, n int, bytes int64) (held int, taken int64) {
 	fill(tb, e, n)
 	taken = heap() - before
 	for i := range n {
-		if e.resolver.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
+		if e.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
 			held++
 		}
 	}

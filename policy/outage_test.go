@@ -99,7 +99,7 @@ func TestOutagesAreBounded(t *testing.T) {
 		defer e.Close()
 		for i := range 3 * maxOutages {
 			rec := Record{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
-			e.resolver.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec}, nil)
+			e.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec}, nil)
 		}
 		all := e.Outages()
 		if len(all) != maxOutages || all[0].Origin != "http://149.example" || all[maxOutages-1].Origin != "http://100.example" {

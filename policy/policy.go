@@ -69,13 +69,34 @@ type Request struct {
 	whole bool // about the whole host, of which Target is the root
 }
 
+// question asks for what a crawler obeys with these product tokens.
+func (r *Request) question(tokens []string) question {
+	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
+	return question{scope.Key(), TokenKey(tokens), r.UserAgent}
+}
+
 // An Engine decides. It is safe for concurrent use.
 type Engine struct {
-	crawlers  Crawlers
-	overrides []Override
-	resolver  *resolver
-	log       *slog.Logger
-	checked   sync.Map // names of crawlers, see checkUserAgent
+	config  Config  // with defaults for the fields that were left out
+	robots  *Robots // those of config
+	fetcher fetcher
+	checked sync.Map // names of crawlers, see checkUserAgent
+	*shared
+}
+
+// shared is what the engines of several settings have in common, see [Engine.Reconfigured].
+type shared struct {
+	cache *cache
+	large chan struct{} // see newLarge
+	slow  *slowLimit
+	log   *slog.Logger
+
+	ctx     context.Context // of fetches: they serve all crawlers, not only the first that asked
+	cancel  context.CancelFunc
+	running sync.WaitGroup // fetches and renewals; none is started when ctx has ended
+
+	mu     sync.Mutex
+	scopes map[string]*scopeFetches // by the key of the scope
 }
 
 // New returns an engine that works until Close. It is an error if c.Robots lacks a
@@ -85,27 +106,43 @@ func New(c Config) (*Engine, error) {
 		return nil, err
 	}
 	c = c.complete()
-	r, err := newResolver(c)
+	cache, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: r, log: c.Log}, nil
+	s := &shared{
+		cache: cache, large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log, scopes: map[string]*scopeFetches{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s.engine(c), nil
 }
 
 // Reconfigured returns an engine that decides as c says and shares with e all records and
 // the fetches that are under way. Both may be used at the same time. The Store, the Log,
 // Robots.MaxBytes and Robots.CacheBytes of c are ignored: those of [New] hold. Closing one
 // closes both.
-func (e *Engine) Reconfigured(c Config) *Engine {
-	c = c.complete()
-	return &Engine{crawlers: c.Crawlers, overrides: c.Overrides, resolver: e.resolver.shared.resolver(c), log: e.log}
+func (e *Engine) Reconfigured(c Config) *Engine { return e.shared.engine(c.complete()) }
+
+func (s *shared) engine(c Config) *Engine {
+	c.Robots.reserve(c.Crawlers)
+	c.Robots.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
+	e := &Engine{config: c, shared: s}
+	e.robots = &e.config.Robots
+	e.fetcher = fetcher{c.Transport, e.robots, c.Hints, s.large}
+	return e
 }
 
 // Close ends background work and saves the records that are not saved yet.
-func (e *Engine) Close() { e.resolver.close() }
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.cancel()
+	e.mu.Unlock()
+	e.running.Wait() // a RoundTripper returns when its context ends
+	e.cache.close()
+}
 
 // Crawlers returns the configured crawlers.
-func (e *Engine) Crawlers() Crawlers { return e.crawlers }
+func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
 
 // Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
 // Robots.Timeout at most, and a request waits for two fetches at most: an answer to another
@@ -116,14 +153,14 @@ func (e *Engine) Crawlers() Crawlers { return e.crawlers }
 // ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
 // closed. Call [Engine.CheckPath] first: Decide does not refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
-	e.setCrawler(&r)
+	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
 	e.checkUserAgent(r)
-	readings := e.resolver.robots.Readings
-	d, decided := Overridden(e.overrides, readings, r, time.Now())
+	readings := e.robots.Readings
+	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
 	if decided {
 		return d, nil
 	}
-	res, err := e.resolver.resolve(ctx, r.question(d.Tokens))
+	res, err := e.resolve(ctx, r.question(d.Tokens))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -131,10 +168,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if d.judgeWithin(robotstxt.Quick(), r.Target, readings) {
 		return d, nil
 	}
-	if err := e.resolver.slow.acquire(ctx); err != nil {
+	if err := e.slow.acquire(ctx); err != nil {
 		return Decision{}, err
 	}
-	defer e.resolver.slow.release()
+	defer e.slow.release()
 	d.judgeWithin(robotstxt.Thorough(), r.Target, readings)
 	return d, nil
 }
@@ -154,64 +191,10 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 // CheckPath reports a target with a path that must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
 func (e *Engine) CheckPath(t Target) error {
-	if e.resolver.robots.Readings != Literal && robotstxt.HidesDotSegment(t.Path) {
+	if e.robots.Readings != Literal && robotstxt.HidesDotSegment(t.Path) {
 		return ErrHiddenDots
 	}
 	return nil
-}
-
-// Refresh fetches an origin's robots.txt now, whatever is known of it.
-func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
-	e.setCrawler(&r)
-	return e.resolver.refresh(ctx, r.question(r.Crawler.Obeys(r.UserAgent)))
-}
-
-// Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
-// known, without a fetch. due says that a request would start one. ok is false if nothing is
-// known that is for this crawler.
-func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
-	e.setCrawler(&r)
-	return e.resolver.peek(ctx, r.question(r.Crawler.Obeys(r.UserAgent)))
-}
-
-// Known returns the record of a scope, without a fetch.
-func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
-	known := e.resolver.cache.find(ctx, s.Key())
-	if known == nil {
-		return Record{}, false
-	}
-	return known.Record, true
-}
-
-// Outages returns origins whose robots.txt can't be fetched, the last that was tried
-// first. Only the last 50 are kept.
-func (e *Engine) Outages() []Outage {
-	return e.resolver.cache.outages.list(e.resolver.robots, time.Now())
-}
-
-// A Size is what a cache holds in memory.
-type Size struct {
-	Entries int
-	Bytes   int64
-	Bound   int64 // on Bytes
-}
-
-// Cached returns the size of the compiled rules in memory.
-func (e *Engine) Cached() (s Size) {
-	s.Entries, s.Bytes, s.Bound = e.resolver.cache.entries.Usage()
-	return s
-}
-
-func (e *Engine) setCrawler(r *Request) {
-	if r.Crawler == nil {
-		r.Crawler = e.crawlers.Default
-	}
-}
-
-// question asks for what a crawler obeys with these product tokens.
-func (r *Request) question(tokens []string) question {
-	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
-	return question{scope.Key(), TokenKey(tokens), r.UserAgent}
 }
 
 // checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites

@@ -31,7 +31,7 @@ func TestOverrides(t *testing.T) {
 		web.serve("https://a.example/robots.txt", rules("User-agent: *\nDisallow: /private/\n"))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
-		e.overrides = []Override{
+		e.config.Overrides = []Override{
 			{Hosts: hosts(t, "expired.example"), Allow: true, Reason: "expired", Expires: time.Now()},
 			{Hosts: hosts(t, "soon.example"), Allow: true, Reason: "soon", Expires: time.Now().Add(time.Hour)},
 			{Hosts: hosts(t, "a.example"), Paths: PathRules([]string{"/private/open/", "*.pdf$"}), Allow: true, Reason: "paths"},
@@ -134,7 +134,7 @@ func TestReportMode(t *testing.T) {
 		web.serve("https://dead.example/robots.txt", failures["refused"])
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
-		e.overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "no"}}
+		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "no"}}
 		for _, url := range []string{"https://example.com/private/", "https://dead.example/", "https://denied.example/"} {
 			for _, mode := range []Mode{Enforce, Report} {
 				r := asks(t, url, "Bot/1.0")
@@ -262,7 +262,7 @@ func TestExplain(t *testing.T) {
 		web.serve("https://dead.example/robots.txt", raw("HTTP/1.1 503 Oops\n\n"))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
-		e.overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "contract 2026-17"}}
+		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "contract 2026-17"}}
 		e.Decide(t.Context(), asks(t, "https://example.com/", "ExampleBot/1.0"))
 		e.Decide(t.Context(), asks(t, "https://dead.example/", "ExampleBot/1.0"))
 		time.Sleep(3500 * time.Millisecond)

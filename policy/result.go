@@ -9,49 +9,49 @@ import (
 )
 
 // fetch returns an origin's answer, with its rules compiled if it has any.
-func (r *resolver) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
-	defer r.recovered(sf.origin, &err)
+func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
+	defer e.recovered(sf.origin, &err)
 	prior := known // the copy that the origin may confirm
 	if good := known.copyFor(job.slot); good != known.Good {
-		if prior = r.copyEntry(sf.key, job.slot, good); prior == nil {
+		if prior = e.copyEntry(sf.key, job.slot, good); prior == nil {
 			prior = &entry{}
 		}
 	}
 	begun, outcome := time.Now(), "error"
 	url := sf.origin + "/robots.txt"
-	s, file, err = r.fetcher.fetch(r.ctx, url, job.userAgent, prior)
-	if r.ctx.Err() != nil {
+	s, file, err = e.fetcher.fetch(e.ctx, url, job.userAgent, prior)
+	if e.ctx.Err() != nil {
 		return nil, nil, shutDown(sf.origin) // a fetch that was cut short says nothing about the origin
 	}
 	took := time.Since(begun)
 	if err != nil {
 		err = fmt.Errorf("fetch %s: %w", url, err)
 	} else {
-		outcome = string(r.robots.Classify(s))
-		r.log.Debug("robots.txt fetched", "origin", sf.origin, "status", s.Status, "error", s.Error, "rules", file != nil, "took", took)
+		outcome = string(e.robots.Classify(s))
+		e.log.Debug("robots.txt fetched", "origin", sf.origin, "status", s.Status, "error", s.Error, "rules", file != nil, "took", took)
 	}
-	r.onFetch(Fetch{Origin: sf.origin, Outcome: outcome, Took: took})
+	e.config.OnFetch(Fetch{Origin: sf.origin, Outcome: outcome, Took: took})
 	return s, file, err
 }
 
 // keepLocked adds the answer of a job to what is known. Other jobs may have ended since this one
 // was started. It returns the answer as it is kept. Release is called when the store has it.
-func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *robotstxt.File, release func()) *Snapshot {
+func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *robotstxt.File, release func()) *Snapshot {
 	rec := &sf.entry.Record
 	sf.apart = !s.shared()
 	if sf.apart && job.slot == NoSlot {
 		s = forOthers(s)
 	}
-	r.count(s, rec, job.slot)
+	e.count(s, rec, job.slot)
 	next := rec.add(job.slot, s)
-	r.robots.vacate(&next, sf.jobs, time.Now())
+	e.robots.vacate(&next, sf.jobs, time.Now())
 	if s.good() && !s.shared() {
 		// The rules of a copy for one crawler are kept in a record of their own.
-		r.cache.put(copyKey(sf.key, job.slot), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
+		e.cache.put(copyKey(sf.key, job.slot), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
 	}
 	for token := range rec.Copies {
 		if next.Copies[token] == nil {
-			r.cache.put(copyKey(sf.key, token), &entry{}, nil) // so that the store forgets it
+			e.cache.put(copyKey(sf.key, token), &entry{}, nil) // so that the store forgets it
 		}
 	}
 	switch {
@@ -61,7 +61,7 @@ func (r *resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file
 		file = sf.entry.file
 	}
 	sf.entry = &entry{Record: next, file: file}
-	r.cache.put(sf.key, sf.entry, release)
+	e.cache.put(sf.key, sf.entry, release)
 	return s
 }
 
@@ -77,13 +77,13 @@ func forOthers(s *Snapshot) *Snapshot {
 // count sets s.Since and s.Failures: since when the origin has given answers of the class of s, and
 // how many failures in a row there were. If the answer before is of that class, count continues
 // its figures.
-func (r *resolver) count(s *Snapshot, rec *Record, slot string) {
-	class := r.robots.Classify(s)
+func (e *Engine) count(s *Snapshot, rec *Record, slot string) {
+	class := e.robots.Classify(s)
 	if class == Fresh {
 		return
 	}
 	s.Since = s.Fetched
-	if before := rec.newest(slot); before != nil && !before.good() && r.robots.Classify(before) == class {
+	if before := rec.newest(slot); before != nil && !before.good() && e.robots.Classify(before) == class {
 		s.Since, s.Failures = before.Since, before.Failures
 	}
 	if class == Unreachable {
@@ -92,9 +92,9 @@ func (r *resolver) count(s *Snapshot, rec *Record, slot string) {
 }
 
 // forgetCopy drops a copy without rules in the store, unless there is another one by now.
-func (r *resolver) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (e *Engine) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if gone != nil && sf.entry.Copies[token] == gone {
 		rec := sf.entry.Record
 		rec.Copies = maps.Clone(rec.Copies)

@@ -47,51 +47,51 @@ type fetchJob struct {
 
 // enter returns the fetches for the scope of a key, in which what is known has been looked up. The
 // caller calls leave in the end.
-func (r *resolver) enter(key string) *scopeFetches {
-	r.mu.Lock()
-	sf := r.scopes[key]
+func (e *Engine) enter(key string) *scopeFetches {
+	e.mu.Lock()
+	sf := e.scopes[key]
 	if sf == nil {
 		sf = &scopeFetches{
 			key: key, origin: ParseKey(key).Origin, entry: &entry{},
 			jobs: map[string]*fetchJob{}, places: make(chan struct{}, maxConcurrentFetches),
 		}
-		r.scopes[key] = sf
+		e.scopes[key] = sf
 	}
 	sf.users++
-	r.mu.Unlock()
+	e.mu.Unlock()
 	sf.loaded.Do(func() {
-		if e := r.lookUp(sf, r.cache.find); e != nil {
-			sf.entry = e
-			r.cache.keep(key, e)
+		if found := e.lookUp(sf, e.cache.find); found != nil {
+			sf.entry = found
+			e.cache.keep(key, found)
 		}
 	})
 	return sf
 }
 
-func (r *resolver) leave(sf *scopeFetches) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (e *Engine) leave(sf *scopeFetches) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if sf.users--; sf.users == 0 {
-		delete(r.scopes, sf.key)
+		delete(e.scopes, sf.key)
 	}
 }
 
 // lookUp calls a method of the cache for all requests that wait. If it panics, nothing is known.
-func (r *resolver) lookUp(sf *scopeFetches, method func(context.Context, string) *entry) (e *entry) {
-	defer r.recovered(sf.origin, new(error))
-	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+func (e *Engine) lookUp(sf *scopeFetches, method func(context.Context, string) *entry) (found *entry) {
+	defer e.recovered(sf.origin, new(error))
+	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
 	defer cancel()
 	return method(ctx, sf.key)
 }
 
 // join returns the job to wait for, and starts it if need be. Own says that the job is
 // for this crawler: its result is the crawler's answer, even if it binds only one.
-func (r *resolver) join(sf *scopeFetches, q question, since time.Time) (job *fetchJob, own bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetchJob, own bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	now := time.Now()
 	slot := q.token
-	if !r.robots.hasSlot(&sf.entry.Record, sf.jobs, q.token, now) {
+	if !e.robots.hasSlot(&sf.entry.Record, sf.jobs, q.token, now) {
 		slot = NoSlot
 	}
 	if job = sf.jobs[slot]; job != nil {
@@ -101,55 +101,55 @@ func (r *resolver) join(sf *scopeFetches, q question, since time.Time) (job *fet
 		return sf.lead, false
 	}
 	job = &fetchJob{
-		slot: slot, token: q.token, userAgent: cmp.Or(r.robots.UserAgent, q.userAgent),
+		slot: slot, token: q.token, userAgent: cmp.Or(e.robots.UserAgent, q.userAgent),
 		asked: now, since: since, done: make(chan struct{}),
 	}
-	if r.ctx.Err() != nil {
+	if e.ctx.Err() != nil {
 		job.err = shutDown(sf.origin)
 		close(job.done)
 		return job, true
 	}
 	sf.users++
 	sf.jobs[slot], sf.lead = job, job
-	r.running.Go(func() { r.run(sf, job) })
+	e.running.Go(func() { e.run(sf, job) })
 	return job, true
 }
 
 // run carries out a job as soon as there is a place for it.
-func (r *resolver) run(sf *scopeFetches, job *fetchJob) {
-	defer r.leave(sf)
+func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
+	defer e.leave(sf)
 	sf.places <- struct{}{}
 	defer func() { <-sf.places }()
 
-	r.mu.Lock()
+	e.mu.Lock()
 	known, permitKey := sf.entry, sf.key
 	if sf.apart {
 		permitKey = copyKey(sf.key, job.slot) // so that one crawler need not wait for another
 	}
-	s := r.answeredLocked(sf, job)
+	s := e.answeredLocked(sf, job)
 	if s == nil {
 		known.renewing.Store(true)
 	}
-	r.mu.Unlock()
+	e.mu.Unlock()
 	var file *robotstxt.File
 	var err error
 	release := func() {}
 	job.layer = InStore
 	if s == nil {
 		var changed bool
-		if release, changed = r.acquire(permitKey); changed {
-			known, s = r.reload(sf, job, known)
+		if release, changed = e.acquire(permitKey); changed {
+			known, s = e.reload(sf, job, known)
 		}
 	}
 	if s == nil {
 		job.layer = Fetched
-		s, file, err = r.fetch(sf, job, known)
+		s, file, err = e.fetch(sf, job, known)
 	}
 
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if job.layer == Fetched && err == nil {
-		s = r.keepLocked(sf, job, s, file, release)
+		s = e.keepLocked(sf, job, s, file, release)
 	} else {
 		release()
 	}
@@ -162,10 +162,10 @@ func (r *resolver) run(sf *scopeFetches, job *fetchJob) {
 }
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.
-func (r *resolver) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
+func (e *Engine) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
 	now, rec := time.Now(), &sf.entry.Record
-	s := r.robots.current(rec, job.token, now, job.asked)
-	if others := rec.Bound[NoSlot]; s == nil && job.slot == NoSlot && r.robots.isValid(others, now, job.asked) {
+	s := e.robots.current(rec, job.token, now, job.asked)
+	if others := rec.Bound[NoSlot]; s == nil && job.slot == NoSlot && e.robots.isValid(others, now, job.asked) {
 		s = others
 	}
 	if s == nil || !s.Fetched.After(job.since) {
@@ -175,26 +175,26 @@ func (r *resolver) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
 }
 
 // acquire asks the store for permission to fetch. A store that panics grants it.
-func (r *resolver) acquire(key string) (release func(), changed bool) {
+func (e *Engine) acquire(key string) (release func(), changed bool) {
 	release = func() {}
-	defer r.recovered(key, new(error))
-	ctx, cancel := context.WithTimeout(r.ctx, r.robots.Timeout)
+	defer e.recovered(key, new(error))
+	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
 	defer cancel()
-	return r.cache.store.Acquire(ctx, key)
+	return e.cache.store.Acquire(ctx, key)
 }
 
 // reload takes over a record that another process has saved since known was loaded. It returns
 // what is known by now, and an answer that makes the job needless, if there is one.
-func (r *resolver) reload(sf *scopeFetches, job *fetchJob, known *entry) (*entry, *Snapshot) {
-	var e *entry
-	if r.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
-		e = r.lookUp(sf, r.cache.read)
+func (e *Engine) reload(sf *scopeFetches, job *fetchJob, known *entry) (*entry, *Snapshot) {
+	var saved *entry
+	if e.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
+		saved = e.lookUp(sf, e.cache.read)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e != nil && sf.entry == known { // else another job of this process has ended meanwhile
-		sf.entry = e
-		r.cache.keep(sf.key, e)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if saved != nil && sf.entry == known { // else another job of this process has ended meanwhile
+		sf.entry = saved
+		e.cache.keep(sf.key, saved)
 	}
-	return sf.entry, r.answeredLocked(sf, job)
+	return sf.entry, e.answeredLocked(sf, job)
 }

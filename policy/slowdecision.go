@@ -26,24 +26,17 @@ func newSlowLimit() *slowLimit {
 // acquire waits until the caller may decide. Without an error, the caller must
 // call release afterwards.
 func (l *slowLimit) acquire(ctx context.Context) error {
-	select {
-	case l.running <- struct{}{}:
-		return nil
-	default:
-	}
 	defer l.waiting.Add(-1)
 	if l.waiting.Add(1) > maxSlowWaiting {
 		return ErrCostly
 	}
-	late := time.NewTimer(maxSlowWait)
-	defer late.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, maxSlowWait, ErrCostly)
+	defer cancel()
 	select {
 	case l.running <- struct{}{}:
 		return nil
-	case <-late.C:
-		return ErrCostly
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 

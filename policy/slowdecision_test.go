@@ -29,7 +29,7 @@ func TestSlowDecisionsWait(t *testing.T) {
 				t.Errorf("got %q, %v after %v; want %v after %v", reason, err, waited, want, after)
 			}
 		}
-		limit := e.resolver.slow
+		limit := e.slow
 		for range cap(limit.running) {
 			if err := limit.acquire(t.Context()); err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSlowDecisionsWait(t *testing.T) {
 		}
 		// An engine with other settings shares the limit.
 		other := e.Reconfigured(Config{Robots: defaults(), Transport: web})
-		if other.resolver.slow != limit {
+		if other.slow != limit {
 			t.Error("after a reload there is another limit")
 		}
 		limit.waiting.Add(maxSlowWaiting - 1)

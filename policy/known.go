@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"time"
+)
+
+// Refresh fetches an origin's robots.txt now, whatever is known of it. The other crawlers fetch anew
+// at their next request.
+func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
+	asked := time.Now()
+	res, err := e.wait(ctx, e.question(r), asked)
+	if err != nil {
+		return res, err
+	}
+	for _, crawlers := range []bool{false, true} {
+		e.outdate(Scope{Origin: r.Target.Origin(), Crawlers: crawlers}.Key(), asked)
+	}
+	return res, nil
+}
+
+// outdate marks the answers under a key that were fetched before a time as no longer valid.
+func (e *Engine) outdate(key string, asked time.Time) {
+	sf := e.enter(key)
+	defer e.leave(sf)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !sf.entry.Empty() {
+		next := &entry{Record: sf.entry.Record, file: sf.entry.file}
+		next.Refreshed = asked
+		sf.entry = next
+		e.cache.put(key, next, nil)
+	}
+}
+
+// Peek returns what an origin's robots.txt means now to the crawler of a request, as far as it is
+// known, without a fetch. due says that a request would start one. ok is false if nothing is
+// known that is for this crawler.
+func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok bool) {
+	q := e.question(r)
+	known := e.cache.find(ctx, q.key)
+	if known == nil {
+		return Resolution{}, false, false
+	}
+	now := time.Now()
+	s := e.robots.current(&known.Record, q.token, now, now)
+	if s == nil {
+		s, due = known.newest(q.token), true
+	}
+	if s == nil {
+		return Resolution{}, false, false
+	}
+	res, ok = e.judge(q, known, s, now)
+	return res, due, ok
+}
+
+// question asks for what the crawler of a request obeys.
+func (e *Engine) question(r Request) question {
+	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
+	return r.question(r.Crawler.Obeys(r.UserAgent))
+}
+
+// Known returns the record of a scope, without a fetch.
+func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
+	known := e.cache.find(ctx, s.Key())
+	if known == nil {
+		return Record{}, false
+	}
+	return known.Record, true
+}
+
+// Outages returns origins whose robots.txt can't be fetched, the last that was tried
+// first. Only the last 50 are kept.
+func (e *Engine) Outages() []Outage { return e.cache.outages.list(e.robots, time.Now()) }
+
+// A Size is what a cache holds in memory.
+type Size struct {
+	Entries int
+	Bytes   int64
+	Bound   int64 // on Bytes
+}
+
+// Cached returns the size of the compiled rules in memory.
+func (e *Engine) Cached() (s Size) {
+	s.Entries, s.Bytes, s.Bound = e.cache.entries.Usage()
+	return s
+}

@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// A question asks for the robots.txt that decides about a request.
+type question struct {
+	key       string // of the record
+	token     string // the crawler's, by TokenKey
+	userAgent string
+}
+
+// resolve returns what an origin's robots.txt means to a crawler. It waits for a fetch only if no
+// known answer is still valid.
+func (e *Engine) resolve(ctx context.Context, q question) (Resolution, error) {
+	now := time.Now()
+	if known := e.cache.get(q.key); known != nil {
+		if s := e.robots.current(&known.Record, q.token, now, now); s != nil {
+			if res, ok := e.judge(q, known, s, now); ok {
+				e.renew(q, known, s, now)
+				res.From = InMemory
+				return res, nil
+			}
+		}
+	}
+	return e.wait(ctx, q, time.Time{})
+}
+
+// renew starts a fetch in the background if an answer is about to end.
+func (e *Engine) renew(q question, known *entry, s *Snapshot, now time.Time) {
+	if !e.robots.due(&known.Record, q.token, s, now) || !known.renewing.CompareAndSwap(false, true) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() == nil {
+		e.running.Go(func() {
+			sf := e.enter(q.key)
+			defer e.leave(sf)
+			e.join(sf, q, s.Fetched)
+		})
+	}
+}
+
+// waitMargin is how much longer a request waits than two fetches may take: one for another
+// crawler, which may serve all, and its own.
+const waitMargin = time.Second
+
+// wait joins fetches from an origin until one has brought an answer for this crawler that was not
+// fetched before since. The first may bring one that binds another crawler only, or one
+// from before a refresh was asked for: then another fetch is needed.
+func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolution, error) {
+	asked := time.Now()
+	late := time.NewTimer(2*e.robots.Timeout + waitMargin)
+	defer late.Stop()
+	sf := e.enter(q.key)
+	defer e.leave(sf)
+	for {
+		job, own := e.join(sf, q, since)
+		select {
+		case <-job.done:
+		case <-late.C:
+			return e.tooLate(q, sf), nil
+		case <-ctx.Done():
+			return Resolution{}, context.Cause(ctx)
+		}
+		if job.err != nil {
+			return Resolution{}, job.err
+		}
+		now := time.Now()
+		s := e.robots.current(&job.entry.Record, q.token, now, asked)
+		if own && (s == nil || s.Fetched.Before(since)) {
+			s = job.answer
+		}
+		if s == nil || s.Fetched.Before(since) {
+			continue
+		}
+		res, ok := e.judge(q, job.entry, s, now)
+		if !ok {
+			e.forgetCopy(sf, q.token, job.entry.Copies[q.token])
+			continue
+		}
+		e.renew(q, job.entry, s, now)
+		res.From = job.layer
+		return res, nil
+	}
+}
+
+// tooLate is the result for a request that can't wait any longer: the origin's answer to
+// it is not known, so it is unreachable.
+func (e *Engine) tooLate(q question, sf *scopeFetches) Resolution {
+	now := time.Now()
+	e.mu.Lock()
+	known := sf.entry
+	e.mu.Unlock()
+	s := &Snapshot{
+		URL: sf.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
+		Fetched: now, Failures: 1, Since: now, NoSlot: true,
+	}
+	res, ok := e.judge(q, known, s, now)
+	if !ok {
+		res = e.robots.ResolveAt(s, nil, now)
+	}
+	res.From = Fetched
+	return res
+}
+
+// judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
+// ok is false if they are of a copy that binds this crawler only, and are gone.
+func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
+	res = e.robots.ResolveAt(s, known.copyFor(q.token), now)
+	if res.State != Fresh && res.State != Stale {
+		return res, true
+	}
+	obeyed := res.Snapshot
+	if obeyed == known.Good {
+		res.File = known.file
+		return res, true
+	}
+	own := e.copyEntry(q.key, q.token, obeyed)
+	if own == nil {
+		return res, false
+	}
+	// The evidence is the copy with its rules, which a lower Robots.MaxBytes may have cut.
+	for _, s := range []**Snapshot{&res.Snapshot, &res.Answer, &res.Good} {
+		if *s == obeyed {
+			*s = own.Good
+		}
+	}
+	res.File = own.file
+	return res, true
+}
+
+// copyEntry returns the copy that binds one token only, with its rules. It returns nil if the
+// rules are gone: they are in a record of their own, which the store may have forgotten.
+func (e *Engine) copyEntry(key, token string, s *Snapshot) *entry {
+	key = copyKey(key, token)
+	known := e.cache.get(key)
+	if known == nil {
+		sf := e.enter(key) // so that it is loaded once for all requests that wait for it
+		defer e.leave(sf)
+		known = sf.entry
+	}
+	if known.Good == nil || !known.Good.Fetched.Equal(s.Fetched) {
+		return nil
+	}
+	return known
+}
+
+// recovered logs a panic, which would end the process, and returns an error in its place. It is for defer.
+func (s *shared) recovered(origin string, err *error) {
+	if p := recover(); p != nil {
+		s.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
+	}
+}
+
+func shutDown(origin string) error {
+	return fmt.Errorf("fetch %s/robots.txt: the gate is shutting down: %w", origin, context.Canceled)
+}
