@@ -17,7 +17,7 @@ type chart struct {
 }
 
 type bar struct {
-	Title string
+	overview.Minute
 	X     int
 	Parts []part
 }
@@ -39,10 +39,7 @@ func draw(minutes []overview.Minute) (c chart) {
 	}
 	c.Max = roundUp(c.Peak)
 	for i, m := range minutes {
-		b := bar{X: i * 10, Title: fmt.Sprintf("%s UTC: %d allowed, %d denied", m.Begin.Format("15:04"), m.Allowed, m.Denied)}
-		if m.Reported > 0 {
-			b.Title += fmt.Sprintf(", %d would be denied", m.Reported)
-		}
+		b := bar{Minute: m, X: i * 10}
 		top := 100.0
 		for _, p := range []struct {
 			class string

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"net/url"
 
 	"robotsgate/policy"
 )
@@ -31,8 +32,7 @@ type view struct {
 
 // A question is the content of the form, with the answer.
 type question struct {
-	URL, Crawler, Agent, Token string
-
+	url.Values
 	Error string
 	*policy.Explanation
 }
@@ -53,13 +53,12 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "another site's page has sent this request; open the page, and use its form")
 		return
 	}
-	asked := &question{URL: q.Get("url"), Crawler: q.Get("crawler"), Agent: q.Get("agent"), Token: q.Get("token")}
 	e, code, err := a.explain(r)
-	if asked.Explanation = e; err != nil {
-		asked.Error = err.Error()
-	}
 	v := a.view()
-	v.Asked = asked
+	v.Asked = &question{Values: q, Explanation: e}
+	if err != nil {
+		v.Asked.Error = err.Error()
+	}
 	a.render(w, code, "page.html", v)
 }
 

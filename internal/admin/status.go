@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"robotsgate/internal/overview"
@@ -62,13 +63,12 @@ func (a *admin) status() status {
 	s.Uptime = int64(now.Sub(s.Started) / time.Second)
 	known := a.Engine.Crawlers()
 	s.Mode = known.Default.Mode
-	named := false
-	for _, k := range known.Known {
-		s.Crawlers = append(s.Crawlers, crawler{k.Name, k.Mode})
-		named = named || k.Name == known.Default.Name
+	all := known.Known
+	if !known.RefuseUnknown && known.Named(known.Default.Name) == known.Default { // otherwise no client is the default crawler
+		all = append(slices.Clip(all), known.Default)
 	}
-	if !named && !known.RefuseUnknown { // otherwise no client has the default name
-		s.Crawlers = append(s.Crawlers, crawler{known.Default.Name, known.Default.Mode})
+	for _, k := range all {
+		s.Crawlers = append(s.Crawlers, crawler{k.Name, k.Mode})
 	}
 	for _, o := range a.Engine.Outages() {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)

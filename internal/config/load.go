@@ -74,11 +74,8 @@ func IsPipe(path string) bool {
 }
 
 func fileError(err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("no such file")
-	case errors.Is(err, fs.ErrPermission):
-		return errors.New("not readable by this user: change its owner or permissions")
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

@@ -18,13 +18,11 @@ type Mistake struct {
 
 // String returns FILE:LINE: text, without the parts that are not known.
 func (m Mistake) String() string {
-	switch {
-	case m.File == "":
-		return m.Text
-	case m.Line == 0:
-		return fmt.Sprintf("%s: %s", m.File, m.Text)
+	where := m.File
+	if m.Line > 0 {
+		where += fmt.Sprintf(":%d", m.Line)
 	}
-	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)
+	return strings.TrimPrefix(where+": "+m.Text, ": ")
 }
 
 // Errors are all mistakes of a configuration, in the order of their lines.

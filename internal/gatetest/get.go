@@ -69,19 +69,28 @@ func send(transport *http.Transport, req *http.Request) (head string, body []byt
 	client := http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	resp, err := client.Do(req)
+	resp, body, err := do(&client, req)
 	if err != nil {
 		return "", nil, err
 	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
 	head = fmt.Sprintf("%s %s\n", resp.Proto, resp.Status)
 	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
 		for _, value := range resp.Header[name] {
 			head += fmt.Sprintf("%s: %s\n", name, value)
 		}
 	}
-	return head, body, err
+	return head, body, nil
+}
+
+// do returns the response to a request, and its whole body.
+func do(client *http.Client, req *http.Request) (*http.Response, []byte, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp, body, err
 }
 
 // newTransport returns a transport that uses a proxy, or none if its URL is empty. It trusts only

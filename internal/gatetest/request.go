@@ -1,7 +1,6 @@
 package gatetest
 
 import (
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -27,12 +26,7 @@ func Request(t testing.TB, client *http.Client, method, url string, status int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
+	resp, data, err := do(client, req)
 	if err != nil {
 		t.Fatal(err)
 	}

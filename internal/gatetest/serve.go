@@ -31,7 +31,6 @@ func Serve(t testing.TB, dir, config string, prefix ...string) *Gate {
 // A Site is an origin and a gate that reaches every name there.
 type Site struct {
 	*Gate
-	Origin *Origin
 	Log    string // file with the requests that the origin has received
 	Config string // configuration for robotsgate env, with the gate's port
 }
@@ -41,9 +40,9 @@ type Site struct {
 func ServeSite(t testing.TB, site, dir, settings string) *Site {
 	t.Helper()
 	s := &Site{Log: filepath.Join(dir, "origin.log"), Config: filepath.Join(dir, "env.yaml")}
-	s.Origin = ServeFiles(t, site, dir)
+	origin := ServeFiles(t, site, dir)
 	config := func(listen string) string {
-		return fmt.Sprintf("listen: %s\ndata_dir: data\negress: {proxy: \"http://%s\", ca_file: origin-ca.pem}\n%s", listen, s.Origin.HTTP, settings)
+		return fmt.Sprintf("listen: %s\ndata_dir: data\negress: {proxy: \"http://%s\", ca_file: origin-ca.pem}\n%s", listen, origin.HTTP, settings)
 	}
 	s.Gate = Serve(t, dir, config("127.0.0.1:0"))
 	Write(t, s.Config, config(strings.TrimPrefix(s.Proxy, "http://")))
