@@ -60,7 +60,7 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 		d.refuse(path, d.scalar(n, path, tag, v))
 	case isNull(n):
 		// A section or list whose lines are all commented out has its default.
-	case v.Kind() == reflect.Struct:
+	case isSection(v.Type()):
 		d.mapping(n, path, tag, v)
 	default:
 		d.list(n, path, tag, v)
@@ -103,7 +103,7 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		child := path + "[" + strconv.Itoa(i) + "]"
 		d.lines[child] = item.Line
 		elem := reflect.New(v.Type().Elem()).Elem()
-		if elem.Kind() == reflect.Struct && !isScalar(elem.Type()) {
+		if isSection(elem.Type()) {
 			setDefaults(elem)
 		}
 		if isNull(resolve(item)) {

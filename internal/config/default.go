@@ -17,7 +17,7 @@ func setDefaults(v reflect.Value) {
 			if err := new(decoder).set(text, f.Tag, field); err != nil {
 				panic(err) // the tag is wrong
 			}
-		} else if field.Kind() == reflect.Struct && !isScalar(f.Type) {
+		} else if isSection(f.Type) {
 			setDefaults(field)
 		}
 	}

@@ -29,7 +29,7 @@ func (c *Config) Effective() ([]byte, error) {
 // effective returns the value of key as YAML.
 func effective(v reflect.Value, key string) *yaml.Node {
 	switch {
-	case v.Kind() == reflect.Struct && !isScalar(v.Type()):
+	case isSection(v.Type()):
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for f, field := range v.Fields() {
 			name := f.Tag.Get("yaml")

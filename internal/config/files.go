@@ -2,7 +2,6 @@ package config
 
 import (
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,8 +23,8 @@ func (c *Config) checkFiles() {
 			continue
 		}
 		data, err := readNamed(file)
-		if err == nil && key == "egress.ca_file" {
-			err = checkCertificates(data)
+		if err == nil && key == "egress.ca_file" && !x509.NewCertPool().AppendCertsFromPEM(data) {
+			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
 		}
 		s.require(err == nil, key, "%s: %v", file, err)
 	}
@@ -66,23 +65,6 @@ func ReadKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: other users may read or change it (mode %04o): chmod 600 %s", path, mode, path)
 	}
 	return key, nil
-}
-
-func checkCertificates(data []byte) error {
-	found := 0
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		found++
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return fmt.Errorf("certificate %d in it is damaged: export it again as PEM", found)
-		}
-	}
-	if found == 0 {
-		return errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
-	}
-	return nil
 }
 
 // DataDir returns the folder for the CA and the snapshots: data_dir, or

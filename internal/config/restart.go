@@ -1,9 +1,6 @@
 package config
 
-import (
-	"reflect"
-	"strings"
-)
+import "reflect"
 
 // Given reports whether the file of c has any key.
 func (c *Config) Given() bool { return len(c.source.lines) > 0 }
@@ -15,19 +12,15 @@ func (c *Config) Restrain(old *Config) (kept []string) {
 	return restrain("", reflect.ValueOf(c).Elem(), reflect.ValueOf(old).Elem())
 }
 
-func restrain(prefix string, section, old reflect.Value) (kept []string) {
-	for f, v := range section.Fields() {
-		name := prefix + f.Tag.Get("yaml")
-		was := old.FieldByIndex(f.Index)
+func restrain(path string, section, old reflect.Value) (kept []string) {
+	for key, f := range fields(section.Type()) {
+		v, was := section.FieldByIndex(f.Index), old.FieldByIndex(f.Index)
 		switch {
-		case !f.IsExported():
-		case f.Tag.Get("restart") != "":
-			if !reflect.DeepEqual(v.Interface(), was.Interface()) {
-				v.Set(was)
-				kept = append(kept, name)
-			}
-		case f.Type.Kind() == reflect.Struct && strings.HasSuffix(f.Type.PkgPath(), "internal/config"):
-			kept = append(kept, restrain(name+".", v, was)...)
+		case isSection(f.Type):
+			kept = append(kept, restrain(join(path, key), v, was)...)
+		case f.Tag.Get("restart") != "" && !reflect.DeepEqual(v.Interface(), was.Interface()):
+			v.Set(was)
+			kept = append(kept, join(path, key))
 		}
 	}
 	return kept

@@ -47,6 +47,9 @@ func isScalar(t reflect.Type) bool {
 	return notations[t].parse != nil || t.Kind() == reflect.String
 }
 
+// isSection reports whether t has keys.
+func isSection(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isScalar(t) }
+
 // scalar decodes n, which stands at path, into v.
 func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) error {
 	want := wanted(v.Type(), tag)

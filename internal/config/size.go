@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +20,13 @@ const (
 	TiB Size = 1 << 40
 )
 
-// units begin with the largest, so that String finds the shortest form.
-var units = []struct {
+type sizeUnit struct {
 	name  string
 	bytes Size
-}{
+}
+
+// units begin with the largest, so that String finds the shortest form.
+var units = []sizeUnit{
 	{"TiB", TiB}, {"TB", 1e12},
 	{"GiB", GiB}, {"GB", 1e9},
 	{"MiB", MiB}, {"MB", 1e6},
@@ -42,43 +45,37 @@ func (s Size) String() string {
 }
 
 func parseSize(text string) (Size, error) {
-	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	number, unit := text[:digits], strings.TrimPrefix(text[digits:], " ")
+	number := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
+	unit := strings.TrimPrefix(text[len(number):], " ")
+	i := slices.IndexFunc(units, func(u sizeUnit) bool { return strings.EqualFold(u.name, unit) })
+	n, err := strconv.ParseInt(number, 10, 64)
 	switch {
 	case strings.HasPrefix(text, "-"):
 		return 0, fmt.Errorf("%q is negative", text)
-	case number != "" && unit == "":
-		return 0, fmt.Errorf("%q has no unit: write %sB, or KiB, MiB, GiB", text, number)
 	case number == "":
 		return 0, fmt.Errorf("expected a size such as 512KiB, got %q", text)
+	case unit == "":
+		return 0, fmt.Errorf("%q has no unit: write %sB, or KiB, MiB, GiB", text, number)
+	case i < 0:
+		return 0, fmt.Errorf("expected a size such as 512KiB, 64MiB or 1GB, got %q", text)
+	case err != nil || n > math.MaxInt64/int64(units[i].bytes):
+		return 0, fmt.Errorf("%q is too large", text)
 	}
-	for _, u := range units {
-		if !strings.EqualFold(u.name, unit) {
-			continue
-		}
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n > math.MaxInt64/int64(u.bytes) {
-			return 0, fmt.Errorf("%q is too large", text)
-		}
-		return Size(n) * u.bytes, nil
-	}
-	return 0, fmt.Errorf("expected a size such as 512KiB, 64MiB or 1GB, got %q", text)
+	return Size(n) * units[i].bytes, nil
 }
 
 func parseDuration(text string) (time.Duration, error) {
-	if text != "" && strings.Trim(text, "0123456789.") == "" {
-		return 0, fmt.Errorf("%q has no unit: write %ss, or m, h", text, text)
-	}
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		if days, ok := strings.CutSuffix(text, "d"); ok {
-			if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-				return 0, fmt.Errorf("a day may have 23 or 25 hours and is no unit: write %dh", n*24)
-			}
-		}
+	number, inDays := strings.CutSuffix(text, "d")
+	days, notDays := strconv.ParseUint(number, 10, 16)
+	switch {
+	case text != "" && strings.Trim(text, "0123456789.") == "":
+		return 0, fmt.Errorf("%q has no unit: write %ss, or m, h", text, text)
+	case inDays && notDays == nil:
+		return 0, fmt.Errorf("a day may have 23 or 25 hours and is no unit: write %dh", days*24)
+	case err != nil:
 		return 0, fmt.Errorf("expected a duration such as 24h, 5m or 10s, got %q", text)
-	}
-	if d < 0 {
+	case d < 0:
 		return 0, fmt.Errorf("%q is negative", text)
 	}
 	return d, nil
@@ -87,11 +84,10 @@ func parseDuration(text string) (time.Duration, error) {
 // short returns d as a configuration writes it: 24h, not 24h0m0s.
 func short(d time.Duration) string {
 	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-len("0s")]
+		}
 	}
 	return s
 }

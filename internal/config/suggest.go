@@ -52,7 +52,7 @@ func paths(t reflect.Type, path string) (all []string) {
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && !isScalar(inner) {
+		if isSection(inner) {
 			all = append(all, paths(inner, join(path, key))...)
 		}
 	}
