@@ -30,9 +30,9 @@ const patience = 30 * time.Second
 // StartGate runs a command, which must be robotsgate serve, and returns when the gate listens. out
 // and errs receive its output.
 func StartGate(cmd *exec.Cmd, out, errs io.Writer) (*Gate, error) {
-	stdout := &Output{copy: out}
-	g := &Gate{Log: &Output{copy: errs}, cmd: cmd, exited: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = stdout, g.Log
+	stdout := new(Output)
+	g := &Gate{Log: new(Output), cmd: cmd, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), io.MultiWriter(errs, g.Log)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -8,11 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -73,13 +71,10 @@ func send(transport *http.Transport, req *http.Request) (head string, body []byt
 	if err != nil {
 		return "", nil, err
 	}
-	head = fmt.Sprintf("%s %s\n", resp.Proto, resp.Status)
-	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
-		for _, value := range resp.Header[name] {
-			head += fmt.Sprintf("%s: %s\n", name, value)
-		}
-	}
-	return head, body, nil
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "%s %s\r\n", resp.Proto, resp.Status)
+	err = resp.Header.Write(&lines)
+	return strings.ReplaceAll(lines.String(), "\r\n", "\n"), body, err
 }
 
 // do returns the response to a request, and its whole body.

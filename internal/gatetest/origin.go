@@ -11,12 +11,12 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // An Origin serves the files of a directory over http and https. It logs every request before it
@@ -30,9 +30,7 @@ type Origin struct {
 
 	dir     string
 	servers [2]*http.Server
-
-	mu  sync.Mutex
-	log *os.File
+	log     *os.File
 }
 
 // StartOrigin serves dir, logs to logFile, and writes its certificate to caFile. The
@@ -130,23 +128,16 @@ func (o *Origin) file(name string) ([]byte, error) {
 
 // write logs a request in the form: GET http://127.0.0.2/page HTTP/1.1 "ExampleBot/1.0"
 func (o *Origin) write(r *http.Request) {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h // ports differ from run to run
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	target := scheme + "://" + host + r.URL.RequestURI()
-	if r.URL.IsAbs() {
-		target = r.URL.String() + " through the parent"
-	}
-	if r.Method == http.MethodConnect {
+	host := (&url.URL{Host: r.Host}).Hostname() // ports differ from run to run
+	target := "http://" + host + r.URL.RequestURI()
+	switch {
+	case r.Method == http.MethodConnect:
 		target = r.Host
+	case r.URL.IsAbs():
+		target = r.URL.String() + " through the parent"
+	case r.TLS != nil:
+		target = "https://" + host + r.URL.RequestURI()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	fmt.Fprintf(o.log, "%s %s %s %q\n", r.Method, target, r.Proto, r.UserAgent())
 }
 

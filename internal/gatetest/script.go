@@ -52,19 +52,19 @@ func Params(dir string) testscript.Params {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]command{
-			"origin":    cmdOrigin,
-			"serve":     cmdServe,
+			"origin":    takes(1, cmdOrigin),
+			"serve":     takes(1, cmdServe),
 			"terminate": onGate((*Gate).Terminate),
 			"signal":    onGate(func(g *Gate) error { return g.Signal(syscall.SIGTERM) }),
 			"ended":     onGate((*Gate).Ended),
 			"hangup":    onGate(func(g *Gate) error { return g.Signal(syscall.SIGHUP) }),
 			"kill9":     onGate(func(g *Gate) error { _ = g.Kill(); return nil }), // a killed process has failed
 			"get":       cmdGet,
-			"flood":     cmdFlood,
-			"waitfor":   cmdWaitfor,
-			"pass":      cmdPass,
-			"gzip":      cmdGzip,
-			"occupy":    cmdOccupy,
+			"flood":     takes(2, cmdFlood),
+			"waitfor":   takes(2, cmdWaitfor),
+			"pass":      takes(1, cmdPass),
+			"gzip":      takes(2, cmdGzip),
+			"occupy":    takes(1, cmdOccupy),
 		},
 	}
 }
@@ -73,14 +73,17 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 type gatesKey struct{} // key of a script's running gates by name
 
-func need(ts *testscript.TestScript, neg bool, args []string, n int, usage string) {
-	if neg || len(args) < n {
-		ts.Fatalf("usage: %s", usage)
+// takes is a command with n arguments or more. It can't be negated.
+func takes(n int, run func(ts *testscript.TestScript, args []string)) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < n {
+			ts.Fatalf("this command takes %d arguments, and no !: see gatetest.Params", n)
+		}
+		run(ts, args)
 	}
 }
 
-func cmdOrigin(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "origin DIR")
+func cmdOrigin(ts *testscript.TestScript, args []string) {
 	o, err := StartOrigin(ts.MkAbs(args[0]), ts.MkAbs("origin.log"), ts.MkAbs("origin-ca.pem"))
 	ts.Check(err)
 	ts.Defer(o.Close)
@@ -88,8 +91,7 @@ func cmdOrigin(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ORIGIN_TLS", o.HTTPS)
 }
 
-func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "serve NAME ARG...")
+func cmdServe(ts *testscript.TestScript, args []string) {
 	name := args[0]
 	out, err := os.Create(ts.MkAbs(name + ".out"))
 	ts.Check(err)
@@ -126,8 +128,7 @@ func environ(ts *testscript.TestScript) []string {
 
 // onGate is a command for the gate that its argument names.
 func onGate(do func(*Gate) error) command {
-	return func(ts *testscript.TestScript, neg bool, args []string) {
-		need(ts, neg, args, 1, "COMMAND NAME")
+	return takes(1, func(ts *testscript.TestScript, args []string) {
 		g := ts.Value(gatesKey{}).(map[string]*Gate)[args[0]]
 		if g == nil {
 			ts.Fatalf("serve has started no gate %s", args[0])
@@ -135,19 +136,17 @@ func onGate(do func(*Gate) error) command {
 		if err := do(g); err != nil {
 			ts.Fatalf("%s: %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
 		}
-	}
+	})
 }
 
-func cmdFlood(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "flood N URL")
+func cmdFlood(ts *testscript.TestScript, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	l := Load{Proxy: ts.Getenv("GATE"), URLs: args[1:2]}
 	ts.Check(l.Run(n, func(*http.Response) bool { return false }))
 }
 
-func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "waitfor FILE REGEXP")
+func cmdWaitfor(ts *testscript.TestScript, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
 	var data []byte
@@ -159,15 +158,13 @@ func cmdWaitfor(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func cmdPass(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "pass DURATION")
+func cmdPass(ts *testscript.TestScript, args []string) {
 	d, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	<-time.After(d)
 }
 
-func cmdGzip(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "gzip FILE FILE")
+func cmdGzip(ts *testscript.TestScript, args []string) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	w.Write([]byte(ts.ReadFile(args[0])))
@@ -175,8 +172,7 @@ func cmdGzip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o644))
 }
 
-func cmdOccupy(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 1, "occupy NAME")
+func cmdOccupy(ts *testscript.TestScript, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
