@@ -132,16 +132,11 @@ func (o *output) removeLast(n int) {
 	if n == 0 {
 		return
 	}
-	if o.stream {
-		o.torn = true
+	if info, err := o.f.Stat(); !o.stream && err == nil && info.Size() == o.size && o.f.Truncate(o.size-int64(n)) == nil {
+		o.size -= int64(n)
 		return
 	}
-	info, err := o.f.Stat()
-	if err != nil || info.Size() != o.size || o.f.Truncate(o.size-int64(n)) != nil {
-		o.torn = true
-		return
-	}
-	o.size -= int64(n)
+	o.torn = true
 }
 
 // probeText is as long as nearly all records. Readers of a log skip it as an empty line.

@@ -11,14 +11,15 @@ import (
 // power cut leaves it, is removed.
 func (o *output) repair() {
 	tail, err := lastPart(o.path, o.size)
-	switch {
-	case err == nil && len(tail) == 0:
-	case err == nil && isPartOfRecord(tail) && !o.lockless: // without the lock another gate may be writing the rest
-		o.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", o.path, "bytes", len(tail))
-		o.removeLast(len(tail))
-	default:
-		o.torn = true
+	if err == nil && len(tail) == 0 {
+		return
 	}
+	if err != nil || !isPartOfRecord(tail) || o.lockless { // without the lock another gate may be writing the rest
+		o.torn = true
+		return
+	}
+	o.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", o.path, "bytes", len(tail))
+	o.removeLast(len(tail))
 }
 
 // lastPart returns what follows the last end of line in a file.

@@ -1,25 +1,14 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// maxBody bounds the size of a body that is read.
-const maxBody = 1 << 30
-
 // bodies are files named by the SHA-256 of their content.
 type bodies struct{ dir string }
-
-func newBodies(dir string) (*bodies, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, withAdvice(err, filepath.Dir(dir))
-	}
-	return &bodies{dir}, nil
-}
 
 // path spreads files over folders by the first byte of their digest.
 func (b *bodies) path(digest string) (string, error) {
@@ -34,11 +23,7 @@ func (b *bodies) read(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := readNamed(path, digest, maxBody)
-	if errors.Is(err, ErrChanged) {
-		os.Remove(path) // so that it is written anew
-	}
-	return data, err
+	return readNamed(path, digest)
 }
 
 // write writes a body unless there is a file for it. It reports whether there was none.
@@ -59,8 +44,5 @@ func (b *bodies) remove(digest string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.Remove(path)
 }

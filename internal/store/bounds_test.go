@@ -94,7 +94,7 @@ func sound(t *testing.T, d *Disk) {
 	}
 	d.db.View(func(tx *bbolt.Tx) error {
 		tx.Bucket(recordsBucket).ForEach(func(key, value []byte) error {
-			r, err := openRow(key, value)
+			r, err := unmarshal[row](key, value)
 			if err != nil {
 				t.Error(err)
 			}
@@ -103,7 +103,7 @@ func sound(t *testing.T, d *Disk) {
 			return nil
 		})
 		tx.Bucket(historyBucket).ForEach(func(key, value []byte) error {
-			a, err := openAnswer(key, value)
+			a, err := unmarshal[Answer](key, value)
 			if err != nil {
 				t.Error(err)
 			}

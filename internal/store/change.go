@@ -102,7 +102,7 @@ func (c *change) save(scope string, rec policy.Record) {
 // row returns the row under a key. It is empty if there is none or if it can't be
 // read: such a row must not prevent the next one, though its body stays counted.
 func (c *change) row(key []byte) row {
-	if r, err := openRow(key, c.records.Get(key)); err == nil {
+	if r, err := unmarshal[row](key, c.records.Get(key)); err == nil {
 		return r
 	}
 	return row{}
@@ -136,7 +136,7 @@ func (c *change) supersede(scope string, a Answer) {
 // dropAnswer removes an answer from history.
 func (c *change) dropAnswer(key []byte) {
 	key = bytes.Clone(key) // bbolt's own bytes may move
-	if a, err := openAnswer(key, c.history.Get(key)); err == nil {
+	if a, err := unmarshal[Answer](key, c.history.Get(key)); err == nil {
 		c.dropRef(a.Snapshot.SHA256)
 		c.delete(c.drops, dropKey(superseded, a.To, key))
 	}

@@ -98,8 +98,7 @@ func ReadConfiguration(dataDir, digest string) ([]byte, error) {
 	if !isDigest(digest) {
 		return nil, fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
 	}
-	const maxBytes = 64 << 20
-	return readNamed(configurationPath(dataDir, digest), digest, maxBytes)
+	return readNamed(configurationPath(dataDir, digest), digest)
 }
 
 func configurationPath(dataDir, digest string) string {

@@ -22,6 +22,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -48,7 +49,7 @@ var ErrInUse = errors.New("another gate uses the folder")
 // A Disk is a policy.Store in a folder.
 type Disk struct {
 	db     *bbolt.DB
-	bodies *bodies
+	bodies bodies
 	limits Limits
 	log    *slog.Logger
 
@@ -68,9 +69,9 @@ type Disk struct {
 // set aside and replaced by a new one: snapshots can be fetched again. The error is
 // ErrInUse if another process uses it.
 func Open(dir string, limits Limits, log *slog.Logger) (*Disk, error) {
-	b, err := newBodies(filepath.Join(dir, bodiesDir))
-	if err != nil {
-		return nil, err
+	b := bodies{filepath.Join(dir, bodiesDir)}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return nil, withAdvice(err, dir)
 	}
 	db, used, err := openIndex(filepath.Join(dir, indexFile), log)
 	if err != nil {
@@ -132,12 +133,16 @@ func (d *Disk) read(key string) (*row, error) {
 	if value == nil || err != nil {
 		return nil, err
 	}
-	r, err := openRow([]byte(key), value)
+	r, err := unmarshal[row]([]byte(key), value)
 	if err != nil {
 		return nil, err
 	}
 	if r.Good != nil {
-		if r.Body, err = d.bodies.read(r.Good.SHA256); err != nil {
+		r.Body, err = d.bodies.read(r.Good.SHA256)
+		if errors.Is(err, ErrChanged) {
+			_ = d.bodies.remove(r.Good.SHA256) // so that it is written anew
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -244,7 +249,7 @@ func (d *Disk) changeLocked(f func(*change)) error {
 
 func (d *Disk) removeBodies(digests iter.Seq[string]) {
 	for digest := range digests {
-		if err := d.bodies.remove(digest); err != nil {
+		if err := d.bodies.remove(digest); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.log.Warn("a snapshot that is no longer needed can't be removed", "error", err)
 		}
 	}

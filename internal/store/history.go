@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"iter"
 	"os"
 	"slices"
@@ -49,7 +48,7 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 		copies := []byte(key + " ") // begins the keys of copies that bind one token
 		for _, prefix := range [][]byte{[]byte(key + "\x00"), copies} {
 			for at, value := range withPrefix(history, prefix) {
-				a, err := openAnswer(at, value)
+				a, err := unmarshal[Answer](at, value)
 				if err != nil {
 					return nil, err
 				}
@@ -64,7 +63,7 @@ func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
 			rows[string(at)] = value
 		}
 		for at, value := range rows {
-			r, err := openRow([]byte(at), value)
+			r, err := unmarshal[row]([]byte(at), value)
 			if err != nil {
 				return nil, err
 			}
@@ -112,28 +111,11 @@ func withPrefix(b *bbolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-func openAnswer(key, value []byte) (a Answer, err error) {
-	data, err := verify(key, value)
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(data, &a)
-}
-
 // A row is the value under a key of the index: a record without its body, and the beginnings of
 // its answers, where they are before the last fetch.
 type row struct {
 	policy.Record
 	From map[string]time.Time `json:"from,omitempty"` // by the names of answers
-}
-
-// openRow decodes a row of the records.
-func openRow(key, value []byte) (r row, err error) {
-	data, err := verify(key, value)
-	if err != nil {
-		return r, err
-	}
-	return r, json.Unmarshal(data, &r)
 }
 
 // answers returns the answers that have not been superseded, by name. An answer supersedes the one

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -193,4 +194,13 @@ func verify(key, row []byte) ([]byte, error) {
 		return nil, errors.New("a record does not match its checksum")
 	}
 	return row[4:], nil
+}
+
+// unmarshal returns the value of a row that [change.putJSON] has put.
+func unmarshal[T any](key, row []byte) (value T, err error) {
+	data, err := verify(key, row)
+	if err == nil {
+		err = json.Unmarshal(data, &value)
+	}
+	return value, err
 }

@@ -73,11 +73,7 @@ func (r *Reader) History(origin string) (all []Answer, err error) {
 // Body returns the file that a digest names. The error is fs.ErrNotExist if it is
 // not kept, and ErrChanged if it does not match its name.
 func (r *Reader) Body(digest string) (string, error) {
-	path, err := r.bodies.path(digest)
-	if err != nil {
-		return "", err
-	}
-	data, err := readNamed(path, digest, maxBody)
+	data, err := r.bodies.read(digest)
 	return string(data), err
 }
 
