@@ -28,29 +28,28 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 				utc(past.Judged), utc(s.Fetched), utc(until))
 		}
 		if !found {
-			what := fmt.Sprintf("of status %d", s.Status)
-			if s.SHA256 != "" {
-				what += ", " + s.SHA256 + ","
-			}
 			return NotInForce, fmt.Sprintf("the history has no answer %s that was fetched at %s and in force at %s; %s",
-				what, utc(s.Fetched), utc(past.Judged), inHistory(history, s.Fetched))
+				statusOf(s), utc(s.Fetched), utc(past.Judged), inHistory(history, s.Fetched))
 		}
 	}
 	return Same, ""
+}
+
+// statusOf names an answer.
+func statusOf(s *policy.Snapshot) string {
+	if s.SHA256 == "" {
+		return fmt.Sprintf("of status %d", s.Status)
+	}
+	return fmt.Sprintf("of status %d, %s,", s.Status, s.SHA256)
 }
 
 // inHistory describes the answer that a history has for a time.
 func inHistory(history []store.Answer, at time.Time) string {
 	what := "it has none of that time"
 	for _, a := range history {
-		if at.Before(a.From) || !a.To.IsZero() && at.After(a.To) {
-			continue
+		if !at.Before(a.From) && (a.To.IsZero() || !at.After(a.To)) {
+			what = fmt.Sprintf("it has one %s since %s", statusOf(a.Snapshot), a.From.UTC().Format(time.RFC3339))
 		}
-		what = fmt.Sprintf("it has one of status %d", a.Snapshot.Status)
-		if a.Snapshot.SHA256 != "" {
-			what += ", " + a.Snapshot.SHA256 + ","
-		}
-		what += " since " + a.From.UTC().Format(time.RFC3339)
 	}
 	return what
 }

@@ -202,32 +202,22 @@ func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) 
 // describe describes a decision, with all that must be the same after a replay.
 func describe(r *audit.Record) string {
 	text := r.Decision
-	if r.Enforced != nil && !*r.Enforced {
-		text += " (report mode)"
-	}
-	text += " " + string(r.Reason)
-	if r.Line > 0 {
-		text += fmt.Sprintf(" line %d: %s", r.Line, r.Rule)
-	}
-	if r.Note != "" {
-		text += ": " + r.Note
-	}
-	if r.ReadAs != "" {
-		text += ", read as " + r.ReadAs
-	}
-	if r.Group != "" {
-		text += ", group " + r.Group
-	}
-	if r.Token != "" {
-		text += ", token " + r.Token
-	}
-	if r.Robots != nil {
-		text += fmt.Sprintf(", robots.txt %s", r.Robots.State)
-		if r.Robots.SHA256 != "" {
-			text += " " + r.Robots.SHA256
-		} else if r.Robots.Status != 0 {
-			text += fmt.Sprintf(" %d", r.Robots.Status)
+	add := func(applies bool, format string, args ...any) {
+		if applies {
+			text += fmt.Sprintf(format, args...)
 		}
+	}
+	add(r.Enforced != nil && !*r.Enforced, " (report mode)")
+	add(true, " %s", r.Reason)
+	add(r.Line > 0, " line %d: %s", r.Line, r.Rule)
+	add(r.Note != "", ": %s", r.Note)
+	add(r.ReadAs != "", ", read as %s", r.ReadAs)
+	add(r.Group != "", ", group %s", r.Group)
+	add(r.Token != "", ", token %s", r.Token)
+	if robots := r.Robots; robots != nil {
+		add(true, ", robots.txt %s", robots.State)
+		add(robots.SHA256 != "", " %s", robots.SHA256)
+		add(robots.SHA256 == "" && robots.Status != 0, " %d", robots.Status)
 	}
 	return escape.Printable(text) // in the record JSON has replaced invalid UTF-8
 }
