@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -77,9 +76,9 @@ func findEnds(path string, since time.Time, ends map[string]*end, keys keyring) 
 	}
 	defer f.Close()
 	const link = `,"chain":"`
-	return scan(bufio.NewReaderSize(io.LimitReader(f, maxScan), 256<<10), func(text []byte, long, _ bool) {
+	return scan(io.LimitReader(f, maxScan), func(text []byte, _, _ bool) {
 		i := bytes.LastIndex(text, []byte(link))
-		if i < 0 || long {
+		if i < 0 {
 			return
 		}
 		chain, _, _ := bytes.Cut(text[i+len(link):], []byte{'"'})

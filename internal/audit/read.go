@@ -53,16 +53,18 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 		defer f.Close()
 		in = f
 	}
-	r := bufio.NewReaderSize(in, 256<<10)
+	r := bufio.NewReaderSize(in, maxLine)
 	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		r = bufio.NewReaderSize(z, 256<<10)
+		in = z
+	} else {
+		in = r
 	}
 	line := Line{File: name}
-	err := scan(r, func(text []byte, long, open bool) {
+	err := scan(in, func(text []byte, long, open bool) {
 		line.Number++
 		if len(bytes.TrimSpace(text)) == 0 && !long {
 			return
@@ -79,35 +81,25 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 	return nil
 }
 
-// scan calls each for every line of r, see nextLine. Open says that the line has no end.
-func scan(r *bufio.Reader, each func(text []byte, long, open bool)) error {
+// scan calls each for every line of in, without its end. Long says that the line is longer than
+// maxLine: then it has no text. Open says that the line has no end.
+func scan(in io.Reader, each func(text []byte, long, open bool)) error {
+	r := bufio.NewReaderSize(in, maxLine)
 	for {
-		text, long, err := nextLine(r)
+		text, err := r.ReadSlice('\n')
+		long := err == bufio.ErrBufferFull
+		for err == bufio.ErrBufferFull {
+			text = nil
+			_, err = r.ReadSlice('\n')
+		}
 		if err != nil && err != io.EOF {
 			return err
 		}
-		each(text, long, err == io.EOF)
+		each(bytes.TrimSuffix(text, []byte{'\n'}), long, err == io.EOF)
 		if err == io.EOF {
 			return nil
 		}
 	}
-}
-
-// nextLine returns a line without its end. If it is longer than maxLine, long is set and the
-// text is incomplete.
-func nextLine(r *bufio.Reader) (text []byte, long bool, err error) {
-	text, err = r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		whole := bytes.Clone(text)
-		for err == bufio.ErrBufferFull {
-			text, err = r.ReadSlice('\n')
-			if long = long || len(whole)+len(text) > maxLine; !long {
-				whole = append(whole, text...)
-			}
-		}
-		text = whole
-	}
-	return bytes.TrimSuffix(text, []byte{'\n'}), long, err
 }
 
 func parse(text []byte) (*Record, error) {
