@@ -27,7 +27,7 @@ import (
 // memory.
 func TestSoak(t *testing.T) {
 	last := gatetest.Size(3*time.Second, 30*time.Second)
-	s := &soak{}
+	s := &soak{random: gatetest.Random(t)}
 	s.world = newWorld(t, options{
 		handler: s.serve, robotsTxt: s.robots,
 		gate: func(o *Options) {
@@ -69,6 +69,7 @@ func TestSoak(t *testing.T) {
 
 type soak struct {
 	*world
+	random          *rand.Rand
 	asked, answered atomic.Int64
 }
 
@@ -91,7 +92,7 @@ func (s *soak) settle() load {
 
 // robots is out one time in three.
 func (s *soak) robots(w http.ResponseWriter, r *http.Request) {
-	switch rand.IntN(6) {
+	switch s.random.IntN(6) {
 	case 0:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case 1:
@@ -106,7 +107,7 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 	switch path, _, _ := strings.Cut(r.URL.Path, "."); path {
 	case "/page":
 		w.Header().Set("Content-Type", "text/html")
-		io.WriteString(w, `<head><meta name=robots content=noindex></head>`+strings.Repeat("x", rand.IntN(100_000)))
+		io.WriteString(w, `<head><meta name=robots content=noindex></head>`+strings.Repeat("x", s.random.IntN(100_000)))
 	case "/long":
 		for range 100 {
 			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
@@ -140,7 +141,7 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		defer conn.Close()
 		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		io.CopyN(conn, buf, int64(rand.IntN(10)))
+		io.CopyN(conn, buf, int64(s.random.IntN(10)))
 	default:
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, "fine")
@@ -167,10 +168,10 @@ func (s *soak) run(t *testing.T, last time.Duration) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				s.asked.Add(1)
-				if rand.IntN(3) == 0 {
+				if s.random.IntN(3) == 0 {
 					s.speak()
 				} else {
-					s.ask(ctx, clients[rand.IntN(len(clients))])
+					s.ask(ctx, clients[s.random.IntN(len(clients))])
 				}
 			}
 		})
@@ -181,18 +182,18 @@ func (s *soak) run(t *testing.T, last time.Duration) {
 	}
 }
 
-func one[T any](of ...T) T { return of[rand.IntN(len(of))] }
+func one[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))] }
 
 // ask is a client that may leave at any time.
 func (s *soak) ask(ctx context.Context, client *http.Client) {
-	ctx, cancel := context.WithTimeout(ctx, one(5*time.Millisecond, 50*time.Millisecond, 5*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, one(s.random, 5*time.Millisecond, 50*time.Millisecond, 5*time.Second))
 	defer cancel()
-	url := one(s.http, s.https) + one("/", "/page.html", "/page.html", "/private/", "/long.bin", "/cut", "/reset", "/silent", "/events", "/robots.txt")
+	url := one(s.random, s.http, s.https) + one(s.random, "/", "/page.html", "/page.html", "/private/", "/long.bin", "/cut", "/reset", "/silent", "/events", "/robots.txt")
 	var body io.Reader
-	if rand.IntN(4) == 0 {
-		body = bytes.NewReader(make([]byte, rand.IntN(300_000)))
+	if s.random.IntN(4) == 0 {
+		body = bytes.NewReader(make([]byte, s.random.IntN(300_000)))
 	}
-	req, err := http.NewRequestWithContext(ctx, one(http.MethodGet, http.MethodPost), url, body)
+	req, err := http.NewRequestWithContext(ctx, one(s.random, http.MethodGet, http.MethodPost), url, body)
 	if err != nil {
 		panic(err)
 	}
@@ -203,8 +204,8 @@ func (s *soak) ask(ctx context.Context, client *http.Client) {
 	}
 	defer resp.Body.Close()
 	s.answered.Add(1)
-	if rand.IntN(2) == 0 {
-		io.CopyN(io.Discard, resp.Body, int64(rand.IntN(10_000)))
+	if s.random.IntN(2) == 0 {
+		io.CopyN(io.Discard, resp.Body, int64(s.random.IntN(10_000)))
 		return
 	}
 	io.Copy(io.Discard, resp.Body)
@@ -218,7 +219,7 @@ func (s *soak) speak() {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(time.Second))
-	whole := one(
+	whole := one(s.random,
 		"GET "+s.http+"/page.html HTTP/1.1\r\nHost: x\r\n\r\nGET "+s.http+"/ HTTP/1.1\r\nHost: x\r\n\r\n",
 		"POST "+s.http+"/up HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nnot all of it",
 		"POST "+s.http+"/up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
@@ -228,18 +229,18 @@ func (s *soak) speak() {
 		"GET "+s.http+"/long.bin HTTP/1.0\r\n\r\n",
 		"\x16\x03\x01garbage", "\x05\x01\x00", "\r\n\r\n", "GET",
 	)
-	if rand.IntN(8) == 0 {
+	if s.random.IntN(8) == 0 {
 		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", host(s.https))
 		if _, err := readHead(conn); err == nil {
 			tls.Client(conn, &tls.Config{RootCAs: s.roots, ServerName: "127.0.0.1"}).Handshake()
 		}
 		return
 	}
-	io.WriteString(conn, whole[:1+rand.IntN(len(whole))])
-	if rand.IntN(2) == 0 {
+	io.WriteString(conn, whole[:1+s.random.IntN(len(whole))])
+	if s.random.IntN(2) == 0 {
 		conn.(*net.TCPConn).CloseWrite()
 	}
-	if n, _ := io.CopyN(io.Discard, conn, int64(rand.IntN(50_000))); n > 0 {
+	if n, _ := io.CopyN(io.Discard, conn, int64(s.random.IntN(50_000))); n > 0 {
 		s.answered.Add(1)
 	}
 }

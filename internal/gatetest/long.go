@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -54,4 +55,21 @@ func Seed(t testing.TB) uint64 {
 	}
 	t.Logf("to repeat: ROBOTSGATE_SEED=%d", seed)
 	return seed
+}
+
+// Random returns random values for the goroutines of a test, from its [Seed].
+func Random(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(&lockedSource{source: rand.NewPCG(Seed(t), 0)})
+}
+
+type lockedSource struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
 }

@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime"
@@ -23,6 +22,8 @@ import (
 	"time"
 
 	"robotsgate/proxy/internal/netconn"
+
+	"robotsgate/internal/gatetest"
 )
 
 // reusable are responses after which the connection can be used again.
@@ -566,11 +567,12 @@ func TestDeadAreSwept(t *testing.T) {
 // TestHTTP1UnderLoad: whatever origins and clients do, a response belongs to its own
 // request, and no connection or goroutine is left.
 func TestHTTP1UnderLoad(t *testing.T) {
+	random := gatetest.Random(t)
 	before := runtime.NumGoroutine()
 	o := startLineOrigin(t, answering(func(_, i int, r *http.Request) string {
-		nonce, big := r.Header.Get("Nonce"), strings.Repeat("b", rand.IntN(9000))
+		nonce, big := r.Header.Get("Nonce"), strings.Repeat("b", random.IntN(9000))
 		head := "HTTP/1.1 200 OK\r\nNonce: " + nonce + "\r\n"
-		switch rand.IntN(12) {
+		switch random.IntN(12) {
 		case 0:
 			return ""
 		case 1:
@@ -600,7 +602,7 @@ func TestHTTP1UnderLoad(t *testing.T) {
 				nonce := fmt.Sprintf("%d-%d.", client, i)
 				r := request(t, http.MethodGet, o.host).WithContext(ctx)
 				r.Header.Set("Nonce", nonce)
-				leaves := rand.IntN(6)
+				leaves := random.IntN(6)
 				if leaves == 0 {
 					go cancel() // at any time
 				}
