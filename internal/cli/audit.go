@@ -67,7 +67,7 @@ func (a *Audit) Run(s Streams) error {
 		if a.JSON {
 			continue
 		}
-		if err := print(out, name, value); err != nil {
+		if err := printReport(out, name, value); err != nil {
 			return err
 		}
 	}

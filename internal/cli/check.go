@@ -207,7 +207,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	if e.Rule != nil {
 		r.Excerpt = excerpt(d.Robots.File.Body(), e.Rule.Line)
 	}
-	return print(w, "check", r)
+	return printReport(w, "check", r)
 }
 
 // A checkReport is a decision for people.

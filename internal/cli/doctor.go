@@ -37,6 +37,10 @@ const (
 	unknown = "--" // does not fail the command
 )
 
+func fault(subject, text string, advice ...string) finding {
+	return finding{subject, failed, text, advice}
+}
+
 // A diagnosis has what is known of the gate and this shell.
 type diagnosis struct {
 	config *config.Config
@@ -115,25 +119,22 @@ func (e *diagnosis) certificate() finding {
 	}
 	data, err := os.ReadFile(file)
 	ends, left := date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
-	f := finding{subject: "CA", verdict: passed, text: fmt.Sprintf("%s, until %s", file, ends)}
+	renew := "robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"
 	switch {
+	case left <= 0:
+		return fault("CA", "expired on "+ends, renew)
 	case err != nil:
-		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate.url, ends, file)
+		return finding{"CA", unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate.url, ends, file), nil}
 	case !e.holds(data) && e.gate.url != e.configured():
-		f.verdict, f.text = unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate.url, ends, file)
+		return finding{"CA", unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate.url, ends, file), nil}
 	case !e.holds(data):
-		f.verdict, f.text = failed, "the gate signs with another CA than that in "+file
-		f.advice = []string{"name the gate's configuration with -c, or restart the gate"}
+		return fault("CA", "the gate signs with another CA than that in "+file, "name the gate's configuration with -c, or restart the gate")
 	case !certificatesIn(data)[0].Equal(e.gate.signer):
-		f.text = fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, ends)
+		return finding{"CA", passed, fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, ends), nil}
 	case left < 30*24*time.Hour:
-		f.verdict, f.text = failed, f.text+", which is soon"
-		f.advice = []string{"robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"}
+		return fault("CA", fmt.Sprintf("%s, until %s, which is soon", file, ends), renew)
 	}
-	if left <= 0 {
-		f.verdict, f.text = failed, "expired on "+ends
-	}
-	return f
+	return finding{"CA", passed, fmt.Sprintf("%s, until %s", file, ends), nil}
 }
 
 func certificatesIn(data []byte) (out []*x509.Certificate) {

@@ -35,7 +35,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		}
 	}
 	if e.gate.url == "" {
-		return finding{"gate", failed, fmt.Sprintf("none at %s: %v", e.configured(), lastErr), []string{"start it: robotsgate serve"}}
+		return fault("gate", fmt.Sprintf("none at %s: %v", e.configured(), lastErr), "start it: robotsgate serve")
 	}
 	e.files = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(e.files.bundle); err != nil || !e.holds(data) {
@@ -109,7 +109,6 @@ func get(ctx context.Context, transport *http.Transport, address string) (resp *
 
 // proxyVariables checks that the shell's variables name the gate.
 func (e *diagnosis) proxyVariables() finding {
-	f := finding{subject: "variables", verdict: passed, text: "lead to the gate"}
 	var missing, wrong []string
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
 		value := os.Getenv(name)
@@ -122,18 +121,15 @@ func (e *diagnosis) proxyVariables() finding {
 	direct := e.noProxy()
 	switch {
 	case slices.Contains(direct, "*"):
-		f.verdict, f.text = failed, "no_proxy has a *, which leads every client around the gate"
+		return fault("variables", "no_proxy has a *, which leads every client around the gate", e.env()...)
 	case len(wrong) > 0:
-		f.verdict, f.text = failed, "not to the gate: "+strings.Join(wrong, ", ")
+		return fault("variables", "not to the gate: "+strings.Join(wrong, ", "), e.env()...)
 	case len(missing) > 0:
-		f.verdict, f.text = failed, "not set: "+strings.Join(missing, ", ")+"; some clients read one case only"
+		return fault("variables", "not set: "+strings.Join(missing, ", ")+"; some clients read one case only", e.env()...)
 	case len(direct) > 0:
-		f.text += "; no_proxy leads around it for " + strings.Join(direct, ", ")
+		return finding{"variables", passed, "lead to the gate; no_proxy leads around it for " + strings.Join(direct, ", "), nil}
 	}
-	if f.verdict == failed {
-		f.advice = e.env()
-	}
-	return f
+	return finding{"variables", passed, "lead to the gate", nil}
 }
 
 // env returns how to set all variables: with robotsgate env, or, on a machine without the
@@ -173,7 +169,6 @@ func (e *diagnosis) noProxy() []string {
 
 // trustVariables checks that the files that variables name hold the gate's CA.
 func (e *diagnosis) trustVariables() finding {
-	f := finding{subject: "trust", verdict: passed, text: "the files that variables name hold the CA"}
 	var wrong []string
 	set := 0
 	for _, v := range clientVars("", trust{ca: "x", bundle: "x"}) {
@@ -190,11 +185,11 @@ func (e *diagnosis) trustVariables() finding {
 	}
 	switch {
 	case !e.config.HTTPS.Intercept:
-		f.text = "https is not intercepted, so that clients need no CA"
+		return finding{"trust", passed, "https is not intercepted, so that clients need no CA", nil}
 	case len(wrong) > 0:
-		f.verdict, f.text, f.advice = failed, wrong[0], append(wrong[1:], e.env()...)
+		return fault("trust", wrong[0], append(wrong[1:], e.env()...)...)
 	case set == 0:
-		f.verdict, f.text, f.advice = failed, "no variable names a file with the CA", e.env()
+		return fault("trust", "no variable names a file with the CA", e.env()...)
 	}
-	return f
+	return finding{"trust", passed, "the files that variables name hold the CA", nil}
 }

@@ -49,20 +49,16 @@ func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]fi
 // checkClient lets a client request, over https, a page under a name that only a gate
 // answers. If this fails, two further requests find the reason.
 func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) finding {
-	f := finding{subject: p.name, verdict: failed}
 	if p.get != nil {
 		if _, err := exec.LookPath(p.get[0]); err != nil {
-			f.text = notFound
-			return f
+			return fault(p.name, notFound)
 		}
 	}
 	if p.has != nil {
-		if _, err := run(ctx, temp, os.Environ(), p.has); err != nil {
-			if f.text = notFound; p.name == "java" {
-				f.verdict, f.text = unknown, "can't be tried without a JDK; it needs both of:"
-				f.advice = e.advice(ctx, p, true, true)
-			}
-			return f
+		if _, err := run(ctx, temp, os.Environ(), p.has); err != nil && p.name == "java" {
+			return finding{p.name, unknown, "can't be tried without a JDK; it needs both of:", e.advice(ctx, p, true, true)}
+		} else if err != nil {
+			return fault(p.name, notFound)
 		}
 	}
 	scheme, good := "https", "goes through the gate and trusts its CA"
@@ -70,8 +66,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 		scheme, good = "http", "goes through the gate"
 	}
 	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/crawler", true); e.isPEM(answer) {
-		f.text = good
-		return identified(f, p, answer)
+		return identified(p, good, answer)
 	}
 	through := make(chan bool, 1)
 	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
@@ -80,39 +75,33 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	goes := <-through
 	switch {
 	case ctx.Err() != nil:
-		f.text = fmt.Sprintf("does not end within %v", clientTimeout)
-		return f
+		return fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout))
 	case trusts && goes:
-		f.text = "trusts the CA, but goes around the gate for https"
-		goes = false
+		return fault(p.name, "trusts the CA, but goes around the gate for https", e.advice(ctx, p, false, true)...)
 	case trusts:
-		f.text = "trusts the CA, but does not go through the gate"
+		return fault(p.name, "trusts the CA, but does not go through the gate", e.advice(ctx, p, false, true)...)
 	case goes:
-		f.text = "goes through the gate, but does not trust its CA"
-	default:
-		f.text = "does not go through the gate, nor trust its CA"
+		return fault(p.name, "goes through the gate, but does not trust its CA", e.advice(ctx, p, true, false)...)
 	}
-	f.advice = e.advice(ctx, p, !trusts, !goes)
-	return f
+	return fault(p.name, "does not go through the gate, nor trust its CA", e.advice(ctx, p, true, true)...)
 }
 
 // identified adds the answer of the gate to a client that uses it: which crawler the
 // client is, or why it is refused.
-func identified(f finding, p program, answer []byte) finding {
+func identified(p program, text string, answer []byte) finding {
 	said, _, _ := strings.Cut(string(answer), "\n")
 	said = escape.Printable(strings.TrimSpace(said))
 	if why, refused := strings.CutPrefix(said, "refused: "); refused {
-		f.text, f.advice = f.text+", but is refused", []string{why}
+		f := fault(p.name, text+", but is refused", why)
 		if p.name == "java" && strings.Contains(why, "login") {
 			f.advice = append(f.advice, "Java sends none from a URL: identify it by address, with crawlers[].sources")
 		}
 		return f
 	}
-	f.verdict = passed
 	if name, _ := strings.CutPrefix(said, "crawler: "); name != "default" {
-		f.text += ", as " + name
+		text += ", as " + name
 	}
-	return f
+	return finding{p.name, passed, text, nil}
 }
 
 // isPEM reports whether answer has the gate's certificates.

@@ -157,7 +157,7 @@ func (p *originHistory) print(s Streams) error {
 	if p.JSON {
 		return encode(s.Out, report)
 	}
-	return print(s.Out, "history", report)
+	return printReport(s.Out, "history", report)
 }
 
 // A historyReport is what is printed of an origin.

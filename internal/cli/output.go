@@ -26,8 +26,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"utc":       utc,
 }).ParseFS(outputs, "output/*.txt"))
 
-// print writes a report.
-func print(w io.Writer, name string, report any) error {
+// printReport prints a report with the template of a name.
+func printReport(w io.Writer, name string, report any) error {
 	return templates.ExecuteTemplate(w, name+".txt", report)
 }
 

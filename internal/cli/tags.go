@@ -54,7 +54,7 @@ func (t *Tags) Run(s Streams) error {
 	if t.JSON {
 		return encode(s.Out, a)
 	}
-	return print(s.Out, "tags", struct {
+	return printReport(s.Out, "tags", struct {
 		tagsAnswer
 		ContentType string
 		MaxField    int

@@ -55,7 +55,7 @@ func (f *watchedFile) changes(ctx context.Context) iter.Seq[string] {
 				return
 			case <-f.hangup:
 				why = "SIGHUP"
-				f.settle(ctx)
+				f.settle()
 			case <-tick.C:
 				why = f.poll()
 			}
@@ -74,14 +74,10 @@ func (f *watchedFile) use() {
 }
 
 // settle calls use until the file stays the same for settleInterval, at most 20 times.
-func (f *watchedFile) settle(ctx context.Context) {
+func (f *watchedFile) settle() {
 	for range 20 {
 		f.use()
-		select {
-		case <-time.After(settleInterval):
-		case <-ctx.Done():
-			return
-		}
+		time.Sleep(settleInterval)
 		if bytes.Equal(f.read(), f.used) {
 			return
 		}
