@@ -1,6 +1,9 @@
 package robotstag
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ParseHeader reads the lines of the two fields. A scope never extends to the next line.
 func ParseHeader(robotsTag, xRobotsTag []string) Tags {
@@ -15,7 +18,7 @@ func ParseHeader(robotsTag, xRobotsTag []string) Tags {
 // scope; the content is a list of rules, in which no other scope can be set.
 func ParseMeta(name, content string) Tags {
 	name = product(strings.TrimSpace(name))
-	if !isName(name) || hasMetaMeaning(name) {
+	if !isName(name) || slices.Contains(htmlNames, strings.ToLower(name)) {
 		return Tags{}
 	}
 	p := parser{source: Meta, fixed: true, scope: strings.Clone(name)}
@@ -26,16 +29,11 @@ func ParseMeta(name, content string) Tags {
 	return p.tags
 }
 
-// hasMetaMeaning reports whether HTML itself defines a metadata name (WHATWG HTML, section
+// htmlNames are the metadata names that HTML itself defines (WHATWG HTML, section
 // 4.2.5.1; viewport: CSS Viewport). A description that mentions noindex is no rule for a
 // crawler called "description".
-func hasMetaMeaning(name string) bool {
-	switch strings.ToLower(name) {
-	case "author", "keywords", "viewport", "referrer", "generator", "description",
-		"theme-color", "color-scheme", "application-name":
-		return true
-	}
-	return false
+var htmlNames = []string{
+	"author", "keywords", "viewport", "referrer", "generator", "description", "theme-color", "color-scheme", "application-name",
 }
 
 // A syntax is the syntax that has set the current scope. It decides where the scope ends.

@@ -78,32 +78,27 @@ func (p *parser) flag(e entry, s string, start int, hasValue bool) int {
 // date adds unavailable_after, whose value starts at start.
 func (p *parser) date(s string, start int) int {
 	const name = "unavailable_after"
-	text, quotedEnd := s[start:], 0
-	if start < len(s) && (s[start] == '"' || s[start] == '\'') {
-		word, end, quoted := p.word(s, start)
-		if quoted {
-			text, quotedEnd = word, end
-		}
+	word, wordEnd, quoted := p.word(s, start)
+	text := s[start:]
+	if quoted {
+		text = word
 	}
 	t, n, ok := readDate(text)
-	if ok {
-		p.add(Rule{Name: name, Value: t.Format(rfc3339), Time: t.Unix(), Source: p.source, Scope: p.scope})
-	}
+	end := start + n
 	switch {
-	case quotedEnd > 0:
-		if !ok {
-			p.unknown(name + "=" + text)
-		}
-		return quotedEnd
 	case ok:
-		return start + n
-	}
-	if word, end, _ := p.word(s, start); n == 0 && word != "" && !isDigit(word[0]) && p.isRuleOrScope(word, s, end) {
+		p.add(Rule{Name: name, Value: t.Format(rfc3339), Time: t.Unix(), Source: p.source, Scope: p.scope})
+	case quoted:
+		p.unknown(name + "=" + text)
+	case n == 0 && word != "" && !isDigit(word[0]) && p.isRuleOrScope(word, s, wordEnd):
 		p.unknown(name)
-		return start
+	default:
+		end = p.invalidDate(s, start)
+		p.unknown(name + "=" + strings.TrimRight(s[start:end], " \t(\"'"))
 	}
-	end := p.invalidDate(s, start)
-	p.unknown(name + "=" + strings.TrimRight(s[start:end], " \t(\"'"))
+	if quoted {
+		return wordEnd
+	}
 	return end
 }
 

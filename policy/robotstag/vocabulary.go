@@ -1,6 +1,7 @@
 package robotstag
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,37 +28,25 @@ type entry struct {
 // vocabulary is every word that is a rule. A word in it is never a product token, which
 // distinguishes "max-snippet: 5" from "examplebot: noindex".
 var vocabulary = func() map[string]entry {
-	m := make(map[string]entry)
-	for kind, words := range map[kind][]string{
-		flag: {
-			"noindex", "nofollow", "noarchive", "nocache", "nosnippet",
-			"noimageindex", "notranslate", "indexifembedded",
-			"noodp", "noydir", "noyaca", "nositelinkssearchbox", "nopagereadaloud",
-			"noai", "noimageai", "noml",
-		},
-		both:       {"none"},
-		permissive: {"all", "index", "follow", "archive", "snippet", "cache", "imageindex", "translate", "odp"},
-		number:     {"max-snippet", "max-video-preview"},
-		size:       {"max-image-preview"},
-		date:       {"unavailable_after"},
+	m := map[string]entry{}
+	for kind, words := range map[kind]string{
+		flag: `noindex nofollow noarchive nocache nosnippet noimageindex notranslate indexifembedded
+			noodp noydir noyaca nositelinkssearchbox nopagereadaloud noai noimageai noml`,
+		both:       "none",
+		permissive: "all index follow archive snippet cache imageindex translate odp",
+		number:     "max-snippet max-video-preview",
+		size:       "max-image-preview",
+		date:       "unavailable_after",
 	} {
-		for _, w := range words {
-			m[w] = entry{kind, w}
+		for word := range strings.FieldsSeq(words) {
+			m[word] = entry{kind, word}
 		}
 	}
 	return m
 }()
 
-// longestWord is the length of "nositelinkssearchbox".
-const longestWord = 20
-
 // lookup finds a word of the vocabulary, in any case.
-func lookup(word string) entry {
-	if len(word) < len("all") || len(word) > longestWord {
-		return entry{}
-	}
-	return vocabulary[strings.ToLower(word)]
-}
+func lookup(word string) entry { return vocabulary[strings.ToLower(word)] }
 
 // maxNumber is the greatest Integer of a structured field (RFC 9651, section
 // 3.3.1). A greater limit has the same effect.
@@ -66,19 +55,10 @@ const maxNumber = 999_999_999_999_999
 // readNumber reads a whole number; -1 is the only negative number with a meaning.
 func readNumber(s string) (value string, ok bool) {
 	if s == "-1" {
-		return "-1", true
+		return s, true
 	}
-	if s == "" {
-		return "", false
-	}
-	var n int64
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return "", false
-		}
-		n = min(n*10+int64(s[i]-'0'), maxNumber)
-	}
-	return strconv.FormatInt(n, 10), true
+	n, err := strconv.ParseUint(s, 10, 64)
+	return strconv.FormatUint(min(n, maxNumber), 10), err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 var sizes = []string{"none", "standard", "large"}
@@ -103,9 +83,6 @@ func stricter(a, b Rule) bool {
 
 // limit orders numbers with -1, no limit, above all of them.
 func limit(value string) uint64 {
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return 1<<64 - 1
-	}
+	n, _ := strconv.ParseInt(value, 10, 64)
 	return uint64(n)
 }
