@@ -20,22 +20,19 @@ type entry struct {
 
 // newEntry compiles a record from a store.
 func newEntry(rec Record, maxBytes int) *entry {
+	var file *robotstxt.File
+	if rec.Good != nil {
+		file = robotstxt.Parse(rec.Body, maxBytes)
+		if file.Truncated() { // the limit was higher when it was fetched
+			rec.Good = new(*rec.Good)
+			rec.Good.setFile(file)
+		}
+	}
 	if rec.Last == nil || rec.Last.good() {
 		rec.Last = rec.Good // one object for both: a store may have made two of it
 	}
-	e := &entry{Record: rec}
-	if rec.Good != nil {
-		e.file = robotstxt.Parse(rec.Body, maxBytes)
-		if e.file.Truncated() { // the limit was higher when it was fetched
-			e.Good = new(*rec.Good)
-			e.Good.setFile(e.file)
-			if rec.Last == rec.Good {
-				e.Last = e.Good
-			}
-		}
-	}
-	e.Body = nil
-	return e
+	rec.Body = nil
+	return &entry{Record: rec, file: file}
 }
 
 // stored returns the record as a store takes it.

@@ -60,10 +60,12 @@ func (e *Engine) enter(key string) *scopeFetches {
 	sf.users++
 	e.mu.Unlock()
 	sf.loaded.Do(func() {
-		if found := e.lookUp(sf, e.cache.find); found != nil {
-			sf.entry = found
-			e.cache.keep(key, found)
-		}
+		e.guard(key, func(ctx context.Context) {
+			if found := e.cache.find(ctx, key); found != nil {
+				sf.entry = found
+				e.cache.keep(key, found)
+			}
+		})
 	})
 	return sf
 }
@@ -76,12 +78,12 @@ func (e *Engine) leave(sf *scopeFetches) {
 	}
 }
 
-// lookUp calls a method of the cache for all requests that wait. If it panics, nothing is known.
-func (e *Engine) lookUp(sf *scopeFetches, method func(context.Context, string) *entry) (found *entry) {
-	defer e.recovered(sf.origin, new(error))
+// guard calls the store within a time, for all requests that wait. If it panics, it has done nothing.
+func (e *Engine) guard(key string, call func(context.Context)) {
+	defer e.recovered(key, new(error))
 	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
 	defer cancel()
-	return method(ctx, sf.key)
+	call(ctx)
 }
 
 // join returns the job to wait for, and starts it if need be. Own says that the job is
@@ -136,8 +138,9 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	release := func() {}
 	job.layer = InStore
 	if s == nil {
-		var changed bool
-		if release, changed = e.acquire(permitKey); changed {
+		changed := false
+		e.guard(permitKey, func(ctx context.Context) { release, changed = e.cache.store.Acquire(ctx, permitKey) })
+		if changed {
 			known, s = e.reload(sf, job, known)
 		}
 	}
@@ -174,21 +177,12 @@ func (e *Engine) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
 	return s
 }
 
-// acquire asks the store for permission to fetch. A store that panics grants it.
-func (e *Engine) acquire(key string) (release func(), changed bool) {
-	release = func() {}
-	defer e.recovered(key, new(error))
-	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
-	defer cancel()
-	return e.cache.store.Acquire(ctx, key)
-}
-
 // reload takes over a record that another process has saved since known was loaded. It returns
 // what is known by now, and an answer that makes the job needless, if there is one.
 func (e *Engine) reload(sf *scopeFetches, job *fetchJob, known *entry) (*entry, *Snapshot) {
 	var saved *entry
 	if e.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
-		saved = e.lookUp(sf, e.cache.read)
+		e.guard(sf.key, func(ctx context.Context) { saved = e.cache.read(ctx, sf.key) })
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

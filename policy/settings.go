@@ -20,7 +20,7 @@ type Robots struct {
 	CacheBytes      int64
 	Readings        Readings // how paths are judged that servers read in several ways
 
-	reserved map[string]bool // product tokens that are configured: they always have a slot
+	reserved map[string]bool // product tokens that are configured, and NoSlot: they always have a slot
 }
 
 // DefaultRobots returns the settings that suit most crawlers.
@@ -34,14 +34,10 @@ func DefaultRobots() Robots {
 
 // check reports values that an Engine can't work with.
 func (r *Robots) check() error {
-	for _, v := range []struct {
-		name     string
-		positive bool
-	}{
-		{"MaxAge", r.MaxAge > 0}, {"Timeout", r.Timeout > 0}, {"MaxBytes", r.MaxBytes > 0}, {"CacheBytes", r.CacheBytes > 0},
-	} {
-		if !v.positive {
-			return fmt.Errorf("policy: Robots.%s must be positive; DefaultRobots has a value for it", v.name)
+	for i, value := range []int64{int64(r.MaxAge), int64(r.Timeout), int64(r.MaxBytes), r.CacheBytes} {
+		if value <= 0 {
+			name := []string{"MaxAge", "Timeout", "MaxBytes", "CacheBytes"}[i]
+			return fmt.Errorf("policy: Robots.%s must be positive; DefaultRobots has a value for it", name)
 		}
 	}
 	return nil

@@ -34,24 +34,21 @@ func (r *Robots) hasSlot(rec *Record, jobs map[string]*fetchJob, token string, n
 	}
 	taken := 0
 	for t, s := range rec.allOwn() {
-		if t != token && r.isBounded(t) && jobs[t] == nil && now.Before(r.freeFrom(s, now)) {
+		if t != token && !r.reserved[t] && jobs[t] == nil && now.Before(r.freeFrom(s, now)) {
 			taken++
 		}
 	}
 	for t := range jobs {
-		if t != token && r.isBounded(t) {
+		if t != token && !r.reserved[t] {
 			taken++
 		}
 	}
 	return taken < maxBound
 }
 
-// isBounded reports whether a key is one of those of which a record has maxBound at most.
-func (r *Robots) isBounded(key string) bool { return key != NoSlot && !r.reserved[key] }
-
-// reserve keeps slots for the crawlers that are configured.
+// reserve keeps slots for the crawlers that are configured, and one for all without a slot.
 func (r *Robots) reserve(c Crawlers) {
-	r.reserved = map[string]bool{}
+	r.reserved = map[string]bool{NoSlot: true}
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
 		if k != nil && len(k.Tokens) > 0 {
 			r.reserved[TokenKey(k.Tokens)] = true
@@ -73,23 +70,18 @@ func (r *Robots) freeFrom(s *Snapshot, now time.Time) time.Time {
 // free for longest. The record has not been handed out yet. hasSlot has made sure that enough
 // slots are free.
 func (r *Robots) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {
-	slots := 0
+	slots, free := 0, []string{}
 	for t := range rec.allOwn() {
-		if r.isBounded(t) {
+		if !r.reserved[t] {
 			slots++
+			if jobs[t] == nil {
+				free = append(free, t)
+			}
 		}
 	}
-	for ; slots > maxBound; slots-- {
-		drop := ""
-		for t, s := range rec.allOwn() {
-			if !r.isBounded(t) || jobs[t] != nil {
-				continue
-			}
-			if drop == "" || r.freeFrom(s, now).Before(r.freeFrom(rec.own(drop), now)) {
-				drop = t
-			}
-		}
-		delete(rec.Bound, drop)
-		delete(rec.Copies, drop)
+	slices.SortFunc(free, func(a, b string) int { return r.freeFrom(rec.own(a), now).Compare(r.freeFrom(rec.own(b), now)) })
+	for _, t := range free[:min(max(slots-maxBound, 0), len(free))] {
+		delete(rec.Bound, t)
+		delete(rec.Copies, t)
 	}
 }

@@ -20,17 +20,13 @@ func ProductToken(userAgent string) string {
 	userAgent = userAgent[:min(len(userAgent), maxTokenSearch)]
 	compatible, versioned := "", ""
 	for rest := userAgent; rest != ""; {
-		if rest[0] != '(' {
-			i := strings.IndexByte(rest, '(')
-			if i < 0 {
-				i = len(rest)
+		outside, _, _ := strings.Cut(rest, "(")
+		for word := range strings.FieldsSeq(outside) {
+			if name := crawlerName(word); name != "" {
+				return name
 			}
-			if token := firstProduct(rest[:i]); token != "" {
-				return token
-			}
-			rest = rest[i:]
-			continue
 		}
+		rest = rest[len(outside):]
 		n := commentLen(rest)
 		c, v := namesInComment(rest[:n])
 		compatible, versioned = cmp.Or(compatible, c), cmp.Or(versioned, v)
@@ -56,17 +52,6 @@ func commentLen(s string) int {
 		}
 	}
 	return len(s)
-}
-
-// firstProduct returns the name of the first product in s that no browser sends. s is a part of a
-// User-Agent outside its comments.
-func firstProduct(s string) string {
-	for word := range strings.FieldsSeq(s) {
-		if name := crawlerName(word); name != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // namesInComment returns the first name of a crawler after "compatible;", and the first

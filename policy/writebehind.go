@@ -37,8 +37,7 @@ type writeBehind struct {
 	maxBytes int64
 
 	wake    chan struct{}
-	ending  sync.Once
-	stop    chan struct{}
+	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
@@ -54,9 +53,11 @@ func (u *unsaved) cost() int64 { return u.entry.cost(u.key) }
 func newWriteBehind(store Store, maxBytes int64, log *slog.Logger) *writeBehind {
 	w := &writeBehind{
 		store: store, log: log, newest: map[string]*unsaved{}, maxBytes: maxBytes,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
-	go w.loop()
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	go w.loop(ctx)
 	return w
 }
 
@@ -125,13 +126,13 @@ func (r *Record) within(next *Record) bool {
 	return kept[r.Good] && kept[r.Last]
 }
 
-func (w *writeBehind) loop() {
+func (w *writeBehind) loop(ctx context.Context) {
 	defer close(w.stopped)
 	var logged time.Time
 	for stopping := false; !stopping; {
 		select {
 		case <-w.wake:
-		case <-w.stop:
+		case <-ctx.Done():
 			stopping = true
 		}
 		pause := saveInterval // gathers a burst into one write
@@ -145,7 +146,7 @@ func (w *writeBehind) loop() {
 		}
 		select {
 		case <-time.After(pause):
-		case <-w.stop:
+		case <-ctx.Done():
 		}
 	}
 }
@@ -210,6 +211,6 @@ func (w *writeBehind) remove(round map[*unsaved]*entry) {
 
 // close saves the queue. Entries that are added after it are lost.
 func (w *writeBehind) close() {
-	w.ending.Do(func() { close(w.stop) })
+	w.stop()
 	<-w.stopped
 }

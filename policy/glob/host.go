@@ -174,11 +174,7 @@ var errPort = errors.New("a host only, without a port")
 
 // canonicalIPv6 returns the canonical form of an address, with or without brackets.
 func canonicalIPv6(host string) (string, error) {
-	host, err := withoutBrackets(host)
-	if err != nil {
-		return "", err
-	}
-	addr, err := netip.ParseAddr(host)
+	addr, err := netip.ParseAddr(withoutBrackets(host))
 	switch {
 	case err != nil:
 		return "", errPort
@@ -188,15 +184,11 @@ func canonicalIPv6(host string) (string, error) {
 	return addr.Unmap().String(), nil
 }
 
-func withoutBrackets(host string) (string, error) {
-	inner, ok := strings.CutPrefix(host, "[")
-	if !ok {
-		return host, nil
+func withoutBrackets(host string) string {
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		return host[1 : len(host)-1]
 	}
-	if inner, ok = strings.CutSuffix(inner, "]"); !ok {
-		return "", errPort
-	}
-	return inner, nil
+	return host
 }
 
 // notIPv6 is in every pattern of hex digits, colons and stars that matches no address in its
@@ -205,11 +197,7 @@ var notIPv6 = regexp.MustCompile(`:::|::.*::|(?::.*){8}|^:[^:*]|[^:*]:$|[^:*]{5}
 
 // ipv6Pattern makes a pattern with a star and a colon canonical.
 func ipv6Pattern(pattern string) (string, error) {
-	bare, err := withoutBrackets(lower(pattern))
-	if err != nil {
-		return "", err
-	}
-	bare = stars.ReplaceAllString(bare, "*")
+	bare := stars.ReplaceAllString(withoutBrackets(lower(pattern)), "*")
 	switch {
 	case strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "":
 		return "", errPort
