@@ -47,7 +47,7 @@ func New(o Options) http.Handler {
 	}
 	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // requested for other responses than HTML
 	mux.HandleFunc("GET /api/overview", a.sameOrigin(api(a.overview)))
-	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.decision))))
+	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.explain))))
 	mux.HandleFunc("GET /api/robots", a.sameOrigin(api(a.robots)))
 	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(api(a.refresh))))
 	return http.NewCrossOriginProtection().Handler(mux)
@@ -71,7 +71,7 @@ func (a *admin) request(t policy.Target, agent string) policy.Request {
 }
 
 // api answers with what a function returns, as JSON. The status is that of an error.
-func api(f func(*http.Request) (v any, status int, err error)) http.HandlerFunc {
+func api[T any](f func(*http.Request) (v T, status int, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, status, err := f(r)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // explain decides about the URL of a query, for the crawler with a name or a User-Agent. The
 // query's product tokens, if there are any, replace the crawler's. With an error it returns
-// the status of the response.
+// the status of the response. The API answers with it as robotsgate check --json does.
 func (a *admin) explain(r *http.Request) (*policy.Explanation, int, error) {
 	q := r.URL.Query()
 	target, err := policy.ReadURL(q.Get("url"))
@@ -37,6 +37,3 @@ func (a *admin) explain(r *http.Request) (*policy.Explanation, int, error) {
 	e.Lost = d.Lost(target)
 	return &e, http.StatusOK, nil
 }
-
-// decision answers as robotsgate check --json does.
-func (a *admin) decision(r *http.Request) (any, int, error) { return a.explain(r) }

@@ -145,13 +145,11 @@ func (d *decoder) path(text string, tag reflect.StructTag) (string, error) {
 }
 
 func parseBool(text string) (bool, error) {
-	switch text {
-	case "true", "True", "TRUE":
-		return true, nil
-	case "false", "False", "FALSE":
-		return false, nil
+	value, err := strconv.ParseBool(text)
+	if err != nil || len(text) < len("true") { // such as 1 and T
+		return false, fmt.Errorf("expected true or false, got %q", cut(text))
 	}
-	return false, fmt.Errorf("expected true or false, got %q", cut(text))
+	return value, nil
 }
 
 // parseInt reads decimal digits without a leading zero: to some readers of YAML 010 is 8.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sort"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -38,25 +39,16 @@ const maxTried = 8 << 20
 func syntaxLine(data []byte, parses func(beginning []byte) bool) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	readable := func(n int) bool { return parses(bytes.Join(lines[:n], nil)) }
-	if len(lines)*len(data) <= maxTried {
-		for n := len(lines) - 1; n > 0; n-- {
-			if readable(n) {
-				return n + 1
-			}
-		}
-		return 1
+	n := len(lines) - 1
+	if len(lines)*len(data) > maxTried {
+		// A large file is bisected. This may end at a list of several lines, since its
+		// first lines alone do not parse.
+		return sort.Search(n, func(i int) bool { return !readable(i + 1) }) + 1
 	}
-	// A larger file is bisected. This may end at a list of several lines, since its
-	// first lines alone do not parse.
-	good, bad := 0, len(lines)
-	for bad-good > 1 {
-		if n := (good + bad) / 2; readable(n) {
-			good = n
-		} else {
-			bad = n
-		}
+	for n > 0 && !readable(n) {
+		n--
 	}
-	return bad
+	return n + 1
 }
 
 // syntaxTexts words errors of yaml.v3, recognised by a part of their text, for readers
