@@ -33,20 +33,15 @@ type view struct {
 // A question is the content of the form, with the answer.
 type question struct {
 	url.Values
-	Error string
+	Error error
 	*policy.Explanation
-}
-
-func (a *admin) view() view {
-	s := a.status()
-	return view{status: s, Proxy: a.Proxy, Chart: draw(s.Minutes)}
 }
 
 // page serves the status page, with an answer if the form was sent.
 func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("url") {
-		a.render(w, http.StatusOK, "page.html", a.view())
+		a.render(w, http.StatusOK, "page.html", nil)
 		return
 	}
 	if isCrossSite(r) { // another site may link to the page, but not cause a fetch
@@ -54,23 +49,19 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, code, err := a.explain(r)
-	v := a.view()
-	v.Asked = &question{Values: q, Explanation: e}
-	if err != nil {
-		v.Asked.Error = err.Error()
-	}
-	a.render(w, code, "page.html", v)
+	a.render(w, code, "page.html", &question{q, err, e})
 }
 
 // live serves the parts of the page that change, for its script.
 func (a *admin) live(w http.ResponseWriter, _ *http.Request) {
-	a.render(w, http.StatusOK, "live.html", a.view())
+	a.render(w, http.StatusOK, "live.html", nil)
 }
 
 // render executes a template, and sends the result if that succeeds.
-func (a *admin) render(w http.ResponseWriter, code int, name string, v view) {
+func (a *admin) render(w http.ResponseWriter, code int, name string, asked *question) {
+	s := a.status()
 	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, name, v); err != nil {
+	if err := pageTemplate.ExecuteTemplate(&b, name, view{s, a.Proxy, draw(s.Minutes), asked}); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}

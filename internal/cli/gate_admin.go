@@ -63,7 +63,7 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 // share their caches.
 func (g *gate) watchMetrics() {
 	g.metrics.Watch(metrics.Sources{
-		Build:       metrics.Build{Version: version(), Revision: commit(), Go: runtime.Version()},
+		Build:       map[string]string{"version": version(), "revision": commit(), "goversion": runtime.Version()},
 		Connections: g.proxy.Connections,
 		Logins:      g.proxy.LoginComparisons,
 		Rules:       g.engine.Cached,

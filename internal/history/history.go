@@ -119,13 +119,13 @@ func Words(v robotstxt.Verdict) string {
 	}
 	switch v.Reason {
 	case robotstxt.ByRule:
-		return fmt.Sprintf("%s (line %d: %s)", verb, v.Rule.Line, escape.Printable(v.Rule.String()))
+		verb += fmt.Sprintf(" (line %d: %s)", v.Rule.Line, escape.Printable(v.Rule.String()))
 	case robotstxt.NoMatch:
-		return verb + " (no rule matches)"
+		verb += " (no rule matches)"
 	case robotstxt.NoGroup:
-		return verb + " (no group)"
+		verb += " (no group)"
 	case robotstxt.TooComplex:
-		return verb + " (too many steps)"
+		verb += " (too many steps)"
 	}
 	return verb
 }

@@ -21,7 +21,7 @@ import (
 func watched() *Metrics {
 	m := New()
 	m.Watch(Sources{
-		Build: Build{"v1", "abc", "go1.26"},
+		Build: map[string]string{"version": "v1", "revision": "abc", "goversion": "go1.26"},
 		Connections: func() proxy.Connections {
 			return proxy.Connections{Open: 3, Tunnels: 2, Rejected: map[string]int64{"limits.max_connections": 4}}
 		},

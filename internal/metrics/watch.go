@@ -9,13 +9,10 @@ import (
 	"robotsgate/proxy"
 )
 
-// Build identifies the program.
-type Build struct{ Version, Revision, Go string }
-
 // Sources are functions that are called for each scrape, from several goroutines. None may be
 // nil.
 type Sources struct {
-	Build       Build
+	Build       map[string]string // what identifies the program, as labels
 	Connections func() proxy.Connections
 	Logins      func() (right, wrong int64)         // passwords that were compared with a hash
 	Rules       func() policy.Size                  // compiled robots.txt files in memory
@@ -39,8 +36,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send := func(kind prometheus.ValueType, name, help string, value int64, labels prometheus.Labels) {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), kind, float64(value))
 	}
-	send(gauge, "robotsgate_build_info", "The version of the program, as labels; the value is always 1.", 1,
-		prometheus.Labels{"version": w.Build.Version, "revision": w.Build.Revision, "goversion": w.Build.Go})
+	send(gauge, "robotsgate_build_info", "The version of the program, as labels; the value is always 1.", 1, w.Build)
 	conns := w.Connections()
 	send(gauge, "robotsgate_connections", "Open client connections.", int64(conns.Open), nil)
 	send(gauge, "robotsgate_tunnels", "Open CONNECT tunnels.", int64(conns.Tunnels), nil)
