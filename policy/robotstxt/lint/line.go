@@ -210,7 +210,7 @@ func nearest(key string) string {
 	bare := notLetter.ReplaceAllString(key, "")
 	for edits := range min(len(bare)/3, 2) + 1 {
 		for _, name := range names {
-			if within(edits, bare, notLetter.ReplaceAllString(strings.ToLower(name), "")) {
+			if within(edits, bare, strings.ReplaceAll(strings.ToLower(name), "-", "")) {
 				return name
 			}
 		}

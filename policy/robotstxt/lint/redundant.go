@@ -19,15 +19,15 @@ const maxLintWork = 16 << 20
 type lintRule struct {
 	allow  bool
 	line   int
-	octets int    // of its normal form
-	rank   int    // twice that, one more if it allows: where both match, the higher rank decides
-	text   string // as written
-	core   string // its normal form without wildcards that do nothing; "" matches everything
+	rank   int       // twice the octets of its normal form, one more if it allows: the highest decides
+	text   string    // as written
+	core   string    // its normal form without wildcards that do nothing; "" matches everything
+	better *lintRule // one of a higher rank that matches all that this one does
 }
 
 func newLintRule(s *syntax.Scanner) lintRule {
 	normal := match.Normal(s.Value)
-	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, octets: len(normal), rank: 2 * len(normal), text: s.Value}
+	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, rank: 2 * len(normal), text: s.Value}
 	if r.allow {
 		r.rank++
 	}
@@ -41,70 +41,53 @@ func (r *lintRule) String() string {
 	return robotstxt.Rule{Allow: r.allow, Pattern: r.text}.String()
 }
 
-// wild reports whether r may match all that a rule does which it beats: it has octets that
+// wild reports whether r may match all that a rule of a lower rank does: it has octets that
 // make it longer but not narrower, or stars that match text.
 func (r *lintRule) wild() bool {
-	return r.octets > max(len(r.core), 1) || strings.Contains(r.core, "*")
+	return r.rank/2 > max(len(r.core), 1) || strings.Contains(r.core, "*")
 }
 
 // redundant reports the rules of a section that never decide: a rule that repeats another,
 // and a rule that matches only where another that beats it does as well.
 func (l *linter) redundant(rules []lintRule) {
-	best := bestOf(rules)
-	broad := broadest(rules)
+	ranked := make([]*lintRule, len(rules))
+	for i := range rules {
+		ranked[i] = &rules[i]
+	}
+	slices.SortStableFunc(ranked, func(a, b *lintRule) int { return b.rank - a.rank })
+	best := map[string]*lintRule{} // by core
+	var broad []*lintRule
+	for _, r := range ranked {
+		if r.better = best[r.core]; r.better == nil {
+			best[r.core] = r
+			r.better = l.broader(r, broad)
+		}
+		if r.wild() {
+			broad = append(broad, r)
+		}
+	}
 	for i := range rules {
 		r := &rules[i]
-		b := best[r.core]
-		if b != r && b.allow == r.allow {
+		switch b := r.better; {
+		case b == nil:
+		case b.core == r.core && b.allow == r.allow:
 			l.report(r.line, "the rule says the same as the one on line %d; remove this one", b.line)
-			continue
-		}
-		if b == r {
-			if b = l.broader(r, broad); b == nil {
-				continue
-			}
-		}
-		if b.octets == r.octets {
+		case b.rank/2 == r.rank/2:
 			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and Allow goes first where both are as long; remove one of them", quote(b.String()), b.line)
-		} else {
+		default:
 			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and is longer; remove one of them", quote(b.String()), b.line)
 		}
 	}
 }
 
-// bestOf returns, for each core, the first of the rules with this core that no other of
-// them beats.
-func bestOf(rules []lintRule) map[string]*lintRule {
-	best := make(map[string]*lintRule, len(rules))
-	for i := range rules {
-		r := &rules[i]
-		if b := best[r.core]; b == nil || r.rank > b.rank {
-			best[r.core] = r
-		}
-	}
-	return best
-}
-
-// broadest returns the rules that may be broader than one they beat. Rules that beat
-// others come first.
-func broadest(rules []lintRule) (broad []*lintRule) {
-	for i := range rules {
-		if rules[i].wild() {
-			broad = append(broad, &rules[i])
-		}
-	}
-	slices.SortStableFunc(broad, func(a, b *lintRule) int { return b.rank - a.rank })
-	return broad
-}
-
-// broader returns one of the rules in broad that matches whatever r does and beats
-// it, nil if there is none.
+// broader returns the first of the rules in broad, the best first, that matches whatever r does
+// and beats it; nil if there is none.
 //
 // A rule does if it matches the pattern of r as a path, with an octet that no pattern has
 // in place of every star: only a star matches such an octet, and a star also matches
 // anything in its place. The end of r, unless it is fixed, stands for anything too.
 func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
-	if len(broad) == 0 || broad[0].rank <= r.rank || match.ComparesQuery(r.core) {
+	if len(broad) == 0 || match.ComparesQuery(r.core) {
 		return nil // the second comparison of queries is not considered
 	}
 	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
@@ -125,7 +108,7 @@ func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
 			continue
 		}
 		l.work += len(path) + len(b.core)
-		if b.core != r.core && unbounded.MatchWild(b.core[n:], path[n:]) {
+		if unbounded.MatchWild(b.core[n:], path[n:]) {
 			return b
 		}
 	}
