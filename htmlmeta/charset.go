@@ -6,12 +6,12 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
@@ -23,6 +23,9 @@ import (
 // escape has to wait for the 1,024 bytes that may declare its encoding, as
 // charset.NewReader does for every page.
 //
+// A reader of XML accepts UTF-8 only. For it the page is converted from the first byte on
+// that is not ASCII, by which the declaration of XML has been read.
+//
 // A byte order mark is dropped: a parser would take it for text, which ends the
 // head.
 //
@@ -30,6 +33,7 @@ import (
 type page struct {
 	in          *bufio.Reader
 	contentType string
+	xml         bool
 	begun       bool
 	start       []byte    // the first bytes, for the prescan
 	settled     bool      // start is complete, and escapes have no meaning
@@ -56,9 +60,9 @@ func (p *page) Read(b []byte) (int, error) {
 	}
 	n := min(len(b), p.in.Buffered())
 	here, _ := p.in.Peek(n)
-	switch i := bytes.IndexByte(here, 0x1b); {
+	switch i := p.special(here); {
 	case i == 0:
-		if err := p.escape(); err != nil {
+		if err := p.settle(); err != nil {
 			return 0, err
 		}
 		return p.Read(b)
@@ -83,6 +87,9 @@ func (p *page) begin() {
 	case bytes.HasPrefix(h, []byte("\xef\xbb\xbf")):
 		p.in.Discard(3)
 		p.utf8 = p.in
+		if p.xml {
+			p.convert(unicode.UTF8) // repairs it
+		}
 	case bytes.HasPrefix(h, []byte("\xff\xfe")), zeros(false, true):
 		p.convert(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))
 	case bytes.HasPrefix(h, []byte("\xfe\xff")), zeros(true, false):
@@ -90,10 +97,19 @@ func (p *page) begin() {
 	}
 }
 
-// escape settles what the escape that comes next means. Unless Content-Type
-// names the encoding, it waits for the bytes that may declare it.
-func (p *page) escape() error {
-	if _, _, certain := charset.DetermineEncoding(nil, p.contentType); !certain {
+// special returns the index of the first byte whose meaning depends on the encoding, or -1.
+func (p *page) special(b []byte) int {
+	const escape = 0x1b
+	if !p.xml {
+		return bytes.IndexByte(b, escape)
+	}
+	return slices.IndexFunc(b, func(c byte) bool { return c == escape || c >= utf8.RuneSelf })
+}
+
+// settle finds out what the special byte means that comes next. Unless Content-Type
+// names the encoding, HTML has to wait for the bytes that may declare it.
+func (p *page) settle() error {
+	if _, _, certain := charset.DetermineEncoding(nil, p.contentType); !certain && !p.xml {
 		more, err := p.in.Peek(prescanned - len(p.start))
 		if err != nil && err != io.EOF && !errors.Is(err, errLimit) {
 			return err
@@ -101,8 +117,12 @@ func (p *page) escape() error {
 		p.start = append(p.start, more...)
 	}
 	p.settled = true
-	if _, name, _ := p.encoding(); name == "iso-2022-jp" {
-		p.convert(japanese.ISO2022JP)
+	e, name, certain := p.encoding()
+	switch {
+	case p.xml && (name == "replacement" || name == "utf-8" || !certain && name == "windows-1252"):
+		p.convert(unicode.UTF8) // unless it is declared otherwise (XML 1.0, section 4.3.3)
+	case p.xml || name == "iso-2022-jp":
+		p.convert(e)
 	}
 	return nil
 }
@@ -133,7 +153,8 @@ func (p *page) text(b []byte) []byte {
 	if firstHigh(b) < 0 {
 		return b
 	}
-	if e, name, certain := p.encoding(); p.utf8 == nil {
+	if p.utf8 == nil {
+		e, name, certain := p.encoding()
 		// The replacement encoding would leave nothing of the page. It guards
 		// readers from being misled by what they see, which can't happen here.
 		unused := name == "replacement" || strings.HasPrefix(name, "utf-")
@@ -148,38 +169,4 @@ func (p *page) text(b []byte) []byte {
 // firstHigh returns the index of the first byte that is not ASCII, or -1.
 func firstHigh(b []byte) int {
 	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
-// An xmlText is a page for a reader of XML, which accepts UTF-8 only. It
-// converts from the first byte on that is not ASCII. The XML declaration is
-// ASCII, so it has been read by then.
-type xmlText struct {
-	r         io.Reader // of p
-	p         *page
-	converted bool
-}
-
-func (x *xmlText) Read(b []byte) (int, error) {
-	n, err := x.r.Read(b)
-	i := firstHigh(b[:n])
-	if x.converted || i < 0 {
-		return n, err
-	}
-	x.converted = true
-	rest := io.MultiReader(bytes.NewReader(bytes.Clone(b[i:n])), x.r)
-	x.r = transform.NewReader(rest, x.p.xmlDecoder())
-	if i == 0 {
-		return x.r.Read(b)
-	}
-	return i, nil
-}
-
-// xmlDecoder returns the decoder of the page as XML, which is UTF-8 unless it is
-// declared otherwise (XML 1.0, section 4.3.3). Broken UTF-8 is repaired.
-func (p *page) xmlDecoder() transform.Transformer {
-	e, name, certain := p.encoding()
-	if p.utf8 != nil || name == "replacement" || !certain && name == "windows-1252" || e == encoding.Nop {
-		return unicode.UTF8.NewDecoder()
-	}
-	return e.NewDecoder()
 }

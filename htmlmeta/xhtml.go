@@ -16,7 +16,8 @@ const maxDepth = 256
 // HTML, so it is read both ways and the metas of both count.
 func scanXHTML(h *head, p *page) ([]Meta, error) {
 	var read bytes.Buffer
-	text := &wire{r: &xmlText{r: io.TeeReader(p, &read), p: p}}
+	p.xml = true
+	text := &wire{r: io.TeeReader(p, &read)}
 	metas, whole := xmlMetas(text)
 	page := io.MultiReader(&read, p)
 	if whole {
