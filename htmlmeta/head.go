@@ -44,43 +44,37 @@ type head struct {
 // scan reads up to the end of the head. It returns nil at the end of the head or
 // of the page.
 func (h *head) scan() error {
-	for {
-		ended, err := h.token()
-		switch {
-		case err == io.EOF:
-			return nil
-		case ended || err != nil:
-			return err
-		}
+	for ended := false; !ended && h.err == nil; {
+		ended = h.token()
 	}
+	if h.err == io.EOF {
+		return nil
+	}
+	return h.err
 }
 
 // token reads a token and reports whether it ends the head. It does so as soon as
 // the first bytes of the token show it, since the token may be long.
-func (h *head) token() (ended bool, err error) {
-	c, err := h.peek()
-	switch {
-	case err != nil:
-		return false, err
+func (h *head) token() (ended bool) {
+	switch c := h.peek(); {
 	case c == '<':
 		h.used()
 		return h.markup()
 	case h.mode == inTemplate:
-		return false, h.skipTo('<')
+		h.skipTo('<')
 	case isSpace(c):
-		return false, h.skipSpace()
+		h.skipSpace()
 	case c == '&':
 		return h.reference()
+	default:
+		return true
 	}
-	return true, nil
+	return false
 }
 
 // markup handles a token after its "<" (13.2.5.6).
-func (h *head) markup() (ended bool, err error) {
-	c, err := h.peek()
-	switch {
-	case err != nil:
-		return false, err
+func (h *head) markup() (ended bool) {
+	switch c := h.peek(); {
 	case isLetter(c):
 		return h.startTag()
 	case c == '/':
@@ -88,26 +82,26 @@ func (h *head) markup() (ended bool, err error) {
 		return h.endTag()
 	case c == '!':
 		h.used()
-		return false, h.declaration(h.template.foreign())
+		h.declaration(h.template.foreign())
 	case c == '?':
-		return false, h.skipPast('>')
+		h.skipPast('>')
+	default:
+		return h.mode != inTemplate // "< meta" is text
 	}
-	return h.mode != inTemplate, nil // "< meta" is text
+	return false
 }
 
 // reference reads a character reference and reports whether it ends the head. A
 // reference to white space does not.
-func (h *head) reference() (ended bool, err error) {
+func (h *head) reference() (ended bool) {
 	h.used()
 	b := []byte{'&'}
-	if err := h.readTo(referenceEnd, &b); err != nil {
-		return false, err
-	}
-	if c, _ := h.peek(); c == ';' {
+	h.readTo(referenceEnd, &b)
+	if h.peek() == ';' {
 		h.used()
-		b = append(b, c)
+		b = append(b, ';')
 	}
-	return strings.Trim(html.UnescapeString(string(b)), " \t\n\f\r") != "", nil
+	return strings.Trim(html.UnescapeString(string(b)), " \t\n\f\r") != ""
 }
 
 // referenceEnd returns the index of the first byte after a reference without its semicolon.
@@ -116,49 +110,46 @@ func referenceEnd(b []byte) int {
 }
 
 // startTag handles a start tag and reports whether it ends the head.
-func (h *head) startTag() (ended bool, err error) {
-	name, err := h.name()
-	if err != nil {
-		return false, err
+func (h *head) startTag() (ended bool) {
+	name := h.name()
+	if h.mode != inTemplate {
+		if endsHead(name, h.mode) {
+			return true
+		}
+		if h.mode == inHeadNoscript && !staysInNoscript(name) || h.mode == beforeHead && name != atom.Html {
+			h.mode = inHead
+		}
+		if name == atom.Meta {
+			h.meta()
+			return false
+		}
+	}
+	selfClosing := h.attributes(nil)
+	if h.err != nil {
+		return false
 	}
 	if h.mode == inTemplate {
-		selfClosing, err := h.attributes(nil)
-		if err != nil {
-			return false, err
-		}
 		return h.inTemplate(name, selfClosing)
-	}
-	if endsHead(name, h.mode) {
-		return true, nil
-	}
-	if h.mode == inHeadNoscript && !staysInNoscript(name) || h.mode == beforeHead && name != atom.Html {
-		h.mode = inHead
-	}
-	if name == atom.Meta {
-		return false, h.meta()
-	}
-	if _, err := h.attributes(nil); err != nil {
-		return false, err
 	}
 	switch name {
 	case atom.Noscript:
-		return false, h.startNoscript()
+		h.startNoscript()
 	case atom.Script, atom.Style, atom.Title, atom.Noframes:
-		return false, h.rawText(name)
+		h.rawText(name)
 	case atom.Template:
 		h.resume, h.mode = h.mode, inTemplate
 		h.template.begin()
 	}
-	return false, nil
+	return false
 }
 
 // meta keeps a meta with a name and content. It also keeps content without a name
 // that is not UTF-8, which tells the encoding of a page that does not declare it. Of
 // two attributes with one name the first counts.
-func (h *head) meta() error {
+func (h *head) meta() {
 	h.metaName, h.metaContent = h.metaName[:0], h.metaContent[:0]
 	var hasName, hasContent bool
-	_, err := h.attributes(func(attr []byte) *[]byte {
+	h.attributes(func(attr []byte) *[]byte {
 		switch {
 		case !hasName && bytes.EqualFold(attr, []byte("name")):
 			hasName = true
@@ -169,15 +160,14 @@ func (h *head) meta() error {
 		}
 		return nil
 	})
-	if err != nil || !(hasName && hasContent) && utf8.Valid(h.metaContent) {
-		return err
+	if h.err != nil || !(hasName && hasContent) && utf8.Valid(h.metaContent) {
+		return
 	}
 	h.kept = append(h.kept, "<meta name="...)
 	h.kept = appendValue(h.kept, h.metaName)
 	h.kept = append(h.kept, " content="...)
 	h.kept = appendValue(h.kept, h.metaContent)
 	h.kept = append(h.kept, '>')
-	return nil
 }
 
 // appendValue appends the value of an attribute, in double quotes if it has none. A
@@ -221,13 +211,13 @@ func staysInNoscript(name atom.Atom) bool {
 }
 
 // startNoscript handles a <noscript> in the head.
-func (h *head) startNoscript() error {
+func (h *head) startNoscript() {
 	if h.scripting {
-		return h.rawText(atom.Noscript)
+		h.rawText(atom.Noscript)
+		return
 	}
 	h.forkHere()
 	h.mode = inHeadNoscript
-	return nil
 }
 
 // forkHere starts a second reader at this start tag, for reading with scripting
@@ -247,32 +237,27 @@ func (h *head) forkHere() {
 
 // endTag handles an end tag after its "</", and reports whether it
 // ends the head.
-func (h *head) endTag() (ended bool, err error) {
-	c, err := h.peek()
-	if err != nil {
-		return false, err
+func (h *head) endTag() (ended bool) {
+	if !isLetter(h.peek()) {
+		h.skipPast('>') // 13.2.5.7
+		return false
 	}
-	if !isLetter(c) {
-		return false, h.skipPast('>') // 13.2.5.7
-	}
-	name, err := h.name()
-	if err != nil {
-		return false, err
-	}
-	if _, err := h.attributes(nil); err != nil {
-		return false, err
+	name := h.name()
+	h.attributes(nil)
+	if h.err != nil {
+		return false
 	}
 	if h.mode == inTemplate {
 		h.template.end(name)
 		if !h.template.open() {
 			h.mode = h.resume
 		}
-		return false, nil
+		return false
 	}
 	switch name {
 	case atom.Body, atom.Html, atom.Br:
 		// In a <noscript>, only </br> ends the head and the others are ignored.
-		return h.mode != inHeadNoscript || name == atom.Br, nil
+		return h.mode != inHeadNoscript || name == atom.Br
 	case atom.Head:
 		if h.mode != inHeadNoscript {
 			h.mode = afterHead // elements of the head may still follow
@@ -282,7 +267,7 @@ func (h *head) endTag() (ended bool, err error) {
 			h.mode = inHead
 		}
 	}
-	return false, nil
+	return false
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -93,23 +93,21 @@ func (t *template) pop() element {
 
 // inTemplate handles a start tag in a template. It reports true after
 // <plaintext>, which has no end.
-func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool, err error) {
+func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool) {
 	if !h.template.start(name, selfClosing) {
-		return false, nil
+		return false
 	}
 	switch name {
-	case atom.Plaintext:
-		return true, nil
 	case atom.Noscript:
-		if !h.scripting {
+		if h.scripting {
+			h.rawText(name)
+		} else {
 			h.forkHere()
-			return false, nil
 		}
 	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
-	default:
-		return false, nil
+		h.rawText(name)
 	}
-	return false, h.rawText(name)
+	return name == atom.Plaintext
 }
 
 // breaksOut lists the start tags that end foreign content (13.2.6.5).
