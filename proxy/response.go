@@ -170,14 +170,14 @@ func (p *Proxy) switchProtocols(x *exchange, resp *http.Response, tags robotstag
 	resp.Trailer = nil
 	x.Tags, x.Head = tags.For(x.Decision.Tokens...), Head{State: "skipped", Why: "status"}
 	annotate(resp.Header, x)
-	resp.Body = &switched{ReadCloser: resp.Body, x: x, idle: p.Limits.IdleTimeout, silence: p.Silence}
+	resp.Body = &switched{resp.Body, x, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
 }
 
 // A switched body is the connection to the origin after a handshake.
 type switched struct {
 	io.ReadCloser
-	x             *exchange
-	idle, silence time.Duration
+	x     *exchange
+	relay body.Relay
 }
 
 // WriteTo relays the tunnel until either side closes its connection. io.Copy calls it when the
@@ -191,10 +191,8 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	tunnel := body.Relay{Idle: s.idle, Silence: s.silence, Together: true}
-	n := tunnel.Between(netconn.Buffered(conn, rw.Reader), origin)
-	s.x.out.bytes = n
-	return n, nil
+	s.x.out.bytes = s.relay.Between(netconn.Buffered(conn, rw.Reader), origin)
+	return s.x.out.bytes, nil
 }
 
 // skipReason returns why a response has no head to read, "" if it has one.

@@ -12,32 +12,22 @@ type owner struct{ uid, gid int }
 
 const root = 0
 
-// ownerFor returns the owner for a file that root writes: the owner of the file
-// that it replaces or, if that is root, of the folder. A gate runs as that user and
-// could not read a file of root's.
-func ownerFor(old, folder owner) owner {
-	if old.uid != root {
-		return old
-	}
-	return folder
-}
-
-// setOwner sets the owner of a file or folder that root has made for path. Other
-// users can make only files of their own. It takes an open file, since the owner
-// of the folder could put another file under its name.
+// setOwner gives a file or folder that root has made for path to the owner of the file that it
+// replaces or, if that is root, of the folder. A gate runs as that user and could not read a file
+// of root's. It takes an open file, since the owner of the folder could put another file under
+// its name.
 func setOwner(made *os.File, path string) error {
 	if os.Geteuid() != root {
+		return nil // other users can make only files of their own
+	}
+	o, _ := ownerOf(path) // root, if it is not known
+	if o.uid == root {
+		o, _ = ownerOf(filepath.Dir(path))
+	}
+	if o.uid == root {
 		return nil
 	}
-	folder, known := ownerOf(filepath.Dir(path))
-	if !known {
-		return nil
-	}
-	old, _ := ownerOf(path) // root's, if there is none
-	if o := ownerFor(old, folder); o.uid != root {
-		return made.Chown(o.uid, o.gid)
-	}
-	return nil
+	return made.Chown(o.uid, o.gid)
 }
 
 // makeDir makes dir and its missing parents, readable only by their owner, which is

@@ -45,19 +45,6 @@ func wantOwner(t *testing.T, want int, paths ...string) {
 	}
 }
 
-func TestOwnerFor(t *testing.T) {
-	for _, c := range []struct{ old, folder, want owner }{
-		{owner{5, 5}, owner{6, 6}, owner{5, 5}},
-		{owner{5, 5}, owner{0, 0}, owner{5, 5}},
-		{owner{0, 0}, owner{6, 6}, owner{6, 6}}, // there is none, or root made it
-		{owner{0, 0}, owner{0, 0}, owner{0, 0}},
-	} {
-		if got := ownerFor(c.old, c.folder); got != c.want {
-			t.Errorf("ownerFor(%v, %v) = %v, want %v", c.old, c.folder, got, c.want)
-		}
-	}
-}
-
 // A gate can read its CA also after root has renewed it.
 func TestRootWritesForTheGatesUser(t *testing.T) {
 	asRoot(t)

@@ -54,7 +54,9 @@ func (c *Conn) detect(p []byte) (n int) {
 	}
 	switch p[0] {
 	case 4, 5: // the versions of SOCKS (RFC 1928, section 3)
-		c.listener.reportSOCKS()
+		c.listener.socks.Do(func() {
+			c.listener.Log.Warn("a client speaks SOCKS, the gate is an HTTP proxy: give the client its address with http:// in front")
+		})
 		c.err = errors.New("the client speaks SOCKS")
 	case recordTypeHandshake:
 		// Not in Read, where net/http would log a failure without its reason.

@@ -23,7 +23,7 @@ type Listener struct {
 	Log          *slog.Logger
 	MaxRejecting int64 // connections over a limit that are answered at the same time
 
-	socks     sync.Once
+	socks     sync.Once // a client that speaks SOCKS has been reported
 	rejecting atomic.Int64
 }
 
@@ -52,13 +52,6 @@ func (l *Listener) Accept() (net.Conn, error) {
 			rejectOverLimit(conn)
 		}()
 	}
-}
-
-// reportSOCKS logs once that a client speaks SOCKS.
-func (l *Listener) reportSOCKS() {
-	l.socks.Do(func() {
-		l.Log.Warn("a client speaks SOCKS, the gate is an HTTP proxy: give the client its address with http:// in front")
-	})
 }
 
 func addrOf(c net.Conn) netip.Addr {

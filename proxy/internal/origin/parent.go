@@ -107,7 +107,8 @@ func (u *Transport) checkConnect(answer *http.Response) error {
 		return err
 	}
 	if answer.StatusCode/100 != 2 {
-		return &parentStatus{answer.StatusCode}
+		// Not the reason phrase of the answer: the parent may repeat the request there, with the login.
+		return fmt.Errorf("%w: it answered %s to CONNECT", errNoTunnel, statusText(answer.StatusCode))
 	}
 	return nil
 }
@@ -120,20 +121,15 @@ func (u *Transport) checkLogin(answer *http.Response) error {
 	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusText(answer.StatusCode), u.parentName))
 }
 
-// A parentStatus is the status of a parent's answer to CONNECT that opens no tunnel. Its text does not contain the
-// reason phrase of the answer: the parent may repeat the request there, with the login.
-type parentStatus struct{ code int }
-
-func (e *parentStatus) Error() string {
-	return "the parent proxy answered " + statusText(e.code) + " to CONNECT"
-}
-
 // statusText returns a status with its reason phrase from RFC 9110.
 func statusText(code int) string {
 	return strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code))
 }
 
-var errParentAnswer = errors.New("what came through the parent proxy was not understood")
+var (
+	errNoTunnel     = errors.New("the parent proxy opens no tunnel")
+	errParentAnswer = errors.New("what came through the parent proxy was not understood")
+)
 
 // parentError returns the error of a request through a parent if its kind never quotes what the parent has sent.
 // Otherwise it returns errParentAnswer: net/http quotes lines that it does not understand, and a parent may
@@ -141,20 +137,19 @@ var errParentAnswer = errors.New("what came through the parent proxy was not und
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer,
+		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, errNoTunnel,
 	} {
 		if errors.Is(err, known) {
 			return err
 		}
 	}
-	var status *parentStatus
 	var op *net.OpError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var timeout net.Error
 	switch {
-	case errors.As(err, &status), errors.As(err, &op), errors.As(err, &dns), errors.As(err, &certificate), errors.As(err, &record),
+	case errors.As(err, &op), errors.As(err, &dns), errors.As(err, &certificate), errors.As(err, &record),
 		errors.As(err, &timeout) && timeout.Timeout():
 		return err
 	}
