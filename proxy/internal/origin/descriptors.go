@@ -2,7 +2,6 @@ package origin
 
 import (
 	"log/slog"
-	"math"
 	"net"
 	"slices"
 	"sync"
@@ -18,12 +17,11 @@ type Descriptors struct {
 	Limit int          // RLIMIT_NOFILE; 0: unknown
 	Log   *slog.Logger // for warnings; nil: none
 
-	sweeps singleflight.Group
+	closing singleflight.Group // of idle connections
 
 	mu         sync.Mutex
 	inUse      int          // by connections to origins, and by attempts to open one
 	transports []*Transport // with idle connections that can be closed
-	swept      time.Time    // when the idle connections of net/http were last closed
 	failures   int          // of all time
 	unreported int          // failures since the last warning
 	warned     time.Time    // time of the last warning
@@ -107,17 +105,22 @@ func (d *Descriptors) lookup(do func() error) error {
 func (d *Descriptors) take(n int) bool {
 	const attempts = 4 // another goroutine may take what this one has released
 	for range attempts {
-		d.mu.Lock()
-		enough := d.Limit == 0 || d.inUse+n <= d.origins()
-		if enough {
-			d.inUse += n
+		if d.tryTake(n) {
+			return true
 		}
-		d.mu.Unlock()
-		if enough || !d.closeSome(n) {
-			return enough
-		}
+		d.closeIdle()
 	}
-	return false
+	return d.tryTake(n)
+}
+
+func (d *Descriptors) tryTake(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.Limit > 0 && d.inUse+n > d.origins() {
+		return false
+	}
+	d.inUse += n
+	return true
 }
 
 func (d *Descriptors) release(n int) {
@@ -139,58 +142,24 @@ func (d *Descriptors) remove(t *Transport) {
 	d.transports = slices.DeleteFunc(slices.Clone(d.transports), func(other *Transport) bool { return other == t })
 }
 
-// closeSome closes n connections, the longest idle first, and reports whether it may
-// have closed any. net/http can only close all of its idle connections, so that is done last.
-func (d *Descriptors) closeSome(n int) bool {
-	d.mu.Lock()
-	transports := d.transports // remove makes another slice
-	d.mu.Unlock()
-	closed := 0
-	for _, t := range transports {
-		if t.http1 != nil {
-			closed += t.http1.closeOldest(n - closed)
-		}
-	}
-	return closed > 0 || d.sweep()
-}
+// closeWait is how long a dial waits for idle connections to be closed. TLS takes 5 s to close a
+// connection if the origin does not read.
+const closeWait = 100 * time.Millisecond
 
-// closeIdle closes all idle connections.
+// closeIdle closes all idle connections, or waits for another goroutine that does.
 func (d *Descriptors) closeIdle() {
-	d.closeSome(math.MaxInt)
-	d.sweep()
-}
-
-const (
-	// sweepInterval bounds the work that dials make while all descriptors are in use.
-	sweepInterval = 100 * time.Millisecond
-	// sweepWait is how long a dial waits for idle connections to be closed. TLS takes 5 s to
-	// close a connection if the origin does not read.
-	sweepWait = 100 * time.Millisecond
-)
-
-// sweep closes the idle connections of net/http, or waits for another goroutine that
-// does. It reports false if that was done less than sweepInterval ago.
-func (d *Descriptors) sweep() bool {
-	done := d.sweeps.DoChan("", func() (any, error) {
+	done := d.closing.DoChan("", func() (any, error) {
 		d.mu.Lock()
-		due := time.Since(d.swept) >= sweepInterval
-		if due {
-			d.swept = time.Now()
-		}
-		transports := d.transports
+		transports := d.transports // remove makes another slice
 		d.mu.Unlock()
-		if due {
-			for _, t := range transports {
-				t.netHTTP.CloseIdleConnections()
-			}
+		for _, t := range transports {
+			t.CloseIdleConnections()
 		}
-		return due, nil
+		return nil, nil
 	})
 	select {
-	case result := <-done:
-		return result.Val.(bool)
-	case <-time.After(sweepWait):
-		return true
+	case <-done:
+	case <-time.After(closeWait):
 	}
 }
 

@@ -203,13 +203,13 @@ type slowClose struct {
 
 func (c *slowClose) Close() error {
 	close(c.closing)
-	time.Sleep(sweepWait / 2)
+	time.Sleep(closeWait / 2)
 	c.of.release(2 * perDial)
 	return c.Conn.Close()
 }
 
-// TestWaitForSweep: a dial that needs a descriptor waits while another dial closes idle connections.
-func TestWaitForSweep(t *testing.T) {
+// TestWaitForClosing: a dial that needs a descriptor waits while another dial closes idle connections.
+func TestWaitForClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDescriptors(300, quietLog)
 		u := newTransport(t, Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
