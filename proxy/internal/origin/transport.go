@@ -7,8 +7,10 @@ package origin
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/policy"
 	"robotsgate/policy/glob"
 )
 
@@ -129,3 +132,32 @@ func (u *Transport) Close() {
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 func portOf(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme]) }
+
+// Dial opens a tunnel to host and port, if the egress rules permit it.
+func (u *Transport) Dial(ctx context.Context, host, port string) (net.Conn, error) {
+	if err := u.Check(host, port); err != nil {
+		return nil, err
+	}
+	return u.dialOrigin(ctx, net.JoinHostPort(host, port))
+}
+
+// dialOrigin opens a connection to an origin, through the parent if there is one.
+func (u *Transport) dialOrigin(ctx context.Context, address string) (net.Conn, error) {
+	switch {
+	case u.parent == nil:
+		return u.dial(ctx, "tcp", address)
+	case u.parent.Scheme == "socks5":
+		return u.dialSocks(ctx, address)
+	default:
+		return u.dialConnect(ctx, address)
+	}
+}
+
+// dial opens a connection to an origin, or to the parent if there is one.
+func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := u.descriptors.dial(func() (net.Conn, error) { return u.Dialer.DialContext(ctx, network, address) })
+	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, policy.ErrExhausted) {
+		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
+	}
+	return conn, err
+}
