@@ -32,25 +32,15 @@ var rootFiles = []string{
 	"/etc/certs/ca-certificates.crt",                    // Solaris, illumos
 }
 
-// rootDirs are folders with one root in each file. The first that has any is used.
-var rootDirs = []string{
-	"/etc/ssl/certs",
-	"/etc/pki/tls/certs",
-	"/usr/local/share/certs",
-	"/etc/openssl/certs",
-	"/etc/certs/CA",
-	"/system/etc/security/cacerts", // Android
-}
-
 // SystemRoots returns the certificate authorities that this machine trusts, as
-// PEM, and the file or folder with them. The file in SSL_CERT_FILE comes first,
+// PEM, and the file with them. The file in SSL_CERT_FILE comes first,
 // unless it is a bundle or the CA of a gate. If there are none the error is
 // [ErrNoRoots].
 func SystemRoots() ([]byte, string, error) {
-	return systemRoots(os.Getenv("SSL_CERT_FILE"), rootFiles, rootDirs)
+	return systemRoots(os.Getenv("SSL_CERT_FILE"), rootFiles)
 }
 
-func systemRoots(first string, files, dirs []string) ([]byte, string, error) {
+func systemRoots(first string, files []string) ([]byte, string, error) {
 	if first != "" {
 		if data, err := readFile(first); err != nil || !onlyGates(data) {
 			files = append([]string{first}, files...)
@@ -61,31 +51,19 @@ func systemRoots(first string, files, dirs []string) ([]byte, string, error) {
 			return roots, file, nil
 		}
 	}
-	for _, dir := range dirs {
-		inDir, _ := filepath.Glob(filepath.Join(dir, "*"))
-		if roots := rootsIn(inDir...); len(roots) > 0 {
-			return roots, dir, nil
-		}
-	}
 	return nil, "", ErrNoRoots
 }
 
-// rootsIn returns the certificates in the files as PEM, each once: several names in
-// a folder may link to one file. Files that cannot be read, and bundles of gates, are
-// left out.
-func rootsIn(files ...string) []byte {
-	var out []byte
-	seen := map[string]bool{}
-	for _, file := range files {
-		data, err := readFile(file)
-		if err != nil || bytes.HasPrefix(data, []byte(marker)) {
-			continue
-		}
-		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-			if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
-				seen[string(block.Bytes)] = true
-				out = append(out, encodeCertificate(block.Bytes)...)
-			}
+// rootsIn returns the certificates in a file as PEM. It returns none for a file that cannot be
+// read, and for the bundle of a gate.
+func rootsIn(file string) (out []byte) {
+	data, err := readFile(file)
+	if err != nil || bytes.HasPrefix(data, []byte(marker)) {
+		return nil
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			out = append(out, encodeCertificate(block.Bytes)...)
 		}
 	}
 	return out

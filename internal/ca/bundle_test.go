@@ -22,27 +22,20 @@ func TestSystemRoots(t *testing.T) {
 	write(t, path("two"), bytes.Join([][]byte{[]byte("# comment\n"), one, two, pkcs8(key)}, nil))
 	write(t, path("ours"), a.Bundle(one))
 	write(t, path("empty"), []byte("nothing\n"))
-	if err := os.Mkdir(path("dir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, path("dir/a.pem"), one)
-	write(t, path("dir/a.0"), one)
-	write(t, path("dir/README"), []byte("hello"))
 
 	for _, c := range []struct {
 		name, first string
-		files, dirs []string
+		files       []string
 		count       int
 		from        string
 	}{
-		{"the first file that is there", "", []string{path("none"), path("empty"), path("one"), path("two")}, nil, 1, path("one")},
-		{"SSL_CERT_FILE goes first", path("two"), []string{path("one")}, nil, 2, path("two")},
-		{"but not if it is our bundle", path("ours"), []string{path("one")}, nil, 1, path("one")},
-		{"nor if it is our CA", a.CertFile(), []string{path("one")}, nil, 1, path("one")},
-		{"nor if it isn't there", path("none"), []string{path("one")}, nil, 1, path("one")},
-		{"a folder, each once", "", []string{path("none")}, []string{path("nodir"), path("dir")}, 1, path("dir")},
+		{"the first file that is there", "", []string{path("none"), path("empty"), path("one"), path("two")}, 1, path("one")},
+		{"SSL_CERT_FILE goes first", path("two"), []string{path("one")}, 2, path("two")},
+		{"but not if it is our bundle", path("ours"), []string{path("one")}, 1, path("one")},
+		{"nor if it is our CA", a.CertFile(), []string{path("one")}, 1, path("one")},
+		{"nor if it isn't there", path("none"), []string{path("one")}, 1, path("one")},
 	} {
-		data, from, err := systemRoots(c.first, c.files, c.dirs)
+		data, from, err := systemRoots(c.first, c.files)
 		if err != nil || count(data) != c.count || from != c.from {
 			t.Errorf("%s: got %d from %s (%v), want %d from %s", c.name, count(data), from, err, c.count, c.from)
 		}
@@ -50,7 +43,7 @@ func TestSystemRoots(t *testing.T) {
 			t.Errorf("%s: a private key got into the roots", c.name)
 		}
 	}
-	if _, _, err := systemRoots("", []string{path("none")}, []string{path("nodir")}); !errors.Is(err, ErrNoRoots) {
+	if _, _, err := systemRoots("", []string{path("none")}); !errors.Is(err, ErrNoRoots) {
 		t.Errorf("nothing there: %v", err)
 	}
 }

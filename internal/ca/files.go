@@ -7,7 +7,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,38 +14,12 @@ import (
 	"strings"
 )
 
-// maxFileBytes is several times the largest bundle of roots in use.
-const maxFileBytes = 8 << 20
-
 func readFile(path string) ([]byte, error) {
-	// Opening a pipe blocks until another process writes to it.
-	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		return nil, fmt.Errorf("%s: is a pipe, which can't be read again: use a file", path)
+	// Opening a pipe blocks until another process writes to it, and a device may have no end.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s: is a pipe or a device, which can't be read again: use a file", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, explain(path, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, explain(path, err)
-	}
-	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s: larger than %d MiB: is this the right file?", path, maxFileBytes>>20)
-	}
-	return data, nil
-}
-
-// explain adds the path to an error of the system, and advice if access was denied.
-func explain(path string, err error) error {
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%s: no permission: give this user access to it, or name another: %w", path, err)
-	}
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("%s: %w", path, pe.Err)
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	return os.ReadFile(path)
 }
 
 // readPEM returns the blocks of a PEM file, at least one.
@@ -116,7 +89,7 @@ func readKey(path string) (crypto.Signer, error) {
 func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
-		return "", explain(filepath.Dir(path), err)
+		return "", err
 	}
 	return f.Name(), fill(f, path, data, mode)
 }
@@ -127,7 +100,7 @@ func fill(f *os.File, path string, data []byte, mode fs.FileMode) error {
 	_, err := f.Write(data)
 	if err = cmp.Or(err, f.Chmod(mode), setOwner(f, path), f.Sync(), f.Close()); err != nil {
 		os.Remove(f.Name())
-		return explain(path, err)
+		return err
 	}
 	return nil
 }
@@ -141,7 +114,7 @@ func create(path string, data []byte, mode fs.FileMode) error {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case err != nil:
-		return explain(path, err)
+		return err
 	}
 	return fill(f, path, data, mode)
 }
@@ -152,9 +125,6 @@ func WriteFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		os.Remove(temp)
-		return explain(path, err)
-	}
-	return nil
+	defer os.Remove(temp)
+	return os.Rename(temp, path)
 }

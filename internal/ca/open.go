@@ -100,7 +100,7 @@ func missing(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return true, nil
 	default:
-		return false, explain(path, err)
+		return false, err
 	}
 }
 

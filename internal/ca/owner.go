@@ -44,7 +44,7 @@ func makeDir(dir string) error {
 		err = setDirOwner(dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) { // another process may make it
-		return explain(dir, err)
+		return err
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func Renew(dir string) (*Authority, error) {
 	// If the process ends between the two, the error of Open asks for another renewal,
 	// which keeps the old certificate too.
 	if err := os.Rename(newKeyFile, keyFile); err != nil {
-		return nil, explain(keyFile, err)
+		return nil, err
 	}
 	if err := os.Rename(newCertFile, certFile); err != nil {
-		return nil, explain(certFile, err)
+		return nil, err
 	}
 	return Open(dir)
 }
