@@ -55,7 +55,10 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, verifier: auth.NewVerifier()}
-	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, p.maxConnections
+	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, func() (total, perClient int) {
+		s := p.settings.Load()
+		return s.MaxConnections, s.MaxConnectionsPerClient
+	}
 	p.conns.Names = [...]string{client.Total: o.Names.MaxConnections, client.PerClient: o.Names.MaxConnectionsPerClient, client.PerCrawler: o.Names.MaxConnectionsPerCrawler}
 	if err := p.Use(o.Settings); err != nil {
 		return nil, err
@@ -152,12 +155,6 @@ func (p *Proxy) Serve(l net.Listener) error {
 		return nil
 	}
 	return err
-}
-
-// maxConnections returns the limits in force.
-func (p *Proxy) maxConnections() (total, perClient int) {
-	s := p.settings.Load()
-	return s.MaxConnections, s.MaxConnectionsPerClient
 }
 
 // serverLog logs the errors of net/http's servers, most of which are of clients that disconnect.

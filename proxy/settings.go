@@ -125,12 +125,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Bundle == nil {
 		o.Bundle = func() []byte { return nil }
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Descriptors == nil {
-		o.Descriptors = &Descriptors{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, 64<<10)
 	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, 10*time.Second)

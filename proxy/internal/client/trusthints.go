@@ -70,6 +70,7 @@ func (h *TrustHints) Handshake(c net.Conn, config *tls.Config, t *TLSClient) (*t
 		return secure, nil
 	}
 	c.Close()
+	h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", err)
 	// With a version negotiated, the client has been sent a certificate, or resumes a session.
 	state := secure.ConnectionState()
 	switch text := err.Error(); {
@@ -77,8 +78,6 @@ func (h *TrustHints) Handshake(c net.Conn, config *tls.Config, t *TLSClient) (*t
 		h.rejected(c, t, text)
 	case state.Version != 0 && !state.DidResume && isHangup(err):
 		h.hungUp(c, t, "it hung up when it saw the certificate")
-	default:
-		h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", text)
 	}
 	return nil, err
 }
@@ -121,7 +120,6 @@ func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
 	}
 	h.mu.Unlock() // before the log, which may block
 	if !warn {
-		h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", reason)
 		return
 	}
 	h.Log.Warn("a client does not trust the CA", "client", addrOf(c), "kind", t.Kind.name, "target", t.Target, "error", reason,

@@ -30,20 +30,14 @@ const maxResponseHeader = 1 << 20
 
 // netHTTP sends requests by net/http's Transport, which can send all of them.
 type netHTTP struct {
-	large *http.Transport // with largeWindow
-	small *http.Transport // with smallWindow; may be the same
-	limit time.Duration   // until the head of the response, with all attempts
-
-	// answeredByParent returns an error if the response to a request in clear is the parent's own; nil: there is no
-	// parent that answers such requests.
-	answeredByParent func(*http.Response) error
+	large *http.Transport            // with largeWindow
+	small *http.Transport            // with smallWindow; may be the same
+	limit time.Duration              // until the head of the response, with all attempts
+	check func(*http.Response) error // of a response to a request in clear: it returns an error if it is the parent's own
 }
 
 func (u *Transport) newNetHTTP(c Config, limit time.Duration, idle int) *netHTTP {
-	n := &netHTTP{limit: limit}
-	if answersRequests(c.Parent) {
-		n.answeredByParent = u.checkLogin
-	}
+	n := &netHTTP{limit: limit, check: u.checkLogin}
 	if c.MaxConnsPerHost > 0 { // with two Transports there would be twice as many
 		n.large = u.newTransport(c, onlyWindow, idle)
 		n.small = n.large
@@ -127,9 +121,9 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		out.Body = &limitedBody{req.Body, limit}
 	}
 	resp, err := t.RoundTrip(out)
-	if err == nil && !secure && n.answeredByParent != nil {
+	if err == nil && !secure {
 		// The parent's 407 is not the origin's (RFC 9110, section 15.5.8), which would have no robots.txt then.
-		if err = n.answeredByParent(resp); err != nil {
+		if err = n.check(resp); err != nil {
 			resp.Body.Close()
 		}
 	}

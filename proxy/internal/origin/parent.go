@@ -113,9 +113,9 @@ func (u *Transport) checkConnect(answer *http.Response) error {
 	return nil
 }
 
-// checkLogin returns an error if the parent's answer is that it does not accept the login.
+// checkLogin returns an error if an answer is the parent's, which does not accept the login.
 func (u *Transport) checkLogin(answer *http.Response) error {
-	if answer.StatusCode != http.StatusProxyAuthRequired {
+	if answer.StatusCode != http.StatusProxyAuthRequired || !answersRequests(u.parent) {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusText(answer.StatusCode), u.parentName))
