@@ -34,11 +34,21 @@ type head struct {
 	template  template
 	kept      []byte // the reduced page: the metas that matter
 
-	metaName, metaContent []byte // buffers of meta
+	metaName, metaContent []byte   // buffers of meta
+	small                 struct { // the memory of short ones
+		kept, content [512]byte
+		name          [64]byte
+	}
 
 	// fork reads the page from the first <noscript> on once more, with scripting
 	// on. It is nil if there is no <noscript>, or scripting is on.
 	fork *head
+}
+
+// begin prepares an empty head for a page.
+func (h *head) begin(r io.Reader) {
+	h.r, h.kept = r, h.small.kept[:0]
+	h.metaName, h.metaContent = h.small.name[:0], h.small.content[:0]
 }
 
 // scan reads up to the end of the head. It returns nil at the end of the head or

@@ -22,17 +22,16 @@ func scanHTML(off *head, p *page) ([]Meta, error) {
 
 // scanHTMLFrom reads a page from r. The encoding is that of p.
 func scanHTMLFrom(r io.Reader, off *head, p *page) ([]Meta, error) {
-	off.r = r
+	off.begin(r)
 	err := off.scan()
 	metas := off.metas(p)
-	var more []Meta
 	if on := off.fork; on != nil {
 		if e := on.scan(); err == nil {
 			err = e
 		}
-		more = on.metas(p)
+		metas = union(metas, on.metas(p))
 	}
-	return union(metas, more), err
+	return metas, err
 }
 
 // metas returns the named metas of the head that was kept.
