@@ -104,7 +104,11 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
-	for _, rule := range slices.Concat(x.Tags, x.Remembered) {
+	r.Tags = slices.Grow(r.Tags, len(x.Tags)+len(x.Remembered))
+	for _, rule := range x.Tags {
+		r.Tags = append(r.Tags, rule.String())
+	}
+	for _, rule := range x.Remembered {
 		r.Tags = append(r.Tags, rule.String())
 	}
 	if x.Decision != nil {
