@@ -39,17 +39,13 @@ func (c *CA) Run(s Streams) error {
 	pem := authority.PEM()
 	if c.Bundle {
 		roots, _, err := ca.SystemRoots()
-		if errors.Is(err, ca.ErrNoRoots) {
+		if err != nil {
 			s.warn("%v: the bundle holds the gate's CA alone", err)
-		} else if err != nil {
-			return err
 		}
 		pem = authority.Bundle(roots)
 	}
-	if _, err := s.Out.Write(pem); err != nil {
-		return fmt.Errorf("standard output: %w", err)
-	}
-	return nil
+	_, err = s.Out.Write(pem)
+	return err
 }
 
 // renew makes a new CA, and prints what to do next.

@@ -1,5 +1,6 @@
 // Package cli has the commands, one file each; commands.go lists them. Only gate.go,
-// serve.go and settings.go connect the parts of the gate.
+// serve.go and settings.go connect the parts of the gate. The folder help has the help of each
+// command, output the templates of their reports.
 package cli
 
 import (

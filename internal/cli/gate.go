@@ -41,8 +41,8 @@ type gate struct {
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
 	proxy          *proxy.Proxy
-	admin          *http.Server // nil if it is turned off
-	pages          handler      // served by admin
+	admin          *http.Server                 // nil if it is turned off
+	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
 	metrics        *metrics.Metrics
 	overview       *overview.Overview
 	audit          *audit.Log
@@ -161,7 +161,7 @@ func (g *gate) wire() (err error) {
 	g.watchMetrics()
 	if g.adminListener != nil {
 		g.administer()
-		g.admin = adminServer(&g.pages, g.log)
+		g.admin = adminServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*g.pages.Load()).ServeHTTP(w, r) }), g.log)
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ func (h *History) Run(s Streams) error {
 	}
 	defer reader.Close()
 	out := bufio.NewWriter(s.Out) // keeps its first error
+	defer out.Flush()             // after an error
 	s.Out = out
 	found := false
 	for _, origin := range origins {

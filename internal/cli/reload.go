@@ -5,11 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"robotsgate/internal/config"
 	"robotsgate/proxy"
@@ -172,8 +170,3 @@ func (g *gate) settings(text []byte) proxy.Settings {
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }
-
-// A handler can be replaced while it serves.
-type handler struct{ atomic.Pointer[http.Handler] }
-
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*h.Load()).ServeHTTP(w, r) }
