@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -69,11 +70,7 @@ func (a *admin) isOwnHost(r *http.Request) bool {
 	if r.URL.IsAbs() && r.URL.Scheme != "http" {
 		return false // sent as to a proxy: r.Host is the host of that URL
 	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
+	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
 	if host == "localhost" || slices.ContainsFunc(a.Hosts, func(k string) bool { return strings.EqualFold(k, host) }) {
 		return true
 	}

@@ -115,21 +115,19 @@ func ahead(now, t time.Time) string {
 
 // lasted describes a number of seconds by its two largest units.
 func lasted(seconds int64) string {
-	units := []struct {
-		name string
-		of   int64
-	}{{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}}
-	for i, u := range units {
-		if seconds < u.of && u.of > 1 {
-			continue
+	for _, u := range []struct {
+		of, part       int64
+		name, partName string
+	}{{86400, 3600, "d", "h"}, {3600, 60, "h", "min"}, {60, 1, "min", "s"}} {
+		n, rest := seconds/u.of, seconds%u.of/u.part
+		if n >= 10 || n > 0 && rest == 0 {
+			return fmt.Sprintf("%d\u00a0%s", n, u.name)
 		}
-		s := fmt.Sprintf("%d\u00a0%s", seconds/u.of, u.name)
-		if rest := seconds % u.of; i+1 < len(units) && rest >= units[i+1].of && seconds/u.of < 10 {
-			s += fmt.Sprintf(" %d\u00a0%s", rest/units[i+1].of, units[i+1].name)
+		if n > 0 {
+			return fmt.Sprintf("%d\u00a0%s %d\u00a0%s", n, u.name, rest, u.partName)
 		}
-		return s
 	}
-	return ""
+	return fmt.Sprintf("%d\u00a0s", seconds)
 }
 
 // reasons explain policy.Explanation.Reason in a sentence.

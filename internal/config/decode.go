@@ -3,7 +3,6 @@ package config
 import (
 	"iter"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -83,13 +82,11 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 			child := join(path, key)
 			d.lines[child] = e.line
 			d.value(e.value, child, field.Tag, v.FieldByIndex(field.Index))
+			delete(entries, key)
 		}
 	}
-	known := keys(v.Type())
-	for key := range entries {
-		if !slices.Contains(known, key) {
-			d.unknown(key, entries, path, tag, v.Type())
-		}
+	for key, e := range entries {
+		d.unknown(key, e.line, path, tag, v.Type())
 	}
 }
 

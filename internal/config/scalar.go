@@ -155,22 +155,20 @@ func parseBool(text string) (bool, error) {
 // parseInt reads decimal digits without a leading zero: to some readers of YAML 010 is 8.
 func parseInt(text string, tag reflect.StructTag) (any, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
-	digits, problem := strings.TrimPrefix(text, "-"), ""
+	want := "expected " + tag.Get("doc")
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		problem = text + " is too large"
-	case err != nil || strings.HasPrefix(text, "+"):
-		problem = fmt.Sprintf("got %q", cut(text))
-	case len(digits) > 1 && digits[0] == '0':
-		problem = fmt.Sprintf("got %s, which has a leading zero: write %d", text, n)
+		return nil, fmt.Errorf("%s, %s is too large", want, text)
+	case err != nil || text[0] == '+':
+		return nil, fmt.Errorf("%s, got %q", want, cut(text))
+	case strconv.FormatInt(n, 10) != text:
+		return nil, fmt.Errorf("%s, got %s, which has a leading zero: write %d", want, text, n)
 	case n < 0 && tag.Get("zero") != "":
-		return 0, errors.New("can't be negative; 0 is " + tag.Get("zero"))
+		return nil, errors.New("can't be negative; 0 is " + tag.Get("zero"))
 	case n < 0:
-		return 0, errors.New("can't be negative")
-	default:
-		return int(n), nil
+		return nil, errors.New("can't be negative")
 	}
-	return 0, fmt.Errorf("expected %s, %s", tag.Get("doc"), problem)
+	return int(n), nil
 }
 
 func parseLevel(text string) (l slog.Level, err error) {

@@ -6,14 +6,13 @@ import (
 )
 
 // unknown reports a key that struct type t does not have, with the key that was probably
-// meant. Others are all keys of the mapping.
-func (d *decoder) unknown(key string, others map[string]entry, path string, tag reflect.StructTag, t reflect.Type) {
+// meant. The keys that it has are decoded already.
+func (d *decoder) unknown(key string, line int, path string, tag reflect.StructTag, t reflect.Type) {
 	known := keys(t)
 	near := nearest(key, known)
-	_, there := others[near]
 	what, advice := display(join(path, cut(key))), "expected one of "+strings.Join(known, ", ")
 	switch far := elsewhere(key); {
-	case there:
+	case d.has(join(path, near)):
 		advice = near + " is there already, remove one of them"
 	case near != "":
 		d.bad[join(path, near)] = true // no second message if that key is required
@@ -21,10 +20,10 @@ func (d *decoder) unknown(key string, others map[string]entry, path string, tag 
 	case far != "":
 		advice = "did you mean " + far + "?"
 	case isSecret(tag):
-		d.add(others[key].line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
+		d.add(line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
 		return
 	}
-	d.add(others[key].line, "unknown key %s: %s", what, advice)
+	d.add(line, "unknown key %s: %s", what, advice)
 }
 
 // elsewhere names a key of any section, and the section. The key may include the section,
