@@ -57,15 +57,6 @@ type Crawlers struct {
 	RefuseUnknown bool     // the caller is to refuse clients that match none
 }
 
-// mark marks the configured crawlers.
-func (c Crawlers) mark() {
-	for _, k := range c.Known {
-		if !k.configured { // else another engine may be reading it
-			k.configured = true
-		}
-	}
-}
-
 // Identify returns the first crawler that matches a client, Default if none does.
 func (c Crawlers) Identify(client Client) *Crawler {
 	client.Addr = client.Addr.Unmap()

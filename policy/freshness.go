@@ -48,13 +48,9 @@ func (r *Robots) until(s *Snapshot) time.Time {
 	return s.Fetched.Add(min(max(life, r.MinAge), r.MaxAge))
 }
 
-// backoff returns the wait after so many failures in a row.
+// backoff returns the wait after so many failures in a row: it doubles with each.
 func backoff(failures int) time.Duration {
-	wait := firstBackoff
-	for i := 1; i < failures && wait < lastBackoff; i++ {
-		wait *= 2
-	}
-	return min(wait, lastBackoff)
+	return min(firstBackoff<<min(max(failures-1, 0), 10), lastBackoff)
 }
 
 // current returns the answer that is valid for a crawler now, nil if it has to be fetched. The

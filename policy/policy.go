@@ -49,7 +49,11 @@ func (c Config) complete() Config {
 	if c.OnFetch == nil {
 		c.OnFetch = func(Fetch) {}
 	}
-	c.Crawlers.mark()
+	for _, k := range c.Crawlers.Known {
+		if !k.configured { // else another engine may be reading it
+			k.configured = true
+		}
+	}
 	return c
 }
 

@@ -110,22 +110,25 @@ func (s *Snapshot) size() int {
 // under [NoSlot] for the crawlers without one. It copies the maps: records are immutable, since
 // the caches pass them to many requests at once.
 func (r Record) add(slot string, s *Snapshot) Record {
-	r.Bound, r.Copies = maps.Clone(r.Bound), maps.Clone(r.Copies)
-	delete(r.Bound, slot)
+	bound, copies := map[string]*Snapshot{}, map[string]*Snapshot{}
+	maps.Copy(bound, r.Bound)
+	maps.Copy(copies, r.Copies)
+	r.Bound, r.Copies = bound, copies
+	delete(bound, slot)
 	switch {
 	case s.shared():
-		delete(r.Bound, NoSlot) // the crawlers without a slot have an answer now
+		delete(bound, NoSlot) // the crawlers without a slot have an answer now
 		if s.aboutFile() {
-			delete(r.Copies, slot)
+			delete(copies, slot)
 		}
 		r.Last = s
 		if s.good() {
 			r.Good = s
 		}
 	case s.good():
-		r.Copies = put(r.Copies, slot, s)
+		copies[slot] = s
 	default:
-		r.Bound = put(r.Bound, slot, s)
+		bound[slot] = s
 	}
 	if s.Varies && s.aboutFile() {
 		// The answer for all may have been meant for the crawler that brought it. The
@@ -133,12 +136,4 @@ func (r Record) add(slot string, s *Snapshot) Record {
 		r.Good, r.Last = nil, nil
 	}
 	return r
-}
-
-func put(m map[string]*Snapshot, slot string, s *Snapshot) map[string]*Snapshot {
-	if m == nil {
-		m = map[string]*Snapshot{}
-	}
-	m[slot] = s
-	return m
 }

@@ -166,11 +166,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.
 func (e *Engine) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
-	now, rec := time.Now(), &sf.entry.Record
-	s := e.robots.current(rec, job.token, now, job.asked)
-	if others := rec.Bound[NoSlot]; s == nil && job.slot == NoSlot && e.robots.isValid(others, now, job.asked) {
-		s = others
-	}
+	s := e.robots.current(&sf.entry.Record, job.token, time.Now(), job.asked)
 	if s == nil || !s.Fetched.After(job.since) {
 		return nil
 	}

@@ -58,7 +58,7 @@ func commentLen(s string) int {
 // before a slash and a digit.
 func namesInComment(comment string) (compatible, versioned string) {
 	afterCompatible := false
-	for item := range strings.FieldsFuncSeq(comment, endsItem) {
+	for item := range strings.FieldsFuncSeq(comment, func(r rune) bool { return r == ';' || r == ',' || r == '(' || r == ')' }) {
 		item = strings.TrimSpace(item)
 		if afterCompatible && compatible == "" {
 			compatible = crawlerName(item)
@@ -73,9 +73,6 @@ func namesInComment(comment string) (compatible, versioned string) {
 	}
 	return compatible, versioned
 }
-
-// endsItem reports whether r separates the items of a comment.
-func endsItem(r rune) bool { return r == ';' || r == ',' || r == '(' || r == ')' }
 
 // crawlerName returns the product token that s begins with. There is none if s
 // is a number, a URL or an address, or if browsers use the name.

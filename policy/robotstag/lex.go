@@ -32,15 +32,11 @@ func (p *parser) word(s string, i int) (word string, end int, quoted bool) {
 		return "", i, false
 	}
 	if c := s[i]; c == '"' || c == '\'' {
-		open := &p.openDouble
-		if c == '\'' {
-			open = &p.openSingle
-		}
-		if !*open {
+		if !strings.Contains(p.open, s[i:i+1]) {
 			if end := closingQuote(s, i); end > 0 {
 				return strings.TrimSpace(unescape(s[i+1 : end])), end + 1, true
 			}
-			*open = true // don't search again: the time must stay linear
+			p.open += s[i : i+1] // don't search again: the time must stay linear
 		}
 		i++
 	}

@@ -59,7 +59,7 @@ type parser struct {
 	fixed  bool // the scope can't be changed
 	nested bool // inside a quoted list
 
-	openSingle, openDouble bool // a quote without an end was seen in this list
+	open string // the quotes of this list that have no end
 }
 
 // MaxField bounds the bytes read of one field, all its lines together as if they were joined
@@ -88,7 +88,7 @@ func (p *parser) field(lines []string) {
 
 // list reads one line, one <meta>'s content, or a quoted part of either.
 func (p *parser) list(s string) {
-	p.openSingle, p.openDouble = false, false
+	p.open = ""
 	first := true // nothing of this member has been read
 	for i := 0; i < len(s); {
 		switch c := s[i]; {

@@ -21,10 +21,6 @@ func (p *parser) rule(e entry, s string, next int) int {
 	if e.kind == date {
 		return p.date(s, start)
 	}
-	if start == len(s) || isDelimiter(s[start]) {
-		p.unknown(e.name)
-		return start
-	}
 	word, end, _ := p.word(s, start)
 	word = strings.TrimSpace(word)
 	value, ok := readNumber(word)
@@ -35,7 +31,7 @@ func (p *parser) rule(e entry, s string, next int) int {
 		p.add(Rule{Name: e.name, Value: value, Source: p.source, Scope: p.scope})
 		return end
 	}
-	if p.isRuleOrScope(word, s, end) {
+	if word == "" || p.isRuleOrScope(word, s, end) {
 		p.unknown(e.name)
 		return start
 	}
