@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -90,11 +89,8 @@ func (o *output) open() (err error) {
 	if err := os.MkdirAll(filepath.Dir(o.path), 0o700); err != nil {
 		return err
 	}
-	access := os.O_WRONLY
-	if info, err := os.Stat(o.path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		access = os.O_RDWR // O_WRONLY would wait for a reader
-	}
-	f, err := os.OpenFile(o.path, access|os.O_APPEND|os.O_CREATE, 0o600)
+	// O_WRONLY would wait for the reader of a pipe, and repair reads the end of a file.
+	f, err := os.OpenFile(o.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
