@@ -62,11 +62,9 @@ func (o Outcome) Changed() bool {
 
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
-	configuration func(digest string) (*policy.Config, error)
-	history       func(origin string) ([]store.Answer, error)
-	body          func(digest string) (string, error)
-	rules         func(fileKey) (*robotstxt.File, error)
-	truncated     func(fileKey) (digest string, err error)
+	evidence  Evidence
+	rules     func(fileKey) (*robotstxt.File, error)
+	truncated func(fileKey) (digest string, err error)
 }
 
 // A fileKey names the robots.txt with a digest under a limit on its size. The origin is empty
@@ -78,7 +76,8 @@ type fileKey struct {
 
 // New returns a Replayer.
 func New(e Evidence) *Replayer {
-	p := &Replayer{configuration: cached(100, e.Configuration), history: cached(2000, e.History), body: e.Body}
+	e.Configuration, e.History = cached(100, e.Configuration), cached(2000, e.History)
+	p := &Replayer{evidence: e}
 	p.rules = cached(200, p.readRules) // at most some 100 MiB
 	p.truncated = cached(50_000, p.truncate)
 	return p
@@ -115,7 +114,7 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if r.Config == "" {
 		return NoConfiguration, "the record names no configuration"
 	}
-	c, err := p.configuration(r.Config)
+	c, err := p.evidence.Configuration(r.Config)
 	if err != nil {
 		return outcome(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)
 	}
@@ -225,16 +224,16 @@ func describe(r *audit.Record) string {
 // readRules returns the rules of a file. If the limit on files has been lowered since it was
 // fetched, the digest may be that of the part that the limit leaves of a longer file of the origin.
 func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
-	body, err := p.body(key.digest)
+	body, err := p.evidence.Body(key.digest)
 	if err == nil {
 		return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
 	}
-	history, _ := p.history(key.origin) // none if it can't be read
+	history, _ := p.evidence.History(key.origin) // none if it can't be read
 	for _, a := range history {
 		if p.truncatedTo(a.Snapshot.SHA256, key.maxBytes) != key.digest {
 			continue
 		}
-		if body, err := p.body(a.Snapshot.SHA256); err == nil {
+		if body, err := p.evidence.Body(a.Snapshot.SHA256); err == nil {
 			return robotstxt.Parse([]byte(body), key.maxBytes), nil
 		}
 	}
@@ -249,7 +248,7 @@ func (p *Replayer) truncatedTo(digest string, maxBytes int) string {
 }
 
 func (p *Replayer) truncate(key fileKey) (string, error) {
-	body, err := p.body(key.digest)
+	body, err := p.evidence.Body(key.digest)
 	if err != nil || len(body) <= key.maxBytes {
 		return "", err
 	}

@@ -90,18 +90,11 @@ func copyIndex(from, to string) error {
 	}
 	defer out.Close()
 	for late := time.Now().Add(copyWait); ; time.Sleep(20 * time.Millisecond) {
-		before, err := readMeta(in)
-		if err != nil {
-			return err
-		}
-		if err := out.Truncate(0); err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(in, 0, math.MaxInt64)); err != nil {
-			return err
-		}
-		after, err := readMeta(in)
-		if err != nil {
+		before, errBefore := readMeta(in)
+		// No truncation: an index does not become smaller.
+		_, errCopy := io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(in, 0, math.MaxInt64))
+		after, errAfter := readMeta(in)
+		if err := errors.Join(errBefore, errCopy, errAfter); err != nil {
 			return err
 		}
 		if bytes.Equal(before, after) {
