@@ -27,8 +27,9 @@ func TestTooComplexDenies(t *testing.T) {
 		if d.Reason != want || d.Allow != (want != TooComplex) {
 			t.Errorf("%.20s: allow %v, %s; want %s", path, d.Allow, d.Reason, want)
 		}
-		if d.forHost(); d.Allow != (want != TooComplex) {
-			t.Errorf("%.20s: forHost opens it", path)
+		whole := d
+		if whole.judge(Request{Target: target, whole: true}, Strict); whole.Allow != (want != TooComplex) {
+			t.Errorf("%.20s: a decision about the whole host opens it", path)
 		}
 		c := Config{Robots: robots}
 		past := PastRequest{

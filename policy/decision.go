@@ -59,21 +59,24 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 }
 
 // judge decides by the evidence in d.Robots, with as much effort as it takes.
-func (d *Decision) judge(t Target, readings Readings) {
-	if !d.judgeWithin(robotstxt.Quick(), t, readings) {
-		d.judgeWithin(robotstxt.Thorough(), t, readings)
+func (d *Decision) judge(r Request, readings Readings) {
+	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
+		d.judgeWithin(robotstxt.Thorough(), r, readings)
 	}
 }
 
 // judgeWithin decides by the evidence in d.Robots. All readings of the path share the
 // effort. If it was not enough, judgeWithin denies and returns false.
-func (d *Decision) judgeWithin(effort robotstxt.Effort, t Target, readings Readings) bool {
+func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Readings) bool {
 	d.ReadAs = ""
 	switch {
 	case d.Robots.File != nil:
-		d.judgePath(t.Path, &effort)
-		d.judgeReadings(t.Path, readings, &effort)
-	case t.IsRobots():
+		d.judgePath(r.Target.Path, &effort)
+		d.judgeReadings(r.Target.Path, readings, &effort)
+		if r.whole && !d.Allow && d.Reason == ByRule && d.Group.HasAllow() { // the group allows other paths than /
+			d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
+		}
+	case r.Target.IsRobots():
 		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
 	case d.Robots.Allow:
 		d.Allow, d.Reason = true, IsUnavailable
@@ -92,13 +95,6 @@ func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
 	}
 }
 
-// forHost makes a decision about "/" one about the whole host.
-func (d *Decision) forHost() {
-	if d.Reason == ByRule && !d.Allow && d.Group.HasAllow() {
-		d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
-	}
-}
-
 // Judge decides about a target as an Engine does after the origin has
 // answered with this status and body. It needs no Engine.
 func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
@@ -114,6 +110,6 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
-	d.judge(t, r.Readings)
+	d.judge(Request{Target: t}, r.Readings)
 	return d
 }

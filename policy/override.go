@@ -38,17 +38,12 @@ func PathRules(patterns []string) *robotstxt.File {
 // for every request, so that it takes effect without a reload. ReadAs is the
 // reading of the path that is denied, if that is not the literal one.
 func (o *Override) applies(r Request, path *pathReadings, now time.Time) (readAs string, ok bool) {
-	if !o.Expires.IsZero() && !now.Before(o.Expires) {
-		return "", false
-	}
-	if len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, r.Crawler.Name) {
-		return "", false
-	}
 	host := r.Target.Hostname()
-	if !slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
-		return "", false
-	}
 	switch {
+	case !o.Expires.IsZero() && !now.Before(o.Expires),
+		len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, r.Crawler.Name),
+		!slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }):
+		return "", false
 	case o.Paths == nil:
 		return "", true
 	case !o.Allow:

@@ -169,14 +169,14 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &res, r.Target.robotsURL()
-	if d.judgeWithin(robotstxt.Quick(), r.Target, readings) {
+	if d.judgeWithin(robotstxt.Quick(), r, readings) {
 		return d, nil
 	}
 	if err := e.slow.acquire(ctx); err != nil {
 		return Decision{}, err
 	}
 	defer e.slow.release()
-	d.judgeWithin(robotstxt.Thorough(), r.Target, readings)
+	d.judgeWithin(robotstxt.Thorough(), r, readings)
 	return d, nil
 }
 
@@ -185,11 +185,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 // allows no other path. An override allows a host only if it is for all paths.
 func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	r.Target.Path, r.whole = "/", true
-	d, err := e.Decide(ctx, r)
-	if err == nil {
-		d.forHost()
-	}
-	return d, err
+	return e.Decide(ctx, r)
 }
 
 // CheckPath reports a target with a path that must not be sent, since servers resolve it in

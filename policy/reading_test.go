@@ -117,10 +117,10 @@ func TestReadingsTakeEffort(t *testing.T) {
 		{"no group", "User-agent: other\nDisallow: /x", long, true},
 	} {
 		d := Decision{Robots: &Resolution{File: robotstxt.Parse([]byte(test.robots), 0)}}
-		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: test.path}, Strict); enough != test.want {
+		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: Target{Path: test.path}}, Strict); enough != test.want {
 			t.Errorf("%s: a quick effort is enough: %v, want %v", test.name, enough, test.want)
 		}
-		d.judge(Target{Path: test.path}, Strict)
+		d.judge(Request{Target: Target{Path: test.path}}, Strict)
 		if !d.Allow {
 			t.Errorf("%s: denied, %s", test.name, d.Reason)
 		}
@@ -137,7 +137,7 @@ func TestReadingsShareSteps(t *testing.T) {
 	}
 	for readings, want := range map[Readings]bool{Literal: true, Strict: false} {
 		d := Decision{Robots: &Resolution{File: file}}
-		if enough := d.judgeWithin(robotstxt.Quick(), Target{Path: path}, readings); enough != want || d.Allow != want {
+		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: Target{Path: path}}, readings); enough != want || d.Allow != want {
 			t.Errorf("%s: enough %v, allow %v; want %v", readings, enough, d.Allow, want)
 		}
 	}

@@ -47,10 +47,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 		}
 	}
 	d.Robots, d.URL = &st, p.Target.robotsURL()
-	d.judge(r.Target, c.Robots.Readings)
-	if p.Whole {
-		d.forHost()
-	}
+	d.judge(r, c.Robots.Readings)
 	return d, true
 }
 

@@ -30,26 +30,21 @@ type seenKey struct {
 }
 
 func (c *collector) add(r Rule) {
-	i, ok := c.find(keyOf(r))
-	if !ok {
+	key := keyOf(r)
+	i, ok := c.seen[key]
+	if c.seen == nil {
+		i = slices.IndexFunc(c.tags.Rules, func(r Rule) bool { return keyOf(r) == key })
+		ok = i >= 0
+	}
+	switch {
+	case !ok:
 		c.tags.Rules = append(c.tags.Rules, r)
 		c.index()
-		return
-	}
-	if stricter(r, c.tags.Rules[i]) {
+	case stricter(r, c.tags.Rules[i]):
 		// The slice is the collector's own, so no other Tags change.
 		r.Scope = c.tags.Rules[i].Scope
 		c.tags.Rules[i] = r
 	}
-}
-
-func (c *collector) find(key seenKey) (i int, ok bool) {
-	if c.seen == nil {
-		i = slices.IndexFunc(c.tags.Rules, func(r Rule) bool { return keyOf(r) == key })
-		return i, i >= 0
-	}
-	i, ok = c.seen[key]
-	return i, ok
 }
 
 // index adds the rules that are not in seen yet.

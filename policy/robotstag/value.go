@@ -1,6 +1,9 @@
 package robotstag
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // rule handles a word of the vocabulary. The text behind the word begins at next. It
 // returns where to continue.
@@ -25,7 +28,8 @@ func (p *parser) rule(e entry, s string, next int) int {
 	word = strings.TrimSpace(word)
 	value, ok := readNumber(word)
 	if e.kind == size {
-		value, ok = readSize(word)
+		value = strings.ToLower(word)
+		ok = slices.Contains(sizes, value)
 	}
 	if ok {
 		p.add(Rule{Name: e.name, Value: value, Source: p.source, Scope: p.scope})

@@ -63,26 +63,17 @@ func readNumber(s string) (value string, ok bool) {
 
 var sizes = []string{"none", "standard", "large"}
 
-func readSize(s string) (value string, ok bool) {
-	value = strings.ToLower(s)
-	return value, slices.Contains(sizes, value)
-}
-
 // stricter reports whether a restricts more than b, a rule of the same name.
 func stricter(a, b Rule) bool {
 	switch lookup(a.Name).kind {
 	case number:
-		return limit(a.Value) < limit(b.Value)
+		x, _ := strconv.ParseInt(a.Value, 10, 64)
+		y, _ := strconv.ParseInt(b.Value, 10, 64)
+		return uint64(x) < uint64(y) // -1, no limit, is above all of them
 	case size:
 		return slices.Index(sizes, a.Value) < slices.Index(sizes, b.Value)
 	case date:
 		return a.Time < b.Time
 	}
 	return false
-}
-
-// limit orders numbers with -1, no limit, above all of them.
-func limit(value string) uint64 {
-	n, _ := strconv.ParseInt(value, 10, 64)
-	return uint64(n)
 }
