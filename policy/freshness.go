@@ -39,18 +39,15 @@ func (r *Robots) Classify(s *Snapshot) State {
 // until returns when a snapshot has to be fetched anew.
 func (r *Robots) until(s *Snapshot) time.Time {
 	if r.Classify(s) == Unreachable {
-		return s.Fetched.Add(min(max(backoff(s.Failures), s.Retry), maxRetryAfter))
+		// It doubles with each failure in a row.
+		backoff := min(firstBackoff<<min(max(s.Failures-1, 0), 10), lastBackoff)
+		return s.Fetched.Add(min(max(backoff, s.Retry), maxRetryAfter))
 	}
 	life := s.Lifetime
 	if life < 0 {
 		life = r.MaxAge
 	}
 	return s.Fetched.Add(min(max(life, r.MinAge), r.MaxAge))
-}
-
-// backoff returns the wait after so many failures in a row: it doubles with each.
-func backoff(failures int) time.Duration {
-	return min(firstBackoff<<min(max(failures-1, 0), 10), lastBackoff)
 }
 
 // current returns the answer that is valid for a crawler now, nil if it has to be fetched. The

@@ -60,13 +60,11 @@ func expires(h http.Header, now time.Time) time.Duration {
 // retryAfter returns the wait in that header, RFC 9110, 10.2.3; 0 if there is none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
-	if wait, ok := seconds(value); ok {
-		return wait
+	wait, ok := seconds(value)
+	if t, err := http.ParseTime(value); !ok && err == nil {
+		wait = max(t.Sub(now), 0)
 	}
-	if t, err := http.ParseTime(value); err == nil {
-		return max(t.Sub(now), 0)
-	}
-	return 0
+	return wait
 }
 
 // seconds parses a delta-seconds, RFC 9111, 1.2.2. A number that is too large means a very

@@ -80,11 +80,8 @@ func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
 // with a failure. A failure that binds one crawler does not count after its lifetime, if the
 // record has an answer for all crawlers that is valid or newer.
 func (r *Robots) outage(rec *Record, now time.Time) (s *Snapshot, bound string, tokens []string) {
-	if isFailure(&Robots{}, rec.Last) {
-		if isFailure(r, rec.Last) {
-			s = rec.Last
-		}
-		return s, "", nil
+	if isFailure(r, rec.Last) {
+		return rec.Last, "", nil
 	}
 	later := now.Add(1) // no request has asked meanwhile
 	for _, token := range slices.Sorted(maps.Keys(rec.Bound)) {

@@ -1,8 +1,6 @@
 package policy
 
-import (
-	"robotsgate/policy/robotstxt"
-)
+import "robotsgate/policy/robotstxt"
 
 // Readings says how paths are judged that common servers read in several ways, see
 // [robotstxt.Readings].

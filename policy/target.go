@@ -118,14 +118,22 @@ func SplitPort(authority string) (host, port string) {
 	return authority[:i], authority[i+1:]
 }
 
+// canonicalAuthority returns the host in the form of [glob.Name], an IPv6 address in brackets, with the port
+// unless it is the scheme's own.
 func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.ContainsRune(authority, '@') {
 		return "", errors.New("the URL carries a user name or password; send them as an Authorization header")
 	}
 	name, port := SplitPort(authority)
-	host, err := canonicalHost(name)
+	if strings.Contains(name, ":") && name[0] != '[' {
+		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", name)
+	}
+	host, err := glob.Name(name)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("host %q is not valid: %w", name, err)
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
 	}
 	if port == "" || port == defaultPort(scheme) {
 		return host, nil
@@ -138,21 +146,6 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 		return host, nil
 	}
 	return host + ":" + port, nil
-}
-
-// canonicalHost returns a host in the form of [glob.Name], an IPv6 address in brackets.
-func canonicalHost(host string) (string, error) {
-	if strings.Contains(host, ":") && host[0] != '[' {
-		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", host)
-	}
-	name, err := glob.Name(host)
-	if err != nil {
-		return "", fmt.Errorf("host %q is not valid: %w", host, err)
-	}
-	if strings.Contains(name, ":") {
-		return "[" + name + "]", nil
-	}
-	return name, nil
 }
 
 // canonicalPath returns path and query as they will be sent.

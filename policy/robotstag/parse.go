@@ -99,14 +99,14 @@ func (p *parser) list(s string) {
 			i++
 			first = true
 			if p.syntax == member || p.syntax == groupMember {
-				p.reset()
+				p.enter("*", unscoped)
 			}
 			continue
 		case c == ';':
 			i++
 			switch {
 			case p.syntax == group:
-				p.reset()
+				p.enter("*", unscoped)
 			case first:
 				p.enter("*", member) // an empty name
 			}
@@ -171,6 +171,8 @@ func (p *parser) setScope(word string, quoted, first bool, s string, next int) (
 	return 0, false
 }
 
+// enter begins a scope. Unscoped ends one: the following rules are for all crawlers, since in doubt the
+// wider reading loses no restriction.
 func (p *parser) enter(scope string, by syntax) {
 	if p.fixed {
 		return
@@ -182,14 +184,6 @@ func (p *parser) enter(scope string, by syntax) {
 	}
 	// The clone does not keep the whole field in memory.
 	p.scope, p.syntax = strings.Clone(scope), by
-}
-
-// reset ends a scope. The following rules are for all crawlers: in doubt, the wider reading
-// loses no restriction.
-func (p *parser) reset() {
-	if !p.fixed {
-		p.scope, p.syntax = "*", unscoped
-	}
 }
 
 // quoted reads a string that holds more than a name, such as the value of

@@ -78,13 +78,7 @@ type Tags struct {
 // For returns the rules that bind a crawler with these product tokens, in the
 // order read: the rules for all crawlers and the rules of each scope that names it.
 func (t Tags) For(tokens ...string) []Rule {
-	rules := slices.Grow([]Rule(nil), len(t.Rules))
-	for _, r := range t.Rules {
-		if r.binds(tokens) {
-			rules = append(rules, r)
-		}
-	}
-	return rules
+	return slices.DeleteFunc(slices.Clone(t.Rules), func(r Rule) bool { return !r.binds(tokens) })
 }
 
 // Union returns the rules of all ts, of the same name, source and scope the strictest.
