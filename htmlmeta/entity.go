@@ -21,14 +21,11 @@ var entityReference = regexp.MustCompile(`&[A-Za-z_][A-Za-z0-9._-]{0,40};`)
 
 // declare adds the declarations in a directive. Of several for a name the first
 // counts.
-func (e *entities) declare(directive []byte) {
+func (e entities) declare(directive []byte) {
 	for _, m := range entityDeclaration.FindAllSubmatch(directive, maxEntities) {
-		if *e == nil {
-			*e = make(entities)
-		}
 		reference := "&" + string(m[1]) + ";"
-		if _, ok := (*e)[reference]; !ok && len(*e) < maxEntities {
-			(*e)[reference] = string(m[2]) + string(m[3])
+		if _, ok := e[reference]; !ok && len(e) < maxEntities {
+			e[reference] = string(m[2]) + string(m[3])
 		}
 	}
 }
@@ -37,9 +34,6 @@ func (e *entities) declare(directive []byte) {
 // know and so left as they were. An escaped reference, such as "&amp;n;", looks
 // the same at this point and is replaced too.
 func (e entities) expand(s string) string {
-	if len(e) == 0 {
-		return s
-	}
 	left := maxExpanded
 	return entityReference.ReplaceAllStringFunc(s, func(reference string) string {
 		text, ok := e[reference]

@@ -15,13 +15,8 @@ import (
 // text for one with scripting, and the head may end at different places for the
 // two. A site may mean either kind of reader, so both are tried.
 //
-// It uses off, which is empty.
-func scanHTML(off *head, p *page) ([]Meta, error) {
-	return scanHTMLFrom(p, off, p)
-}
-
-// scanHTMLFrom reads a page from r. The encoding is that of p.
-func scanHTMLFrom(r io.Reader, off *head, p *page) ([]Meta, error) {
+// It reads r, in the encoding of p, and uses off, which is empty.
+func scanHTML(r io.Reader, off *head, p *page) ([]Meta, error) {
 	off.begin(r)
 	err := off.scan()
 	metas := off.metas(p)

@@ -53,11 +53,8 @@ type Result struct {
 
 // Wanted reports whether a body of this Content-Type is HTML or XHTML.
 func Wanted(contentType string) bool {
-	switch mediaType(contentType) {
-	case "text/html", "application/xhtml+xml":
-		return true
-	}
-	return false
+	t := mediaType(contentType)
+	return t == "text/html" || t == "application/xhtml+xml"
 }
 
 func mediaType(contentType string) string {
@@ -98,7 +95,7 @@ func (s *scanner) reset() {
 	*s = scanner{page: page{in: s.page.in, start: s.page.start[:0]}}
 }
 
-func (s *scanner) scan(r io.Reader, o Options) (Result, error) {
+func (s *scanner) scan(r io.Reader, o Options) (res Result, err error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
@@ -114,12 +111,12 @@ func (s *scanner) scan(r io.Reader, o Options) (Result, error) {
 	}
 	s.page.in.Reset(&s.limited)
 	s.page.contentType = o.ContentType
-	scan := scanHTML
 	if mediaType(o.ContentType) == "application/xhtml+xml" {
-		scan = scanXHTML
+		res.Metas, err = scanXHTML(&s.head, &s.page)
+	} else {
+		res.Metas, err = scanHTML(&s.page, &s.head, &s.page)
 	}
-	metas, err := scan(&s.head, &s.page)
-	res := Result{Metas: metas, Bytes: int64(o.MaxBytes - s.limited.left)}
+	res.Bytes = int64(o.MaxBytes - s.limited.left)
 	switch {
 	case err == nil:
 		res.Complete = true

@@ -25,7 +25,7 @@ func scanXHTML(h *head, p *page) ([]Meta, error) {
 		// after <title/>, so no more of the page is read for that.
 		page = &read
 	}
-	more, err := scanHTMLFrom(page, h, p)
+	more, err := scanHTML(page, h, p)
 	switch {
 	case whole:
 		err = nil
@@ -43,7 +43,7 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 	d.Entity = xml.HTMLEntity
 	// The page has been converted to UTF-8, whatever encoding it declares.
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	var declared entities
+	declared := entities{}
 	open := []xmlElement{{prefixes: map[string]bool{}}} // the document, html, head and so on
 	for len(open) <= maxDepth {
 		// Token would close elements that are not closed.

@@ -10,10 +10,9 @@ const everyone = "*"
 
 // A section is the rules of all groups that are for the same crawlers.
 type section struct {
-	rules       []rule // sorted, see indexRules
-	queryRules  []rule // the same, for the second comparison of package match
-	hasAllow    bool
-	hasDisallow bool
+	rules      []rule  // sorted, see indexRules
+	queryRules []rule  // the same, for the second comparison of package match
+	has        [2]bool // Disallow rules, Allow rules
 }
 
 // A binding says that a section is for the crawlers with a name, which is in lower case.
@@ -72,19 +71,14 @@ func (g Group) Name() string {
 func (g Group) Token() string { return g.token }
 
 // HasAllow reports whether the group has an Allow rule that can match something.
-func (g Group) HasAllow() bool {
-	for s := range g.sections() {
-		if s.hasAllow {
-			return true
-		}
-	}
-	return false
-}
+func (g Group) HasAllow() bool { return g.has(allows) }
 
 // HasDisallow reports whether the group has a Disallow rule that can match something.
-func (g Group) HasDisallow() bool {
+func (g Group) HasDisallow() bool { return g.has(0) }
+
+func (g Group) has(kind int) bool {
 	for s := range g.sections() {
-		if s.hasDisallow {
+		if s.has[kind] {
 			return true
 		}
 	}

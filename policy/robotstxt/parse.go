@@ -121,10 +121,8 @@ func (p *parser) rule(s *syntax.Scanner) {
 	r := rule{pattern: pattern, at: uint32(s.At), line: uint32(s.Line), rank: uint32(octets) << 1}
 	if s.Name == syntax.Allow {
 		r.rank |= allows
-		section.hasAllow = true
-	} else {
-		section.hasDisallow = true
 	}
+	section.has[r.rank&allows] = true
 	section.rules = append(section.rules, r)
 	if match.ComparesQuery(pattern) {
 		r.pattern = match.EncodeQuery(pattern)

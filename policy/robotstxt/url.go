@@ -23,15 +23,12 @@ func PathOf(rawURL string) string {
 	if target[0] != '/' {
 		target = "/" + target
 	}
-	path, query, _ := strings.Cut(target, "?")
+	path, _, _ := strings.Cut(target, "?")
 	clean := RemoveDotSegments(path)
 	if len(clean) == len(path) {
 		return target
 	}
-	if len(path) == len(target) {
-		return clean
-	}
-	return clean + "?" + query
+	return clean + target[len(path):]
 }
 
 // Normalize returns the normal form of the path and query of a URL, in which it is

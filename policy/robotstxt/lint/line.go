@@ -33,7 +33,11 @@ func (l *linter) line(s *syntax.Scanner) {
 		}
 		return
 	}
-	l.spelling(s, strings.Contains(content, ":"))
+	if !strings.Contains(content, ":") {
+		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(s.Name+": "+s.Value))
+	} else if !strings.EqualFold(s.Key, s.Name) {
+		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), s.Name, s.Name)
+	}
 	if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
 		l.report(s.Line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
 			quote(comment), quote(s.Name+": "+s.Value))
@@ -56,17 +60,6 @@ func (l *linter) record(s *syntax.Scanner) {
 		}
 	case syntax.CrawlDelay:
 		l.crawlDelay(s, plain)
-	}
-}
-
-// spelling looks at how a known key is written.
-func (l *linter) spelling(s *syntax.Scanner, colon bool) {
-	if !colon {
-		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(s.Name+": "+s.Value))
-		return
-	}
-	if !strings.EqualFold(s.Key, s.Name) {
-		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), s.Name, s.Name)
 	}
 }
 

@@ -30,23 +30,15 @@ func EncodeQuery(s string) string {
 // may lie in a query has one of queryDelims. Any other pattern could only match the inside
 // of an encoded byte in addition.
 func ComparesQuery(pattern string) bool {
-	i := strings.IndexByte(pattern, '*')
-	if j := strings.IndexByte(pattern, '?'); i < 0 || j >= 0 && j < i {
-		i = j
-	}
+	i := strings.IndexAny(pattern, "*?")
 	if i < 0 {
 		return false
 	}
 	encoded := EncodeQuery(pattern[i:])
-	for {
-		j := strings.IndexByte(encoded, '%')
-		if j < 0 {
-			return false
-		}
-		encoded = encoded[j:]
-		if c, ok := Unescape(encoded); ok && strings.IndexByte(queryDelims, c) >= 0 {
+	for _, c := range []byte(queryDelims) {
+		if strings.Contains(encoded, string(AppendEscaped(nil, c))) {
 			return true
 		}
-		encoded = encoded[1:]
 	}
+	return false
 }
