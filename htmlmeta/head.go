@@ -138,19 +138,21 @@ func (h *head) startTag() (ended bool) {
 	if h.err != nil {
 		return false
 	}
-	if h.mode == inTemplate {
-		return h.inTemplate(name, selfClosing)
+	if h.mode == inTemplate && !h.template.start(name, selfClosing) {
+		return false
 	}
 	switch name {
 	case atom.Noscript:
-		h.startNoscript()
-	case atom.Script, atom.Style, atom.Title, atom.Noframes:
+		h.noscript()
+	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
 		h.rawText(name)
 	case atom.Template:
-		h.resume, h.mode = h.mode, inTemplate
-		h.template.begin()
+		if h.mode != inTemplate {
+			h.resume, h.mode = h.mode, inTemplate
+			h.template.push(htmlTemplate)
+		}
 	}
-	return false
+	return name == atom.Plaintext // which has no end
 }
 
 // meta keeps a meta with a name and content. It also keeps content without a name
@@ -220,14 +222,16 @@ func staysInNoscript(name atom.Atom) bool {
 	return false
 }
 
-// startNoscript handles a <noscript> in the head.
-func (h *head) startNoscript() {
+// noscript handles the start tag of a <noscript>.
+func (h *head) noscript() {
 	if h.scripting {
 		h.rawText(atom.Noscript)
 		return
 	}
 	h.forkHere()
-	h.mode = inHeadNoscript
+	if h.mode != inTemplate {
+		h.mode = inHeadNoscript
+	}
 }
 
 // forkHere starts a second reader at this start tag, for reading with scripting

@@ -21,16 +21,11 @@ const (
 	integration             // an element of foreign content that holds HTML
 )
 
-func (t *template) begin()     { t.stack = append(t.stack[:0], htmlTemplate) }
 func (t *template) open() bool { return len(t.stack) > 0 }
 
 // foreign reports whether the current node is a foreign element.
 func (t *template) foreign() bool {
-	if len(t.stack) == 0 {
-		return false
-	}
-	top := t.stack[len(t.stack)-1]
-	return top == foreignRoot || top == foreignTemplate
+	return t.open() && (t.top() == foreignRoot || t.top() == foreignTemplate)
 }
 
 // start handles a start tag and reports whether the element is one of HTML, so
@@ -61,7 +56,6 @@ func (t *template) start(name atom.Atom, selfClosing bool) bool {
 
 // end handles an end tag.
 func (t *template) end(name atom.Atom) {
-	top := t.stack[len(t.stack)-1]
 	switch name {
 	case atom.Template:
 		// Closes every element in the innermost template (13.2.6.4.4).
@@ -77,7 +71,7 @@ func (t *template) end(name atom.Atom) {
 			}
 		}
 	case atom.Foreignobject, atom.ForeignObject, atom.Desc, atom.Title:
-		if top == integration {
+		if t.top() == integration {
 			t.pop()
 		}
 	}
@@ -85,29 +79,12 @@ func (t *template) end(name atom.Atom) {
 
 func (t *template) push(e element) { t.stack = append(t.stack, e) }
 
+func (t *template) top() element { return t.stack[len(t.stack)-1] }
+
 func (t *template) pop() element {
-	e := t.stack[len(t.stack)-1]
+	e := t.top()
 	t.stack = t.stack[:len(t.stack)-1]
 	return e
-}
-
-// inTemplate handles a start tag in a template. It reports true after
-// <plaintext>, which has no end.
-func (h *head) inTemplate(name atom.Atom, selfClosing bool) (ended bool) {
-	if !h.template.start(name, selfClosing) {
-		return false
-	}
-	switch name {
-	case atom.Noscript:
-		if h.scripting {
-			h.rawText(name)
-		} else {
-			h.forkHere()
-		}
-	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
-		h.rawText(name)
-	}
-	return name == atom.Plaintext
 }
 
 // breaksOut lists the start tags that end foreign content (13.2.6.5).

@@ -31,12 +31,9 @@ import (
 // judged again as such servers read them. Rules are never rewritten: /*;jsessionid must
 // not become /*. The tests in internal/e2e compare with the servers themselves.
 
-// maxReadings bounds what Readings returns: eight paths, once with their slashes merged
-// and once as they are, and the same in ISO 8859-1.
-const maxReadings = 8 * 2 * 2
-
 // Readings returns the other paths that common servers read path as, with the same query:
-// none for nearly all paths, at most 32. They have no dot segments.
+// none for nearly all paths, at most 32: eight paths, once with their slashes merged and
+// once as they are, and the same in ISO 8859-1. They have no dot segments.
 func Readings(path string) []string {
 	if !hasReadings(path) {
 		return nil

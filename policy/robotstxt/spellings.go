@@ -54,7 +54,7 @@ func spellingsIn(path string) (found spellings) {
 				} else {
 					found[notUTF8]++
 				}
-			case c == '%', c == '?', c == '#', c < ' ', c == 0x7f, c == ' ' && endsPath(path[i+3:]):
+			case c == '%', c == '?', c == '#', c < ' ', c == 0x7f, c == ' ' && (i+3 == len(path) || path[i+3] == '?'):
 				found[opaque]++
 			case !staysEncoded(c) && !match.Unreserved(c):
 				found[encodedReserved]++
@@ -63,9 +63,6 @@ func spellingsIn(path string) (found spellings) {
 	}
 	return found
 }
-
-// endsPath reports whether a path ends before rest.
-func endsPath(rest string) bool { return rest == "" || rest[0] == '?' }
 
 // encodedRune returns the length of the escapes at the beginning of path that encode one
 // character outside ASCII in UTF-8; 0 if they do not.

@@ -33,7 +33,6 @@ func (l *linter) whole(data []byte, limit int) bool {
 	if looksLikeMarkup(text) {
 		l.html = true
 		l.report(1, "this is an HTML page or the like, in which crawlers find no rules; put a plain text file in its place")
-		return l.hasGroup()
 	}
 	return true
 }
@@ -52,15 +51,6 @@ func looksLikeMarkup(text string) bool {
 	}
 	c := text[1] | 0x20
 	return 'a' <= c && c <= 'z' || c == '!' || c == '?'
-}
-
-func (l *linter) hasGroup() bool {
-	for s := l.file.Scan(); s.Next(); {
-		if s.Name == syntax.UserAgent {
-			return true
-		}
-	}
-	return false
 }
 
 // cut reports where the limit has cut the file, unless only white space is lost.

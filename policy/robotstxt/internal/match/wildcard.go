@@ -59,7 +59,13 @@ func (f *Finder) MatchWild(rest, s string) bool {
 		if !found && anchored {
 			return strings.HasSuffix(s, segment)
 		}
-		i := f.find(s, segment)
+		var i, steps int
+		if f.table == nil {
+			i = strings.Index(s, segment)
+		} else {
+			i, steps = f.table.index(len(f.table.text)-len(s), segment)
+		}
+		f.Steps -= steps
 		if !found || i < 0 {
 			return i >= 0
 		}
@@ -67,16 +73,6 @@ func (f *Finder) MatchWild(rest, s string) bool {
 		rest = rest[len(rest)-len(more)-1:]
 	}
 	return false
-}
-
-// find is strings.Index.
-func (f *Finder) find(s, segment string) int {
-	if f.table == nil {
-		return strings.Index(s, segment)
-	}
-	i, steps := f.table.index(len(f.table.text)-len(s), segment)
-	f.Steps -= steps
-	return i
 }
 
 // LiteralLen returns the length of the beginning of a pattern that has no wildcards.

@@ -38,7 +38,9 @@ func (s *Scanner) Next() bool {
 	return false
 }
 
-// NextLine steps over a line and whatever ends it, and reports whether there is one.
+// NextLine steps over a line and whatever ends it, and reports whether there is one. CR, LF
+// or both end a line (RFC 9309, section 2.2). NUL does too, but editors do not count it, and
+// line numbers are for people.
 func (s *Scanner) NextLine() bool {
 	if s.pos >= len(s.text) {
 		return false
@@ -48,30 +50,20 @@ func (s *Scanner) NextLine() bool {
 		s.pos++
 	}
 	s.Line, s.Content = s.row, s.text[s.start:s.pos]
-	s.NUL = s.pos < len(s.text) && s.text[s.pos] == 0
-	s.endLine()
+	end := s.text[s.pos:min(s.pos+2, len(s.text))]
+	s.NUL = strings.HasPrefix(end, "\x00")
+	if end != "" && !s.NUL {
+		s.row++
+	}
+	s.pos++
+	if end == "\r\n" {
+		s.pos++
+	}
 	return true
 }
 
 // Pos returns where the line that NextLine would find next begins.
 func (s *Scanner) Pos() int { return s.pos }
-
-// endLine steps over the end of a line: CR, LF or both (RFC 9309, section 2.2). NUL ends
-// a line too, but editors do not count it, and line numbers are for people.
-func (s *Scanner) endLine() {
-	if s.pos == len(s.text) {
-		return
-	}
-	c := s.text[s.pos]
-	s.pos++
-	if c == 0 {
-		return
-	}
-	s.row++
-	if c == '\r' && s.pos < len(s.text) && s.text[s.pos] == '\n' {
-		s.pos++
-	}
-}
 
 // Split takes the line apart, and reports whether it is a record.
 func (s *Scanner) Split() bool {
