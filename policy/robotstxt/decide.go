@@ -29,13 +29,13 @@ type Verdict struct {
 // Decide says whether the crawler with these product tokens may request path, a URL's path
 // and query as they are sent. A path that no rule matches is allowed (RFC 9309, section
 // 2.2.2).
-func (f *File) Decide(path string, tokens ...string) Verdict {
-	quick := Quick()
-	if v := f.DecideWithin(&quick, path, tokens...); v.Reason != TooComplex {
-		return v
+func (f *File) Decide(path string, tokens ...string) (v Verdict) {
+	for _, effort := range []Effort{Quick(), Thorough()} {
+		if v = f.DecideWithin(&effort, path, tokens...); v.Reason != TooComplex {
+			break
+		}
 	}
-	thorough := Thorough()
-	return f.DecideWithin(&thorough, path, tokens...)
+	return v
 }
 
 // An Effort is how much work several decisions may take together, such as the decisions

@@ -21,6 +21,7 @@ func Parse(data []byte, limit int) *File {
 	p := parser{
 		file:    &File{body: text.Body, text: text.Text, truncated: text.Truncated},
 		byNames: map[string]int32{},
+		here:    notInGroup,
 	}
 	for s := text.Scan(); s.Next(); {
 		switch s.Name {
@@ -48,10 +49,9 @@ type parser struct {
 	byNames map[string]int32 // the section for a set of names, sorted and joined
 
 	// The group being read.
-	began bool     // there has been a User-agent line
 	open  bool     // further User-agent lines would belong to it
 	names []string // of the crawlers that it is for, in lower case
-	here  int32    // its section, once it is not open
+	here  int32    // its section, once it is not open; notInGroup before the first
 	first int      // the first of File.records that stands in it
 }
 
@@ -59,7 +59,7 @@ type parser struct {
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string) {
 	if !p.open {
-		p.began, p.open = true, true
+		p.open = true
 		p.names = p.names[:0]
 		p.first = len(p.file.records)
 	}
@@ -103,12 +103,9 @@ func (p *parser) closeNames() {
 // rule adds an Allow or Disallow line to the current group. Rules before the first
 // User-agent line bind no crawler.
 func (p *parser) rule(s *syntax.Scanner) {
-	if !p.began {
-		return
-	}
 	p.closeNames()
 	// An empty pattern is no rule, and a path never begins with anything but a slash.
-	if s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
+	if p.here == notInGroup || s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 		return
 	}
 	section := &p.file.sections[p.here]
@@ -136,11 +133,8 @@ func (p *parser) record(s *syntax.Scanner) {
 	if len(p.file.records) == maxRecords {
 		return
 	}
-	section := int32(notInGroup)
-	if p.began {
-		section = p.here // closeNames corrects this if the group is open
-	}
-	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), section})
+	// If the group is open, closeNames corrects the section.
+	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), p.here})
 }
 
 // finish sorts everything as a File keeps it, without spare capacity.

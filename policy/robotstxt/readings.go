@@ -68,10 +68,8 @@ func Readings(path string) []string {
 	for _, text := range texts {
 		add(text)
 	}
-	if query != "" {
-		for i := range readings {
-			readings[i] += query
-		}
+	for i := range readings {
+		readings[i] += query
 	}
 	return readings
 }

@@ -32,23 +32,21 @@ func (g Group) search(best *candidate, path string, indexed bool) bool {
 	if indexed && !best.BuildIndex(path) {
 		return false
 	}
+	compares := false
 	for s := range g.sections() {
 		if best.search(s.rules, path); best.Steps < 0 {
 			return false
 		}
+		compares = compares || len(s.queryRules) > 0
 	}
-	// Only for rules that may tell the difference is there a second comparison.
-	encoded := ""
+	if !compares {
+		return true // only rules that may tell the difference need a second comparison
+	}
+	encoded := match.EncodeQuery(path)
+	if indexed && encoded != path && !best.BuildIndex(encoded) {
+		return false
+	}
 	for s := range g.sections() {
-		if len(s.queryRules) == 0 {
-			continue
-		}
-		if encoded == "" {
-			encoded = match.EncodeQuery(path)
-			if indexed && encoded != path && !best.BuildIndex(encoded) {
-				return false
-			}
-		}
 		if best.search(s.queryRules, encoded); best.Steps < 0 {
 			return false
 		}

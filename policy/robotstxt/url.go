@@ -39,13 +39,9 @@ func Normalize(path string) string { return match.NormalPath(path) }
 // name and password. In "example.com/?u=http://a" the colon comes too late to end a
 // scheme.
 func afterUserinfo(url string) string {
-	rest, ok := strings.CutPrefix(url, "//")
-	if !ok {
-		var scheme string
-		scheme, rest, ok = strings.Cut(url, "://")
-		if !ok || strings.ContainsAny(scheme, "/?;") {
-			return url
-		}
+	scheme, rest, ok := strings.Cut(url, "//")
+	if !ok || scheme != "" && (!strings.HasSuffix(scheme, ":") || strings.ContainsAny(scheme, "/?;")) {
+		return url
 	}
 	authority := rest
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {

@@ -84,21 +84,16 @@ func (l *linter) missing(rules []lintRule, t *token) *lintRule {
 		l.work += 100 * len(s.rules)
 	}
 	for _, r := range rules {
-		if l.work += 20 * len(r.core); !hasPrefixIn(own, r.core) {
+		l.work += 20 * len(r.core)
+		// As far as their beginnings tell, a prefix matches all that the core does: one that
+		// ends in $ is the core itself.
+		covered := false
+		for n := range len(r.core) + 1 {
+			covered = covered || own[r.core[:n]]
+		}
+		if !covered {
 			return &r
 		}
 	}
 	return nil
-}
-
-// hasPrefixIn reports whether a core or one of its prefixes is among others. As far as
-// their beginnings tell, a prefix matches all that the core does: one that ends in $ is
-// the core itself.
-func hasPrefixIn(others map[string]bool, core string) bool {
-	for n := range len(core) + 1 {
-		if others[core[:n]] {
-			return true
-		}
-	}
-	return false
 }

@@ -147,7 +147,7 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 		}
 		return
 	}
-	if right, known := syntax.Name(visible(key)); known {
+	if right, known := syntax.Name(strings.Join(strings.FieldsFunc(key, invisible), "")); known {
 		l.report(s.Line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", right)
 		return
 	}
@@ -159,16 +159,6 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	default:
 		l.report(s.Line, "%s is ignored; write %s", quote(s.Key), meant)
 	}
-}
-
-// visible returns s without its invisible characters.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // repaired returns a line without a colon as a record, if it seems to begin with a key;
