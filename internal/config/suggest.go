@@ -11,7 +11,11 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 	known := keys(t)
 	near := nearest(key, known)
 	what, advice := display(join(path, cut(key))), "expected one of "+strings.Join(known, ", ")
-	switch far := elsewhere(key); {
+	far := ""
+	if near == "" {
+		far = elsewhere(key)
+	}
+	switch {
 	case d.has(join(path, near)):
 		advice = near + " is there already, remove one of them"
 	case near != "":
@@ -29,11 +33,12 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 // elsewhere names a key of any section, and the section. The key may include the section,
 // as in log-level.
 func elsewhere(key string) string {
+	bare := plain(key)
 	for _, path := range paths(reflect.TypeFor[Config](), "") {
 		dot := strings.LastIndex(path, ".")
 		name := path[dot+1:]
 		switch {
-		case name != key && plain(path) != plain(key):
+		case name != key && plain(path) != bare:
 		case dot < 0:
 			return name + ", at the top level"
 		default:
@@ -72,10 +77,10 @@ func nearest(key string, known []string) string {
 	return ""
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
 // plain returns key without the differences between naming styles.
-func plain(key string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(key))
-}
+func plain(key string) string { return separators.Replace(strings.ToLower(key)) }
 
 // within reports whether some edits at most (insert, remove, change, swap neighbours) make
 // a into b.
