@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"robotsgate/policy/robotstxt"
@@ -90,9 +91,7 @@ func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Read
 func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
 	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
-	if token := v.Group.Token(); token != "" {
-		d.Token = token
-	}
+	d.Token = cmp.Or(v.Group.Token(), d.Token)
 }
 
 // Judge decides about a target as an Engine does after the origin has

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"time"
@@ -53,10 +54,7 @@ func (r *Record) newest(token string) *Snapshot {
 
 // own returns the last answer that binds the crawler with this token only, nil without any.
 func (r *Record) own(token string) *Snapshot {
-	if s := r.Bound[token]; s != nil {
-		return s
-	}
-	return r.Copies[token]
+	return cmp.Or(r.Bound[token], r.Copies[token])
 }
 
 // allOwn returns all last answers that bind one crawler only, by token.

@@ -23,7 +23,7 @@ func ParseMeta(name, content string) Tags {
 	}
 	p := parser{source: Meta, fixed: true, scope: strings.Clone(name)}
 	p.list(unwrap(asciiSeparators(content)))
-	if len(p.tags.Rules) == 0 && !everyone(name) {
+	if len(p.tags.Rules) == 0 && !(Rule{Scope: name}).Global() {
 		p.tags.Unknown = nil // the name is not a crawler's, and the content is prose
 	}
 	return p.tags

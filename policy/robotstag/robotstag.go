@@ -46,18 +46,13 @@ func (r Rule) String() string {
 }
 
 // Global reports whether the rule is meant for every crawler.
-func (r Rule) Global() bool { return everyone(r.Scope) }
+func (r Rule) Global() bool { return r.Scope == "*" || strings.EqualFold(r.Scope, "robots") }
 
 // binds reports whether the rule is meant for a crawler with these tokens.
 func (r Rule) binds(tokens []string) bool {
 	// The whole token, ignoring case (RFC 9309, section 2.2.1): a rule for
 	// "Example" does not bind "ExampleBot".
 	return r.Global() || slices.ContainsFunc(tokens, func(t string) bool { return strings.EqualFold(r.Scope, t) })
-}
-
-// everyone reports whether a scope names all crawlers.
-func everyone(scope string) bool {
-	return scope == "*" || strings.EqualFold(scope, "robots")
 }
 
 // Tags is everything that was read, for every scope. Treat it as immutable: it
