@@ -30,9 +30,7 @@ package robotstxt
 //	internal/match      how one rule matches, in the normal form of patterns and paths
 //	matching_rules.go   all rules that match, for explanations
 
-import (
-	"unsafe"
-)
+import "unsafe"
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
 // several goroutines at once.
@@ -61,7 +59,7 @@ func (f *File) Size() int { return f.size }
 func (f *File) measure() int {
 	size := bytesOf[File](1) + bytesOf[byte](len(f.body)) +
 		bytesOf[section](len(f.sections)) + bytesOf[binding](len(f.bindings)) + bytesOf[record](len(f.records))
-	if f.text != "" && unsafe.StringData(f.text) != unsafe.StringData(f.body) {
+	if f.text != f.body { // UTF-16
 		size += bytesOf[byte](len(f.text))
 	}
 	for _, b := range f.bindings {

@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"robotsgate/policy/robotstxt/internal/syntax"
@@ -26,32 +27,20 @@ func (l *linter) whole(data []byte, limit int) bool {
 	case strings.HasPrefix(text, "\xFF\xFE"), strings.HasPrefix(text, "\xFE\xFF"):
 		l.report(1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is not understood; save it as UTF-8 without one")
 	}
-	if !wide && looksWide(text) {
+	if lines := strings.TrimRight(text, "\r\n"); !wide && strings.Count(lines, "\x00") > len(lines)/3 {
 		l.report(1, "the file looks like UTF-16 without a byte order mark, in which crawlers find no rules; save it as UTF-8")
 		return false
 	}
-	if looksLikeMarkup(text) {
+	if markup.MatchString(text) {
 		l.html = true
 		l.report(1, "this is an HTML page or the like, in which crawlers find no rules; put a plain text file in its place")
+		return strings.Contains(strings.ToLower(text), "user-agent")
 	}
 	return true
 }
 
-// looksWide reports whether so much of text is NUL that it must be UTF-16.
-func looksWide(text string) bool {
-	text = strings.TrimRight(text, "\r\n")
-	return strings.Count(text, "\x00") > len(text)/3
-}
-
-// looksLikeMarkup reports whether text begins with a tag: no robots.txt does.
-func looksLikeMarkup(text string) bool {
-	text = strings.TrimLeft(text, " \t\v\f\r\n\x00")
-	if len(text) < 2 || text[0] != '<' {
-		return false
-	}
-	c := text[1] | 0x20
-	return 'a' <= c && c <= 'z' || c == '!' || c == '?'
-}
+// markup matches a text that begins with a tag: no robots.txt does.
+var markup = regexp.MustCompile(`^[ \t\v\f\r\n\x00]*<[A-Za-z!?]`)
 
 // cut reports where the limit has cut the file, unless only white space is lost.
 func (l *linter) cut(data []byte, limit int) {
