@@ -32,12 +32,9 @@ type document struct {
 }
 
 func (p *problem) document(x *exchange) document {
-	doc := document{Type: "about:blank", Title: p.title, Status: p.status, Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID}
-	if kind := cmp.Or(p.kind, p.fault); kind != "" {
-		doc.Type = "urn:robotsgate:" + kind
-	}
-	if doc.Title == "" {
-		doc.Title = http.StatusText(p.status)
+	doc := document{
+		Type: "urn:robotsgate:" + cmp.Or(p.kind, p.fault), Title: cmp.Or(p.title, http.StatusText(p.status)), Status: p.status,
+		Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID,
 	}
 	if x.Decision != nil {
 		doc.Evidence = x.Decision.Evidence(x.URL)

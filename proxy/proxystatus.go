@@ -53,13 +53,9 @@ func othersStatus(lines []string) string {
 	return s
 }
 
-// status adds the gate's member, last as that of the hop nearest to the client.
+// status sets the gate's member, the only one on a response of the gate itself.
 func status(h http.Header, fault, details string) {
 	f := sfv.New()
-	for _, line := range h[proxyStatus] {
-		f.List(line)
-	}
-	f.Member()
 	f.Token(gateName)
 	f.Param("error")
 	f.Token(fault)

@@ -127,19 +127,19 @@ func failure(x *exchange, err error) *problem {
 // innermost returns the text of the root error: the wrapping ones repeat what the client knows.
 func innermost(err error) string {
 	for {
-		var inner error
 		switch u := err.(type) {
 		case interface{ Unwrap() error }:
-			inner = u.Unwrap()
+			if inner := u.Unwrap(); inner != nil {
+				err = inner
+				continue
+			}
 		case interface{ Unwrap() []error }:
 			if all := u.Unwrap(); len(all) > 0 {
-				inner = all[len(all)-1]
+				err = all[len(all)-1]
+				continue
 			}
 		}
-		if inner == nil {
-			return strings.TrimPrefix(err.Error(), "x509: ")
-		}
-		err = inner
+		return strings.TrimPrefix(err.Error(), "x509: ")
 	}
 }
 
@@ -164,9 +164,7 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	if p.status == http.StatusProxyAuthRequired {
 		h.Set("Proxy-Authenticate", `Basic realm="robotsgate", charset="UTF-8"`) // RFC 7617, 2.1
 	}
-	if p.fault != "" {
-		status(h, p.fault, p.cause)
-	}
+	status(h, p.fault, p.cause)
 	if x.Decision != nil {
 		x.Head = Head{State: "skipped", Why: "status"}
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -47,10 +48,8 @@ func KindOf(r *http.Request) *Kind {
 	agent := r.Header.Get("User-Agent")
 	agent = strings.ToLower(agent[:min(len(agent), 32)])
 	for _, k := range kinds {
-		for _, begin := range k.agents {
-			if strings.HasPrefix(agent, begin) {
-				return k
-			}
+		if slices.ContainsFunc(k.agents, func(begin string) bool { return strings.HasPrefix(agent, begin) }) {
+			return k
 		}
 	}
 	switch {

@@ -60,12 +60,6 @@ func (f *Field) Member() {
 	}
 }
 
-// List appends the members of a list that has been written already.
-func (f *Field) List(members string) {
-	f.Member()
-	f.buf = append(f.buf, members...)
-}
-
 // Param begins a parameter. Its value must follow.
 func (f *Field) Param(name string) {
 	f.Flag(name)

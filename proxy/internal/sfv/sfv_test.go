@@ -116,7 +116,11 @@ var printableASCII = func() string {
 // A list has commas between its members, and only there.
 func TestList(t *testing.T) {
 	f, h := New(), http.Header{}
-	f.List(`a;b=1, "c"`)
+	f.Token("a")
+	f.Param("b")
+	f.Integer(1)
+	f.Member()
+	f.Quoted("c")
 	f.Member()
 	f.Token("d")
 	f.Flag("e")
