@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -39,17 +40,10 @@ func othersStatus(lines []string) string {
 	if err != nil {
 		return ""
 	}
-	var kept httpsfv.List
-	for _, m := range list {
-		if i, ok := m.(httpsfv.Item); ok && (i.Value == httpsfv.Token(gateName) || i.Value == gateName) {
-			continue
-		}
-		kept = append(kept, m)
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	s, _ := httpsfv.Marshal(kept)
+	s, _ := httpsfv.Marshal(slices.DeleteFunc(list, func(m httpsfv.Member) bool {
+		i, ok := m.(httpsfv.Item)
+		return ok && (i.Value == httpsfv.Token(gateName) || i.Value == gateName)
+	}))
 	return s
 }
 

@@ -48,13 +48,7 @@ type pair struct {
 // files. The first certificate is the one that signs; the others are its
 // chain. The key may be RSA, ECDSA or Ed25519.
 func Load(certFile, keyFile string) (*Authority, error) {
-	return newAuthority(func() (*pair, error) {
-		p, err := load(certFile, keyFile)
-		if err != nil {
-			return nil, err
-		}
-		return p, p.checkTime(time.Now(), "get a new one from its issuer")
-	})
+	return newAuthority(func() (*pair, error) { return load(certFile, keyFile) })
 }
 
 func newAuthority(read func() (*pair, error)) (*Authority, error) {
@@ -81,7 +75,7 @@ func (a *Authority) Reload() (changed bool, err error) {
 	return true, nil
 }
 
-// load reads and checks a pair, except for the time.
+// load reads and checks a pair.
 func load(certFile, keyFile string) (*pair, error) {
 	certs, err := readCertificates(certFile)
 	if err != nil {
@@ -107,7 +101,7 @@ func load(certFile, keyFile string) (*pair, error) {
 			p.chain = append(p.chain, c.Raw)
 		}
 	}
-	return p, nil
+	return p, p.checkTime(time.Now())
 }
 
 // exposed returns warnings if other users can read or replace the key.
@@ -174,14 +168,14 @@ func (a *Authority) Warnings() []string {
 	if certs, err := readCertificates(p.certFile); err == nil && !certs[0].Equal(p.cert) {
 		return append(w, fmt.Sprintf("%s holds a new CA, and this gate signs with the old one, until %s: send it a SIGHUP or restart it when all clients trust the new one", p.certFile, day(p.cert.NotAfter)))
 	}
-	advice := "run robotsgate ca --renew, give clients the new certificate or bundle, then send the gate a SIGHUP or restart it; they trust both until then"
-	if !ours(p.cert) {
-		advice = "get a new one from its issuer, and restart the gate"
+	if err := p.checkTime(time.Now()); err != nil {
+		return append(w, err.Error())
 	}
-	switch left := time.Until(p.cert.NotAfter); {
-	case left <= 0:
-		w = append(w, fmt.Sprintf("%s: the CA expired on %s, and no client accepts what it signs: %s", p.certFile, day(p.cert.NotAfter), advice))
-	case left < soon:
+	if time.Until(p.cert.NotAfter) < soon {
+		advice := "get a new one from its issuer, and restart the gate"
+		if ours(p.cert) {
+			advice = "run robotsgate ca --renew, give clients the new certificate or bundle, then send the gate a SIGHUP or restart it; they trust both until then"
+		}
 		w = append(w, fmt.Sprintf("%s: the CA expires on %s: %s", p.certFile, day(p.cert.NotAfter), advice))
 	}
 	return w
@@ -189,10 +183,14 @@ func (a *Authority) Warnings() []string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// checkTime returns an error that ends in advice if the CA is not valid now.
-func (p *pair) checkTime(now time.Time, advice string) error {
+// checkTime returns an error if the CA is not valid now.
+func (p *pair) checkTime(now time.Time) error {
 	switch {
 	case now.After(p.cert.NotAfter):
+		advice := "get a new one from its issuer"
+		if ours(p.cert) {
+			advice = "make a new one with robotsgate ca --renew, and give it to clients"
+		}
 		return fmt.Errorf("%s: the CA expired on %s: %s", p.certFile, day(p.cert.NotAfter), advice)
 	case now.Before(p.cert.NotBefore):
 		return fmt.Errorf("%s: the CA is not valid before %s: check this machine's clock", p.certFile, p.cert.NotBefore.UTC().Format(time.RFC3339))

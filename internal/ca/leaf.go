@@ -61,7 +61,7 @@ func leafName(host string) (string, error) {
 // sign makes a leaf for name. Each leaf has a key of its own: making it is a
 // tenth of the cost, and a leaked key is good for one host only.
 func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
-	if err := p.checkTime(now, "make or get a new one and restart"); err != nil {
+	if err := p.checkTime(now); err != nil {
 		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -44,11 +44,8 @@ func openPair(dir string) (p *pair, err error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
 	// More than one round is needed only while another process renews the CA or writes a file.
 	for range rounds {
-		if p, err = openOnce(certFile, keyFile); err == nil {
-			return p, p.checkTime(time.Now(), "make a new one with robotsgate ca --renew, and give it to clients")
-		}
-		if !transient(err) {
-			return nil, err
+		if p, err = openOnce(certFile, keyFile); err == nil || !transient(err) {
+			return p, err
 		}
 		time.Sleep(pause)
 	}

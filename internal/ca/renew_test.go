@@ -181,7 +181,7 @@ func TestWarningsBeforeTheEnd(t *testing.T) {
 			{31 * 24 * time.Hour, ""},
 			{30*24*time.Hour - time.Minute, "the CA expires on 2005-01-01: run robotsgate ca --renew"},
 			{time.Minute, "the CA expires on"},
-			{-time.Minute, "the CA expired on 2005-01-01, and no client accepts what it signs: run robotsgate ca --renew"},
+			{-time.Minute, "the CA expired on 2005-01-01: make a new one with robotsgate ca --renew"},
 		} {
 			time.Sleep(time.Until(end) - c.left)
 			w := a.Warnings()
