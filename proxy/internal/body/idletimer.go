@@ -29,13 +29,7 @@ type IdleTimer struct {
 	ended   bool
 }
 
-// NewIdleTimer returns a timer that is not running. It calls end, once, when it has run for
-// as long as idle.
-func NewIdleTimer(idle time.Duration, end func()) *IdleTimer {
-	return &IdleTimer{idle: idle, end: end}
-}
-
-// Init makes a zero IdleTimer what NewIdleTimer returns.
+// Init makes a zero IdleTimer one that calls end, once, when it has run for as long as idle.
 func (t *IdleTimer) Init(idle time.Duration, end func()) { t.idle, t.end = idle, end }
 
 // Idle returns how long the timer runs.

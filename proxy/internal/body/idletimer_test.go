@@ -10,7 +10,8 @@ func TestIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var after time.Duration
 		start := time.Now()
-		timer := NewIdleTimer(time.Minute, func() { after = time.Since(start) })
+		timer := new(IdleTimer)
+		timer.Init(time.Minute, func() { after = time.Since(start) })
 		wait := func(d time.Duration) {
 			time.Sleep(d)
 			synctest.Wait()
@@ -40,7 +41,8 @@ func TestIdleTimer(t *testing.T) {
 		}
 
 		after = 0
-		timer = NewIdleTimer(time.Minute, func() { after = 1 })
+		timer = new(IdleTimer)
+		timer.Init(time.Minute, func() { after = 1 })
 		if timer.End() {
 			t.Error("a timer that was never started counts as used")
 		}

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"io"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ type Relay struct {
 	Silence  time.Duration
 	Together bool // the end of one side ends the other
 
-	idle *IdleTimer
+	idle IdleTimer
 	end  func()
 }
 
@@ -31,7 +32,7 @@ func (r *Relay) Between(client, origin io.ReadWriteCloser) (down int64) {
 		origin.Close()
 	}
 	defer r.end()
-	r.idle = NewIdleTimer(r.Idle, r.end)
+	r.idle.Init(r.Idle, r.end)
 	r.idle.Start()
 	defer r.idle.End()
 	var wg sync.WaitGroup
@@ -41,25 +42,16 @@ func (r *Relay) Between(client, origin io.ReadWriteCloser) (down int64) {
 	return down
 }
 
-// carry copies one way. The end of the one leaves the other way open. When it breaks off
-// both connections are closed, since the other side may never send anything.
-func (r *Relay) carry(to, from io.ReadWriteCloser) int64 {
-	n, err := r.copy(to, from)
-	if err != nil || r.Together {
-		r.end()
-		return n
-	}
-	r.idle.Shorten(afterHalf)
-	netconn.CloseWrite(to)
-	return n
-}
-
 var relayBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-func (r *Relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
+// carry copies one way, and returns the number of bytes. The end of the one leaves the other way
+// open. When it breaks off both connections are closed, since the other side may never send
+// anything.
+func (r *Relay) carry(to, from io.ReadWriteCloser) (n int64) {
 	buf := relayBuffers.Get().(*[32 << 10]byte)
 	defer relayBuffers.Put(buf)
-	writing := NewIdleTimer(r.Silence, r.end)
+	var writing IdleTimer
+	writing.Init(r.Silence, r.end)
 	defer writing.End()
 	for {
 		got, err := from.Read(buf[:])
@@ -70,15 +62,17 @@ func (r *Relay) copy(to io.Writer, from io.Reader) (n int64, err error) {
 			writing.Pause()
 			r.idle.Start()
 			n += int64(written)
-			if werr != nil {
-				return n, werr
-			}
+			err = cmp.Or(werr, err)
 		}
 		switch {
-		case err == io.EOF:
-			return n, nil
-		case err != nil:
-			return n, err
+		case err == nil:
+		case err != io.EOF || r.Together:
+			r.end()
+			return n
+		default:
+			r.idle.Shorten(afterHalf)
+			netconn.CloseWrite(to)
+			return n
 		}
 	}
 }

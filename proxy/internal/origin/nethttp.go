@@ -109,7 +109,8 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
-	limit := body.NewIdleTimer(n.limit, func() { cancel(errNoAnswer) })
+	limit := new(body.IdleTimer)
+	limit.Init(n.limit, func() { cancel(errNoAnswer) })
 	limit.Start()
 	defer limit.End()
 	traced := ctx
