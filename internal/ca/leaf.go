@@ -69,11 +69,10 @@ func (p *pair) sign(name string, now time.Time) (*tls.Certificate, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: newSerial(),
-		NotBefore:    slices.MaxFunc([]time.Time{now.Add(-skew), p.cert.NotBefore}, time.Time.Compare),
-		NotAfter:     slices.MinFunc([]time.Time{now.Add(leafLife), p.cert.NotAfter}, time.Time.Compare),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore:   slices.MaxFunc([]time.Time{now.Add(-skew), p.cert.NotBefore}, time.Time.Compare),
+		NotAfter:    slices.MinFunc([]time.Time{now.Add(leafLife), p.cert.NotAfter}, time.Time.Compare),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		// Some verifiers require a leaf to say that it is not a CA.
 		BasicConstraintsValid: true,
 	}

@@ -7,12 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,14 +89,11 @@ func openOnce(certFile, keyFile string) (*pair, error) {
 
 func missing(path string) (bool, error) {
 	// Lstat, so that a dangling link is not missing: an operator made it.
-	switch _, err := os.Lstat(path); {
-	case err == nil:
-		return false, nil
-	case errors.Is(err, fs.ErrNotExist):
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
-	default:
-		return false, err
 	}
+	return false, err
 }
 
 func createKey(keyFile string) error {
@@ -137,12 +132,9 @@ func createCert(certFile, keyFile string) error {
 }
 
 func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
-	id := make([]byte, 4)
-	rand.Read(id) // never fails
 	template := &x509.Certificate{
-		SerialNumber: newSerial(),
 		// The id tells the CAs of several machines apart in a trust store.
-		Subject:               pkix.Name{CommonName: rootPrefix + hex.EncodeToString(id)},
+		Subject:               pkix.Name{CommonName: rootPrefix + rand.Text()[:8]},
 		NotBefore:             now.Add(-skew),
 		NotAfter:              now.AddDate(rootLife, 0, 0),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
@@ -156,13 +148,3 @@ func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {
 
 // skew is how far a client's clock may be behind.
 const skew = 24 * time.Hour
-
-// newSerial returns a random serial number: the certificate stores of browsers
-// confuse two CAs with one name and number.
-func newSerial() *big.Int {
-	b := make([]byte, 16)
-	rand.Read(b)
-	b[0] &= 0x7f // positive, and at most 20 octets in DER
-	b[0] |= 0x40 // never 0
-	return new(big.Int).SetBytes(b)
-}
