@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -85,9 +86,14 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.passThrough(w, r, s, target)
 		return
 	}
-	if pr := p.refuseUnknown(r, s); pr != nil && !own {
-		p.serve(w, r, s, target, pr)
-		return
+	if s.Engine.Crawlers().RefuseUnknown && !own {
+		// Refuse a CONNECT that no known crawler can have sent, whatever comes through its tunnel. The
+		// requests in other tunnels are decided one by one.
+		client, _ := netip.ParseAddrPort(r.RemoteAddr)
+		if _, pr := p.identify(s, r, client.Addr().Unmap(), true); pr != nil {
+			p.serve(w, r, s, target, pr)
+			return
+		}
 	}
 	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {

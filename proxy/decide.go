@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"robotsgate/policy"
@@ -56,7 +55,8 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 	if d.Denied() {
 		return refusal(x)
 	}
-	if x.isRobots = d.Reason != policy.ByOverride && isRobots(r, x.target); x.isRobots {
+	x.isRobots = d.Reason != policy.ByOverride && x.target.IsRobots() && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if x.isRobots {
 		return nil // the gate answers it, nothing is sent
 	}
 	return p.awaitTurn(ctx, x, ask)
@@ -77,17 +77,6 @@ func (p *Proxy) ask(ctx context.Context, x *exchange, ask policy.Request, engine
 	}
 	x.Decision = &d
 	return nil
-}
-
-// refuseUnknown returns what to answer to a CONNECT that no known crawler can have sent,
-// whatever comes through its tunnel. The requests in the tunnel are decided one by one.
-func (p *Proxy) refuseUnknown(r *http.Request, s *Settings) *problem {
-	if !s.Engine.Crawlers().RefuseUnknown {
-		return nil
-	}
-	client, _ := netip.ParseAddrPort(r.RemoteAddr)
-	_, pr := p.identify(s, r, client.Addr().Unmap(), true)
-	return pr
 }
 
 // notReady returns what to answer while the caller of the package lets no request pass.

@@ -45,29 +45,28 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	facts := gateFacts{Address: ownAddress(r)}
 	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
 	var page bytes.Buffer
+	contentType := "text/plain; charset=utf-8"
 	switch cmp.Or(r.URL.Path, "/") {
 	case "/":
 		h.Set("Vary", "Accept")
-		h.Set("Content-Type", "text/plain; charset=utf-8")
 		_ = textPages.ExecuteTemplate(&page, "gate.txt", facts) // TestOwnPages executes these
 		if negotiate(r.Header["Accept"]) == "text/html" {
-			h.Set("Content-Type", "text/html; charset=utf-8")
+			contentType = "text/html; charset=utf-8"
 			facts.Text = page.String()
 			page.Reset()
 			_ = htmlPages.ExecuteTemplate(&page, "gate.html", facts)
 		}
 	case "/ca.pem":
-		h.Set("Content-Type", "application/x-pem-file")
+		contentType = "application/x-pem-file"
 		page.Write(p.CA())
 	case "/bundle.pem":
-		h.Set("Content-Type", "application/x-pem-file")
+		contentType = "application/x-pem-file"
 		page.Write(p.Bundle())
 	case "/crawler":
-		h.Set("Content-Type", "text/plain; charset=utf-8")
 		h.Set("Cache-Control", "no-store")
 		p.introduce(&page, r)
 	case "/proxy.pac":
-		h.Set("Content-Type", "application/x-ns-proxy-autoconfig")
+		contentType = "application/x-ns-proxy-autoconfig"
 		facts.Route = route(r, facts.Address)
 		_ = textPages.ExecuteTemplate(&page, "proxy.pac", facts)
 	default:
@@ -78,6 +77,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "robotsgate: this gate does not offer this file", http.StatusNotFound)
 		return
 	}
+	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
 	w.Write(page.Bytes())
 }

@@ -221,7 +221,11 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	switch st.State {
 	case policy.Fresh, policy.Stale:
 		body = st.File.Body()
-		h.Set("Content-Type", "text/plain; charset="+charset(body))
+		charset := "utf-8" // the bytes are sent unchanged
+		if strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") {
+			charset = "utf-16"
+		}
+		h.Set("Content-Type", "text/plain; charset="+charset)
 		if st.Snapshot.Modified != "" {
 			h.Set("Last-Modified", st.Snapshot.Modified)
 		}
@@ -238,16 +242,4 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	annotate(h, x)
 	return reply(r, code, []byte(body))
-}
-
-// charset returns the charset of a robots.txt, whose bytes are sent unchanged.
-func charset(body string) string {
-	if strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") {
-		return "utf-16"
-	}
-	return "utf-8"
-}
-
-func isRobots(r *http.Request, t policy.Target) bool {
-	return t.IsRobots() && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }

@@ -55,9 +55,6 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 func addrOf(c net.Conn) netip.Addr {
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
-	}
 	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	return a.Addr().Unmap()
 }

@@ -143,14 +143,12 @@ func parentError(err error) error {
 			return err
 		}
 	}
-	var op *net.OpError
-	var dns *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &op), errors.As(err, &dns), errors.As(err, &certificate), errors.As(err, &record),
-		errors.As(err, &timeout) && timeout.Timeout():
+	_, op := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	timeout, ok := errors.AsType[net.Error](err)
+	if op || dns || certificate || record || ok && timeout.Timeout() {
 		return err
 	}
 	return errParentAnswer
