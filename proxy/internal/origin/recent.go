@@ -1,11 +1,8 @@
 package origin
 
 import (
-	"errors"
 	"sync"
 	"time"
-
-	"robotsgate/policy"
 )
 
 // maxRecent bounds the entries of a recent: clients choose the names.
@@ -41,17 +38,3 @@ type verdict struct {
 
 // verdictTime is how long a verdict holds. Without it every request through a parent proxy would wait for a lookup.
 const verdictTime = time.Minute
-
-// verdictOn returns what the guard found about a name, or asks judge.
-func (u *Transport) verdictOn(name string, judge func() error) error {
-	now := time.Now()
-	if v, ok := u.verdicts.get(name); ok && now.Before(v.until) {
-		return v.err
-	}
-	err := judge()
-	if errors.Is(err, policy.ErrExhausted) {
-		return err // it says nothing about the name
-	}
-	u.verdicts.put(name, verdict{err, now.Add(verdictTime)})
-	return err
-}

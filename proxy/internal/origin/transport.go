@@ -107,9 +107,15 @@ func (u *Transport) Check(host, port string) error {
 	if err := u.guard.name(host, port); err != nil || u.parent == nil {
 		return err
 	}
-	return u.verdictOn(net.JoinHostPort(host, port), func() error {
-		return u.descriptors.lookup(func() error { return u.guard.resolved(host, port) })
-	})
+	name, now := net.JoinHostPort(host, port), time.Now()
+	if v, ok := u.verdicts.get(name); ok && now.Before(v.until) {
+		return v.err
+	}
+	err := u.descriptors.lookup(func() error { return u.guard.resolved(host, port) })
+	if !errors.Is(err, policy.ErrExhausted) { // which says nothing about the name
+		u.verdicts.put(name, verdict{err, now.Add(verdictTime)})
+	}
+	return err
 }
 
 // CloseIdleConnections closes idle connections.
