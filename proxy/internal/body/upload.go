@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,9 +21,7 @@ type Upload struct {
 	Proceed func()    // called before the first Read; may be nil
 	left    int64     // bytes to come; negative: unknown
 
-	mu    sync.Mutex
-	err   error // with which it broke off
-	ended bool  // all of it has been read
+	end atomic.Pointer[error] // io.EOF: all of it has been read; another error: with which it broke off
 }
 
 // NewUpload returns the body of r, from which each piece must arrive within idle.
@@ -50,26 +48,25 @@ func (u *Upload) Read(p []byte) (int, error) {
 	if u.left > 0 {
 		u.left -= int64(n)
 	}
-	if ended := err == io.EOF || u.left == 0; ended || err != nil && !errors.Is(err, http.ErrBodyReadAfterClose) {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if u.ended = ended; !ended {
-			u.err = err
-		}
+	switch {
+	case err == io.EOF, u.left == 0:
+		u.end.Store(&io.EOF)
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+		u.end.Store(new(err))
 	}
 	return n, err
 }
 
 // Err returns the error with which the client broke the upload off, nil if it did not.
 func (u *Upload) Err() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.err
+	if end := u.end.Load(); end != nil && *end != io.EOF {
+		return *end
+	}
+	return nil
 }
 
 // Ended reports whether all of the body has been read.
 func (u *Upload) Ended() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.ended
+	end := u.end.Load()
+	return end != nil && *end == io.EOF
 }
