@@ -15,7 +15,8 @@ func lifetime(h http.Header, now time.Time) time.Duration {
 	if life < 0 {
 		life = expires(h, now)
 	}
-	if age, ok := seconds(h.Get("Age")); ok && life > 0 {
+	if text := h.Get("Age"); text != "" && life > 0 {
+		age, _ := seconds(text)
 		life = max(life-age, 0)
 	}
 	return life

@@ -95,15 +95,16 @@ func tagMembers(f *sfv.Field, rules []robotstag.Rule, remembered bool) {
 	for _, r := range rules {
 		f.Member()
 		f.Token(r.Name)
-		if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
-			f.Param("v")
-			f.Integer(n)
-		} else if r.Name == "unavailable_after" {
+		if r.Name == "unavailable_after" {
 			f.Param("v")
 			f.Date(time.Unix(r.Time, 0)) // 0 is a date too
 		} else if r.Value != "" {
 			f.Param("v")
-			f.Token(r.Value)
+			if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
+				f.Integer(n)
+			} else {
+				f.Token(r.Value)
+			}
 		}
 		f.Param("src")
 		f.Token(string(r.Source))

@@ -30,8 +30,6 @@ type tunnel struct {
 	login      *auth.Login                // that CONNECT came with; nil: none
 }
 
-type tunnelKey struct{}
-
 func tunnelOf(c net.Conn) *tunnel {
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secure.NetConn()
@@ -100,11 +98,11 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
 		return
 	}
-	p.conns.MarkTunnel(clientOf(r))
+	p.conns.MarkTunnel(connOf(r).client)
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
 	t := newTunnel(target)
-	t.client, t.login = clientOf(r), loginOf(r)
+	t.client, t.login = connOf(r).client, loginOf(r)
 	t.TLSClient = client.TLSClient{Kind: client.KindOf(r), Target: t.authority}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
@@ -213,7 +211,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	}
 	_ = client.SetDeadline(time.Time{})
 	x.out.status = http.StatusOK
-	p.conns.MarkTunnel(clientOf(r))
+	p.conns.MarkTunnel(connOf(r).client)
 	p.open.add(origin)
 	defer p.open.remove(origin)
 	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}

@@ -24,33 +24,29 @@ func (p *Proxy) Connections() (c Connections) {
 	return c
 }
 
-type clientKey struct{}
-
-// clientOf returns the client's connection that a request arrived on, also through a tunnel.
-func clientOf(r *http.Request) *client.Conn {
-	c, _ := connOf(r)
-	return c
+// A connection is what a request arrived on. Its server puts it into the context of each request.
+type connection struct {
+	client *client.Conn
+	tunnel *tunnel // through client; nil: the request arrived outside of a tunnel
 }
 
-// connOf also reports whether the request arrived through a tunnel.
-func connOf(r *http.Request) (c *client.Conn, tunnelled bool) {
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
-		return t.client, true
-	}
-	return r.Context().Value(clientKey{}).(*client.Conn), false
+type connectionKey struct{}
+
+func connOf(r *http.Request) *connection {
+	return r.Context().Value(connectionKey{}).(*connection)
 }
 
-// disconnectOf returns the detector of a request's connection, nil for HTTP/2.
-func disconnectOf(r *http.Request) *client.DisconnectDetector {
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
-		return t.disconnect
+// detector returns what detects that the client disconnects, nil for HTTP/2.
+func (c *connection) detector() *client.DisconnectDetector {
+	if c.tunnel != nil {
+		return c.tunnel.disconnect
 	}
-	return clientOf(r).Disconnect
+	return c.client.Disconnect
 }
 
 // admit returns what to answer if the crawler has too many connections open.
 func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
-	if k.MaxConnections == 0 || p.conns.AdmitCrawler(clientOf(r), k.Name, k.MaxConnections) {
+	if k.MaxConnections == 0 || p.conns.AdmitCrawler(connOf(r).client, k.Name, k.MaxConnections) {
 		return nil
 	}
 	p.conns.Reject(client.PerCrawler, k.Name)
@@ -67,7 +63,7 @@ func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
 			serve(w, r)
 			return
 		}
-		c := clientOf(r)
+		c := connOf(r).client
 		end, err := c.AdmitStream(r, p.Limits.IdleTimeout)
 		if err != nil {
 			if errors.Is(err, memory.ErrLimit) { // not if the client has disconnected

@@ -36,7 +36,7 @@ type exchangeKey struct{}
 
 // context returns the request's context with the exchange in it.
 func (x *exchange) context(r *http.Request) context.Context {
-	if d := disconnectOf(r); d != nil {
+	if d := connOf(r).detector(); d != nil {
 		x.out.disconnect = d
 		d.Begin(r)
 	}
@@ -82,7 +82,7 @@ var placeholderURL = &url.URL{Scheme: "http"}
 // answer and the log.
 func requestedURL(r *http.Request) string {
 	sent := r.RequestURI
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok && strings.HasPrefix(sent, "/") {
+	if t := connOf(r).tunnel; t != nil && strings.HasPrefix(sent, "/") {
 		scheme := "http://"
 		if r.TLS != nil {
 			scheme = "https://"
@@ -115,10 +115,8 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		x.Client = a.Addr().Unmap()
 	}
-	c, tunnelled := connOf(r)
-	if x.Tunnel = tunnelled; c != nil {
-		x.out.client, x.out.memory.Client = c.Buffer(), c.Memory
-	}
+	c := connOf(r)
+	x.Tunnel, x.out.client, x.out.memory.Client = c.tunnel != nil, c.client.Buffer(), c.client.Memory
 	return x
 }
 
@@ -171,8 +169,8 @@ func ambiguousFraming(r *http.Request) bool {
 // end of the connection may be the end of the response, so an orderly close would make it look
 // complete. In TLS the connection underneath is reset, before crypto/tls sends close_notify.
 func resetHTTP10(r *http.Request) {
-	if c := clientOf(r); c != nil && r.ProtoMajor == 1 && !r.ProtoAtLeast(1, 1) {
-		c.Reset()
+	if r.ProtoMajor == 1 && !r.ProtoAtLeast(1, 1) {
+		connOf(r).client.Reset()
 	}
 }
 

@@ -111,7 +111,7 @@ func ownAddress(r *http.Request) string {
 // route returns the proxy in the syntax of a configuration script. A client that fetches the
 // script over TLS can speak TLS to the proxy too, which hides its requests and its login.
 func route(r *http.Request, address string) string {
-	if c, tunnelled := connOf(r); !tunnelled && c.InTLS() {
+	if c := connOf(r); c.tunnel == nil && c.client.InTLS() {
 		return "HTTPS " + address + "; PROXY " + address
 	}
 	return "PROXY " + address

@@ -15,7 +15,7 @@ import (
 // loginOf returns the login of a request, nil if it has none. In a tunnel the login of
 // CONNECT counts: Proxy-Authorization inside the tunnel is not meant for the gate.
 func loginOf(r *http.Request) *auth.Login {
-	if t, ok := r.Context().Value(tunnelKey{}).(*tunnel); ok {
+	if t := connOf(r).tunnel; t != nil {
 		return t.login
 	}
 	return auth.Parse(r.Header["Proxy-Authorization"])
@@ -56,8 +56,7 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	if !refused {
 		return k, nil
 	}
-	_, inside := r.Context().Value(tunnelKey{}).(*tunnel)
-	return nil, i.unknown(crawlers.Invites(i.client), inside)
+	return nil, i.unknown(crawlers.Invites(i.client), connOf(r).tunnel != nil)
 }
 
 // proves reports whether the request's login is this crawler's. Logins of other user names

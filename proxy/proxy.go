@@ -94,7 +94,8 @@ func New(o Options) (*Proxy, error) {
 	})
 	p.outer = p.server(p.serveOuter)
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(c.(*client.Conn).Disconnect.ConnContext(ctx), clientKey{}, c)
+		accepted := c.(*client.Conn)
+		return context.WithValue(accepted.Disconnect.ConnContext(ctx), connectionKey{}, &connection{client: accepted})
 	}
 	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*client.Conn).Disconnect.ConnState(state) }
 	p.inner = p.server(p.serveInner)
@@ -119,7 +120,7 @@ func New(o Options) (*Proxy, error) {
 		if t.disconnect != nil {
 			ctx = t.disconnect.ConnContext(ctx)
 		}
-		return context.WithValue(ctx, tunnelKey{}, t)
+		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t})
 	}
 	return p, nil
 }

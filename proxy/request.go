@@ -37,7 +37,7 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 // serveInner serves requests inside tunnels. CONNECT, SNI and Host must name one origin:
 // otherwise a client could be allowed at one origin and reach another.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
-	t := r.Context().Value(tunnelKey{}).(*tunnel)
+	t := connOf(r).tunnel
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
