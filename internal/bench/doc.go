@@ -3,9 +3,7 @@
 //
 //	go test -run '^$' -bench . ./internal/bench
 //
-// The same load makes default.pgo, the profile with which the compiler optimizes:
-//
-//	ROBOTSGATE_BENCH_PROFILE=$PWD/default.pgo go test -trimpath -run '^$' -bench 'Gate$' ./internal/bench
+// ROBOTSGATE_BENCH_PROFILE=FILE writes a CPU profile of the gate to an absolute path.
 //
 // It starts processes on loopback: an origin, a bare forwarder, a plain goproxy, and
 // the gate as users run it, with everything on. All code is in the tests. The origin

@@ -95,7 +95,7 @@ type gate struct {
 }
 
 // profileKey is the variable with the file for a CPU profile of the gate. With it the
-// gate runs in this test's own binary, which was built without default.pgo.
+// gate runs in this test's own binary.
 const profileKey = "ROBOTSGATE_BENCH_PROFILE"
 
 // startGate starts a gate as users do, or with a profile.

@@ -157,7 +157,7 @@ func TestStaticBinary(t *testing.T) {
 	}
 	cmd := exec.Command("sh", "-c", strings.Replace(build, "/robotsgate", binary, 1))
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOFLAGS=-buildvcs=false -pgo=off")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOFLAGS=-buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
