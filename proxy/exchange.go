@@ -3,8 +3,10 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -109,7 +111,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
 	x.names = &p.Names
-	x.ID = rand.Text() // 26 characters of base32 (RFC 4648, 6)
+	x.ID = newID()
 	x.out = &both.recorder
 	x.out.begin(w, r, p)
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -119,6 +121,18 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	x.Tunnel, x.out.client, x.out.memory.Client = c.tunnel != nil, c.client.Buffer(), c.client.Memory
 	return x
 }
+
+// newID returns 128 random bits, which need not be hard to guess, as 26 characters of base32.
+func newID() string {
+	var bits [16]byte
+	binary.LittleEndian.PutUint64(bits[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(bits[8:], rand.Uint64())
+	var id [26]byte
+	idEncoding.Encode(id[:], bits[:])
+	return string(id[:])
+}
+
+var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // finish ends an exchange, also after a panic: a panic costs the request a 500, or its
 // connection if the answer has begun, but never the process.

@@ -17,11 +17,14 @@ const (
 	none     = "none"     // no decision: malformed, prohibited, a name that does not resolve
 )
 
-// requests counts requests by decision, reason and crawler.
+// requests counts requests by decision, reason and crawler. The counters are kept in maps: to find
+// one by three labels takes longer than to count.
 type requests struct {
 	vec      *prometheus.CounterVec
-	crawlers sync.Map // names of the crawlers that have counters
+	crawlers sync.Map // map[outcome]prometheus.Counter by the name of the crawler
 }
+
+type outcome struct{ decision, reason string }
 
 func newRequests(vec *prometheus.CounterVec) *requests {
 	r := &requests{vec: vec}
@@ -30,36 +33,45 @@ func newRequests(vec *prometheus.CounterVec) *requests {
 }
 
 func (r *requests) count(x *proxy.Record) {
-	if _, ok := r.crawlers.Load(x.Crawler); !ok {
-		r.prepare(x.Crawler)
-	}
-	decision, reason := none, none
+	o := outcome{none, none}
 	if d := x.Decision; d != nil {
-		reason = string(d.Reason)
+		o.reason = string(d.Reason)
 		switch {
 		case d.Allow:
-			decision = allowed
+			o.decision = allowed
 		case d.Enforced:
-			decision = denied
+			o.decision = denied
 		default:
-			decision = reported
+			o.decision = reported
 		}
 	}
-	r.vec.WithLabelValues(decision, reason, x.Crawler).Inc()
+	prepared, ok := r.crawlers.Load(x.Crawler)
+	if !ok {
+		prepared = r.prepare(x.Crawler)
+	}
+	c, ok := prepared.(map[outcome]prometheus.Counter)[o]
+	if !ok {
+		c = r.vec.WithLabelValues(o.decision, o.reason, x.Crawler)
+	}
+	c.Inc()
 }
 
 // prepare makes the counters of a crawler before its first request is counted: Prometheus
 // computes rates from increases, and sees none in a counter that begins at 1.
-func (r *requests) prepare(crawler string) {
-	r.vec.WithLabelValues(none, none, crawler)
+func (r *requests) prepare(crawler string) map[outcome]prometheus.Counter {
+	outcomes := []outcome{{none, none}}
 	if crawler != "" {
 		for _, reason := range []policy.Reason{policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride} {
-			r.vec.WithLabelValues(allowed, string(reason), crawler)
+			outcomes = append(outcomes, outcome{allowed, string(reason)})
 		}
 		for _, reason := range []policy.Reason{policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride} {
-			r.vec.WithLabelValues(denied, string(reason), crawler)
-			r.vec.WithLabelValues(reported, string(reason), crawler)
+			outcomes = append(outcomes, outcome{denied, string(reason)}, outcome{reported, string(reason)})
 		}
 	}
-	r.crawlers.Store(crawler, true)
+	prepared := map[outcome]prometheus.Counter{}
+	for _, o := range outcomes {
+		prepared[o] = r.vec.WithLabelValues(o.decision, o.reason, crawler)
+	}
+	r.crawlers.Store(crawler, prepared)
+	return prepared
 }
