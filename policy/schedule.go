@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ type scopeFetches struct {
 	loaded sync.Once     // sets entry for the first time
 	places chan struct{} // of the fetches under way
 
-	// shared.mu guards the rest.
+	// shared.mu guards the rest, once loaded is done.
 	users int                  // requests and jobs; the last one removes it
 	entry *entry               // what is known by now
 	apart bool                 // the last answer was for one crawler only
@@ -80,7 +81,11 @@ func (e *Engine) leave(sf *scopeFetches) {
 
 // guard calls the store within a time, for all requests that wait. If it panics, it has done nothing.
 func (e *Engine) guard(key string, call func(context.Context)) {
-	defer e.recovered(key, new(error))
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("panic in the store of robots.txt; please report it", "key", key, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
 	defer cancel()
 	call(ctx)

@@ -60,7 +60,7 @@ func (s *Snapshot) setFile(file *robotstxt.File) {
 	s.SHA256, s.Cut = Digest(file.Body()), file.Truncated()
 }
 
-// Digest returns the SHA-256 of a robots.txt, in lower-case hex.
+// Digest returns the SHA-256 of a text, such as a robots.txt, in lower-case hex.
 func Digest(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])

@@ -32,7 +32,7 @@ func (p *Proxy) onRequest(x *exchange, r *http.Request) *http.Response {
 
 // decide is the whole sequence of a decision, for requests and for passthrough tunnels
 // alike. Each step may end it: the result is what to answer, or nil if the request may be
-// sent now.
+// sent now, or if x.isRobots is set: the gate itself answers a request for robots.txt.
 func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine decider) *problem {
 	crawler, pr := p.identify(x.settings, r, x.Client, false)
 	if pr != nil {

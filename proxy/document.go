@@ -103,7 +103,8 @@ func indent(compact []byte) []byte {
 	return out
 }
 
-// printable returns the document with every text escaped for display.
+// printable returns the document with texts escaped for display. The product token, the URL of
+// robots.txt and its digest are printable ASCII already.
 func (d document) printable() *document {
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
 	d.ReadAs, d.Title, d.Group = escape.Printable(d.ReadAs), escape.Printable(d.Title), escape.Printable(d.Group)

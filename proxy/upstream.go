@@ -96,7 +96,7 @@ func (d *Descriptors) Clients(configured int) int { return d.d.Clients(configure
 // Other returns how many descriptors are left for one of the other uses, out of as many as it wants.
 func (d *Descriptors) Other(wanted int) int { return d.d.Other(wanted) }
 
-// Failures returns how often a connection could not be opened or accepted for want of a
+// Failures returns how often a connection could not be opened or accepted because there was no
 // descriptor, a local port, or memory.
 func (d *Descriptors) Failures() int64 { return d.d.Failures() }
 

@@ -23,19 +23,21 @@ import (
 // address in the configuration.
 func (e *diagnosis) findGate(ctx context.Context) finding {
 	places := []string{os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("http_proxy"), os.Getenv("HTTP_PROXY"), e.configured()}
-	var lastErr error
+	var failed []string
 	for _, place := range places {
 		if _, known := e.asked[place]; known || place == "" {
 			continue
 		}
 		answer, err := certificateOf(ctx, place)
-		e.asked[place], lastErr = answer, err
+		if e.asked[place] = answer; err != nil {
+			failed = append(failed, fmt.Sprintf("none at %s: %v", place, err))
+		}
 		if e.gate.url == "" {
 			e.gate = answer
 		}
 	}
 	if e.gate.url == "" {
-		return fault("gate", fmt.Sprintf("none at %s: %v", e.configured(), lastErr), "start it: robotsgate serve")
+		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve")
 	}
 	e.files = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(e.files.bundle); err != nil || !e.holds(data) {

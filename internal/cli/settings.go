@@ -25,7 +25,7 @@ import (
 )
 
 // This file translates the configuration into the settings of the parts, which know no
-// keys of YAML. Each key is used in one place; TestSettings checks that.
+// keys of YAML. TestSettings checks that each key changes one setting of one part.
 
 // serving returns the proxy's options. [gate.wire] adds its parts.
 func serving(c *config.Config) proxy.Options {

@@ -9,7 +9,7 @@ import (
 )
 
 // A Record is a line that is neither User-agent, Allow nor Disallow, such as Crawl-delay,
-// Sitemap, or a line of a specification that this package has not heard of.
+// Sitemap, or a line of a specification that this package does not know.
 //
 // A File keeps all of them by name, so to make use of a further one takes no change here:
 // call [Group.Records] if it binds the crawlers of the group in which it stands, and

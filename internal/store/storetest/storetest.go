@@ -154,7 +154,7 @@ func testPermission(t *testing.T, s policy.Store) {
 	late()
 	release()
 	if ctx.Err() != nil {
-		t.Error("Acquire waited although nobody had the permission")
+		t.Error("Acquire waited although no caller had the permission")
 	}
 }
 
