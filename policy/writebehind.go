@@ -91,6 +91,7 @@ func (w *writeBehind) add(key string, e *entry, saved func()) {
 	}
 	for w.bytes > w.maxBytes && len(w.queue) > 1 {
 		w.removeLocked(w.queue[0])
+		w.queue[0] = nil // otherwise the array would keep it in memory
 		w.queue = w.queue[1:]
 	}
 	w.nudge()
