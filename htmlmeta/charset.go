@@ -97,7 +97,7 @@ func (p *page) begin() {
 	}
 }
 
-// special returns the index of the first byte whose meaning depends on the encoding, or -1.
+// special returns the index of the first byte that means different things in different encodings, or -1.
 func (p *page) special(b []byte) int {
 	const escape = 0x1b
 	if !p.xml {

@@ -70,7 +70,7 @@ func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
 	return known.Record, true
 }
 
-// Outages returns origins whose robots.txt can't be fetched, the last that was tried
+// Outages returns origins with a robots.txt that can't be fetched, the last that was tried
 // first. Only the last 50 are kept.
 func (e *Engine) Outages() []Outage { return e.cache.outages.list(e.robots, time.Now()) }
 

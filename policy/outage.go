@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An Outage is an origin whose robots.txt can't be fetched.
+// An Outage is an origin with a robots.txt that can't be fetched.
 type Outage struct {
 	Origin   string    `json:"origin"`
 	Crawlers bool      `json:"crawlers,omitempty"`       // it concerns the configured crawlers; else all other clients

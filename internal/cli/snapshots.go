@@ -8,7 +8,7 @@ import (
 	"robotsgate/policy"
 )
 
-// A snapshotStore is a store whose figures metrics and status page show.
+// A snapshotStore is a store with figures for the metrics and the status page.
 type snapshotStore interface {
 	policy.Store
 	Usage() store.Usage

@@ -30,7 +30,7 @@ const maxFresh = 8
 // The Verifier's lock guards it.
 type queue struct {
 	attempts []*attempt // in order of arrival
-	turn     int        // whose turn is next: an index of attempt.keys
+	turn     int        // kind of key that is compared first for the next turn: an index into attempt.keys
 	last     [2]string  // the client and the user name that had the last turn
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// detected starts a server whose connections have a detector. It calls watch in place of the timer
+// detected starts a server. Each of its connections has a detector. It calls watch in place of the timer
 // as soon as a request has begun, so that the tests need not wait for disconnectDelay.
 func detected(t *testing.T, reads chan int, serve func(ctx context.Context, w http.ResponseWriter, r *http.Request)) net.Addr {
 	t.Helper()

@@ -70,7 +70,7 @@ func LimitKey(a netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// Tunnels is a listener whose connections are tunnels that clients opened with CONNECT.
+// Tunnels is a listener. Its connections are tunnels that clients opened with CONNECT.
 type Tunnels struct {
 	conns  chan net.Conn
 	closed chan struct{}
