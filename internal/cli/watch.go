@@ -59,7 +59,8 @@ func (f *watchedFile) changes(ctx context.Context) iter.Seq[string] {
 			case <-tick.C:
 				why = f.poll()
 			}
-			if why != "" && !yield(why) {
+			// While the file was read ctx may have ended, and with it the gate's log.
+			if why != "" && (ctx.Err() != nil || !yield(why)) {
 				return
 			}
 		}

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"robotsgate/internal/config"
 )
@@ -105,4 +109,21 @@ func TestPollPipe(t *testing.T) {
 	if n, err := r.Read(data); err != nil || string(data[:n]) != "mode: report" {
 		t.Errorf("left in the pipe: %q, %v", data[:n], err)
 	}
+}
+
+// TestChangesAtEnd: when the gate ends while its file is being read, it reports no change.
+func TestChangesAtEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &watchedFile{path: filepath.Join(t.TempDir(), "config.yaml"), hangup: make(chan os.Signal, 1)}
+		f.hangup <- syscall.SIGHUP
+		ctx, cancel := context.WithTimeout(t.Context(), settleInterval/2)
+		defer cancel()
+		start := time.Now()
+		for why := range f.changes(ctx) {
+			t.Errorf("reported %q after the end", why)
+		}
+		if got := time.Since(start); got != settleInterval {
+			t.Errorf("ended after %v, want %v: the file was not being read at the end", got, settleInterval)
+		}
+	})
 }
