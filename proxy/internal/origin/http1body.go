@@ -94,6 +94,7 @@ func (b *http1Body) end(reusable bool) {
 		closeAtOnce(b.c.conn)
 		return
 	}
+	b.c.returnReader()
 	b.c.ctx, b.c.memory = nil, nil // an idle connection must not keep a request in memory
 	b.client.put(b.c)
 }

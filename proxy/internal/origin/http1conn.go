@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
+	"sync"
 	"time"
 
 	"robotsgate/proxy/internal/memory"
@@ -30,7 +31,7 @@ type http1Conn struct {
 	key      originKey
 	conn     net.Conn
 	socket   netconn.Socket // of conn
-	reader   *bufio.Reader  // of the http1Conn
+	reader   *bufio.Reader  // of the http1Conn; nil: the connection is idle
 	left     int64          // bytes that may still be read of the head
 	head     headSize       // of what has been read of the head
 	memory   *memory.Reservation
@@ -50,9 +51,25 @@ type http1Conn struct {
 
 func newHTTP1Conn(key originKey, conn net.Conn) *http1Conn {
 	c := &http1Conn{key: key, conn: conn, abort: func() { closeAtOnce(conn) }}
-	c.reader = bufio.NewReader(c)
 	c.socket.Init(conn)
 	return c
+}
+
+// readers are the buffers of connections that are not idle. Most heads arrive together with a
+// compressed page, and one read returns both.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
+
+// takeReader gives the connection an empty buffer.
+func (c *http1Conn) takeReader() {
+	c.reader = readers.Get().(*bufio.Reader)
+	c.reader.Reset(c)
+}
+
+// returnReader takes the buffer back, which must be empty and not in use.
+func (c *http1Conn) returnReader() {
+	c.reader.Reset(nil)
+	readers.Put(c.reader)
+	c.reader = nil
 }
 
 var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)
@@ -103,6 +120,7 @@ func (c *http1Conn) unwatch() bool { return c.watching == nil || c.watching() }
 
 // ask writes a request and reads the head of the response.
 func (c *http1Conn) ask(req *http.Request, written []byte, deadline time.Time) (*http.Response, error) {
+	c.takeReader()
 	c.responded, c.left, c.head = false, maxResponseHeader, headSize{}
 	c.ctx, c.deadline, c.watching = req.Context(), deadline, nil
 	if err := c.conn.SetDeadline(deadline); err != nil {
@@ -144,8 +162,8 @@ func (c *http1Conn) ask(req *http.Request, written []byte, deadline time.Time) (
 // sent anything, which would be taken for the next response.
 func (c *http1Conn) usable() bool { return c.socket.Silent() && !c.hasUnread() }
 
-// hasUnread reports whether TLS has received something that has not been read. Data in clear would be in reader,
-// and such a connection does not become idle.
+// hasUnread reports whether TLS has received something that has not been read. In clear it would have been in
+// reader, and such a connection does not become idle.
 func (c *http1Conn) hasUnread() bool {
 	if !c.key.secure {
 		return false
@@ -155,7 +173,7 @@ func (c *http1Conn) hasUnread() bool {
 		return true // it cannot be told
 	}
 	under.SetNonBlocking(&netconn.EmptySocket)
-	_, err := c.reader.Peek(1)
+	_, err := c.conn.Read(make([]byte, 1))
 	under.SetNonBlocking(nil)
 	return err != netconn.ErrWouldBlock
 }
