@@ -71,11 +71,11 @@ func (p *Proxy) ask(ctx context.Context, x *exchange, ask policy.Request, engine
 	if err := x.settings.Upstream.Check(host, port); err != nil {
 		return err
 	}
-	d, err := engine(ctx, ask)
-	if err != nil {
+	var err error
+	if x.decision, err = engine(ctx, ask); err != nil {
 		return err
 	}
-	x.Decision = &d
+	x.Decision = &x.decision
 	return nil
 }
 

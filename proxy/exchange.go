@@ -27,6 +27,7 @@ type exchange struct {
 	settings      *Settings // in force when the request arrived
 	names         *SettingNames
 	target        policy.Target
+	decision      policy.Decision // what Record.Decision points to, once it is made
 	out           *recorder
 	informational informational
 	upgrade       bool // it is a WebSocket handshake
@@ -59,8 +60,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 		refused.write(r, x)
 		return
 	}
-	x.target, x.Origin = target, target.Origin()
-	x.URL = x.Origin + target.Path
+	x.target, x.URL = target, target.String()
+	x.Origin = strings.TrimSuffix(x.URL, target.Path)
 	if x.out.http1 && !x.out.memory.TakeHeader(r.Header) { // HTTP/2 has taken it in admitStream
 		failure(x, memory.ErrLimit).write(r, x)
 		return

@@ -71,15 +71,14 @@ func (k Key) ID() string {
 
 // hash returns a hash in hexadecimal.
 func (k Key) hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	if len(k) > 0 {
-		mac := hmac.New(sha256.New, k)
-		mac.Write(b)
-		mac.Sum(sum[:0])
-	}
 	var text [2 * sha256.Size]byte // not EncodeToString, which allocates twice
-	hex.Encode(text[:], sum[:])
-	return string(text[:])
+	if len(k) == 0 {
+		sum := sha256.Sum256(b)
+		return string(hex.AppendEncode(text[:0], sum[:]))
+	}
+	mac := hmac.New(sha256.New, k)
+	mac.Write(b)
+	return string(hex.AppendEncode(text[:0], mac.Sum(nil)))
 }
 
 // A keyring has keys by their IDs, and always the absence of one.
