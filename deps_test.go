@@ -73,7 +73,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/client_golang":   {"internal/metrics"},
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
 	"go.etcd.io/bbolt":                      {"internal/store"},
-	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth"},
+	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/config"},
 	"golang.org/x/net/html":                 {"htmlmeta"},
 	"golang.org/x/net/http/httpguts":        {"proxy", "proxy/internal/origin"},
 	"golang.org/x/net/netutil":              {"internal/cli"},

@@ -205,7 +205,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	option := regexp.MustCompile(`\s--([a-z]+)`)
 	mentioned := map[string]bool{}
-	for _, m := range regexp.MustCompile(`\brobotsgate ([a-z]+)\b(.*)`).FindAllStringSubmatch(code(t), -1) {
+	for _, m := range regexp.MustCompile(`\brobotsgate ([a-z]+(?:-[a-z]+)*)\b(.*)`).FindAllStringSubmatch(code(t), -1) {
 		name, rest := m[1], m[2]
 		n := known[name]
 		if n == nil {

@@ -27,6 +27,8 @@ type Commands struct {
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
 
+	HashPassword HashPassword `cmd:"" name:"hash-password" help:"Print the hash of a password for the configuration."`
+
 	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
 }
 
@@ -77,7 +79,7 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // usage is the usage line of a command, as kong prints it.
-var usage = regexp.MustCompile(`^(Usage: robotsgate \w+)(.*) \[flags\]`)
+var usage = regexp.MustCompile(`^(Usage: robotsgate [\w-]+)(.*) \[flags\]`)
 
 // help prints kong's help with [flags] before the arguments in the usage line. For run the flags
 // must stand there: everything after its command is an argument of that command.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/crypto/bcrypt"
 )
 
 // Bounds on the cost of bcrypt. Each step doubles the time; 14 takes about a second of a
@@ -20,7 +22,26 @@ const (
 // version, without a letter, come from programs that computed it wrongly.
 var bcryptHash = regexp.MustCompile(`\A\$2[aby]\$([0-9]{2})\$([./A-Za-z0-9]{53})\z`)
 
-const howToHash = "make one with: htpasswd -nBC 10 USER"
+const howToHash = "make one with: robotsgate hash-password"
+
+// maxPassword is how much of a password bcrypt reads, in bytes.
+const maxPassword = 72
+
+// HashPassword returns the hash of a password for password_bcrypt. The error says why no client
+// can log in with this password.
+func HashPassword(password string) (string, error) {
+	switch {
+	case password == "":
+		return "", errors.New("the password is empty")
+	case len(password) > maxPassword:
+		return "", fmt.Errorf("the password is longer than %d bytes, and bcrypt reads no further: choose a shorter one", maxPassword)
+	case strings.ContainsFunc(password, isControl):
+		return "", errors.New("the password has a control character, which no login can have (RFC 7617)")
+	}
+	// Every step of the cost doubles the time that anyone can make the gate spend on a wrong password.
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	return string(hash), err
+}
 
 // checkLogin checks the login at path. No message repeats a password. A login that is
 // given must not be empty: an unset variable would make the crawler match every client.

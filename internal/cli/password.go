@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/term"
+
+	"robotsgate/internal/config"
+)
+
+// HashPassword prints the hash of a password, for password_bcrypt.
+type HashPassword struct{}
+
+// Run reads the password from the terminal, or from a line of standard input.
+func (HashPassword) Run(s Streams) error {
+	password, err := s.readPassword("Password: ", "The same again: ")
+	if err != nil {
+		return err
+	}
+	hash, err := config.HashPassword(password)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.Out, hash)
+	return err
+}
+
+// readPassword reads a password, once for each prompt if standard input is a terminal. Otherwise
+// standard input has to be one line.
+func (s Streams) readPassword(prompts ...string) (password string, err error) {
+	file, ok := terminal(s.In)
+	if !ok {
+		return readLine(s.In)
+	}
+	// In raw mode ^C is read as a character, so that it does not end the process before the
+	// terminal shows again what is typed.
+	before, err := term.MakeRaw(int(file.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(int(file.Fd()), before)
+	screen := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{file, s.Err}, "")
+	for i, prompt := range prompts {
+		typed, err := screen.ReadPassword(prompt)
+		switch {
+		case err != nil: // ^C and ^D are io.EOF
+			return "", errors.New("the input ended before the password")
+		case i > 0 && typed != password:
+			return "", errors.New("the two passwords differ")
+		}
+		password = typed
+	}
+	return password, nil
+}
+
+// readLine returns the only line of in, or a part of it that is too long for a password.
+func readLine(in io.Reader) (string, error) {
+	r := bufio.NewReaderSize(in, 4<<10)
+	line, err := r.ReadSlice('\n')
+	switch {
+	case err == bufio.ErrBufferFull:
+		return string(line), nil
+	case err != nil && err != io.EOF:
+		return "", fmt.Errorf("standard input: %w", err)
+	case r.Buffered() > 0:
+		return "", errors.New("standard input has more than one line")
+	}
+	text, ended := strings.CutSuffix(string(line), "\n")
+	if ended {
+		text = strings.TrimSuffix(text, "\r")
+	}
+	return text, nil
+}
