@@ -30,6 +30,12 @@ type Line struct {
 // At returns the file and the number of the line.
 func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 
+// Half reports whether the line is the first part of a record, the end of which is being written or
+// has been cut off.
+func (l *Line) Half() bool {
+	return l.Record == nil && l.Open && l.Err != errLong && isPartOfRecord(l.Text)
+}
+
 // Lines calls each for every line of the files that is not empty, in order; "-" is stdin. It
 // reads gzipped files too. It reads the other files if one can't be read, and then returns
 // the error.

@@ -115,7 +115,7 @@ func (v *Verifier) Line(l *Line) {
 	}
 	r := l.Record
 	switch {
-	case r == nil && l.Open && l.Err != errLong && isPartOfRecord(l.Text):
+	case l.Half():
 		v.note("%s: half a record: it is being written, or a sudden end has cut it off", l.At())
 		return
 	case r == nil:

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -49,17 +51,25 @@ func (a *Audit) Run(s Streams) error {
 		named[file] = true
 		return again
 	})
+	if err := canOpen(a.File); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(s.Out) // keeps its first error
 	s.Out = out
 	reports, err := a.reports(s)
 	if err != nil {
 		return err
 	}
+	logs := map[string]bool{} // by file: it has a record
 	readErr := audit.Lines(a.File, s.In, func(l *audit.Line) {
+		logs[l.File] = logs[l.File] || l.Record != nil || l.Half()
 		for _, r := range reports {
 			r.Line(l)
 		}
 	})
+	if err := a.notLogs(logs); err != nil {
+		return errors.Join(out.Flush(), err)
+	}
 	failed, values := false, map[string]any{}
 	for _, r := range reports {
 		name, value, differs := r.result()
@@ -83,6 +93,40 @@ func (a *Audit) Run(s Streams) error {
 	return nil
 }
 
+// canOpen reports the files that can't be opened. It does not open a pipe, since that would wait for
+// its writer.
+func canOpen(files []string) error {
+	var errs []error
+	for _, file := range files {
+		info, err := os.Stat(file)
+		switch {
+		case file == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir():
+			continue
+		case err == nil && info.IsDir():
+			errs = append(errs, fmt.Errorf("%s is a folder: name the logs in it", file))
+			continue
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		f.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// notLogs reports the files that have lines, but no record. For --verify that is a fault of the log.
+func (a *Audit) notLogs(logs map[string]bool) error {
+	var errs []error
+	for _, file := range a.File {
+		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
+			errs = append(errs, fmt.Errorf("%s: not an audit log: no line is a record of a request", file))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // reports returns the reports that the options ask for.
 func (a *Audit) reports(s Streams) (all []auditReport, err error) {
 	c, err := a.load()
@@ -100,7 +144,7 @@ func (a *Audit) reports(s Streams) (all []auditReport, err error) {
 		all = append(all, v)
 	}
 	if a.Replay {
-		r, err := newReplayReport(c, s.Out, a.JSON)
+		r, err := a.newReplayReport(c, s)
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"robotsgate/internal/audit"
@@ -17,7 +17,9 @@ import (
 type replayReport struct {
 	replayer *replay.Replayer
 	reader   *store.Reader
-	out      io.Writer
+	s        Streams
+	dir      string // data_dir
+	config   string // the file of -c
 	quiet    bool
 
 	counts      map[replay.Outcome]int
@@ -26,8 +28,12 @@ type replayReport struct {
 	noRecord    int
 }
 
-func newReplayReport(c *config.Config, out io.Writer, asJSON bool) (*replayReport, error) {
-	reader, dir, err := openEvidence(c)
+func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, error) {
+	reader, dir, err := a.openEvidence(c)
+	if errors.Is(err, errNoSnapshots) {
+		s.Status(err)
+		return nil, Exit(1) // as for other evidence that is gone
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +43,7 @@ func newReplayReport(c *config.Config, out io.Writer, asJSON bool) (*replayRepor
 		Body:          reader.Body,
 	})
 	return &replayReport{
-		replayer: r, reader: reader, out: out, quiet: asJSON,
+		replayer: r, reader: reader, s: s, dir: dir, config: a.Config, quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }
@@ -71,7 +77,7 @@ func (a *replayReport) Line(l *audit.Line) {
 			a.differences = append(a.differences, text)
 		}
 	case o == replay.Different:
-		fmt.Fprintln(a.out, text)
+		fmt.Fprintln(a.s.Out, text)
 	case (o.Gone() || o.Changed()) && a.examples[o] == "":
 		a.examples[o] = text
 	}
@@ -103,5 +109,21 @@ func (a *replayReport) result() (string, any, bool) {
 			r.Examples = append(r.Examples, fmt.Sprintf("%s: %d, first %s", o, n, first))
 		}
 	}
+	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
+	if checked == 0 && r.Gone > 0 {
+		a.s.warn("nothing could be checked: %s", a.needed())
+		return "replay", r, true
+	}
 	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0
+}
+
+// needed says what a replay needs that could not check any record.
+func (a *replayReport) needed() string {
+	switch {
+	case a.counts[replay.NoConfiguration]+a.counts[replay.NoSnapshot]+a.counts[replay.NotInForce] == 0:
+		return "the records are without the values of their queries, as log.redact_query asks for"
+	case a.config == "":
+		return a.dir + " is not the data_dir of the gate that wrote these records, or no longer has their evidence: name the gate's configuration with -c"
+	}
+	return a.dir + ", the data_dir of " + a.config + ", is not that of the gate that wrote these records, or no longer has their evidence: robots.keep says for how long it is kept"
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"math"
 
 	"robotsgate/internal/audit"
@@ -9,17 +10,16 @@ import (
 // A sumReport summarises the records.
 type sumReport struct {
 	*audit.Summary
-	top  int
-	s    Streams
-	said int
+	top      int
+	s        Streams
+	warnings []string
 }
 
 func (t *sumReport) Line(l *audit.Line) {
 	t.Summary.Line(l)
 	const most = 20
-	if l.Record == nil && t.said < most {
-		t.said++
-		t.s.warn("%s: %v", l.At(), l.Err)
+	if l.Record == nil && len(t.warnings) < most {
+		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", l.At(), l.Err))
 	}
 }
 
@@ -35,6 +35,9 @@ type summary struct {
 }
 
 func (t *sumReport) result() (string, any, bool) {
+	for _, w := range t.warnings {
+		t.s.warn("%s", w)
+	}
 	return "summary", summary{
 		t.Summary, t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
 		t.Failures.Top(t.top),

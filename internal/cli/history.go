@@ -37,7 +37,7 @@ func (h *History) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	reader, dir, err := openEvidence(c)
+	reader, dir, err := h.openEvidence(c)
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,21 @@ func (h *History) Run(s Streams) error {
 	return out.Flush()
 }
 
+// errNoSnapshots says that a data_dir has none.
+var errNoSnapshots = errors.New("no snapshots")
+
 // openEvidence opens the snapshots in the data_dir of a configuration.
-func openEvidence(c *config.Config) (reader *store.Reader, dir string, err error) {
+func (o Configured) openEvidence(c *config.Config) (reader *store.Reader, dir string, err error) {
 	if dir, err = config.DataDir(c); err != nil {
 		return nil, "", err
 	}
 	reader, err = store.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s has no snapshots: name the gate's configuration with -c", dir)
+		hint := "name the gate's configuration with -c"
+		if o.Config != "" {
+			hint = o.Config + " is another gate's configuration, or its gate has not run yet"
+		}
+		err = fmt.Errorf("%s has %w: %s", dir, errNoSnapshots, hint)
 	}
 	return reader, dir, err
 }
