@@ -77,10 +77,6 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	own := target.Hostname() == ownName // which is open to all, and always to be seen
 	if !own && s.Passthrough(target.Hostname()) {
-		if strings.HasSuffix(target.Address(), ":80") {
-			// Some clients open a tunnel for http as well; the origin in it is another.
-			target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
-		}
 		p.passThrough(w, r, s, target)
 		return
 	}
@@ -92,6 +88,11 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 			p.serve(w, r, s, target, pr)
 			return
 		}
+	}
+	host, port, _ := net.SplitHostPort(target.Address())
+	if err := s.Upstream.CheckLists(host, port); err != nil && !own {
+		p.refuseTunnel(w, r, s, target, err)
+		return
 	}
 	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
 	if err != nil {
@@ -185,11 +186,35 @@ func bracketed(host string) string {
 	return host
 }
 
-// passThrough carries a tunnel unseen, after one decision for the whole host.
-func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
+// newTunnelExchange returns an exchange for a tunnel as a whole.
+func (p *Proxy) newTunnelExchange(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) *exchange {
+	if strings.HasSuffix(target.Address(), ":80") {
+		// Some clients open a tunnel for http as well; the origin in it is another.
+		target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
+	}
 	x := p.newExchange(w, r, s)
 	x.target, x.Tunnel, x.Origin = target, true, target.Origin()
 	x.URL = x.Origin
+	return x
+}
+
+// refuseTunnel answers a CONNECT to a host or port that the egress rules forbid. No request in the
+// tunnel could be sent, and a client that speaks another protocol than HTTP could not read a refusal
+// in it.
+func (p *Proxy) refuseTunnel(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, prohibited error) {
+	x := p.newTunnelExchange(w, r, s, target)
+	defer p.finish(x, r)
+	x.out.closeAfter = ambiguousFraming(r)
+	crawlers := s.Engine.Crawlers()
+	if k := crawlers.Identify(p.newIdentification(r, x.Client, false).client); k != crawlers.Default || !crawlers.RefuseUnknown {
+		x.Crawler = k.Name
+	}
+	failure(x, prohibited).write(r, x)
+}
+
+// passThrough carries a tunnel unseen, after one decision for the whole host.
+func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
+	x := p.newTunnelExchange(w, r, s, target)
 	defer p.finish(x, r)
 
 	ctx := x.context(r)

@@ -37,11 +37,7 @@ type identification struct {
 // their User-Agents are not known yet, so every pattern for User-Agents matches.
 func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
 	crawlers := s.Engine.Crawlers()
-	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r), user: "(none that a crawler has)"}
-	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
-	if i.login != nil {
-		i.client.Proves = i.proves
-	}
+	i := p.newIdentification(r, client, opening)
 	k := crawlers.Identify(i.client)
 	if i.err != nil {
 		return nil, &problem{
@@ -57,6 +53,15 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 		return k, nil
 	}
 	return nil, i.unknown(crawlers.Invites(i.client), connOf(r).tunnel != nil)
+}
+
+func (p *Proxy) newIdentification(r *http.Request, client netip.Addr, opening bool) *identification {
+	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r), user: "(none that a crawler has)"}
+	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
+	if i.login != nil {
+		i.client.Proves = i.proves
+	}
+	return i
 }
 
 // proves reports whether the request's login is this crawler's. Logins of other user names

@@ -26,6 +26,8 @@ type Upstream interface {
 	// Check returns an error that is [policy.ErrProhibited] if a destination is forbidden,
 	// as far as that is known before it is dialled.
 	Check(host, port string) error
+	// CheckLists is Check by the lists of hosts and ports alone, which needs no lookup.
+	CheckLists(host, port string) error
 	// Dial opens a passthrough tunnel, under the same rules as RoundTrip. The requests in it cannot be
 	// seen, so they cannot be signed.
 	Dial(ctx context.Context, host, port string) (net.Conn, error)
@@ -71,6 +73,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return 
 
 // Check checks a destination, as [Upstream] says.
 func (t *Transport) Check(host, port string) error { return t.origins.Check(host, port) }
+
+// CheckLists checks a destination, as [Upstream] says.
+func (t *Transport) CheckLists(host, port string) error { return t.origins.CheckLists(host, port) }
 
 // Dial opens a tunnel, as [Upstream] says.
 func (t *Transport) Dial(ctx context.Context, host, port string) (net.Conn, error) {

@@ -45,8 +45,8 @@ func newGuard(c Config) *guard {
 	return &guard{c, ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
 }
 
-// name checks what is known before a name is resolved: the name, the port, and a literal address.
-func (g *guard) name(host, port string) error {
+// lists checks a host and a port by DenyHosts and Ports.
+func (g *guard) lists(host, port string) error {
 	for _, denied := range g.DenyHosts {
 		if denied.Match(host) {
 			return prohibit("host %s is in %s", host, g.Names.DenyHosts)
@@ -59,10 +59,16 @@ func (g *guard) name(host, port string) error {
 	if len(g.Ports) > 0 && !slices.Contains(g.Ports, uint16(n)) {
 		return prohibit("port %s is not in %s", port, g.Names.Ports)
 	}
-	if !mayBeAddress(host) {
-		return nil
+	return nil
+}
+
+// name checks what is known before a name is resolved: the name, the port, and a literal address.
+func (g *guard) name(host, port string) error {
+	if err := g.lists(host, port); err != nil || !mayBeAddress(host) {
+		return err
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
+		n, _ := strconv.ParseUint(port, 10, 16)
 		return g.address(netip.AddrPortFrom(addr, uint16(n)))
 	}
 	return nil

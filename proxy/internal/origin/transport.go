@@ -118,6 +118,9 @@ func (u *Transport) Check(host, port string) error {
 	return err
 }
 
+// CheckLists returns an error if DenyHosts or Ports forbid a destination.
+func (u *Transport) CheckLists(host, port string) error { return u.guard.lists(host, port) }
+
 // CloseIdleConnections closes idle connections.
 func (u *Transport) CloseIdleConnections() {
 	if u.http1 != nil {
