@@ -41,7 +41,7 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	k := crawlers.Identify(i.client)
 	if i.err != nil {
 		return nil, &problem{
-			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied",
+			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", refused: ByLimit,
 			detail: "The login could not be verified: too many others are being verified, or the request was given up. Try again.",
 		}
 	}
@@ -82,7 +82,7 @@ func (i *identification) proves(l *policy.Login) bool {
 // and no client understands one inside its tunnel.
 func (i *identification) unknown(invited, inside bool) *problem {
 	p := &problem{
-		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client",
+		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client", refused: ByLogin,
 		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.client.Addr.String(),
 	}
 	if !i.client.AnyAgent {

@@ -52,7 +52,7 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, ask policy.Request) 
 	x.Error = err.Error()
 	return &problem{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too many requests to this origin", fault: "http_request_denied",
-		cause: "pace", retry: late.Retry,
+		cause: "pace", retry: late.Retry, refused: ByLimit,
 		detail: "The next request to this origin may be sent later than this gate lets a request wait. Try again when Retry-After has passed.",
 	}
 }

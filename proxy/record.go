@@ -25,8 +25,10 @@ type Record struct {
 	// Remembered holds rules of an earlier response to the same URL, if this response has
 	// no page whose head could be read.
 	Remembered []robotstag.Rule
-	Head       Head   // how far the page's head was read
-	Error      string // empty if the request succeeded
+	Head       Head    // how far the page's head was read
+	Error      string  // empty if the request succeeded
+	Refused    Refusal // empty if the gate itself did not refuse the request
+	Why        string  // it was refused; may have text from the network
 	Status     int
 	Bytes      int64  // of the response's body that were sent to the client
 	Tunnel     bool   // the request came through a CONNECT tunnel, or is one
@@ -38,6 +40,27 @@ type Record struct {
 	Sent     time.Duration // the request was sent to the origin
 	Upstream time.Duration // the origin's response head arrived, or the request failed
 	Answered time.Duration // the response head was sent to the client
+}
+
+// A Refusal is the kind of a refusal: the [policy.Reason] of a denial, or one of the kinds below.
+type Refusal string
+
+// The kinds of refusals without a decision.
+const (
+	ByGuard     Refusal = "guard"     // the destination is prohibited
+	ByLogin     Refusal = "login"     // the client is none of the crawlers
+	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
+	ByAudit     Refusal = "audit"     // the audit log can't be written
+	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
+)
+
+// Cause returns Why, and also why report mode let a denied request through. It is empty if the
+// request was not refused and would not be.
+func (x *Record) Cause() string {
+	if d := x.Decision; x.Refused == "" && d != nil && !d.Allow {
+		return cause(d)
+	}
+	return x.Why
 }
 
 // A Head says how far a page was read for its robots rules.

@@ -30,30 +30,42 @@ type problem struct {
 	fault      string // error type in Proxy-Status (RFC 9209, 2.3)
 	cause      string // details in Proxy-Status
 	retry      time.Duration
-	closeAfter bool // close the connection after this answer
+	closeAfter bool    // close the connection after this answer
+	refused    Refusal // the kind; empty: the request failed
+}
+
+// cause returns why a decision denies, in a few words.
+func cause(d *policy.Decision) string {
+	switch d.Reason {
+	case policy.ByRule:
+		return "robots.txt line " + strconv.Itoa(d.Rule.Line) + ": " + d.Rule.String()
+	case policy.IsUnreachable:
+		return "robots.txt unreachable: " + d.Robots.Snapshot.Error
+	case policy.TooComplex:
+		return "robots.txt takes too many steps for this URL"
+	case policy.ByOverride:
+		return "operator's override: " + d.Note
+	}
+	return string(d.Reason)
 }
 
 // refusal answers a denied request.
 func refusal(x *exchange) *problem {
 	d := x.Decision
-	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied"}
+	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: cause(d), refused: Refusal(d.Reason)}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
-		p.cause = "robots.txt line " + line + ": " + rule
 		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Name() + "."
 	case policy.IsUnreachable:
 		p.status, p.title, p.retry = x.settings.UnreachableStatus, "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
-		p.cause = "robots.txt unreachable: " + why
 		p.detail = fmt.Sprintf("%s can't be had (%s). Until it can, nothing of this origin may be fetched (RFC 9309, 2.3.1.4).", d.URL, why)
 	case policy.TooComplex:
 		p.title = "robots.txt is too complex for this URL"
-		p.cause = "robots.txt takes too many steps for this URL"
 		p.detail = "To compare this URL with all rules of " + d.URL + ", in the group for " + d.Group.Name() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
 	case policy.ByOverride:
 		p.title = "Refused by the operator"
-		p.cause = "operator's override: " + d.Note
 		p.detail = "An override of this gate denies this URL: " + d.Note + "."
 	}
 	if d.ReadAs != "" {
@@ -80,23 +92,24 @@ func failure(x *exchange, err error) *problem {
 	case errors.Is(err, policy.ErrProhibited):
 		x.Decision = nil // no decision applies to a prohibited destination
 		why := innermost(err)
-		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why,
+		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard,
 			detail: "This gate does not connect there: " + why + "."}
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
 	case errors.Is(err, policy.ErrBusy):
-		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second
+		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
 	case errors.Is(err, policy.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
+		p.refused = ByLimit
 		p.cause = "out of " + s.What
 		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin: try again. The gate's operator can " + s.Remedy + "."
 	case errors.Is(err, policy.ErrCostly):
-		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second
+		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
 	case errors.Is(err, memory.ErrLimit):
-		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second
+		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
 	case errors.Is(err, policy.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
@@ -145,6 +158,9 @@ func innermost(err error) string {
 
 // response returns the problem as a response to r. Its header is set on x.out.
 func (p *problem) response(r *http.Request, x *exchange) *http.Response {
+	if x.Refused = p.refused; p.refused != "" {
+		x.Why = cmp.Or(p.cause, p.detail)
+	}
 	body, contentType := p.body(r, x)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
 	h := x.out.Header()

@@ -62,7 +62,7 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		refused = checkRequest(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
 	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
 		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
-		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied",
+		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed,
 			detail: "CONNECT, the TLS server name, Host and :authority do not name the same host."}
 	case target.Hostname() == ownName:
 		p.serveOwn(w, r)
@@ -81,9 +81,9 @@ func checkRequest(r *http.Request, err error) *problem {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
 	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), isAsterisk(r):
-		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied"}
+		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied", refused: IsMalformed}
 	case len(r.RequestURI) > maxURL:
-		return &problem{status: http.StatusRequestURITooLong, fault: "http_request_error",
+		return &problem{status: http.StatusRequestURITooLong, fault: "http_request_error", refused: IsMalformed,
 			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
 	}
 	if err == nil {
@@ -97,7 +97,7 @@ func checkRequest(r *http.Request, err error) *problem {
 
 // badRequest answers a request that is malformed or ambiguous.
 func badRequest(err error) *problem {
-	return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error"}
+	return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
 }
 
 // isAsterisk reports whether a request is about a server as a whole: the target is *, or the

@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
+)
+
+// TestRefused: the record of a request names the kind of its refusal, and the cause.
+func TestRefused(t *testing.T) {
+	overridden := func(allow bool) func(*policy.Config) {
+		return func(c *policy.Config) {
+			c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Allow: allow, Reason: "contract 7"}}
+		}
+	}
+	for name, c := range map[string]struct {
+		options options
+		method  string
+		url     string // begins with / for a path of the origin
+		refused Refusal
+		cause   string
+	}{
+		"a rule":                 {url: "/private/x", refused: "rule", cause: "robots.txt line 2: Disallow: /private/"},
+		"an override":            {url: "/", options: options{engine: overridden(false)}, refused: "override", cause: "operator's override: contract 7"},
+		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
+		"a prohibited address":   {url: "/", options: options{egress: func(e *Egress) { e.AllowPrivate = nil }}, refused: ByGuard, cause: "address 127.0.0.1"},
+		"an unknown client":      {url: "/", options: options{engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: ByLogin, cause: "unknown client"},
+		"a limit":                {url: "/", options: options{gate: func(o *Options) { o.Settings.Pacer = tooSoon{} }}, refused: ByLimit, cause: "pace"},
+		"the audit log":          {url: "/", options: options{gate: func(o *Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: ByAudit, cause: "audit log"},
+		"a method":               {url: "/", method: "TRACE", refused: IsMalformed, cause: "TRACE of this kind"},
+		"a hidden dot segment":   {url: "/x/..%2fy", refused: IsMalformed, cause: "The request was not understood"},
+		"report mode":            {url: "/private/x", options: options{engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }}, cause: "robots.txt line 2: Disallow: /private/"},
+		"an allowed request":     {url: "/"},
+		"an origin that is down": {url: "http://127.0.0.1:1/", options: options{engine: overridden(true)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.options)
+			method, url := http.MethodGet, c.url
+			if c.method != "" {
+				method = c.method
+			}
+			if strings.HasPrefix(url, "/") {
+				url = w.http + url
+			}
+			w.do(method, url, nil)
+			x := <-w.done
+			if x.Refused != c.refused || !strings.HasPrefix(x.Cause(), c.cause) || c.cause == "" && x.Cause() != "" {
+				t.Errorf("got %q, %q, want %q, %q", x.Refused, x.Cause(), c.refused, c.cause)
+			}
+		})
+	}
+}
+
+// tooSoon is a Pacer that lets no request pass.
+type tooSoon struct{}
+
+func (tooSoon) Wait(context.Context, policy.Request, *policy.Decision) error { return &TooSoon{} }
