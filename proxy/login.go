@@ -46,13 +46,19 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 		}
 	}
 	refused := k == crawlers.Default && crawlers.RefuseUnknown
-	if i.tried && k.Login == nil {
-		p.wrong.Report(client, i.user, refused, p.Log)
+	invited := refused && crawlers.Invites(i.client)
+	switch {
+	case i.tried && k.Login == nil && refused:
+		p.wrong.Report(p.Log, "a client's login is wrong, and it is refused", client, "user", i.user)
+	case i.tried && k.Login == nil:
+		p.wrong.Report(p.Log, "a client's login is wrong, and counts as none", client, "user", i.user)
+	case i.login == nil && invited:
+		p.missing.Report(p.Log, "a request has no login, and is refused", client)
 	}
 	if !refused {
 		return k, nil
 	}
-	return nil, i.unknown(crawlers.Invites(i.client), connOf(r).tunnel != nil)
+	return nil, i.unknown(invited, connOf(r).tunnel != nil)
 }
 
 func (p *Proxy) newIdentification(r *http.Request, client netip.Addr, opening bool) *identification {

@@ -386,6 +386,56 @@ func TestWrongLoginIsNamed(t *testing.T) {
 	}
 }
 
+// A missing login is logged if one is required, at most once a minute, in clear, at CONNECT and
+// inside a tunnel. It does not keep a wrong login out of the log.
+func TestMissingLoginIsLogged(t *testing.T) {
+	const missing = "a request has no login, and is refused"
+	ask := func(w *world, origin, user string) {
+		t.Helper()
+		if resp, err := w.proxied(t, false, user, "a bad guess").Get(origin + "/page"); err == nil { // CONNECT may be refused
+			resp.Body.Close()
+		}
+	}
+	byAgent := func(c *policy.Config) {
+		team(true)(c)
+		c.Crawlers.Known = append(c.Crawlers.Known, &policy.Crawler{Name: "open", UserAgents: []glob.Glob{glob.Text("Open*")}})
+	}
+	fromElsewhere := func(c *policy.Config) {
+		team(true)(c)
+		c.Crawlers.Known = c.Crawlers.Known[2:]
+	}
+	for name, c := range map[string]struct {
+		engine func(*policy.Config)
+		https  bool
+		want   int
+	}{
+		"in clear":                 {team(true), false, 1},
+		"at CONNECT":               {team(true), true, 1},
+		"inside a tunnel":          {byAgent, true, 1},
+		"no login is required":     {team(false), false, 0},
+		"no login could be of use": {fromElsewhere, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said lockedBuffer
+			w := newWorld(t, options{engine: c.engine, gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
+			origin := w.http
+			if c.https {
+				origin = w.https
+			}
+			for range 5 {
+				ask(w, origin, "")
+			}
+			if n := strings.Count(said.String(), missing+`" client=127.0.0.1 others_since_last=0`); n != c.want || strings.Count(said.String(), missing) != c.want {
+				t.Errorf("logged %d times, want %d: %s", n, c.want, said.String())
+			}
+			ask(w, origin, "team")
+			if text := said.String(); name == "in clear" && !strings.Contains(text, "a client's login is wrong, and it is refused") {
+				t.Errorf("the wrong login is not logged: %s", text)
+			}
+		})
+	}
+}
+
 // While wrong passwords are compared, a client that has logged in before is not delayed.
 func TestKnownLoginIsNotDelayed(t *testing.T) {
 	slow, err := bcrypt.GenerateFromPassword([]byte(newsPassword), 12)

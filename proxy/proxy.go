@@ -41,7 +41,8 @@ type Proxy struct {
 	hints    client.TrustHints
 	memory   memory.Budget // of requests in progress
 	verifier *auth.Verifier
-	wrong    auth.WrongLogins
+	wrong    auth.FailedLogins
+	missing  auth.FailedLogins
 }
 
 // New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,30 +43,26 @@ func Parse(lines []string) *Login {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// WrongLogins warns of wrong logins, at most once a minute.
-type WrongLogins struct {
+// FailedLogins warns of one kind of failed login, at most once a minute.
+type FailedLogins struct {
 	mu       sync.Mutex
 	lastWarn time.Time
-	unsaid   int // wrong logins since then
+	unsaid   int // failed logins since then
 }
 
-// Report logs a wrong login, or counts it for the next warning.
-func (w *WrongLogins) Report(client netip.Addr, user string, refused bool, log *slog.Logger) {
-	w.mu.Lock()
-	others := w.unsaid
-	due := time.Since(w.lastWarn) >= time.Minute
+// Report logs a failed login, or counts it for the next warning.
+func (f *FailedLogins) Report(log *slog.Logger, text string, client netip.Addr, attrs ...any) {
+	f.mu.Lock()
+	others := f.unsaid
+	due := time.Since(f.lastWarn) >= time.Minute
 	if due {
-		w.lastWarn, w.unsaid = time.Now(), 0
+		f.lastWarn, f.unsaid = time.Now(), 0
 	} else {
-		w.unsaid++
+		f.unsaid++
 	}
-	w.mu.Unlock() // before the log, which may block
-	if !due {
-		return
+	f.mu.Unlock() // before the log, which may block
+	if due {
+		attrs = slices.Concat([]any{"client", client}, attrs, []any{"others_since_last", others})
+		log.Warn(text, attrs...)
 	}
-	text := "a client's login is wrong, and counts as none"
-	if refused {
-		text = "a client's login is wrong, and it is refused"
-	}
-	log.Warn(text, "client", client, "user", user, "others_since_last", others)
 }
