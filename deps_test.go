@@ -46,6 +46,7 @@ var imports = map[string][]string{
 	"internal/config":        {"policy/glob"},
 	"internal/ca":            {},
 	"internal/coding":        {},
+	"internal/demo":          {},
 	"internal/escape":        {},
 	"internal/gatetest":      {}, // it runs the program as a process
 	"internal/bench":         {}, // its tests too
@@ -55,7 +56,7 @@ var imports = map[string][]string{
 
 	// The only package that connects the parts.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/escape", "policy/glob"},
+		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/demo", "internal/escape", "policy/glob"},
 }
 
 // libraries lists which packages may import a library, by the beginning of its path. Few packages

@@ -16,6 +16,7 @@ import (
 type Commands struct {
 	Serve    Serve    `cmd:"" default:"withargs" help:"Run the gate (the default)."`
 	Run      Run      `cmd:"" help:"Run one command behind a gate of its own."`
+	Demo     Demo     `cmd:"" help:"Run a gate with a sample site, without a network."`
 	Check    Check    `cmd:"" help:"Decide about URLs without sending the requests."`
 	Tags     Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
 	Lint     Lint     `cmd:"" help:"Report the lines of a robots.txt that do not do what they seem to."`

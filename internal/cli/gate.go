@@ -40,6 +40,7 @@ type gate struct {
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
+	wrap           wrapUpstream // the upstream that is used; may be nil
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
 	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
@@ -57,11 +58,14 @@ type gate struct {
 	ready         atomic.Bool
 }
 
+// A wrapUpstream returns the Upstream that a gate uses in place of its own transport to origins.
+type wrapUpstream func(proxy.Upstream) proxy.Upstream
+
 // newGate builds a gate and opens its ports, so that every mistake is reported before
 // the gate serves a request. Observe, if it is not nil, is called for each request that
-// is over.
-func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record)) (_ *gate, err error) {
-	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe}
+// is over. Wrap may be nil.
+func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record), wrap wrapUpstream) (_ *gate, err error) {
+	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe, wrap: wrap}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, errs)
 	redirectStdLog(g.log)
@@ -177,7 +181,15 @@ func (g *gate) done(x *proxy.Record) {
 }
 
 func (g *gate) engineConfig() policy.Config {
-	return engineConfig(g.config, g.upstream, g.store, g.log, g.metrics.Fetch)
+	return engineConfig(g.config, g.wrapped(), g.store, g.log, g.metrics.Fetch)
+}
+
+// wrapped returns what sends requests and the fetches of robots.txt.
+func (g *gate) wrapped() proxy.Upstream {
+	if g.wrap == nil {
+		return g.upstream
+	}
+	return g.wrap(g.upstream)
 }
 
 // run serves until ctx ends, then lets requests in flight finish.

@@ -166,7 +166,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 // as evidence.
 func (g *gate) settings(text []byte) proxy.Settings {
 	s := serving(g.config).Settings
-	s.Engine, s.Upstream, s.Config = g.engine, g.upstream, g.configurations.Use(text)
+	s.Engine, s.Upstream, s.Config = g.engine, g.wrapped(), g.configurations.Use(text)
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }

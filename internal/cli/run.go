@@ -24,10 +24,7 @@ type Run struct {
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
 func (r *Run) Run(ctx context.Context, s Streams) error {
-	command := r.Command
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
-	}
+	command := r.command()
 	if len(command) == 0 {
 		return errors.New("which command? robotsgate run -- curl https://example.com/")
 	}
@@ -38,11 +35,24 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	if err := r.adapt(c, os.Getenv); err != nil {
 		return err
 	}
+	return r.behind(ctx, s, c, command, nil)
+}
+
+// command returns the command without the -- before it.
+func (r *Run) command() []string {
+	if len(r.Command) > 0 && r.Command[0] == "--" {
+		return r.Command[1:]
+	}
+	return r.Command
+}
+
+// behind runs a command behind a gate with the configuration c. Wrap is for [newGate].
+func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command []string, wrap wrapUpstream) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
 	requests := newCounter("host", hostOf)
-	g, err := newGate(c, s.Err, s.Err, requests.count)
+	g, err := newGate(c, s.Err, s.Err, requests.count, wrap)
 	if err != nil {
 		return err
 	}

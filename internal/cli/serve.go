@@ -39,7 +39,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	if line == nil {
 		observe = nil
 	}
-	g, err := newGate(c, io.Out, io.Err, observe)
+	g, err := newGate(c, io.Out, io.Err, observe, nil)
 	if err != nil {
 		return err
 	}

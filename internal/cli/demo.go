@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"robotsgate/internal/ca"
+	"robotsgate/internal/config"
+	"robotsgate/internal/demo"
+	"robotsgate/proxy"
+)
+
+// Demo runs a gate with a sample site, which needs no network.
+type Demo struct {
+	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"One command to run in the demonstration, with its arguments, after --."`
+}
+
+// Run runs one command as [Run] does, or waits for a signal. Everything that the gate keeps is in a
+// folder that is removed at the end.
+func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	dir, err := os.MkdirTemp("", "robotsgate-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &Run{Command: d.Command}
+	c, err := demoConfig(r, dir)
+	if err != nil {
+		return err
+	}
+	site := demo.New()
+	wrap := func(u proxy.Upstream) proxy.Upstream { return sampleOrigin{u, site} }
+	if command := r.command(); len(command) > 0 {
+		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
+	}
+	g, err := newGate(c, s.Err, s.Err, nil, wrap)
+	if err != nil {
+		return err
+	}
+	if err := g.printDemo(s, dir); err != nil {
+		g.close()
+		return err
+	}
+	return g.run(ctx)
+}
+
+// demoConfig returns the configuration of the demonstration, with dir for its data.
+func demoConfig(r *Run, dir string) (*config.Config, error) {
+	c, err := config.Parse("demo", demo.Config, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	c.DataDir = dir
+	c.Limits.ShutdownGrace = time.Second
+	// No parent proxy is taken from the environment: in a shell with pasted lines it may be a
+	// demonstration that has ended.
+	return c, r.adapt(c, func(string) string { return "" })
+}
+
+// printDemo prints how to use the demonstration.
+func (g *gate) printDemo(s Streams, dir string) error {
+	file, proxy := filepath.Join(dir, "env"), "http://"+g.listener.Addr().String()
+	lines := clientVars(proxy, g.clients).lines("export %s=%s", quoteShell)
+	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
+		return err
+	}
+	return printReport(s.Out, "demo", demoReport{
+		Proxy: proxy, Admin: "http://" + g.adminListener.Addr().String() + "/",
+		Env: quoteShell(file), CA: g.clients.ca, Dir: dir,
+	})
+}
+
+// A demoReport says where the demonstration's gate and its files are.
+type demoReport struct{ Proxy, Admin, Env, CA, Dir string }
+
+// A sampleOrigin is the Upstream of the demonstration: the sample site answers for its hosts.
+type sampleOrigin struct {
+	proxy.Upstream
+	site *demo.Site
+}
+
+func (o sampleOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.site.Has(r.URL.Hostname()) {
+		return o.site.RoundTrip(r)
+	}
+	return o.Upstream.RoundTrip(r)
+}
+
+func (o sampleOrigin) Check(host, port string) error {
+	if o.site.Has(host) {
+		return nil
+	}
+	return o.Upstream.Check(host, port)
+}
+
+// Dial is for tunnels that are passed through, which the demonstration's configuration has none of.
+func (o sampleOrigin) Dial(ctx context.Context, host, port string) (net.Conn, error) {
+	if o.site.Has(host) {
+		return nil, fmt.Errorf("%s has no tunnels", host)
+	}
+	return o.Upstream.Dial(ctx, host, port)
+}
