@@ -40,7 +40,7 @@ var imports = map[string][]string{
 	"internal/admin":         {"policy", "internal/overview", "internal/escape"},
 	"internal/replay":        {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/history":       {"policy/robotstxt", "internal/escape"},
-	"internal/audit":         {"internal/escape", "policy", "proxy"},
+	"internal/audit":         {"internal/escape", "policy", "policy/glob", "proxy"},
 	"internal/metrics":       {"policy", "proxy"},
 	"internal/overview":      {"policy", "proxy"},
 	"internal/config":        {"policy/glob"},

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"robotsgate/internal/escape"
 )
 
 // maxLine bounds a line that is read, in bytes. It is several times as long as the longest
@@ -34,6 +36,19 @@ func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 // has been cut off.
 func (l *Line) Half() bool {
 	return l.Record == nil && l.Open && l.Err != errLong && isPartOfRecord(l.Text)
+}
+
+// Printable returns the line of a record so that it can be printed on a terminal. A line that a gate
+// has written stays as it is.
+func (l *Line) Printable() []byte {
+	text := bytes.ToValidUTF8(bytes.TrimSpace(l.Text), []byte("\uFFFD"))
+	if bytes.ContainsAny(text, "\r\t") { // which JSON has between values only
+		var compact bytes.Buffer
+		if json.Compact(&compact, text) == nil {
+			text = compact.Bytes()
+		}
+	}
+	return escape.JSON(text)
 }
 
 // Lines calls each for every line of the files that is not empty, in order; "-" is stdin. It

@@ -156,6 +156,11 @@ func robotsOf(d *policy.Decision) *Robots {
 	return r
 }
 
+// Reported reports whether report mode let the request through, which would have been denied.
+func (r *Record) Reported() bool {
+	return r.Decision == "deny" && r.Enforced != nil && !*r.Enforced
+}
+
 // written returns about when the record was written.
 func (r *Record) written() time.Time {
 	return r.Time.Add(time.Duration(min(max(r.Duration, 0), 1e9) * float64(time.Second)))

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ func (c *Count) add(r *Record) {
 	switch {
 	case r.Decision == "allow":
 		c.Allowed++
-	case r.Decision == "deny" && r.Enforced != nil && !*r.Enforced:
+	case r.Reported():
 		c.Reported++
 	case r.Decision == "deny":
 		c.Denied++
@@ -47,21 +48,28 @@ type Summary struct {
 	Reasons  Tally `json:"-"`
 	Crawlers Tally `json:"-"`
 	Hosts    Tally `json:"-"`
+	Rules    Tally `json:"-"` // by origin, line and text of the rule
 	Failures Tally `json:"-"` // by error
 }
 
-// A Tally counts by names. To bound the memory, the names with the smallest counts are
-// forgotten when there are too many; if they come again, their counts are too low.
+// A Tally counts by names. To bound the memory, long names are cut, and the names with the smallest
+// counts are forgotten when there are too many; if they come again, their counts are too low.
 type Tally struct {
 	Estimated bool // names have been forgotten
 	counts    map[string]*Count
 }
 
-const maxNames = 50_000
+const (
+	maxNames = 50_000
+	maxName  = 500 // bytes
+)
 
 func (t *Tally) add(name string, r *Record) {
 	if t.counts == nil {
 		t.counts = map[string]*Count{}
+	}
+	if len(name) > maxName {
+		name = strings.ToValidUTF8(name[:maxName], "") + "…"
 	}
 	c := t.counts[name]
 	if c == nil {
@@ -111,10 +119,13 @@ func (s *Summary) Line(l *Line) {
 	if r.Decision == "" {
 		s.Undecided++
 	}
-	s.Reasons.add(cmp.Or(string(r.Reason), "no decision"), r)
-	s.Crawlers.add(cmp.Or(r.Crawler, "(none)"), r)
+	s.Reasons.add(r.reasonName(), r)
+	s.Crawlers.add(r.crawlerName(), r)
 	if _, host, ok := strings.Cut(r.Origin, "://"); ok {
 		s.Hosts.add(host, r)
+	}
+	if r.Rule != "" {
+		s.Rules.add(fmt.Sprintf("%s line %d: %s", r.Origin, r.Line, r.Rule), r)
 	}
 	if r.Error != "" {
 		s.Errors++

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"robotsgate/internal/audit"
 )
@@ -18,13 +19,14 @@ const chainsDir = "chains"
 // Audit reads audit logs.
 type Audit struct {
 	Configured
+	Filters `group:"Only some of the records (these options combine):"`
 	Replay  bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify  bool     `help:"Check that no record has been changed, removed or added."`
 	Strict  bool     `help:"With --verify: a chain that can't be compared with data_dir is a fault, not a note."`
 	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
 	Keyless bool     `help:"With --verify and a key: records that were made without one, before log.audit_key_file was set, are no fault."`
-	Top     int      `default:"20" placeholder:"N" help:"How many hosts and errors are listed."`
-	JSON    bool     `help:"Print JSON."`
+	Top     int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
+	JSON    bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
@@ -38,11 +40,12 @@ type auditReport interface {
 
 // Run reads the files once, for all reports.
 func (a *Audit) Run(s Streams) error {
-	if a.Top < 0 {
-		return errors.New("--top: can't be negative")
+	if err := a.checkOptions(); err != nil {
+		return err
 	}
-	if !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0) {
-		return errors.New("--strict, --keyless and --key-file need --verify")
+	filter, err := a.filter(time.Now())
+	if err != nil {
+		return err
 	}
 	named := map[string]bool{}
 	a.File = slices.DeleteFunc(a.File, func(file string) bool { // each record of a file that is named twice would count twice
@@ -56,19 +59,38 @@ func (a *Audit) Run(s Streams) error {
 	}
 	out := bufio.NewWriter(s.Out) // keeps its first error
 	s.Out = out
+	if !a.Replay && (a.ID != "" || a.JSON && a.given()) {
+		return a.listRecords(s, out, filter)
+	}
+	return a.report(s, out, filter)
+}
+
+// checkOptions reports options that don't go together.
+func (a *Audit) checkOptions() error {
+	switch {
+	case a.Top < 0:
+		return errors.New("--top: can't be negative")
+	case !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0):
+		return errors.New("--strict, --keyless and --key-file need --verify")
+	case a.Verify && a.given():
+		return errors.New("--verify checks whole logs: leave out the options that select records")
+	}
+	return nil
+}
+
+// report prints the reports that the options ask for.
+func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error {
 	reports, err := a.reports(s)
 	if err != nil {
 		return err
 	}
-	logs := map[string]bool{} // by file: it has a record
-	readErr := audit.Lines(a.File, s.In, func(l *audit.Line) {
-		logs[l.File] = logs[l.File] || l.Record != nil || l.Half()
+	readErr := a.lines(s, filter, func(l *audit.Line) {
 		for _, r := range reports {
 			r.Line(l)
 		}
 	})
-	if err := a.notLogs(logs); err != nil {
-		return errors.Join(out.Flush(), err)
+	if errors.Is(readErr, errNotLog) {
+		return cmp.Or(out.Flush(), readErr)
 	}
 	failed, values := false, map[string]any{}
 	for _, r := range reports {
@@ -93,6 +115,26 @@ func (a *Audit) Run(s Streams) error {
 	return nil
 }
 
+// errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
+var errNotLog = errors.New("not an audit log: no line is a record of a request")
+
+// lines calls each for every line of the files that has a record which the filter selects, or none.
+func (a *Audit) lines(s Streams, filter *audit.Filter, each func(*audit.Line)) error {
+	logs := map[string]bool{} // by file with lines: it has a record
+	err := audit.Lines(a.File, s.In, func(l *audit.Line) {
+		logs[l.File] = logs[l.File] || l.Record != nil || l.Half()
+		if l.Record == nil || filter.Selects(l.Record) {
+			each(l)
+		}
+	})
+	for _, file := range a.File {
+		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
+			err = errors.Join(err, fmt.Errorf("%s: %w", file, errNotLog))
+		}
+	}
+	return err
+}
+
 // canOpen reports the files that can't be opened. It does not open a pipe, since that would wait for
 // its writer.
 func canOpen(files []string) error {
@@ -112,17 +154,6 @@ func canOpen(files []string) error {
 			continue
 		}
 		f.Close()
-	}
-	return errors.Join(errs...)
-}
-
-// notLogs reports the files that have lines, but no record. For --verify that is a fault of the log.
-func (a *Audit) notLogs(logs map[string]bool) error {
-	var errs []error
-	for _, file := range a.File {
-		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
-			errs = append(errs, fmt.Errorf("%s: not an audit log: no line is a record of a request", file))
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -20,6 +20,7 @@ type replayReport struct {
 	s        Streams
 	dir      string // data_dir
 	config   string // the file of -c
+	filtered bool   // options select records
 	quiet    bool
 
 	counts      map[replay.Outcome]int
@@ -43,7 +44,7 @@ func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, err
 		Body:          reader.Body,
 	})
 	return &replayReport{
-		replayer: r, reader: reader, s: s, dir: dir, config: a.Config, quiet: a.JSON,
+		replayer: r, reader: reader, s: s, dir: dir, config: a.Config, filtered: a.given(), quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }
@@ -110,8 +111,12 @@ func (a *replayReport) result() (string, any, bool) {
 		}
 	}
 	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
-	if checked == 0 && r.Gone > 0 {
+	switch {
+	case checked == 0 && r.Gone > 0:
 		a.s.warn("nothing could be checked: %s", a.needed())
+		return "replay", r, true
+	case len(a.counts) == 0 && a.filtered:
+		a.s.warn("nothing could be checked: no record fits the options")
 		return "replay", r, true
 	}
 	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0

@@ -10,16 +10,29 @@ import (
 // A sumReport summarises the records.
 type sumReport struct {
 	*audit.Summary
-	top      int
-	s        Streams
-	warnings []string
+	top     int
+	s       Streams
+	invalid invalidLines
 }
 
 func (t *sumReport) Line(l *audit.Line) {
 	t.Summary.Line(l)
+	t.invalid.add(l)
+}
+
+// invalidLines has a warning for each of the first lines that are no records.
+type invalidLines []string
+
+func (i *invalidLines) add(l *audit.Line) {
 	const most = 20
-	if l.Record == nil && len(t.warnings) < most {
-		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", l.At(), l.Err))
+	if l.Record == nil && len(*i) < most {
+		*i = append(*i, fmt.Sprintf("%s: %v", l.At(), l.Err))
+	}
+}
+
+func (i invalidLines) warn(s Streams) {
+	for _, text := range i {
+		s.warn("%s", text)
 	}
 }
 
@@ -31,15 +44,16 @@ type summary struct {
 	Hosts     []audit.Named `json:"hosts"`
 	Names     int           `json:"hosts_total"`
 	Estimated bool          `json:"hosts_estimated"`
+	Rules     []audit.Named `json:"rules"`
+	RuleCount int           `json:"rules_total"`
+	Guessed   bool          `json:"rules_estimated"`
 	Failures  []audit.Named `json:"failures"`
 }
 
 func (t *sumReport) result() (string, any, bool) {
-	for _, w := range t.warnings {
-		t.s.warn("%s", w)
-	}
+	t.invalid.warn(t.s)
 	return "summary", summary{
 		t.Summary, t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
-		t.Failures.Top(t.top),
+		t.Rules.Top(t.top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(t.top),
 	}, false
 }

@@ -23,6 +23,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plural":    plural,
 	"clients":   clientsOf,
 	"table":     table,
+	"firstOf":   firstOf,
 	"utc":       utc,
 }).ParseFS(outputs, "output/*.txt"))
 
@@ -38,6 +39,18 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// firstOf returns the title of a table with the first rows of a total, which are estimated if there are
+// too many to count.
+func firstOf(title string, rows []audit.Named, total int, estimated bool) string {
+	switch {
+	case estimated:
+		return fmt.Sprintf("%s (the first %d; of more than can be counted, so these are estimates)", title, len(rows))
+	case total > len(rows):
+		return fmt.Sprintf("%s (the first %d of %d)", title, len(rows), total)
+	}
+	return title
 }
 
 // table returns counts by name, after an empty line; nothing if there are none.
