@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/cli"
+	"robotsgate/internal/demo"
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 )
@@ -58,10 +61,10 @@ func same(t *testing.T, what string, said, is []string) {
 }
 
 // TestReadmeServing compares the headers, metrics, paths and files that the
-// documentation names with those of a gate that serves README.md's example.
+// documentation names with those of a gate in front of the sample site's files.
 func TestReadmeServing(t *testing.T) {
 	dir := t.TempDir()
-	writeSite(t, dir)
+	writeSite(t, filepath.Join(dir, "site"))
 	gate := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"127.0.0.1:0\"}\nlog: {audit: audit.jsonl}\n")
 	through, direct := gatetest.Client(t, gate.Proxy), gatetest.Client(t, "")
 
@@ -106,6 +109,34 @@ func TestReadmeServing(t *testing.T) {
 		files = append(files, name)
 	}
 	same(t, "file in data_dir", gatetest.Matches("(?m)^\\| `([^`]+)` \\|", section(t, "docs/deploy.md", "Files")), files)
+}
+
+// writeSite writes files of the sample site of robotsgate demo.
+func writeSite(t *testing.T, dir string) {
+	t.Helper()
+	site := demo.New()
+	for _, name := range []string{"robots.txt", "offers.html"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example/"+name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := site.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gatetest.Write(t, filepath.Join(dir, name), string(body))
+		var headers strings.Builder
+		for _, name := range []string{"Content-Type", "X-Robots-Tag"} {
+			if value := resp.Header.Get(name); value != "" {
+				fmt.Fprintf(&headers, "%s: %s\n", name, value)
+			}
+		}
+		gatetest.Write(t, filepath.Join(dir, name+".headers"), headers.String())
+	}
 }
 
 // TestReadmeMembers compares the members, reasons and errors that are named

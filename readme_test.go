@@ -46,18 +46,14 @@ func blocks(t *testing.T, language string) (all []string) {
 	return all
 }
 
-// TestReadmeConsole runs every command of README.md and docs/ that is shown with its output. The
-// origin serves the two files of README.md.
+// TestReadmeConsole runs every command of README.md and docs/ that is shown with its output, in
+// shells that use robotsgate demo.
 func TestReadmeConsole(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
 	}
-	dir := t.TempDir()
-	writeSite(t, dir)
-	file := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"\"}\n").Config
-	own := filepath.Join(dir, "run.yaml") // robotsgate run needs its own data_dir
-	gatetest.Write(t, own, strings.Replace(gatetest.Read(t, file), "data_dir: data", "data_dir: run", 1))
-	path := readersPath(t, dir, file, own)
+	dir, demo := t.TempDir(), gatetest.ServeDemo(t)
+	path := readersPath(t, dir, demo)
 	for _, block := range blocks(t, "console") {
 		for example := range strings.SplitSeq("\n"+block, "\n$ ") {
 			command, want, _ := strings.Cut(example, "\n")
@@ -65,11 +61,8 @@ func TestReadmeConsole(t *testing.T) {
 				continue
 			}
 			t.Run(command, func(t *testing.T) {
-				cmd := exec.Command("sh", "-c", command)
-				cmd.Env = append(variablesOf(t, file), "PATH="+path, "HOME="+dir)
-				if strings.HasPrefix(command, "robotsgate run ") {
-					cmd.Env = cmd.Env[len(cmd.Env)-2:] // run sets the variables itself
-				}
+				cmd := demo.Shell(command, dir)
+				cmd.Env = append(cmd.Env, "PATH="+path)
 				out, _ := cmd.CombinedOutput() // some commands fail on a refusal
 				if got, want := settled(string(out)), settled(want); got != want {
 					t.Errorf("got\n%s\nthe documentation has\n%s", got, want)
@@ -79,56 +72,27 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
-// writeSite writes the files of the origin that README.md describes.
-func writeSite(t *testing.T, dir string) {
-	t.Helper()
-	header := regexp.MustCompile("sent with the header line `([^`]+)`").FindStringSubmatch(gatetest.Read(t, "README.md"))
-	if header == nil {
-		t.Fatal("README.md does not say which header line the page is sent with")
-	}
-	for name, text := range map[string]string{
-		"robots.txt":          blocks(t, "robots")[0],
-		"offers.html":         blocks(t, "html")[0],
-		"offers.html.headers": "Content-Type: text/html\n" + header[1] + "\n",
-	} {
-		gatetest.Write(t, filepath.Join(dir, "site", name), text)
-	}
-}
-
-// readersPath returns a PATH that begins with a wrapper of robotsgate. It adds a configuration to
-// some commands, since the test's gate does not listen on its usual port and does not find
-// shop.example on the network.
-func readersPath(t *testing.T, dir, forEnv, forRun string) string {
+// readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor gets a configuration
+// from it, since the gate of a demonstration has neither the usual port nor the usual data_dir.
+func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {
 	t.Helper()
 	program, err := exec.LookPath("robotsgate")
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(dir, "gate.yaml")
+	gatetest.Write(t, file, fmt.Sprintf("listen: %s\ndata_dir: %s\n", strings.TrimPrefix(demo.Proxy, "http://"), demo.Dir))
 	script := fmt.Sprintf(`#!/bin/sh
 command=$1
 shift
 case $command in
-env | doctor) exec %[1]s $command -c %[2]s "$@" ;;
-run) exec %[1]s run -c %[3]s "$@" ;;
+doctor) exec %[1]s doctor -c %[2]s "$@" ;;
 *) exec %[1]s "$command" "$@" ;;
 esac
-`, program, forEnv, forRun)
+`, program, file)
 	bin := filepath.Join(dir, "bin")
 	gatetest.Write(t, filepath.Join(bin, "robotsgate"), script)
 	return bin + string(os.PathListSeparator) + os.Getenv("PATH")
-}
-
-// variablesOf returns the variables that robotsgate env prints.
-func variablesOf(t *testing.T, file string) (vars []string) {
-	t.Helper()
-	out, err := exec.Command("robotsgate", "env", "-c", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		vars = append(vars, strings.TrimPrefix(strings.TrimSpace(line), "export "))
-	}
-	return vars
 }
 
 // settled replaces parts that differ from run to run.

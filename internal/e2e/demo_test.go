@@ -1,46 +1,24 @@
 package e2e
 
 import (
-	"os"
+	"bytes"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"robotsgate/internal/gatetest"
 )
 
-// TestDemo pastes the lines that robotsgate demo prints, runs its examples, reads its status page, and ends it.
+// TestDemo runs the examples that robotsgate demo prints, and reads its status page.
 func TestDemo(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
 	}
-	dir := t.TempDir()
-	environment := append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	cmd := exec.CommandContext(t.Context(), "robotsgate", "demo")
-	var out gatetest.Output
-	cmd.Env, cmd.Stdout, cmd.Stderr = environment, &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := false
-	t.Cleanup(func() {
-		if !ended {
-			cmd.Process.Kill()
-			cmd.Wait()
-		}
-	})
-	out.WaitFor(t, `For a browser: .*\n`)
-	pasted := regexp.MustCompile(`(?m)^  (\. .*/env)$`).FindStringSubmatch(out.String())
-	if pasted == nil {
-		t.Fatalf("there is no line to paste:\n%s", &out)
-	}
+	demo := gatetest.ServeDemo(t)
 	shell := func(command string) string {
-		sh := exec.CommandContext(t.Context(), "sh", "-c", pasted[1]+"\n"+command)
-		sh.Env, sh.Dir = environment, dir
-		got, err := sh.CombinedOutput()
+		got, err := demo.Shell(command, t.TempDir()).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -53,34 +31,44 @@ func TestDemo(t *testing.T) {
 		"https://shop.example/private/plans.html": `\nHTTP/2 403 ?\r\n(?s).*\nrobots-gate-decision: deny;reason=rule`,
 		"http://shop.example/":                    `<title>Sample site of robotsgate demo</title>`,
 	} {
-		example := regexp.MustCompile(`(?m)^  (curl \S+ ` + regexp.QuoteMeta(url) + `) +# `).FindStringSubmatch(out.String())
+		example := regexp.MustCompile(`(?m)^  (curl \S+ ` + regexp.QuoteMeta(url) + `) +# `).FindStringSubmatch(demo.String())
 		if example == nil {
-			t.Errorf("no example requests %s", url)
+			t.Errorf("no example requests %s:\n%s", url, demo)
 			continue
 		}
 		if got := shell(example[1]); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s printed\n%s", example[1], got)
 		}
 	}
-	admin := regexp.MustCompile(`(?m)^Status page: (\S+)$`).FindStringSubmatch(out.String())
-	if admin == nil {
-		t.Fatal("there is no link to the status page")
-	}
-	if got := shell("curl -s " + admin[1]); !strings.Contains(got, "Disallow: /private/") {
+	if got := shell("curl -s " + demo.Admin); !strings.Contains(got, "Disallow: /private/") {
 		t.Errorf("the status page does not show the rule that denied:\n%s", got)
 	}
+}
 
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
+// TestDemoScrapy crawls the catalogue over https with README.md's spider and command.
+func TestDemoScrapy(t *testing.T) {
+	gatetest.Long(t)
+	if _, err := exec.LookPath("scrapy"); err != nil {
+		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}
-	ended = true
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the demonstration ended with %v:\n%s", err, &out)
+	readme, dir := gatetest.Read(t, "../../README.md"), t.TempDir()
+	spider := regexp.MustCompile("(?ms)As `(\\w+\\.py)`:\n\n```python\n(.*?)^```").FindStringSubmatch(readme)
+	command := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(readme)
+	if spider == nil || command == nil {
+		t.Fatal("README.md does not show a spider and its command")
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
-		t.Errorf("it left %q, %v", left, err)
+	gatetest.Write(t, filepath.Join(dir, spider[1]), spider[2])
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command[1])
+	var errs bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &errs)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, ".[a-z]*")); err != nil || len(left) > 0 {
-		t.Errorf("it left %q, %v", left, err)
+	if want := "robotsgate: " + command[2] + "\n"; errs.String() != want {
+		t.Errorf("it printed\n%s\nREADME.md says\n%s", &errs, want)
+	}
+	titles := strings.Split(gatetest.Read(t, filepath.Join(dir, "titles.csv")), "\r\n")
+	if len(titles) != 1+1+180+1 || titles[0] != "title" || titles[1] != "Catalogue" || titles[len(titles)-1] != "" {
+		t.Errorf("the crawl has not found 180 pages, but these titles: %q", titles)
 	}
 }
