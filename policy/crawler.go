@@ -74,6 +74,11 @@ func (c Crawlers) Invites(client Client) bool {
 	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login != nil && k.mayBe(client) })
 }
 
+// NeedLogin reports whether no client is served without a login.
+func (c Crawlers) NeedLogin() bool {
+	return c.RefuseUnknown && !slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login == nil })
+}
+
 // Named returns the crawler with a name, nil if there is none.
 func (c Crawlers) Named(name string) *Crawler {
 	for _, k := range append(slices.Clone(c.Known), c.Default) {

@@ -20,9 +20,15 @@ import (
 // CA.
 const ownName = "robotsgate.invalid"
 
+// loginPlaceholder stands for a login in lines to copy. The gate knows no password, and its pages
+// name no user.
+const loginPlaceholder = "USER:PASSWORD"
+
 // gateFacts are what the pages about the gate say.
 type gateFacts struct {
 	Address, Host, Port string
+	Proxy               string // its URL for clients, with a placeholder if each needs a login
+	NeedLogin           bool
 	Route               string // to the gate, in the syntax of a configuration script
 	Text                string // of the page, for its HTML form
 }
@@ -42,8 +48,12 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "robotsgate: the gate's own pages can only be read", http.StatusMethodNotAllowed)
 		return
 	}
-	facts := gateFacts{Address: ownAddress(r)}
+	facts := gateFacts{Address: ownAddress(r), NeedLogin: p.settings.Load().Engine.Crawlers().NeedLogin()}
 	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
+	facts.Proxy = "http://" + facts.Address
+	if facts.NeedLogin {
+		facts.Proxy = "http://" + loginPlaceholder + "@" + facts.Address
+	}
 	var page bytes.Buffer
 	contentType := "text/plain; charset=utf-8"
 	switch cmp.Or(r.URL.Path, "/") {

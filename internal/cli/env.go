@@ -19,6 +19,7 @@ import (
 // Env prints the variables by which clients find the gate and trust its CA.
 type Env struct {
 	Configured
+	Login string `placeholder:"USER" help:"User of the login; the password is asked for, or the line on standard input."`
 	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
@@ -42,8 +43,8 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 	} else if err != nil {
 		return err
 	}
-	if c.UnknownClients == config.RefuseClients && slices.ContainsFunc(c.Crawlers, func(k config.Crawler) bool { return k.Login != (config.Login{}) }) {
-		s.note("this gate may ask for a login: write it into the proxy's URLs, as http://USER:PASSWORD@%s", dialable(c.Listen))
+	if proxy, err = e.proxyURL(s, c); err != nil {
+		return err
 	}
 	format, quote := "export %s=%s", quoteShell
 	switch e.Shell {
@@ -102,6 +103,9 @@ func envCommand(program, file string, c *config.Config) string {
 			return ""
 		}
 		command += " -c " + quoteShell(full)
+	}
+	if crawlers(c).NeedLogin() {
+		command += " --login USER"
 	}
 	return `eval "$(` + command + `)"`
 }

@@ -33,6 +33,9 @@ func TestEnvCommand(t *testing.T) {
 		{"any port", "", func(c *config.Config) { c.Listen = "127.0.0.1:0" }, ""},
 		{"a folder below this one", "", func(c *config.Config) { c.DataDir = "data" }, ""},
 		{"a CA below this one", "", func(c *config.Config) { c.HTTPS.CACert = "ca.pem" }, ""},
+		{"a login", "", func(c *config.Config) {
+			c.UnknownClients, c.Crawlers = config.RefuseClients, []config.Crawler{{Name: "news", Login: config.Login{User: "news", PasswordBcrypt: "hash"}}}
+		}, `eval "$(robotsgate env --login USER)"`},
 		{"a secret that the other shell may not have", secret, func(*config.Config) {}, ""},
 		{"a pipe, which is read once", os.DevNull, func(*config.Config) {}, ""},
 		{"a file that is gone", filepath.Join(dir, "gone"), func(*config.Config) {}, ""},

@@ -50,7 +50,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 		banner = io.Err                // stdout is for records
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
-	paste := clientVars("http://"+dialable(g.listener.Addr().String()), g.clients).line()
+	paste := clientVars(proxyURL(dialable(g.listener.Addr().String()), c), g.clients).line()
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}

@@ -9,16 +9,35 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"robotsgate/internal/gatetest"
 )
 
 // TestOwnPageLines runs the lines for each client on the gate's own page, with another URL.
 func TestOwnPageLines(t *testing.T) {
-	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n").Proxy
+	runOwnPageLines(t, "")
+}
+
+// TestOwnPageLinesWithLogin runs the lines of a gate whose clients all need a login.
+func TestOwnPageLinesWithLogin(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runOwnPageLines(t, fmt.Sprintf("unknown_clients: refuse\ncrawlers: [{name: news, login: {user: news, password_bcrypt: %q}}]\n", hash))
+}
+
+// runOwnPageLines runs the lines of a gate with these crawlers.
+func runOwnPageLines(t *testing.T, crawlers string) {
+	gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n"+crawlers).Proxy
 	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/", http.StatusOK)
 	pem, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/ca.pem", http.StatusOK)
 	lines := gatetest.PageLines(page)
-	replace := strings.NewReplacer("https://example.com/", "https://shop.invalid/page.html",
+	if crawlers == "" == strings.Contains(page, "USER:PASSWORD") {
+		t.Errorf("with the crawlers %q the page has\n%s", crawlers, page)
+	}
+	replace := strings.NewReplacer("USER:PASSWORD", "news:correct-horse", "=USER ", "=news ", "=PASSWORD ", "=correct-horse ", "https://example.com/", "https://shop.invalid/page.html",
 		"python3 -c", "/usr/bin/python3 -c", // the Python that Debian's packages are for
 		"./your-program", "fetch https://shop.invalid/page.html",
 		"YourProgram.java", abs(t, "testdata/clients/ConnectionGet.java")+" https://shop.invalid/page.html",
@@ -63,7 +82,9 @@ func TestOwnPageLines(t *testing.T) {
 	run("Node 22.21, 24.5 or later", node(), "testdata/clients/fetch.cjs")
 	run("Node before that, with undici from npm", node(), "-e", `require("./testdata/clients/node_modules/undici")`)
 	run("Go, on Linux", "true")
-	run("Java", "java", "--describe-module", "jdk.compiler")
+	if crawlers == "" { // Java sends no login
+		run("Java", "java", "--describe-module", "jdk.compiler")
+	}
 	run("PHP", "php", "-r", "curl_init();")
 	run("aria2", "aria2c", "--version")
 }

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"robotsgate/internal/config"
+	"robotsgate/policy"
+)
+
+// proxyURL returns the URL of the gate for its clients. If each of them needs a login, the URL has
+// a placeholder: the configuration has no password.
+func proxyURL(address string, c *config.Config) string {
+	if crawlers(c).NeedLogin() {
+		return "http://USER:PASSWORD@" + address
+	}
+	return "http://" + address
+}
+
+// proxyURL returns the URL for the variables, with the login that is asked for.
+func (e *Env) proxyURL(s Streams, c *config.Config) (string, error) {
+	address, known := dialable(c.Listen), crawlers(c)
+	switch {
+	case e.Login != "":
+		if strings.Contains(e.Login, ":") {
+			return "", errors.New("--login: no user name has a colon: give the user alone, and the password when it is asked for")
+		}
+		password, err := s.readPassword("Password: ")
+		if err == nil && password == "" {
+			err = errors.New("the password is empty")
+		}
+		u := url.URL{Scheme: "http", User: url.UserPassword(e.Login, password), Host: address}
+		return u.String(), err
+	case known.NeedLogin():
+		s.note("every client of this gate needs a login: write yours in place of USER:PASSWORD, or let robotsgate env --login USER ask for the password")
+	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login != nil }):
+		s.note("some clients of this gate need a login: robotsgate env --login USER asks for the password")
+	}
+	return proxyURL(address, c), nil
+}
