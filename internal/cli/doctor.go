@@ -74,11 +74,12 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	if e.gate.url != "" {
 		findings = append(findings, e.certificate())
 	}
-	variables, trust := e.proxyVariables(), e.trustVariables()
-	e.unset = variables.verdict == failed || trust.verdict == failed
+	variables, advice := e.proxyVariables(), e.env()
 	if variables.verdict == failed {
-		trust.advice = nil // the same advice
+		advice = nil // it is there already
 	}
+	trust := e.trustVariables(advice)
+	e.unset = variables.verdict == failed || trust.verdict == failed
 	findings = append(findings, variables, trust)
 	if e.gate.url != "" {
 		tried, err := e.try(ctx, chosen, len(d.Clients) > 0)
@@ -111,12 +112,17 @@ func printFindings(s Streams, findings []finding) error {
 	return nil
 }
 
+// certFile returns the file with the CA of the configuration.
+func (e *diagnosis) certFile() string {
+	if e.config.HTTPS.CACert != "" {
+		return e.config.HTTPS.CACert
+	}
+	return filepath.Join(e.dir, "ca.pem")
+}
+
 // certificate checks the CA that the gate signs with.
 func (e *diagnosis) certificate() finding {
-	file := filepath.Join(e.dir, "ca.pem")
-	if e.config.HTTPS.CACert != "" {
-		file = e.config.HTTPS.CACert
-	}
+	file := e.certFile()
 	data, err := os.ReadFile(file)
 	ends, left := date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
 	renew := "robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"

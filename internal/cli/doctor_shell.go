@@ -168,30 +168,3 @@ func (e *diagnosis) noProxy() []string {
 	}
 	return out
 }
-
-// trustVariables checks that the files that variables name hold the gate's CA.
-func (e *diagnosis) trustVariables() finding {
-	var wrong []string
-	set := 0
-	for _, v := range clientVars("", trust{ca: "x", bundle: "x"}) {
-		file := os.Getenv(v.name)
-		if v.value != "x" || file == "" { // wgetrc names no certificate
-			continue
-		}
-		set++
-		if data, err := os.ReadFile(file); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which can't be read", v.name, escape.Printable(file)))
-		} else if e.gate.url != "" && !e.holds(data) {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which does not hold the gate's CA", v.name, escape.Printable(file)))
-		}
-	}
-	switch {
-	case !e.config.HTTPS.Intercept:
-		return finding{"trust", passed, "https is not intercepted, so that clients need no CA", nil}
-	case len(wrong) > 0:
-		return fault("trust", wrong[0], append(wrong[1:], e.env()...)...)
-	case set == 0:
-		return fault("trust", "no variable names a file with the CA", e.env()...)
-	}
-	return finding{"trust", passed, "the files that variables name hold the CA", nil}
-}
