@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -75,14 +77,21 @@ func (g *gate) printDemo(s Streams, dir string) error {
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
+	key := sha256.Sum256(g.authority.Certificate().RawSubjectPublicKeyInfo)
 	return printReport(s.Out, "demo", demoReport{
 		Proxy: proxy, Admin: "http://" + g.adminListener.Addr().String() + "/",
-		Env: quoteShell(file), CA: g.clients.ca, Dir: dir,
+		Dir: dir, CA: g.clients.ca, Key: base64.StdEncoding.EncodeToString(key[:]),
+		Env: quoteShell(file), Browser: quoteShell(filepath.Join(dir, "browser")),
 	})
 }
 
 // A demoReport says where the demonstration's gate and its files are.
-type demoReport struct{ Proxy, Admin, Env, CA, Dir string }
+type demoReport struct {
+	Proxy, Admin string // URLs
+	Dir, CA      string // paths
+	Key          string // SHA-256 of the CA's public key, by which Chromium can trust it
+	Env, Browser string // paths, quoted for a shell
+}
 
 // A sampleOrigin is the Upstream of the demonstration: the sample site answers for its hosts.
 type sampleOrigin struct {

@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"robotsgate/internal/gatetest"
 )
@@ -42,6 +45,46 @@ func TestDemo(t *testing.T) {
 	}
 	if got := shell("curl -s " + demo.Admin); !strings.Contains(got, "Disallow: /private/") {
 		t.Errorf("the status page does not show the rule that denied:\n%s", got)
+	}
+}
+
+// TestDemoChromium starts Chromium with the options that robotsgate demo prints, and follows every
+// link of the sample site's first page, over https.
+func TestDemoChromium(t *testing.T) {
+	gatetest.Long(t)
+	demo := gatetest.ServeDemo(t)
+	line := regexp.MustCompile(`(?m)^  chromium (--.*) (https://\S+)$`).FindStringSubmatch(demo.String())
+	if line == nil {
+		t.Fatalf("there is no line for Chromium:\n%s", demo)
+	}
+	var options []chromedp.ExecAllocatorOption
+	for flag := range strings.FieldsSeq(line[1]) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		switch {
+		case !ok:
+			options = append(options, chromedp.Flag(name, true))
+		case name != "user-data-dir": // chromedp has its own, which may outlive the demonstration
+			options = append(options, chromedp.Flag(name, value))
+		}
+	}
+	b := newTab(t, startBrowser(t, options...))
+	status := b.open(line[2])
+	b.says("Sample site of robotsgate demo")
+	links := eval[map[string]string](b, "Object.fromEntries([...document.querySelectorAll('dt a')].map(a => [a.innerText, a.href]))")
+	for text, link := range links {
+		want := int64(http.StatusOK)
+		switch {
+		case strings.HasPrefix(text, "Denied"):
+			want = http.StatusForbidden
+		case text == "No such host":
+			want = http.StatusBadGateway
+		}
+		if got := b.open(link); got != want {
+			t.Errorf("%s: %s: status %d, want %d", text, link, got, want)
+		}
+	}
+	if status != http.StatusOK || len(links) < 10 {
+		t.Errorf("the first page has status %d and the links %q", status, links)
 	}
 }
 

@@ -25,17 +25,16 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// startBrowser returns the context of a headless Chromium that resolves every name below
-// rebound.example to 127.0.0.1.
-func startBrowser(t *testing.T) context.Context {
+// startBrowser returns the context of a headless Chromium with further options.
+func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	gatetest.Long(t)
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
-		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1"))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program))
+	options = append(options, more...)
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run its sandbox as root
 	}
@@ -193,7 +192,8 @@ func (g *pageGate) get(t *testing.T, url string, status int) {
 
 // TestStatusPage opens the status page in Chromium.
 func TestStatusPage(t *testing.T) {
-	browser := startBrowser(t)
+	browser := startBrowser(t, chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP *.rebound.example 127.0.0.1")) // for pageOtherSites
 	for name, test := range map[string]func(*testing.T, context.Context, *pageGate){
 		"updates itself":     pageUpdates,
 		"without JavaScript": pageWithoutScript,

@@ -38,7 +38,7 @@ func ServeDemo(t testing.TB) *Demo {
 			t.Errorf("robotsgate demo left %v, %v", left, err)
 		}
 	})
-	d.WaitFor(t, `For a browser: .*\n`)
+	d.WaitFor(t, `For other browsers: .*\n`)
 	for field, pattern := range map[*string]string{
 		&d.Paste: `(?m)^  (\. .*)$`, &d.Proxy: `^A gate runs at (\S+),`, &d.Admin: `(?m)^Status page: (\S+)$`,
 	} {
