@@ -53,7 +53,7 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	case i.tried && k.Login == nil:
 		p.wrong.Report(p.Log, "a client's login is wrong, and counts as none", client, "user", i.user)
 	case i.login == nil && invited:
-		p.missing.Report(p.Log, "a request has no login, and is refused", client)
+		p.missing.Report(p.Log, "a client needs a login, and sent none", client)
 	}
 	if !refused {
 		return k, nil

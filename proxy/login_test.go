@@ -389,7 +389,7 @@ func TestWrongLoginIsNamed(t *testing.T) {
 // A missing login is logged if one is required, at most once a minute, in clear, at CONNECT and
 // inside a tunnel. It does not keep a wrong login out of the log.
 func TestMissingLoginIsLogged(t *testing.T) {
-	const missing = "a request has no login, and is refused"
+	const missing = "a client needs a login, and sent none"
 	ask := func(w *world, origin, user string) {
 		t.Helper()
 		if resp, err := w.proxied(t, false, user, "a bad guess").Get(origin + "/page"); err == nil { // CONNECT may be refused
