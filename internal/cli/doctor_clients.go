@@ -90,7 +90,7 @@ func choose(names []string) (out []program, err error) {
 func (e *diagnosis) expand(lines []string, url string) []string {
 	_, address, _ := strings.Cut(e.gate.url, "://")
 	host, port, _ := net.SplitHostPort(address)
-	values := strings.NewReplacer("{url}", url, "{gate}", e.gate.url, "{host}", host, "{port}", port,
+	values := strings.NewReplacer("{url}", url, "{gate}", e.proxy(), "{host}", host, "{port}", port,
 		"{ca}", quoteFile(e.files.ca), "{bundle}", quoteFile(e.files.bundle), "{wgetrc}", quoteFile(e.files.wgetrc))
 	lines = slices.Clone(lines)
 	for i, line := range lines {

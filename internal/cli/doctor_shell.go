@@ -56,6 +56,7 @@ func (e *diagnosis) configured() string { return "http://" + dialable(e.config.L
 // A gateAnswer is what a gate says about itself.
 type gateAnswer struct {
 	url    string            // without a login
+	login  bool              // there was one
 	pem    []byte            // the certificates that clients must trust
 	signer *x509.Certificate // the one of these that it signs with: after a renewal not the first, until it reloads
 }
@@ -85,7 +86,7 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	if resp.StatusCode != http.StatusOK || len(all) == 0 {
 		return a, errors.New("what answers is no gate")
 	}
-	a = gateAnswer{u.Scheme + "://" + u.Host, body, all[0]}
+	a = gateAnswer{u.Scheme + "://" + u.Host, u.User != nil, body, all[0]}
 	for _, c := range all {
 		if resp.TLS.PeerCertificates[0].CheckSignatureFrom(c) == nil {
 			a.signer = c
@@ -141,13 +142,21 @@ func (e *diagnosis) env() []string {
 		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
 	}
 	lines, last := slices.Clone(e.get), ""
-	for _, v := range clientVars(e.gate.url, e.files) {
+	for _, v := range clientVars(e.proxy(), e.files) {
 		if v.value != last { // one line sets all variables with this value
 			lines, last = append(lines, "export"), v.value
 		}
 		lines[len(lines)-1] += " " + v.name + "=" + quoteFile(v.value)
 	}
 	return lines
+}
+
+// proxy returns the gate's URL for lines to copy.
+func (e *diagnosis) proxy() string {
+	if e.gate.login {
+		return withPlaceholder(e.gate.url)
+	}
+	return e.gate.url
 }
 
 // quoteFile quotes a path for a shell, which expands $PWD in it.

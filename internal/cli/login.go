@@ -10,11 +10,17 @@ import (
 	"robotsgate/policy"
 )
 
-// proxyURL returns the URL of the gate for its clients. If each of them needs a login, the URL has
-// a placeholder: the configuration has no password.
+// withPlaceholder returns a proxy's URL with USER:PASSWORD in place of a login, whose password is
+// not known, or not to be shown.
+func withPlaceholder(proxy string) string {
+	return strings.Replace(proxy, "://", "://USER:PASSWORD@", 1)
+}
+
+// proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a
+// login.
 func proxyURL(address string, c *config.Config) string {
 	if crawlers(c).NeedLogin() {
-		return "http://USER:PASSWORD@" + address
+		return withPlaceholder("http://" + address)
 	}
 	return "http://" + address
 }
