@@ -50,6 +50,7 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 	if err != nil {
 		return err
 	}
+	g.showRequests(RequestLines{}, newLineScreen(s.Err, nil, "", os.Getenv))
 	if err := g.printDemo(s, dir); err != nil {
 		g.close()
 		return err

@@ -48,6 +48,7 @@ type gate struct {
 	overview       *overview.Overview
 	audit          *audit.Log
 	observe        func(*proxy.Record)   // called for each request that is over; may be nil
+	lines          *requestLines         // nil: none
 	auditFails     func() error          // why the audit log can't be written; nil: requests do not depend on it
 	configurations *store.Configurations // evidence for decisions
 
@@ -175,6 +176,7 @@ func (g *gate) done(x *proxy.Record) {
 	if g.observe != nil {
 		g.observe(x)
 	}
+	g.lines.add(x)
 	g.metrics.Request(x)
 	g.overview.Request(x)
 	g.audit.Write(x)
@@ -236,6 +238,7 @@ func (g *gate) wait(ctx context.Context, failed <-chan error) error {
 
 // close closes what newGate has opened, also after an error in it.
 func (g *gate) close() {
+	g.lines.close()
 	if g.admin != nil {
 		g.admin.Close()
 	}

@@ -151,6 +151,7 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
+	g.lines.use(next)
 	g.engine = g.engine.Reconfigured(g.engineConfig())
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err

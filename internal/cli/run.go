@@ -17,6 +17,7 @@ import (
 // Run runs one command behind a gate of its own.
 type Run struct {
 	Configured
+	RequestLines
 	Token   string   `placeholder:"T" help:"Product token that the command's requests obey."`
 	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
@@ -56,6 +57,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	if err != nil {
 		return err
 	}
+	g.showRequests(r.RequestLines, newLineScreen(s.Err, nil, "robotsgate: ", os.Getenv))
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)

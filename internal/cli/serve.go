@@ -14,6 +14,7 @@ import (
 // Serve runs the gate until a signal ends it.
 type Serve struct {
 	Configured
+	RequestLines
 	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 }
 
@@ -26,6 +27,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	}
 	_, interactive := terminal(io.Out)
 	line := newStatusLine(io.Err, os.Getenv)
+	screen := newLineScreen(io.Err, line, "", os.Getenv)
 	io.Out, io.Err = line.above(io.Out), line.above(io.Err)
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
@@ -44,6 +46,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 		return err
 	}
 	g.file, g.load = file, s.reload
+	g.showRequests(s.RequestLines, screen)
 	g.warnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {

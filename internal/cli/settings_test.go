@@ -119,6 +119,7 @@ var notAPart = map[string]string{
 	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",
 	"log.level":             "logger goes by it: log.txtar",
 	"log.format":            "logger goes by it: log.txtar",
+	"log.requests":          "RequestLines.choose goes by it: request_lines.txtar",
 	"log.audit_key_file":    "gate.openRecords reads it: audit_key.txtar",
 	"log.audit_required":    "gate.wire asks the log: audit_required.txtar",
 }

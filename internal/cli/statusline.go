@@ -25,8 +25,8 @@ type statusLine struct {
 // newStatusLine returns a line on the terminal w, nil if w is no terminal, or one that
 // can't move its cursor.
 func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
-	file, ok := terminal(w)
-	if !ok || getenv("TERM") == "dumb" || getenv("TERM") == "" && runtime.GOOS != "windows" {
+	file, ok := ansiTerminal(w, getenv)
+	if !ok {
 		return nil
 	}
 	return &statusLine{screen: w, width: func() int {
@@ -39,6 +39,12 @@ func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
 		}
 		return width
 	}}
+}
+
+// ansiTerminal returns the terminal w if it understands escape sequences.
+func ansiTerminal(w any, getenv func(string) string) (*os.File, bool) {
+	file, ok := terminal(w)
+	return file, ok && getenv("TERM") != "dumb" && (getenv("TERM") != "" || runtime.GOOS == "windows")
 }
 
 func terminal(w any) (*os.File, bool) {

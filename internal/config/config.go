@@ -171,10 +171,21 @@ type Admin struct {
 	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`
 }
 
+// Requests says which requests get a line in the log.
+type Requests string
+
+// The requests with a line.
+const (
+	NoRequests      Requests = "none"
+	RefusedRequests Requests = "refused" // and those that report mode let through
+	AllRequests     Requests = "all"
+)
+
 // Log says what is written down, and where.
 type Log struct {
 	Level         slog.Level `yaml:"level" default:"info" enum:"debug,info,warn,error"`
 	Format        string     `yaml:"format" default:"text" restart:"yes" enum:"text,json"`
+	Requests      Requests   `yaml:"requests" default:"none" enum:"none,refused,all"`
 	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"` // "": none, "-": stdout
 	AuditKeep     int        `yaml:"audit_keep" default:"30" restart:"yes" doc:"a whole number, such as 30"`
 	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key" path:"yes"` // "": none; see [ReadKey]

@@ -5,6 +5,9 @@ import "reflect"
 // Given reports whether the file of c has any key.
 func (c *Config) Given() bool { return len(c.source.lines) > 0 }
 
+// Has reports whether the file of c has a key, such as log.level.
+func (c *Config) Has(key string) bool { return c.source.has(key) }
+
 // Restrain gives the keys that take effect at start only the values that they have in
 // old, the configuration of the running process. It returns the names of these keys
 // where c had other values, in the order of config.yaml.

@@ -29,10 +29,14 @@ type screen struct {
 	last    []byte
 	at      int
 	escape  []byte
+	colours int             // escape sequences for colours
 	seen    strings.Builder // all bytes received
 	strange string          // an escape sequence that the program should not send
 	changed chan struct{}   // holds one
 }
+
+// colours are the escape sequences that begin and end red and yellow text.
+var colours = []string{"\x1b[31m", "\x1b[33m", "\x1b[0m"}
 
 func newScreen(width int) *screen { return &screen{width: width, changed: make(chan struct{}, 1)} }
 
@@ -57,7 +61,9 @@ func (s *screen) put(c byte) {
 		switch {
 		case string(s.escape) == "\x1b[K":
 			s.last, s.escape = s.last[:min(s.at, len(s.last))], nil
-		case !strings.HasPrefix("\x1b[K", string(s.escape)):
+		case slices.Contains(colours, string(s.escape)):
+			s.colours, s.escape = s.colours+1, nil
+		case !slices.ContainsFunc(append(colours, "\x1b[K"), func(known string) bool { return strings.HasPrefix(known, string(s.escape)) }):
 			s.strange, s.escape = fmt.Sprintf("%q", s.escape), nil
 		}
 	case c == '\r':
@@ -155,7 +161,7 @@ func TestProgressOfServe(t *testing.T) {
 	s.shows(t, `export http_proxy`)
 	s.shows(t, `\r0 requests \(0/s\), 0 denied, 0 origins\x1b\[K`)
 	client := gatetest.Client(t, gatetest.Matches(`listens on (http://\S+)`, s.text())[0])
-	for range 20 { // each adds lines of the log and the audit log above the summary
+	for range 20 { // each adds lines of the log, a line of its own and one of the audit log above the summary
 		gatetest.Request(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
 	}
 	s.shows(t, `\r20 requests \(\d+/s\), 0 denied, 0 origins\x1b\[K`)
@@ -180,8 +186,8 @@ func TestProgressOfServe(t *testing.T) {
 	if last := lines[len(lines)-1]; !summary.MatchString(last) {
 		t.Errorf("the last line is %q, want a summary of 20 requests", last)
 	}
-	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=.*|\{"time":.*\}|robotsgate .* listens on .*|CA certificate: .*|To use it, .*|  export .*)$`)
-	audited := 0
+	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=.*|\{"time":.*\}|robotsgate .* listens on .*|CA certificate: .*|To use it, .*|  export .*|\d\d:\d\d:\d\d  refused  default  GET http://192\.0\.2\.1/  address 192\.0\.2\.1 .*)$`)
+	audited, refused := 0, 0
 	for _, line := range lines[:len(lines)-1] {
 		if !whole.MatchString(line) {
 			t.Errorf("not a whole line of output: %q", line)
@@ -189,6 +195,12 @@ func TestProgressOfServe(t *testing.T) {
 		if strings.HasPrefix(line, `{"time":`) {
 			audited++
 		}
+		if strings.Contains(line, "  refused  ") {
+			refused++
+		}
+	}
+	if refused != 20 {
+		t.Errorf("got %d whole lines of refused requests, want 20", refused)
 	}
 	if audited < 20 {
 		t.Errorf("got %d whole audit records, want 20", audited)
