@@ -1,8 +1,9 @@
 // Package audit writes a record of every request, as one JSON object a line: what was
 // decided, and on which evidence. Each record has the hash of the one before it.
 //
-// [Open] begins a log, and [Log.Write] adds a record. [Lines] reads logs, [Summary] counts
-// what is in them, and [Verifier] finds records that were changed, removed or added.
+// [Open] begins a log, and [Log.Write] adds a record. [Lines] reads logs and [Follow] one that grows,
+// [Filter] selects records, [Summary] counts them, and [Verifier] finds records that were changed,
+// removed or added.
 package audit
 
 import (

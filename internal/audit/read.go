@@ -87,19 +87,26 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 	line := Line{File: name}
 	err := scan(in, func(text []byte, long, open bool) {
 		line.Number++
-		if len(bytes.TrimSpace(text)) == 0 && !long {
-			return
+		if line.parse(text, long, open) {
+			each(&line)
 		}
-		line.Text, line.Open, line.Record, line.Err = text, open, nil, errLong
-		if !long {
-			line.Record, line.Err = parse(text)
-		}
-		each(&line)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: after line %d: %w", name, line.Number, err)
 	}
 	return nil
+}
+
+// parse sets what is in the line. It reports whether the line is not empty.
+func (l *Line) parse(text []byte, long, open bool) bool {
+	if len(bytes.TrimSpace(text)) == 0 && !long {
+		return false
+	}
+	l.Text, l.Open, l.Record, l.Err = text, open, nil, errLong
+	if !long {
+		l.Record, l.Err = parse(text)
+	}
+	return true
 }
 
 // scan calls each for every line of in, without its end. Long says that the line is longer than

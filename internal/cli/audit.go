@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,7 @@ type Audit struct {
 	Strict  bool     `help:"With --verify: a chain that can't be compared with data_dir is a fault, not a note."`
 	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
 	Keyless bool     `help:"With --verify and a key: records that were made without one, before log.audit_key_file was set, are no fault."`
+	Follow  bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
 	Top     int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON    bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
@@ -39,7 +41,7 @@ type auditReport interface {
 }
 
 // Run reads the files once, for all reports.
-func (a *Audit) Run(s Streams) error {
+func (a *Audit) Run(ctx context.Context, s Streams) error {
 	if err := a.checkOptions(); err != nil {
 		return err
 	}
@@ -59,6 +61,9 @@ func (a *Audit) Run(s Streams) error {
 	}
 	out := bufio.NewWriter(s.Out) // keeps its first error
 	s.Out = out
+	if a.Follow {
+		return a.follow(ctx, s, out, filter)
+	}
 	if !a.Replay && (a.ID != "" || a.JSON && a.given()) {
 		return a.listRecords(s, out, filter)
 	}
@@ -74,6 +79,10 @@ func (a *Audit) checkOptions() error {
 		return errors.New("--strict, --keyless and --key-file need --verify")
 	case a.Verify && a.given():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
+	case a.Follow && (a.Verify || a.Replay):
+		return errors.New("--follow goes with neither --verify nor --replay")
+	case a.Follow && (len(a.File) != 1 || a.File[0] == "-"):
+		return errors.New("--follow needs the name of one log, that of log.audit; it goes on when the gate rotates it")
 	}
 	return nil
 }

@@ -293,7 +293,7 @@ func TestDay(t *testing.T) {
 	run := func(a Audit) (out string, err error) {
 		var b bytes.Buffer
 		a.Config, a.File = conf, []string{file}
-		err = a.Run(Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+		err = a.Run(t.Context(), Streams{In: strings.NewReader(""), Out: &b, Err: &b})
 		return b.String(), err
 	}
 	out, err := run(Audit{Replay: true, Verify: true})

@@ -80,7 +80,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 	var out bytes.Buffer
 	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	configured := cli.Configured{Config: config}
-	if err := (&cli.Audit{Configured: configured, Replay: true, File: []string{log}}).Run(streams); err != nil || !strings.Contains(out.String(), ": 24 records the same, 0 differences, evidence gone: 0,") {
+	if err := (&cli.Audit{Configured: configured, Replay: true, File: []string{log}}).Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 24 records the same, 0 differences, evidence gone: 0,") {
 		t.Errorf("the replay: %v\n%s", err, out.String())
 	}
 	out.Reset()

@@ -1,0 +1,169 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// followInterval is the time between two looks at a log that is followed.
+const followInterval = 250 * time.Millisecond
+
+// Follow calls each for every line of a log that is not empty, also for those that are appended
+// later, until ctx ends. It calls pause when each has been called for all lines that are there, and
+// ends with its error. A line without its end is awaited. When the log has been rotated, Follow goes
+// on in the new file; when it has been truncated, at its beginning.
+func Follow(ctx context.Context, path string, each func(*Line), pause func() error) error {
+	f := &follower{path: path, each: each, buffer: bufio.NewReaderSize(nil, maxLine)}
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	for {
+		err := f.poll(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := errors.Join(err, pause()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// A follower keeps its place in a log. It does not keep the file open: some systems don't rename
+// open files, and the gate must.
+type follower struct {
+	path   string
+	each   func(*Line)
+	buffer *bufio.Reader
+
+	file fs.FileInfo // that is read; nil: none yet
+	next place       // after the last whole line
+	kept place       // after the last whole line that is not empty
+}
+
+// A place is the beginning of a line in a file.
+type place struct {
+	offset int64
+	line   int // number of the line before
+}
+
+// poll reads what has been added since the last call.
+func (f *follower) poll(ctx context.Context) error {
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) && f.file != nil {
+		return nil // it has been rotated or removed, and the gate has not begun the next one
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if f.file != nil && !os.SameFile(f.file, info) {
+		if err := f.finish(ctx, info); err != nil {
+			return err
+		}
+		f.next, f.kept = place{}, place{}
+	}
+	f.file = info
+	return f.read(ctx, file)
+}
+
+// finish reads the rest of a file that has been rotated, and the files between it and the new one.
+func (f *follower) finish(ctx context.Context, newest fs.FileInfo) error {
+	found := false
+	for _, name := range rotatedFiles(f.path) {
+		info, err := os.Stat(name)
+		switch {
+		case err != nil || strings.HasSuffix(name, ".gz"):
+			continue
+		case os.SameFile(info, newest): // it has been rotated meanwhile
+			return nil
+		case os.SameFile(info, f.file):
+			found = true
+		case found:
+			f.next, f.kept = place{}, place{}
+		}
+		if !found {
+			continue
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		err = f.read(ctx, file)
+		file.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read passes on the whole lines from f.next on.
+func (f *follower) read(ctx context.Context, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	switch size := info.Size(); {
+	case size == f.next.offset:
+		return nil
+	case size < f.kept.offset:
+		f.next, f.kept = place{}, place{}
+	case size < f.next.offset:
+		f.next = f.kept // the gate has removed what it had written to find out whether it can
+	}
+	if _, err := file.Seek(f.next.offset, io.SeekStart); err != nil {
+		return err
+	}
+	f.buffer.Reset(readerUntil{ctx, file})
+	line := Line{File: file.Name(), Number: f.next.line}
+	half, empty, found := 0, 0, false // lengths of the end, and of the empty lines before it
+	err = scan(f.buffer, func(text []byte, long, open bool) {
+		if open && !long {
+			half = len(text)
+			return
+		}
+		line.Number++
+		if !line.parse(text, long, open) {
+			empty += len(text) + 1
+			return
+		}
+		f.each(&line)
+		empty, found, f.kept.line = 0, true, line.Number
+	})
+	if err != nil {
+		return err
+	}
+	end, err := file.Seek(0, io.SeekCurrent)
+	f.next = place{end - int64(half), line.Number}
+	if found {
+		f.kept.offset = f.next.offset - int64(empty)
+	}
+	return err
+}
+
+// A readerUntil reads until ctx ends.
+type readerUntil struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r readerUntil) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
