@@ -55,7 +55,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		facts.Proxy = "http://" + loginPlaceholder + "@" + facts.Address
 	}
 	var page bytes.Buffer
-	contentType := "text/plain; charset=utf-8"
+	contentType, status := "text/plain; charset=utf-8", http.StatusOK
 	switch cmp.Or(r.URL.Path, "/") {
 	case "/":
 		h.Set("Vary", "Accept")
@@ -74,7 +74,12 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		page.Write(p.Bundle())
 	case "/crawler":
 		h.Set("Cache-Control", "no-store")
-		p.introduce(&page, r)
+		refused := p.introduce(&page, r)
+		// For wget2, which sends its login only after a 407.
+		if refused != nil && refused.status == http.StatusProxyAuthRequired && r.URL.RawQuery == "challenge" && loginOf(r) == nil {
+			h.Set("Proxy-Authenticate", loginChallenge)
+			status = http.StatusProxyAuthRequired
+		}
 	case "/proxy.pac":
 		contentType = "application/x-ns-proxy-autoconfig"
 		facts.Route = route(r, facts.Address)
@@ -89,12 +94,13 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
+	w.WriteHeader(status)
 	w.Write(page.Bytes())
 }
 
 // introduce writes which crawler the gate takes a client for, or why it refuses the client,
 // and then the certificates, so that robotsgate doctor needs one request only.
-func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
+func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *problem) {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr)
 	k, refused := p.identify(p.settings.Load(), r, client.Addr().Unmap(), false)
 	if refused != nil {
@@ -103,6 +109,7 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
 	}
 	page.Write(p.CA())
+	return refused
 }
 
 // ownAddress returns the address at which the client has reached the gate: its Host field, since

@@ -209,6 +209,12 @@ func TestOwnPageNamesTheCrawler(t *testing.T) {
 		if !strings.HasPrefix(body, c.want) || !strings.HasSuffix(body, string(w.gate.CA())) {
 			t.Errorf("%+v: got %s", c, body)
 		}
+		// Only a client without a login is challenged, and none inside a tunnel.
+		challenged := strings.HasPrefix(c.want, "refused") && c.password == "" && c.scheme == "http"
+		resp, _ = send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler?challenge", nil)
+		if got := resp.StatusCode == 407 && resp.Header.Get("Proxy-Authenticate") != ""; got != challenged || resp.StatusCode != 200 && !got {
+			t.Errorf("%+v: status %d to ?challenge", c, resp.StatusCode)
+		}
 		if strings.HasPrefix(c.want, "refused") && !strings.Contains(body, "login") {
 			t.Errorf("%+v: does not say what is missing: %s", c, body)
 		}

@@ -48,6 +48,8 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	refused := k == crawlers.Default && crawlers.RefuseUnknown
 	invited := refused && crawlers.Invites(i.client)
 	switch {
+	case i.login.Empty() && refused:
+		p.wrong.Report(p.Log, "a client's login is empty, and it is refused", client, "hint", wget2Login)
 	case i.tried && k.Login == nil && refused:
 		p.wrong.Report(p.Log, "a client's login is wrong, and it is refused", client, "user", i.user)
 	case i.tried && k.Login == nil:
@@ -83,6 +85,12 @@ func (i *identification) proves(l *policy.Login) bool {
 	return holds
 }
 
+// loginChallenge is the Proxy-Authenticate of a 407 (RFC 7617, section 2.1).
+const loginChallenge = `Basic realm="robotsgate", charset="UTF-8"`
+
+// wget2Login says what to do about an empty login. Some clients send one when they have none.
+const wget2Login = "wget2 1.99.1 sends an empty login in place of the one in the proxy's URL: give it --http-proxy-user and --http-proxy-password, or set http_proxy_user and http_proxy_password in ~/.wget2rc."
+
 // unknown returns the answer to a client that is none of the crawlers. It asks for a login
 // only if a crawler could match with one: some clients fail on a 407 that they cannot answer,
 // and no client understands one inside its tunnel.
@@ -99,7 +107,10 @@ func (i *identification) unknown(invited, inside bool) *problem {
 		return p
 	}
 	cause, detail := "wrong login", " The login that came with %s is not theirs."
-	if i.login == nil {
+	switch {
+	case i.login.Empty():
+		detail = " The login that came with %s is empty. " + wget2Login
+	case i.login == nil:
 		cause, detail = "login required", " A login has to come with %s: put it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
 	}
 	if inside {

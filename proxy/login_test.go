@@ -160,6 +160,7 @@ func TestLoginRequired(t *testing.T) {
 		{"right", []string{auth("team", newsPassword)}, 200, "news"},
 		{"none, after another's", nil, 407, ""},
 		{"another", []string{auth("team", shopPassword)}, 200, "shop"},
+		{"empty, as wget2 sends it", []string{auth("", "")}, 407, ""},
 		{"unknown user", []string{auth("nobody", newsPassword)}, 407, ""},
 		{"from the wrong address", []string{auth("last", lastPassword)}, 407, ""},
 		{"doubled", []string{auth("team", newsPassword), auth("team", newsPassword)}, 407, ""},
@@ -184,6 +185,9 @@ func TestLoginRequired(t *testing.T) {
 			}
 			if !strings.Contains(body, "http://USER:PASSWORD@HOST:PORT") && c.headers == nil {
 				t.Errorf("%s: the refusal does not say what to do:\n%s", c.name, body)
+			}
+			if empty := strings.HasPrefix(c.name, "empty"); strings.Contains(body, "--http-proxy-user") != empty || empty && strings.Contains(body, "http://USER:PASSWORD") {
+				t.Errorf("%s: wrong advice on an empty login:\n%s", c.name, body)
 			}
 		}
 	}

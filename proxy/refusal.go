@@ -178,7 +178,7 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")
 	}
 	if p.status == http.StatusProxyAuthRequired {
-		h.Set("Proxy-Authenticate", `Basic realm="robotsgate", charset="UTF-8"`) // RFC 7617, 2.1
+		h.Set("Proxy-Authenticate", loginChallenge)
 	}
 	status(h, p.fault, p.cause)
 	if x.Decision != nil {

@@ -15,6 +15,7 @@ import (
 // braces, see [diagnosis.expand].
 type program struct {
 	name string
+	page string   // the page that tells the client what it is; empty: /crawler
 	get  []string // the command that prints the contents of {url}; nil: requests are sent by this process
 	has  []string // a command that succeeds if the program can be checked; nil: it always can
 	// Advice if it does not trust the CA, or does not use the gate.
@@ -45,9 +46,9 @@ var programs = []program{
 	{name: "wget", proxy: proxied,
 		get:   []string{"wget", "-q", "-O", "-", "-T", "8", "-t", "1", "{url}"},
 		trust: []string{"export SYSTEM_WGETRC={wgetrc}", "or ca_certificate = {bundle} in ~/.wgetrc"}},
-	{name: "wget2", proxy: proxied,
+	{name: "wget2", proxy: proxied, page: "/crawler?challenge", // it sends a login only after a 407
 		get:   []string{"wget2", "-q", "-O", "-", "-T", "8", "--tries=1", "--no-hsts", "--no-tls-resume", "--no-ocsp", "--no-ocsp-file", "{url}"},
-		trust: []string{"export SYSTEM_WGET2RC={wgetrc}", "or ca_certificate = {bundle} in ~/.config/wget/wget2rc"}},
+		trust: []string{"export SYSTEM_WGET2RC={wgetrc}", "or ca_certificate = {bundle} in ~/.wget2rc"}},
 	{name: "requests", proxy: proxied,
 		get:   []string{"python3", "-c", pythonGet, "{url}"},
 		has:   []string{"python3", "-c", "import requests"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -65,7 +66,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	if !e.config.HTTPS.Intercept {
 		scheme, good = "http", "goes through the gate"
 	}
-	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid/crawler", true); e.isPEM(answer) {
+	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid"+cmp.Or(p.page, "/crawler"), true); e.isPEM(answer) {
 		return identified(p, good, answer)
 	}
 	through := make(chan bool, 1)

@@ -18,6 +18,9 @@ type Login struct {
 	Invalid        bool // something was sent that is not a login
 }
 
+// Empty reports whether the login has neither a user name nor a password. A nil login is not empty.
+func (l *Login) Empty() bool { return l != nil && *l == Login{} }
+
 // maxPassword is how much of a password bcrypt reads, in bytes. A longer password is invalid:
 // any text behind that would match.
 const maxPassword = 72
