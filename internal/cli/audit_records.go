@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
@@ -44,6 +45,22 @@ func (r recordText) Address() string {
 		return r.URL
 	}
 	return r.Origin + r.Path
+}
+
+// Passthrough reports whether the request was for a tunnel that is not intercepted.
+func (r recordText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
+
+// Took returns the time that the request took.
+func (r recordText) Took() time.Duration {
+	return seconds(r.Duration).Round(10 * time.Microsecond)
+}
+
+// Old returns the age of the robots.txt that decided.
+func (r recordText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
+
+// seconds returns a number of a record as a duration, within the bounds of that.
+func seconds(n float64) time.Duration {
+	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
 }
 
 // Verdict returns the decision in a word.
