@@ -85,16 +85,20 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s[:maxLineText], "") + "…"
 }
 
-// maxWaitingLines bounds the lines that wait to be written.
-const maxWaitingLines = 1000
-
-// requestLines writes lines about requests. Requests do not wait for that: lines beyond
-// maxWaitingLines are only counted. A nil requestLines writes nothing.
-type requestLines struct {
-	choose func(*config.Config) config.Requests
-	redact bool
+// A lineForm is a way to write lines about requests.
+type lineForm struct {
 	// print writes lines, and the number of those that were left out after them.
 	print func(lines []requestLine, more int)
+	max   int           // lines that may wait for print
+	pause time.Duration // after each call of print
+}
+
+// requestLines writes lines about requests. Requests do not wait for that: lines that must not
+// wait either are only counted. A nil requestLines writes nothing.
+type requestLines struct {
+	form   lineForm
+	choose func(*config.Config) config.Requests
+	redact bool
 
 	chosen atomic.Pointer[config.Requests]
 	wake   chan struct{} // holds one
@@ -109,17 +113,17 @@ type requestLines struct {
 // showRequests begins to write lines about requests: to the screen, or if that is nil or the log
 // has to be JSON, to the log.
 func (g *gate) showRequests(o RequestLines, screen *lineScreen) {
-	print := linesForLog(g.log.Handler())
+	form := linesForLog(g.log.Handler())
 	if screen != nil && g.config.Log.Format != "json" {
-		print = linesForScreen(screen)
+		form = linesForScreen(screen)
 	}
-	g.lines = newRequestLines(print, g.config.Log.RedactQuery, func(c *config.Config) config.Requests { return o.choose(c, screen != nil) })
+	g.lines = newRequestLines(form, g.config.Log.RedactQuery, func(c *config.Config) config.Requests { return o.choose(c, screen != nil) })
 	g.lines.use(g.config)
 }
 
 // newRequestLines starts the writing, which goes on until close is called.
-func newRequestLines(print func([]requestLine, int), redact bool, choose func(*config.Config) config.Requests) *requestLines {
-	l := &requestLines{print: print, redact: redact, choose: choose, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+func newRequestLines(form lineForm, redact bool, choose func(*config.Config) config.Requests) *requestLines {
+	l := &requestLines{form: form, redact: redact, choose: choose, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
 	l.chosen.Store(new(config.NoRequests))
 	go func() {
 		defer close(l.ended)
@@ -127,6 +131,7 @@ func newRequestLines(print func([]requestLine, int), redact bool, choose func(*c
 			select {
 			case <-l.wake:
 				l.flush()
+				l.rest()
 			case <-l.stop:
 				l.flush()
 				return
@@ -152,7 +157,7 @@ func (l *requestLines) add(x *proxy.Record) {
 		return
 	}
 	l.mu.Lock()
-	if len(l.waiting) < maxWaitingLines {
+	if len(l.waiting) < l.form.max {
 		l.waiting = append(l.waiting, requestLineOf(x, l.redact))
 	} else {
 		l.more++
@@ -170,7 +175,18 @@ func (l *requestLines) flush() {
 	l.waiting, l.more = nil, 0
 	l.mu.Unlock()
 	if len(lines) > 0 {
-		l.print(lines, more)
+		l.form.print(lines, more)
+	}
+}
+
+// rest waits for the pause after a call of print.
+func (l *requestLines) rest() {
+	if l.form.pause == 0 {
+		return
+	}
+	select {
+	case <-time.After(l.form.pause):
+	case <-l.stop:
 	}
 }
 

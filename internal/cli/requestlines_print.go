@@ -11,9 +11,9 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// linesForLog returns a print function that writes records of the log. They do not go by
-// log.level: log.requests and the options ask for them.
-func linesForLog(log slog.Handler) func([]requestLine, int) {
+// linesForLog writes records of the log. They do not go by log.level: log.requests and the options
+// ask for them.
+func linesForLog(log slog.Handler) lineForm {
 	write := func(at time.Time, message string, attrs ...slog.Attr) {
 		record := slog.NewRecord(at, slog.LevelInfo, message, 0)
 		for _, a := range attrs {
@@ -23,7 +23,7 @@ func linesForLog(log slog.Handler) func([]requestLine, int) {
 		}
 		_ = log.Handle(context.Background(), record) // as slog.Logger does
 	}
-	return func(lines []requestLine, more int) {
+	return lineForm{max: 1000, print: func(lines []requestLine, more int) {
 		for _, r := range lines {
 			message := "request"
 			switch {
@@ -38,7 +38,7 @@ func linesForLog(log slog.Handler) func([]requestLine, int) {
 		if more > 0 {
 			write(time.Now(), "further requests have no line, since there were too many", slog.Int("requests", more))
 		}
-	}
+	}}
 }
 
 // Escape sequences for colours (ECMA-48, 8.3.117).
@@ -67,15 +67,15 @@ func newLineScreen(w io.Writer, line *statusLine, prefix string, getenv func(str
 	return &lineScreen{line.above(w), prefix, ansi && getenv("NO_COLOR") == ""} // https://no-color.org
 }
 
-// linesForScreen returns a print function that writes lines for a person.
-func linesForScreen(s *lineScreen) func([]requestLine, int) {
+// linesForScreen writes lines for a person, at most 1000 a second.
+func linesForScreen(s *lineScreen) lineForm {
 	paint := func(text, colour string) string {
 		if !s.colours {
 			return text
 		}
 		return colour + text + normal
 	}
-	return func(lines []requestLine, more int) {
+	return lineForm{max: 100, pause: 100 * time.Millisecond, print: func(lines []requestLine, more int) {
 		var b []byte
 		for _, r := range lines {
 			outcome := strconv.Itoa(r.status)
@@ -99,7 +99,7 @@ func linesForScreen(s *lineScreen) func([]requestLine, int) {
 			b = fmt.Appendf(b, "%sand %d more\n", s.prefix, more)
 		}
 		_, _ = s.w.Write(b) // all at once: a status line is redrawn after each write
-	}
+	}}
 }
 
 // shown returns text from the network as a terminal may show it.

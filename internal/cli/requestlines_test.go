@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"robotsgate/internal/config"
@@ -79,7 +81,7 @@ func TestRequestLineOnTerminal(t *testing.T) {
 	} {
 		for _, colours := range []bool{true, false} {
 			var b bytes.Buffer
-			linesForScreen(&lineScreen{&b, "> ", colours})([]requestLine{requestLineOf(test.x, false)}, 0)
+			linesForScreen(&lineScreen{&b, "> ", colours}).print([]requestLine{requestLineOf(test.x, false)}, 0)
 			want := "> " + strings.NewReplacer("[31m]", red, "[33m]", yellow, "[0m]", normal).Replace(test.want)
 			if !colours {
 				want = strings.NewReplacer(red, "", yellow, "", normal, "").Replace(want)
@@ -106,20 +108,21 @@ func TestRequestLineKeepsNoRobots(t *testing.T) {
 // TestRequestLinesFlood: requests do not wait for a terminal that is stopped, and the lines that do
 // not fit are counted.
 func TestRequestLinesFlood(t *testing.T) {
+	const flood, max = 1000, 50
 	stopped, going := make(chan int), make(chan struct{})
 	shown, more := 0, 0
-	l := newRequestLines(func(lines []requestLine, left int) {
+	print := func(lines []requestLine, left int) {
 		stopped <- len(lines)
 		<-going
 		shown, more = shown+len(lines), more+left
-	}, false, func(*config.Config) config.Requests { return config.RefusedRequests })
+	}
+	l := newRequestLines(lineForm{print: print, max: max}, false, func(*config.Config) config.Requests { return config.RefusedRequests })
 	l.use(nil)
 	l.add(&proxy.Record{Decision: &policy.Decision{Allow: true}}) // not refused
 	l.add(deniedRecord(true))
 	if n := <-stopped; n != 1 {
 		t.Errorf("%d lines for one refusal", n)
 	}
-	const flood = 5 * maxWaitingLines
 	for range flood {
 		l.add(deniedRecord(true))
 	}
@@ -130,17 +133,39 @@ func TestRequestLinesFlood(t *testing.T) {
 	close(going)
 	l.close()
 	close(stopped)
-	if shown != 1+maxWaitingLines || shown+more != 1+flood {
-		t.Errorf("%d lines and %d more, want %d and %d", shown, more, 1+maxWaitingLines, flood-maxWaitingLines)
+	if shown != 1+max || more != flood-max {
+		t.Errorf("%d lines and %d more, want %d and %d", shown, more, 1+max, flood-max)
 	}
+}
+
+// TestRequestLinesPause: the lines of a pause are written together after it, and the last ones at
+// once when the gate ends.
+func TestRequestLinesPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []int
+		begun := time.Now()
+		print := func(lines []requestLine, _ int) { got = append(got, len(lines), int(time.Since(begun).Seconds())) }
+		l := newRequestLines(lineForm{print: print, max: 10, pause: 5 * time.Second}, false, func(*config.Config) config.Requests { return config.AllRequests })
+		l.use(nil)
+		for range 4 {
+			synctest.Wait()
+			l.add(deniedRecord(true))
+		}
+		time.Sleep(6 * time.Second) // fake clock
+		l.add(deniedRecord(true))
+		l.close()
+		if want := []int{1, 0, 3, 5, 1, 6}; !slices.Equal(got, want) {
+			t.Errorf("numbers of lines and seconds: got %v, want %v", got, want)
+		}
+	})
 }
 
 // TestMoreRequests: the number of requests without a line is on the terminal and in the log.
 func TestMoreRequests(t *testing.T) {
 	var screen, log bytes.Buffer
 	lines := []requestLine{requestLineOf(deniedRecord(true), true)}
-	linesForScreen(&lineScreen{w: &screen})(lines, 1234)
-	linesForLog(slog.NewTextHandler(&log, nil))(lines, 1234)
+	linesForScreen(&lineScreen{w: &screen}).print(lines, 1234)
+	linesForLog(slog.NewTextHandler(&log, nil)).print(lines, 1234)
 	for text, end := range map[string]string{screen.String(): "\nand 1234 more\n", log.String(): ` msg="further requests have no line, since there were too many" requests=1234` + "\n"} {
 		if !strings.HasSuffix(text, end) || !strings.Contains(text, "/private/?q=*") {
 			t.Errorf("got %q", text)
