@@ -72,6 +72,31 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
+// TestReadmeDemo types the commands of README.md's first run into the shell that it opens.
+func TestReadmeDemo(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
+	}
+	text := section(t, "README.md", "First run")
+	opens := regexp.MustCompile(`(?m)^robotsgate demo -- sh$`).FindString(text)
+	_, console, _ := strings.Cut(text, "\n```console")
+	console, _, _ = strings.Cut(console, "\n```")
+	commands := regexp.MustCompile(`(?m)^\$ (.*\n)`)
+	var typed strings.Builder
+	for _, m := range commands.FindAllStringSubmatch(console, -1) {
+		typed.WriteString(m[1])
+	}
+	if opens == "" || typed.Len() == 0 {
+		t.Fatal("README.md does not show how to open a shell, or what to type there")
+	}
+	cmd := exec.Command("sh", "-c", opens)
+	cmd.Stdin, cmd.Stderr = strings.NewReader(typed.String()), t.Output()
+	out, err := cmd.Output()
+	if got, want := settled(string(out)), settled(commands.ReplaceAllString(console, "")); got != want || err != nil {
+		t.Errorf("%v, got\n%s\nREADME.md has\n%s", err, got, want)
+	}
+}
+
 // readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor gets a configuration
 // from it, since the gate of a demonstration has neither the usual port nor the usual data_dir.
 func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -56,6 +57,9 @@ func (c *Check) Run(ctx context.Context, s Streams) error {
 		}
 		if errors.Is(err, policy.ErrNoHost) {
 			err = fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
+			if demo.Has(t.Hostname()) {
+				err = fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo, whose status page explains its decisions", t.Hostname())
+			}
 		}
 		if err != nil {
 			s.Status(fmt.Errorf("%s: %w", url, err))

@@ -74,7 +74,7 @@ func demoConfig(r *Run, dir string) (*config.Config, error) {
 // printDemo prints how to use the demonstration.
 func (g *gate) printDemo(s Streams, dir string) error {
 	file, proxy := filepath.Join(dir, "env"), "http://"+g.listener.Addr().String()
-	lines := clientVars(proxy, g.clients).lines("export %s=%s", quoteShell)
+	lines := g.variables().lines("export %s=%s", quoteShell)
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
@@ -101,14 +101,14 @@ type sampleOrigin struct {
 }
 
 func (o sampleOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
-	if o.site.Has(r.URL.Hostname()) {
+	if demo.Has(r.URL.Hostname()) {
 		return o.site.RoundTrip(r)
 	}
 	return o.Upstream.RoundTrip(r)
 }
 
 func (o sampleOrigin) Check(host, port string) error {
-	if o.site.Has(host) {
+	if demo.Has(host) {
 		return nil
 	}
 	return o.Upstream.Check(host, port)
@@ -116,7 +116,7 @@ func (o sampleOrigin) Check(host, port string) error {
 
 // Dial is for tunnels that are passed through, which the demonstration's configuration has none of.
 func (o sampleOrigin) Dial(ctx context.Context, host, port string) (net.Conn, error) {
-	if o.site.Has(host) {
+	if demo.Has(host) {
 		return nil, fmt.Errorf("%s has no tunnels", host)
 	}
 	return o.Upstream.Dial(ctx, host, port)

@@ -63,9 +63,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	ended := make(chan error, 1)
 	go func() { ended <- g.run(serving) }()
 
-	vars := clientVars("http://"+g.listener.Addr().String(), g.clients)
-	vars = append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.adminListener.Addr().String()})
-	status, err := execute(command, vars, s)
+	status, err := execute(command, g.variables(), s)
 	stop()
 	if gateErr := <-ended; gateErr != nil {
 		return errors.Join(err, gateErr)
@@ -78,6 +76,12 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		return Exit(status)
 	}
 	return nil
+}
+
+// variables returns the variables for a command behind a gate of run.
+func (g *gate) variables() variables {
+	vars := clientVars("http://"+g.listener.Addr().String(), g.clients)
+	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.adminListener.Addr().String()})
 }
 
 // adapt changes the settings that run has its own rules for.

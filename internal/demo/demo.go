@@ -23,8 +23,8 @@ type Site struct {
 	hosts []string // with pages
 }
 
-// Has reports whether the site answers for a host, given in lower case.
-func (s *Site) Has(host string) bool { return strings.HasSuffix(host, ".example") }
+// Has reports whether a site answers for a host, given in lower case.
+func Has(host string) bool { return strings.HasSuffix(host, ".example") }
 
 // RoundTrip answers a request for a host of the site. The body of the request is not read.
 func (s *Site) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -112,7 +112,7 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	for host, want := range map[string]bool{"shop.example": true, "x.example": true, "example": false, "example.com": false, "127.0.0.1": false} {
-		if s.Has(host) != want {
+		if Has(host) != want {
 			t.Errorf("Has(%q) is %v", host, !want)
 		}
 	}
