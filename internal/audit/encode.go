@@ -33,6 +33,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 		o.b = strconv.AppendBool(o.b, *r.Enforced)
 	}
 	o.optional("reason", string(r.Reason))
+	o.optional("refused", string(r.Refused))
 	o.optional("note", r.Note)
 	o.optional("read_as", r.ReadAs)
 	o.optional("rule", r.Rule)

@@ -17,7 +17,7 @@ type Filter struct {
 	URL     *URLPattern
 	Host    *HostPattern
 	Crawler string    // the name of a crawler, or [NoCrawler]
-	Reason  string    // the reason of a decision, or [NoDecision]
+	Reason  string    // the reason of a decision, the kind of a refusal without one, or [NoDecision]
 	Since   time.Time // the request arrived at this time or later; zero: at any time
 	Until   time.Time // the request arrived before this time; zero: at any time
 	Denied  bool      // the request was denied, or would have been without report mode
@@ -34,7 +34,7 @@ func (f *Filter) Selects(r *Record) bool {
 	return (f.ID == "" || strings.EqualFold(f.ID, r.ID)) &&
 		(f.Crawler == "" || f.Crawler == r.crawlerName()) &&
 		(f.Reason == "" || f.Reason == r.reasonName()) &&
-		(!f.Denied || r.Decision == "deny") &&
+		(!f.Denied || r.denied() || r.Reported()) &&
 		(f.Since.IsZero() || !r.Time.Before(f.Since)) &&
 		(f.Until.IsZero() || r.Time.Before(f.Until)) &&
 		(f.Host == nil || f.Host.matches(r.Origin)) &&
@@ -43,7 +43,7 @@ func (f *Filter) Selects(r *Record) bool {
 
 func (r *Record) crawlerName() string { return cmp.Or(r.Crawler, NoCrawler) }
 
-func (r *Record) reasonName() string { return cmp.Or(string(r.Reason), NoDecision) }
+func (r *Record) reasonName() string { return cmp.Or(string(r.Refused), string(r.Reason), NoDecision) }
 
 // A HostPattern matches the host of a URL.
 type HostPattern struct {

@@ -25,6 +25,7 @@ type Record struct {
 	Decision string        `json:"decision,omitempty"` // allow or deny; empty: none was made
 	Enforced *bool         `json:"enforced,omitempty"` // false: report mode let a denied request through
 	Reason   policy.Reason `json:"reason,omitempty"`
+	Refused  proxy.Refusal `json:"refused,omitempty"` // why the gate refused the request, if not by the decision
 	Note     string        `json:"note,omitempty"`    // an override's reason
 	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, as servers may read Path
 	Rule     string        `json:"rule,omitempty"`
@@ -117,6 +118,9 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 			r.ReadAs = Redact(r.ReadAs)
 		}
 	}
+	if x.Refused != proxy.Refusal(r.Reason) {
+		r.Refused = x.Refused
+	}
 	return r
 }
 
@@ -159,6 +163,11 @@ func robotsOf(d *policy.Decision) *Robots {
 // Reported reports whether report mode let the request through, which would have been denied.
 func (r *Record) Reported() bool {
 	return r.Decision == "deny" && r.Enforced != nil && !*r.Enforced
+}
+
+// denied reports whether the gate refused the request, by its decision or without one.
+func (r *Record) denied() bool {
+	return r.Refused != "" || r.Decision == "deny" && !r.Reported()
 }
 
 // written returns about when the record was written.

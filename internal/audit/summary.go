@@ -12,19 +12,19 @@ import (
 type Count struct {
 	Requests int `json:"requests"`
 	Allowed  int `json:"allowed"`
-	Denied   int `json:"denied"`
+	Denied   int `json:"denied"`   // by a decision, or refused without one
 	Reported int `json:"reported"` // would be denied, but report mode let them through
 }
 
 func (c *Count) add(r *Record) {
 	c.Requests++
 	switch {
-	case r.Decision == "allow":
-		c.Allowed++
+	case r.denied():
+		c.Denied++
 	case r.Reported():
 		c.Reported++
-	case r.Decision == "deny":
-		c.Denied++
+	case r.Decision == "allow":
+		c.Allowed++
 	}
 }
 
@@ -39,7 +39,7 @@ type Summary struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	Count
-	Undecided int   `json:"undecided"` // no decision was made
+	Undecided int   `json:"undecided"` // no decision was made, nor was the request refused
 	Errors    int   `json:"errors"`    // with an error, and with or without a decision
 	Bytes     int64 `json:"bytes"`     // of responses
 	Lost      int   `json:"lost"`      // records that could not be written at the time, as other records say
@@ -116,7 +116,7 @@ func (s *Summary) Line(l *Line) {
 	s.add(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost
-	if r.Decision == "" {
+	if r.Decision == "" && r.Refused == "" {
 		s.Undecided++
 	}
 	s.Reasons.add(r.reasonName(), r)

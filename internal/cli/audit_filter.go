@@ -15,10 +15,10 @@ type Filters struct {
 	URL     string `placeholder:"URL" help:"Only requests for this URL; * stands for any characters."`
 	Host    string `placeholder:"HOST" help:"Only requests to this host, such as *.example.com or example.com:8443."`
 	Crawler string `placeholder:"NAME" help:"Only requests of this crawler."`
-	Reason  string `placeholder:"R" help:"Only decisions for this reason, such as rule or unreachable."`
+	Reason  string `placeholder:"R" help:"Only decisions and refusals for this reason, such as rule, unreachable or guard."`
 	Since   string `placeholder:"T" help:"Only requests since this time: 2026-02-28T15:04:05Z, 2026-02-28 (UTC), or back from now, such as 24h."`
 	Until   string `placeholder:"T" help:"Only requests until this time. A date includes that day."`
-	Denied  bool   `help:"Only requests that were denied, or would be without report mode."`
+	Denied  bool   `help:"Only requests that were denied or refused, or would be without report mode."`
 }
 
 // given reports whether there is any of the options.

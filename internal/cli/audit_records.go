@@ -66,6 +66,8 @@ func seconds(n float64) time.Duration {
 // Verdict returns the decision in a word.
 func (r recordText) Verdict() string {
 	switch {
+	case r.Refused != "":
+		return "refused"
 	case r.Decision == "allow":
 		return "allowed"
 	case r.Reported():
@@ -80,6 +82,10 @@ func (r recordText) Verdict() string {
 func (r recordText) Why() string {
 	text := string(r.Reason)
 	switch {
+	case r.Refused != "" && r.Error != "":
+		text = string(r.Refused) + ": " + r.Error
+	case r.Refused != "":
+		text = string(r.Refused)
 	case r.Decision == "":
 		text = r.Error
 	case r.Rule != "":
