@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"strconv"
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/escape"
+	"robotsgate/policy"
 )
 
 // A recordPrinter prints records one by one.
@@ -63,37 +64,34 @@ func seconds(n float64) time.Duration {
 	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
 }
 
-// Verdict returns the decision in a word.
-func (r recordText) Verdict() string {
+// Outcome returns in a word or two what became of the request, as the lines of serve do.
+func (r recordText) Outcome() string {
 	switch {
-	case r.Refused != "":
-		return "refused"
-	case r.Decision == "allow":
-		return "allowed"
 	case r.Reported():
-		return "reported"
-	case r.Decision == "deny":
-		return "denied"
+		return "would be denied"
+	case r.Refused != "" || r.Decision == "deny":
+		return "refused"
+	case r.Status == 0:
+		return "no answer"
 	}
-	return "-"
+	return strconv.Itoa(r.Status)
 }
 
-// Why returns the reason of a decision in a few words, or why there is none.
-func (r recordText) Why() string {
-	text := string(r.Reason)
+// Cause returns why the request was refused or has failed; empty if neither is the case.
+func (r recordText) Cause() string {
 	switch {
-	case r.Refused != "" && r.Error != "":
-		text = string(r.Refused) + ": " + r.Error
-	case r.Refused != "":
-		text = string(r.Refused)
-	case r.Decision == "":
-		text = r.Error
+	case r.Decision != "deny" || r.Refused != "":
+		return cmp.Or(r.Error, string(r.Refused))
 	case r.Rule != "":
-		text += fmt.Sprintf(", line %d: %s", r.Line, r.Rule)
+		return fmt.Sprintf("robots.txt line %d: %s", r.Line, r.Rule)
 	case r.Note != "":
-		text += ": " + r.Note
+		return "operator's override: " + r.Note
+	case r.Reason == policy.IsUnreachable:
+		return "robots.txt is unreachable"
+	case r.Reason == policy.TooComplex:
+		return "robots.txt takes too many steps for this URL"
 	}
-	return escape.Printable(text)
+	return string(r.Reason)
 }
 
 // listRecords prints the records that a filter selects.
@@ -111,7 +109,10 @@ func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) 
 	if err := cmp.Or(printErr, out.Flush(), readErr); err != nil {
 		return err
 	}
-	if p.found == 0 && a.ID != "" {
+	switch {
+	case p.found == 0 && a.ID == "":
+		s.note("no record fits the options")
+	case p.found == 0:
 		s.note("no record fits the id %s and the other options: it may be in a file that has been rotated, which must be named, too", a.ID)
 		return Exit(1)
 	}

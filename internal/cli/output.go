@@ -13,13 +13,14 @@ import (
 )
 
 // outputs has a template for each report that commands print for people. Text from the network
-// must go through printable there.
+// must go through printable or shown there.
 //
 //go:embed output/*.txt
 var outputs embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"printable": escape.Printable,
+	"shown":     shown,
 	"plural":    plural,
 	"clients":   clientsOf,
 	"table":     table,

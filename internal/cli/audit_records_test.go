@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// TestRecordLine compares the lines of --follow.
+func TestRecordLine(t *testing.T) {
+	deny := func(reason policy.Reason) audit.Record {
+		return audit.Record{Decision: "deny", Reason: reason, Status: 403}
+	}
+	rule, override, reported := deny(policy.ByRule), deny(policy.ByOverride), deny(policy.IsUnreachable)
+	rule.Rule, rule.Line = "Disallow: /\x1b", 2
+	override.Note = "no contract"
+	reported.Enforced = new(false)
+	for _, test := range []struct {
+		record audit.Record
+		want   string
+	}{
+		{audit.Record{Decision: "allow", Status: 200}, "200  GET http://a.example/x"},
+		{audit.Record{Decision: "allow", Status: 502, Error: "no route"}, "502  GET http://a.example/x  no route"},
+		{audit.Record{Decision: "allow"}, "no answer  GET http://a.example/x"},
+		{audit.Record{Decision: "allow", Status: 503, Refused: proxy.ByLimit}, "refused  GET http://a.example/x  limit"},
+		{audit.Record{Status: 403, Refused: proxy.ByGuard, Error: "private"}, "refused  GET http://a.example/x  private"},
+		{rule, `refused  GET http://a.example/x  robots.txt line 2: Disallow: /\x1b`},
+		{override, "refused  GET http://a.example/x  operator's override: no contract"},
+		{reported, "would be denied  GET http://a.example/x  robots.txt is unreachable"},
+		{deny(policy.TooComplex), "refused  GET http://a.example/x  robots.txt takes too many steps for this URL"},
+	} {
+		r := test.record
+		r.Time, r.ID, r.Method, r.Origin, r.Path = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "A", "GET", "http://a.example", "/x"
+		var b strings.Builder
+		if err := printReport(&b, "record", recordText{&r, ""}); err != nil {
+			t.Fatal(err)
+		}
+		if want := "2026-01-02 03:04:05  " + test.want + "  (A)\n"; b.String() != want {
+			t.Errorf("got %q, want %q", b.String(), want)
+		}
+	}
+}
