@@ -30,11 +30,18 @@ type tunnel struct {
 	login      *auth.Login                // that CONNECT came with; nil: none
 }
 
+// tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
 func tunnelOf(c net.Conn) *tunnel {
-	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
-		c = secure.NetConn()
+	for {
+		if t, ok := c.(*tunnel); ok {
+			return t
+		}
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = outer.NetConn()
 	}
-	return c.(*tunnel)
 }
 
 // origin returns what the tunnel leads to when it carries this scheme.
@@ -166,7 +173,7 @@ func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Read
 // the gate itself, and expects no name, has used the gate's address.
 func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := hello.ServerName
-	if t, ok := hello.Conn.(*tunnel); ok && t.names(name) {
+	if t := tunnelOf(hello.Conn); t != nil && t.names(name) {
 		return p.Leaf(t.host) // canonical already
 	}
 	if name == "" {

@@ -109,6 +109,9 @@ func TestRealClientsWithoutTrust(t *testing.T) {
 				t.Fatal("the client does not check certificates")
 			}
 			gate.Gate.Log.WaitFor(t, `a client does not trust the CA" client=127\.0\.0\.1 kind="?`+regexp.QuoteMeta(c.kind)+`\b.* ca\.pem=`+url+`/ca\.pem`)
+			if log := gate.Gate.Log.String(); strings.Contains(log, "bad record MAC") {
+				t.Errorf("the log shows an error of decryption in place of the client's alert:\n%s", log)
+			}
 		})
 	}
 }

@@ -19,6 +19,8 @@ import (
 // request begins with it.
 const recordTypeHandshake = 0x16
 
+const recordTypeAlert = 0x15
+
 // IsTLS reports whether a connection that begins with this byte is in TLS.
 func IsTLS(first byte) bool { return first == recordTypeHandshake }
 

@@ -20,22 +20,26 @@ var kinds = []*Kind{
 	{"wget", []string{"wget/"}, "wget --ca-certificate=ca.pem, or that setting as ca_certificate in ~/.wgetrc"},
 	{"git", []string{"git/"}, "the variable GIT_SSL_CAINFO, or git config http.sslCAInfo"},
 	{"requests", []string{"python-requests/"}, "the variable REQUESTS_CA_BUNDLE, or verify='ca.pem'"},
-	{"Scrapy", []string{"scrapy/", "twisted"}, "the variable SSL_CERT_FILE"},
+	{"Scrapy, or another client of Twisted", []string{"scrapy/", "twisted"}, "the variable SSL_CERT_FILE"},
 	{"Python", []string{"python", "aiohttp/"}, "the variable SSL_CERT_FILE"},
+	{"npm, pnpm or yarn", []string{"npm/", "pnpm/", "yarn/"}, "the variable npm_config_cafile"},
 	{"Node", []string{"node", "undici", "axios/", "got "}, "the variable NODE_EXTRA_CA_CERTS"},
 	{"Java", []string{"java", "apache-httpclient/", "okhttp/"},
 		"keytool -importcert -noprompt -alias robotsgate -file ca.pem -keystore trust.p12 -storepass changeit, then java -Djavax.net.ssl.trustStore=trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"},
 	{"Go", []string{"go-http-client/"}, "the variable SSL_CERT_FILE on Linux, the system's trust store elsewhere"},
 	{"aria2", []string{"aria2/"}, "aria2c --ca-certificate=ca.pem"},
 	{"PHP", []string{"php", "guzzlehttp/"}, "curl.cainfo and openssl.cafile in php.ini"},
-	{"a browser", []string{"mozilla/", "opera/"}, "its settings, where ca.pem is imported as an authority for websites"},
+	{"a browser, or a client with a browser's User-Agent", []string{"mozilla/", "opera/"},
+		"a browser's settings, where ca.pem is imported as an authority for websites; others: as the gate's own page says"},
 }
 
-// Clients that send no User-Agent on CONNECT.
+// Clients that send no User-Agent on CONNECT. Different clients send the same head, so the names
+// list all that are known.
 var (
 	pythonOld = &Kind{name: "requests, or Python's http.client", trust: "the variables REQUESTS_CA_BUNDLE and SSL_CERT_FILE"}
-	nodeFetch = &Kind{name: "Node", trust: "the variable NODE_EXTRA_CA_CERTS"}
-	libcurl   = &Kind{name: "libcurl, as in PHP", trust: "curl.cainfo in php.ini, or CURLOPT_CAINFO"}
+	nodeFetch = &Kind{name: "Node, or another client without a User-Agent", trust: "Node: the variable NODE_EXTRA_CA_CERTS; others: as the gate's own page says"}
+	noAgent   = &Kind{name: "npm, pnpm, libcurl as in PHP, or another client without a User-Agent",
+		trust: "npm and pnpm: the variable npm_config_cafile; other clients of Node: the variable NODE_EXTRA_CA_CERTS; PHP: curl.cainfo in php.ini; libcurl: CURLOPT_CAINFO"}
 	// Among them Java's HttpClient.
 	unknown = &Kind{name: "unknown", trust: "eval \"$(robotsgate env)\" in the shell that starts it; Java and others that read no variables: as the gate's own page says"}
 	// Clients that speak TLS to the gate's own port, which identify themselves only inside.
@@ -59,8 +63,8 @@ func KindOf(r *http.Request) *Kind {
 		return pythonOld
 	case strings.EqualFold(r.Header.Get("Connection"), "close"):
 		return nodeFetch
-	case strings.EqualFold(r.Header.Get("Proxy-Connection"), "keep-alive"):
-		return libcurl
+	case r.Header.Get("Proxy-Connection") != "":
+		return noAgent
 	}
 	return unknown
 }

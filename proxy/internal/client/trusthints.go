@@ -57,17 +57,21 @@ type TLSClient struct {
 }
 
 // rejectAlerts are the alerts of a client that does not trust a certificate (RFC 8446, section
-// 6.2). OpenSSL sends its alert in clear when the server has switched keys already, which
-// finds only a bad record.
-var rejectAlerts = []string{"unknown certificate", "bad certificate", "unknown certificate authority", "bad record MAC"}
+// 6.2).
+var rejectAlerts = []string{"unknown certificate", "bad certificate", "unknown certificate authority"}
 
 // Handshake performs the handshake with a client, and closes the connection if it fails.
 func (h *TrustHints) Handshake(c net.Conn, config *tls.Config, t *TLSClient) (*tls.Conn, error) {
-	secure := tls.Server(c, config)
+	tail := &recordTail{Conn: c}
+	secure := tls.Server(tail, config)
 	err := secure.Handshake()
+	tail.complete = true
 	if err == nil {
 		t.completed = time.Now()
 		return secure, nil
+	}
+	if alert, ok := tail.alert(); ok {
+		err = &net.OpError{Op: "remote error", Err: alert}
 	}
 	c.Close()
 	h.Log.Debug("TLS handshake", "client", c.RemoteAddr(), "target", t.Target, "error", err)

@@ -57,11 +57,13 @@ func TestKindOf(t *testing.T) {
 		{"git", "HTTP/1.1\nHost: a.example:443\nUser-Agent: git/2.39.5\nProxy-Connection: Keep-Alive"},
 		{"requests, or Python's http.client", "HTTP/1.0"}, // requests, urllib
 		{"Java", "HTTP/1.1\nUser-Agent: Java/17.0.15\nHost: a.example\nAccept: text/html\nProxy-Connection: keep-alive"},
-		{"Node", "HTTP/1.1\nhost: a.example\nconnection: close"}, // fetch, undici
+		{"Node, or another client without a User-Agent", "HTTP/1.1\nhost: a.example\nconnection: close"}, // fetch, undici
+		{"npm, pnpm or yarn", "HTTP/1.1\nUser-Agent: yarn/1.22.22 npm/? node/v20.20.2 linux x64\nAccept: application/json\nhost: a.example:443\nConnection: close"},
+		{"npm, pnpm, libcurl as in PHP, or another client without a User-Agent", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: close"}, // pnpm
 		{"Go", "HTTP/1.1\nHost: a.example:443\nUser-Agent: Go-http-client/1.1"},
 		{"aria2", "HTTP/1.1\nUser-Agent: aria2/1.36.0\nHost: a.example:443"},
-		{"libcurl, as in PHP", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: Keep-Alive"},
-		{"a browser", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: keep-alive\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0"},
+		{"npm, pnpm, libcurl as in PHP, or another client without a User-Agent", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: Keep-Alive"}, // npm, PHP
+		{"a browser, or a client with a browser's User-Agent", "HTTP/1.1\nHost: a.example:443\nProxy-Connection: keep-alive\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0"},
 		{"Python", "HTTP/1.1\nHost: a.example\nUser-Agent: Python/3.11 aiohttp/3.9"},
 		{"unknown", "HTTP/1.1\nHost: a.example:443"}, // Scrapy, Java's HttpClient, Ruby
 		{"unknown", "HTTP/1.1\nHost: a.example:443\nUser-Agent: " + strings.Repeat("x", 5000)},
@@ -118,6 +120,9 @@ func TestFailedHandshakes(t *testing.T) {
 		{"rejects the certificate, TLS 1.3", func(c net.Conn) {
 			_ = tls.Client(c, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool()}).Handshake()
 		}, 1},
+		{"rejects the certificate with an alert in clear, as OpenSSL does", func(c net.Conn) { sendRecord(c, "\x14\x03\x03\x00\x01\x01\x15\x03\x03\x00\x02\x02\x30") }, 1},
+		{"sends another alert in clear", func(c net.Conn) { sendRecord(c, "\x15\x03\x03\x00\x02\x02\x28") }, 0},
+		{"sends a record that cannot be decrypted", func(c net.Conn) { sendRecord(c, "\x17\x03\x03\x00\x20"+strings.Repeat("x", 32)) }, 0},
 		{"accepts the certificate", func(c net.Conn) { _ = tls.Client(c, insecure).Handshake() }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,6 +149,15 @@ func TestFailedHandshakes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sendRecord sends a record in place of the client's Finished.
+func sendRecord(c net.Conn, record string) {
+	_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
+		io.WriteString(c, record)
+		c.Close()
+		return errors.New("no")
+	}}).Handshake()
 }
 
 func kindNamed(name string) *Kind {
