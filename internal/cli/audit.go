@@ -81,7 +81,9 @@ func (a *Audit) checkOptions() error {
 		return errors.New("--verify checks whole logs: leave out the options that select records")
 	case a.Follow && (a.Verify || a.Replay):
 		return errors.New("--follow goes with neither --verify nor --replay")
-	case a.Follow && (len(a.File) != 1 || a.File[0] == "-"):
+	case a.Follow && slices.Contains(a.File, "-"):
+		return errors.New("--follow needs the name of a log: - is printed as it comes with --json and an option that selects records, such as --since 0s")
+	case a.Follow && len(a.File) != 1:
 		return errors.New("--follow needs the name of one log, that of log.audit; it goes on when the gate rotates it")
 	}
 	return nil

@@ -104,6 +104,9 @@ func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) 
 		if l.Record != nil && printErr == nil {
 			printErr = p.print(l)
 		}
+		if l.File == "-" { // a pipe may go on for hours
+			_ = out.Flush()
+		}
 	})
 	invalid.warn(s)
 	if err := cmp.Or(printErr, out.Flush(), readErr); err != nil {

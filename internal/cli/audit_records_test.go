@@ -1,14 +1,41 @@
 package cli
 
 import (
+	"bufio"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
+
+// TestRecordsOfPipe: a record is printed before standard input has ended.
+func TestRecordsOfPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // reports a deadlock
+		in, input := io.Pipe()
+		output, out := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			a := Audit{Filters: Filters{Host: "a.example"}, JSON: true, File: []string{"-"}}
+			ended <- a.Run(t.Context(), Streams{In: in, Out: out, Err: io.Discard})
+		}()
+		const record = `{"time":"2026-01-02T03:04:05Z","id":"A","method":"GET","origin":"http://a.example","path":"/"}` + "\n"
+		if _, err := io.WriteString(input, record); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := bufio.NewReader(output).ReadString('\n'); got != record {
+			t.Errorf("got %q, %v", got, err)
+		}
+		input.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // TestRecordLine compares the lines of --follow.
 func TestRecordLine(t *testing.T) {
