@@ -19,6 +19,7 @@ type section struct {
 type binding struct {
 	name    string
 	section int32
+	at      uint32 // where the text has the name for the first time
 }
 
 // A Group is the set of rules that one crawler must obey. The zero Group has none.
@@ -64,6 +65,15 @@ func (g Group) Name() string {
 		return ""
 	}
 	return g.file.bindings[g.start].name
+}
+
+// Written returns the group's name as the file writes it the first time, or "" if there is none.
+func (g Group) Written() string {
+	if !g.OK() {
+		return ""
+	}
+	b := g.file.bindings[g.start]
+	return g.file.text[b.at:][:len(b.name)]
 }
 
 // Token returns the product token that selected the group, as it was passed in.

@@ -23,21 +23,22 @@ func TestGroup(t *testing.T) {
 	for _, test := range []struct {
 		tokens      []string
 		name, token string
+		written     string
 		hasAllow    bool
 	}{
-		{[]string{"GoogleBot"}, "googlebot", "GoogleBot", true},
-		{[]string{"foobot2"}, "foobot2", "foobot2", true},
-		{[]string{"FooBot"}, "foobot", "FooBot", true},
-		{[]string{"x", "BARBOT", "Googlebot"}, "barbot", "BARBOT", false},
-		{[]string{"x"}, "*", "", false},
-		{[]string{"*"}, "*", "", false},
-		{[]string{""}, "*", "", false},
-		{nil, "*", "", false},
+		{[]string{"GoogleBot"}, "googlebot", "GoogleBot", "Googlebot", true},
+		{[]string{"foobot2"}, "foobot2", "foobot2", "FooBot2", true},
+		{[]string{"FooBot"}, "foobot", "FooBot", "FooBot", true},
+		{[]string{"x", "BARBOT", "Googlebot"}, "barbot", "BARBOT", "BarBot", false},
+		{[]string{"x"}, "*", "", "*", false},
+		{[]string{"*"}, "*", "", "*", false},
+		{[]string{""}, "*", "", "*", false},
+		{nil, "*", "", "*", false},
 	} {
 		g := f.Group(test.tokens...)
-		if !g.OK() || g.Name() != test.name || g.Token() != test.token || g.HasAllow() != test.hasAllow {
-			t.Errorf("%q: got %q by %q, allow %v, ok %v; want %q by %q, %v",
-				test.tokens, g.Name(), g.Token(), g.HasAllow(), g.OK(), test.name, test.token, test.hasAllow)
+		if !g.OK() || g.Name() != test.name || g.Token() != test.token || g.Written() != test.written || g.HasAllow() != test.hasAllow {
+			t.Errorf("%q: got %q by %q, written %q, allow %v, ok %v; want %q by %q, written %q, %v",
+				test.tokens, g.Name(), g.Token(), g.Written(), g.HasAllow(), g.OK(), test.name, test.token, test.written, test.hasAllow)
 		}
 	}
 }

@@ -21,12 +21,13 @@ func Parse(data []byte, limit int) *File {
 	p := parser{
 		file:    &File{body: text.Body, text: text.Text, truncated: text.Truncated},
 		byNames: map[string]int32{},
+		nameAt:  map[string]uint32{},
 		here:    notInGroup,
 	}
 	for s := text.Scan(); s.Next(); {
 		switch s.Name {
 		case syntax.UserAgent:
-			p.userAgent(s.Value)
+			p.userAgent(s.Value, uint32(s.At))
 		case syntax.Allow, syntax.Disallow:
 			p.rule(&s)
 		default:
@@ -46,7 +47,8 @@ func Parse(data []byte, limit int) *File {
 // a small group of its own besides.
 type parser struct {
 	file    *File
-	byNames map[string]int32 // the section for a set of names, sorted and joined
+	byNames map[string]int32  // the section for a set of names, sorted and joined
+	nameAt  map[string]uint32 // where the text has a name for the first time
 
 	// The group being read.
 	open  bool     // further User-agent lines would belong to it
@@ -57,21 +59,29 @@ type parser struct {
 
 // userAgent adds to the group that is open, or opens one. Only Allow and Disallow
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
-func (p *parser) userAgent(value string) {
+func (p *parser) userAgent(value string, at uint32) {
 	if !p.open {
 		p.open = true
 		p.names = p.names[:0]
 		p.first = len(p.file.records)
 	}
 	if syntax.IsEveryone(value) {
-		p.names = append(p.names, everyone)
+		p.name(everyone, at)
 		return
 	}
 	long, short := syntax.TokenNames(value)
 	for _, name := range []string{long, short} {
 		if name != "" {
-			p.names = append(p.names, strings.ToLower(name))
+			p.name(strings.ToLower(name), at)
 		}
+	}
+}
+
+// name adds a name to the open group.
+func (p *parser) name(name string, at uint32) {
+	p.names = append(p.names, name)
+	if _, seen := p.nameAt[name]; !seen {
+		p.nameAt[name] = at
 	}
 }
 
@@ -91,7 +101,7 @@ func (p *parser) closeNames() {
 		p.byNames[key] = here
 		f.sections = append(f.sections, section{})
 		for name := range strings.FieldsSeq(key) {
-			f.bindings = append(f.bindings, binding{name, here})
+			f.bindings = append(f.bindings, binding{name, here, p.nameAt[name]})
 		}
 	}
 	p.here = here
