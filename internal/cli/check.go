@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,14 +86,17 @@ func (c *Check) target(url string) (policy.Target, error) {
 	if c.Robots == "" {
 		return policy.ReadURL(url)
 	}
-	t := policy.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}
-	if c.Config != "" && strings.Contains(url, "://") {
-		named, err := policy.ReadURL(url)
-		if err != nil {
-			return t, err
-		}
-		t.Scheme, t.Host = named.Scheme, named.Host
+	if strings.HasPrefix(url, "/") {
+		return policy.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
 	}
+	if !strings.Contains(url, "://") {
+		return policy.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
+	}
+	t, err := policy.ReadURL(url)
+	if err != nil {
+		return t, err
+	}
+	t.Path = robotstxt.PathOf(url) // as a robots.txt compares it, though the gate may not send it
 	return t, nil
 }
 
@@ -152,7 +154,13 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 	switch {
 	case c.Crawler != "":
 		if k = all.Named(c.Crawler); k == nil {
-			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, cmp.Or(strings.Join(names, ", "), "default; -c FILE has others"))
+			if len(names) == 0 {
+				names = []string{all.Default.Name}
+				if c.Config == "" {
+					names[0] += "; -c FILE has others"
+				}
+			}
+			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, strings.Join(names, ", "))
 		}
 	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0 && c.Robots == "":
 		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name one with --crawler: %s", strings.Join(names, ", "))
@@ -204,7 +212,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	if c.JSON {
 		return encode(w, e)
 	}
-	r := checkReport{Explanation: e, Fetched: c.Robots == ""}
+	r := checkReport{Explanation: e, Group: d.Group.Written(), Fetched: c.Robots == ""}
 	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
@@ -217,6 +225,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 // A checkReport is a decision for people.
 type checkReport struct {
 	policy.Explanation
+	Group   string   // as the file writes it
 	Asks    string   // the crawler, if it is not the default
 	Excerpt []string // the rule and the lines around it
 	Fetched bool     // the robots.txt is the origin's, not a file
