@@ -76,3 +76,12 @@ func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
 		c.FlushStream(w)
 	}
 }
+
+// An UntrustingClient has rejected the gate's certificate.
+type UntrustingClient = client.UntrustingClient
+
+// UntrustingClients returns the clients that have rejected the gate's certificate in the last
+// hour, and have not sent a request through TLS since.
+func (p *Proxy) UntrustingClients() []UntrustingClient {
+	return p.hints.Untrusting(time.Now().Add(-time.Hour))
+}

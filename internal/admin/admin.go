@@ -26,6 +26,7 @@ type Options struct {
 
 	Connections func() Connections
 	Sizes       func() []Size
+	Alerts      func() []Alert // of the gate itself; nil: none
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
 }

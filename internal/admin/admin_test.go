@@ -32,6 +32,7 @@ type origin struct {
 	crawlers []*policy.Crawler // of the gate
 	refuse   bool              // unknown clients
 	seen     *overview.Overview
+	alerts   []Alert
 }
 
 // overview returns the gate's overview, an empty one unless a test sets it.
@@ -75,6 +76,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: o.ready, Hosts: []string{"ops.example"},
 		Version: "v1", Proxy: "http://192.0.2.1:9309",
 		Connections: func() Connections { return Connections{Open: 3, Tunnels: 2} },
+		Alerts:      func() []Alert { return o.alerts },
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
 	})
 }

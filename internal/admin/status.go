@@ -36,6 +36,7 @@ type status struct {
 	Uptime   int64     `json:"uptime"`              // seconds
 	overview.State
 	Connections Connections     `json:"connections"`
+	Alerts      []Alert         `json:"alerts"`
 	Unreachable []policy.Outage `json:"unreachable"`
 	Sizes       []Size          `json:"sizes"`
 
@@ -74,5 +75,6 @@ func (a *admin) status() status {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
 		s.Unreachable = append(s.Unreachable, o)
 	}
+	s.Alerts = a.alerts(&s)
 	return s
 }

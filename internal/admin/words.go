@@ -19,8 +19,10 @@ var words = template.FuncMap{
 	"ago":       ago,
 	"ahead":     ahead,
 	"bytes":     byteCount,
+	"cause":     func(kind string) string { return cmp.Or(causes[kind], kind) },
 	"clock":     func(t time.Time) string { return t.UTC().Format("15:04") },
 	"cut":       cut,
+	"cutAt":     cutAt,
 	"full":      full,
 	"inURL":     inURL,
 	"lasted":    lasted,
@@ -36,12 +38,15 @@ var words = template.FuncMap{
 const maxText = 200
 
 // cut makes a text from the network short and printable. html/template escapes it.
-func cut(s string) string {
-	runes := []rune(escape.Printable(s[:min(len(s), 4*maxText)]))
-	if len(runes) <= maxText && len(s) <= 4*maxText {
+func cut(s string) string { return cutAt(maxText, s) }
+
+// cutAt is cut with another bound.
+func cutAt(bound int, s string) string {
+	runes := []rune(escape.Printable(s[:min(len(s), 4*bound)]))
+	if len(runes) <= bound && len(s) <= 4*bound {
 		return string(runes)
 	}
-	return string(runes[:min(len(runes), maxText)]) + "…"
+	return string(runes[:min(len(runes), bound)]) + "…"
 }
 
 // inURL makes a URL printable, without changing its meaning.
@@ -140,4 +145,14 @@ var reasons = map[policy.Reason]string{
 	policy.IsUnavailable: "The robots.txt is unavailable, so crawlers may fetch everything.",
 	policy.IsUnreachable: "The robots.txt is unreachable, so crawlers may fetch nothing.",
 	policy.TooComplex:    "Comparing all rules with this URL would take too many steps, so it is denied.",
+}
+
+// causes explain overview.Cause.Kind in a few words.
+var causes = map[string]string{
+	"guard":     "prohibited destination",
+	"login":     "unknown client",
+	"limit":     "limit reached",
+	"audit":     "audit log failing",
+	"malformed": "malformed",
+	"failed":    "failed",
 }

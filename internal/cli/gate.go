@@ -47,10 +47,11 @@ type gate struct {
 	metrics        *metrics.Metrics
 	overview       *overview.Overview
 	audit          *audit.Log
-	observe        func(*proxy.Record)   // called for each request that is over; may be nil
-	lines          *requestLines         // nil: none
-	auditFails     func() error          // why the audit log can't be written; nil: requests do not depend on it
-	configurations *store.Configurations // evidence for decisions
+	observe        func(*proxy.Record)      // called for each request that is over; may be nil
+	lines          *requestLines            // nil: none
+	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
+	configurations *store.Configurations    // evidence for decisions
+	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
 
 	descriptors   *proxy.Descriptors
 	listener      net.Listener

@@ -25,6 +25,8 @@ func (g *gate) administer() {
 	if g.disk != nil {
 		a.History = g.history
 	}
+	c := g.config // as the engine below
+	a.Alerts = func() []admin.Alert { return g.alerts(c) }
 	engine := g.engine // a reload changes the field, and makes new pages
 	a.Sizes = func() []admin.Size { return g.sizes(engine) }
 	h := admin.New(a)

@@ -71,6 +71,7 @@ func (g *gate) reload(r revision) {
 	}
 	g.warnDescriptors()
 	g.metrics.Reload(true)
+	g.mistakes.Store(nil)
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
 
@@ -89,6 +90,7 @@ func (g *gate) renewTrust() {
 func (g *gate) refuse(err error) {
 	g.metrics.Reload(false)
 	const stays = "the changed configuration can't be used, the one before stays in force"
+	g.mistakes.Store(new(mistakesIn(err)))
 	mistakes, ok := errors.AsType[config.Errors](err)
 	if !ok {
 		g.log.Error(stays, "error", err)

@@ -68,7 +68,8 @@ type State struct {
 	Rate    float64         `json:"requests_per_second"` // over the last ten seconds
 	Total   Counts          `json:"total"`               // since Started
 	Hour    Counts          `json:"hour"`
-	Minutes []Minute        `json:"minutes"` // the last is the current one
+	Minutes []Minute        `json:"minutes"`      // the last is the current one
+	Causes  []Cause         `json:"undecided_by"` // of Hour.Undecided
 	Hosts   []Tally[string] `json:"denied_hosts"`
 	Rules   []Tally[Rule]   `json:"denying_rules"`
 }
@@ -93,6 +94,7 @@ type second struct {
 type minute struct {
 	at int64
 	Counts
+	causes [len(kinds)]uint64
 }
 
 // New returns an overview without requests.
@@ -116,6 +118,9 @@ func (o *Overview) Request(x *proxy.Record) {
 		*m = minute{at: at}
 	}
 	m.count(d)
+	if d == nil {
+		m.causes[kindOf(x)]++
+	}
 	if d != nil && !d.Allow {
 		o.deniedLocked(x, at)
 	}
@@ -175,14 +180,19 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule])
 	defer o.mu.Unlock()
 	s := State{Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes)}
 	this := now.Unix() / 60
+	var causes [len(kinds)]uint64
 	for at := this - Minutes + 1; at <= this; at++ {
 		m := Minute{Begin: time.Unix(at*60, 0).UTC()}
 		if kept := o.minutes[at%Minutes]; kept.at == at {
 			m.Counts = kept.Counts
+			for i, n := range kept.causes {
+				causes[i] += n
+			}
 		}
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
+	s.Causes = causesOf(causes)
 	return s, o.hosts.tallies(this), o.rules.tallies(this)
 }
 

@@ -97,8 +97,8 @@ func TestTop(t *testing.T) {
 			}
 		}
 		const hosts = "[{a.example 4 5} {b.example 3 0} {c.example:8443 2 0} {d.example 1 0}]"
-		rules := "[{{http://a.example 2 /y} 0 5} {{http://a.example 1 /x} 4 0} {{ 0 the contract has ended} 3 0} {{http://a.example 9 /" +
-			strings.Repeat("ä", 127) + "} 1 0}]"
+		rules := "[{{http://a.example 1 /x} 4 0} {{ 0 the contract has ended} 3 0} {{http://a.example 9 /" +
+			strings.Repeat("ä", 127) + "} 1 0} {{http://a.example 2 /y} 0 5}]"
 		for _, step := range []struct {
 			after        time.Duration
 			hosts, rules string

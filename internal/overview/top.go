@@ -59,7 +59,8 @@ func (r *recent[K]) tallies(minute int64) []Tally[K] {
 	return all
 }
 
-// top adds up the tallies of each key, and returns the n largest sums in order.
+// top adds up the tallies of each key, and returns the n largest sums in order: a denied request
+// counts more than any number that report mode let through.
 func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[K] {
 	sums := make(map[K]Tally[K], len(all))
 	for _, t := range all {
@@ -67,7 +68,7 @@ func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[
 		sums[t.Of] = Tally[K]{t.Of, sum.Denied + t.Denied, sum.Reported + t.Reported}
 	}
 	all = slices.SortedFunc(maps.Values(sums), func(a, b Tally[K]) int {
-		return cmp.Or(cmp.Compare(b.Denied+b.Reported, a.Denied+a.Reported), compare(a.Of, b.Of))
+		return cmp.Or(cmp.Compare(b.Denied, a.Denied), cmp.Compare(b.Reported, a.Reported), compare(a.Of, b.Of))
 	})
 	return all[:min(n, len(all))]
 }

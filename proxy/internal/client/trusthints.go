@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -170,4 +171,27 @@ func (h *TrustHints) trustLocked(k hintKey) *trust {
 	s := &trust{}
 	h.clients[k] = s
 	return s
+}
+
+// An UntrustingClient has rejected the gate's certificate.
+type UntrustingClient struct {
+	Address netip.Addr
+	Kind    string // as far as the gate can tell
+	Trust   string // what a client of this kind needs
+}
+
+// Untrusting returns the clients that have been warned of since a time and have not sent a
+// request through TLS since the warning.
+func (h *TrustHints) Untrusting(since time.Time) (all []UntrustingClient) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k, s := range h.clients {
+		if s.warned.After(since) && s.warned.After(s.proven) {
+			all = append(all, UntrustingClient{k.address, k.kind.name, k.kind.trust})
+		}
+	}
+	slices.SortFunc(all, func(a, b UntrustingClient) int {
+		return cmp.Or(a.Address.Compare(b.Address), strings.Compare(a.Kind, b.Kind))
+	})
+	return all
 }

@@ -146,6 +146,12 @@ func TestFailedHandshakes(t *testing.T) {
 				if got := out.warnings(); got != c.want {
 					t.Errorf("%d warnings, want %d: %v, %s", got, c.want, err, out.String())
 				}
+				if got := h.Untrusting(time.Now().Add(-time.Minute)); len(got) != c.want {
+					t.Errorf("untrusting: %v, want %d", got, c.want)
+				}
+				if got := h.Untrusting(time.Now()); len(got) != 0 {
+					t.Errorf("untrusting from now on: %v", got)
+				}
 			})
 		})
 	}

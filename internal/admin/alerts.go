@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"robotsgate/internal/overview"
+	"robotsgate/policy"
+)
+
+// An Alert is a problem that an operator should solve.
+type Alert struct {
+	Kind    string   `json:"kind"` // a word for programs
+	Text    string   `json:"text"`
+	Details []string `json:"details,omitempty"`
+	Do      string   `json:"do"` // what solves it
+}
+
+// maxDetails bounds the details of an alert.
+const maxDetails = 10
+
+// alerts returns the alerts of the gate, of the last hour and of the outages. It is never nil,
+// since a program expects a list.
+func (a *admin) alerts(s *status) []Alert {
+	all := []Alert{}
+	if a.Alerts != nil {
+		all = append(all, a.Alerts()...)
+	}
+	all = append(all, refusedLogins(s.Causes)...)
+	all = append(all, unreachable(s.Unreachable, s.Now)...)
+	for i := range all {
+		all[i].bound()
+	}
+	return all
+}
+
+// bound leaves the first details and says how many more there are.
+func (a *Alert) bound() {
+	if more := len(a.Details) - maxDetails; more > 0 {
+		a.Details = append(a.Details[:maxDetails:maxDetails], fmt.Sprintf("and %d more", more))
+	}
+}
+
+func refusedLogins(causes []overview.Cause) []Alert {
+	for _, c := range causes {
+		if c.Kind == overview.Login {
+			return []Alert{{
+				Kind: "logins", Text: fmt.Sprintf("Requests refused in the last hour since their client is none of the crawlers: %d", c.Requests),
+				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The log names the clients with a wrong or missing login.",
+			}}
+		}
+	}
+	return nil
+}
+
+// unreachable returns the alert of the origins whose requests the gate denies for want of a
+// robots.txt.
+func unreachable(outages []policy.Outage, now time.Time) []Alert {
+	a := Alert{
+		Kind: "unreachable", Text: "The robots.txt of these origins is unreachable, so all requests to them are denied:",
+		Do: "Check the network, DNS and the TLS certificate of the origin. The gate tries again by itself. An override decides in the meantime.",
+	}
+	for _, o := range outages {
+		if o.State == policy.Unreachable && !o.Allow {
+			a.Details = append(a.Details, fmt.Sprintf("%s, since %s: %s", o.Origin, lasted(int64(now.Sub(o.Since)/time.Second)), cmp.Or(o.Error, "no answer")))
+		}
+	}
+	if a.Details == nil {
+		return nil
+	}
+	return []Alert{a}
+}

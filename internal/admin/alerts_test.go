@@ -1,0 +1,66 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// TestNoAlerts: without a problem the page has no strip, and the API an empty list.
+func TestNoAlerts(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: rules})
+	if page := see(t, h, "/"); strings.Contains(page, "Needs attention") {
+		t.Error("the page shows alerts")
+	}
+	if all, ok := answers(t, h, "GET", "/api/overview")["alerts"].([]any); !ok || len(all) != 0 {
+		t.Errorf("alerts: got %v, want an empty list", all)
+	}
+}
+
+// TestAlerts: the page, the part for its script, and the API have every kind of alert.
+func TestAlerts(t *testing.T) {
+	o := &origin{status: 503, alerts: []Alert{{Kind: "reload", Text: "It <b>failed</b>:", Details: []string{"gate.yaml:2: field \u202etttl"}, Do: "Correct it."}}}
+	for i := range 30 {
+		o.alerts[0].Details = append(o.alerts[0].Details, fmt.Sprint("mistake ", i))
+	}
+	o.seen = seen(&proxy.Record{Refused: proxy.ByLogin}, &proxy.Record{Refused: proxy.ByLogin})
+	h := listener(t, o)
+	ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
+	for _, path := range []string{"/", "/live"} {
+		page := see(t, h, path)
+		has(t, page, "Needs attention It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
+			"their client is none of the crawlers: 2 Give the client the login",
+			"so all requests to them are denied: http://down.example, since 0", "the origin answered 503 Check the network",
+			"No decision 2 2 unknown client")
+		if strings.Contains(page, "<b>") {
+			t.Errorf("%s: a text has become markup", path)
+		}
+	}
+	var kinds []any
+	for _, a := range answers(t, h, "GET", "/api/overview")["alerts"].([]any) {
+		kinds = append(kinds, a.(map[string]any)["kind"])
+	}
+	if got := fmt.Sprint(kinds); got != "[reload logins unreachable]" {
+		t.Errorf("the API has the alerts %s", got)
+	}
+}
+
+// TestReportOnly: in report mode no table begins with a row that denied nothing.
+func TestReportOnly(t *testing.T) {
+	for _, test := range []struct {
+		seen []*proxy.Record
+		want string
+	}{
+		{[]*proxy.Record{denied("http://a.example/", "/x", false)}, "Rule Would be denied Disallow: /x http://a.example , line 7 1"},
+		{[]*proxy.Record{denied("http://a.example/", "/x", false), denied("http://a.example/", "/x", false), denied("http://a.example/", "/y", true)},
+			"Rule Denied Would be denied Disallow: /y http://a.example , line 7 1 0 Disallow: /x http://a.example , line 7 0 2"},
+		// The host was denied by no rule.
+		{[]*proxy.Record{denied("http://a.example/", "/x", false), {URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable}}},
+			"Rule Would be denied Disallow: /x"},
+	} {
+		has(t, see(t, listener(t, &origin{status: 200, body: rules, seen: seen(test.seen...)}), "/"), test.want)
+	}
+}
