@@ -24,7 +24,7 @@ type History struct {
 	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
 	Log    []string `placeholder:"FILE" sep:"none" help:"Compare decisions about the origin's paths in this audit log, too."`
 	JSON   bool     `help:"Print JSON."`
-	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; without a scheme https and http."`
+	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; a host alone stands for all its origins."`
 }
 
 // Run reads and prints.
@@ -33,7 +33,7 @@ func (h *History) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	origins, err := originsOf(h.Origin)
+	target, err := h.target()
 	if err != nil {
 		return err
 	}
@@ -42,17 +42,22 @@ func (h *History) Run(s Streams) error {
 		return err
 	}
 	defer reader.Close()
+	host, _ := policy.SplitPort(target.Host)
+	kept, err := reader.Origins(host)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(s.Out) // keeps its first error
 	defer out.Flush()             // after an error
 	s.Out = out
 	found := false
-	for _, origin := range origins {
+	for _, origin := range kept {
+		if !h.names(target, origin) {
+			continue
+		}
 		answers, err := reader.History(origin)
 		if err != nil {
 			return err
-		}
-		if len(answers) == 0 {
-			continue
 		}
 		p := &originHistory{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: robots(c.Robots)}
 		if found && !h.JSON {
@@ -62,6 +67,9 @@ func (h *History) Run(s Streams) error {
 		if err := p.print(s); err != nil {
 			return err
 		}
+	}
+	if !found && len(kept) > 0 {
+		return fmt.Errorf("nothing is kept of %s; of this host there is %s", escape.Printable(h.Origin), strings.Join(kept, ", "))
 	}
 	if !found {
 		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(h.Origin), dir)
@@ -88,20 +96,33 @@ func (o Configured) openEvidence(c *config.Config) (reader *store.Reader, dir st
 	return reader, dir, err
 }
 
-// originsOf parses the argument ORIGIN.
-func originsOf(text string) (origins []string, err error) {
-	urls := []string{text}
-	if !strings.Contains(text, "://") {
-		urls = []string{"https://" + text, "http://" + text}
+// target parses the argument ORIGIN.
+func (h *History) target() (policy.Target, error) {
+	url := h.Origin
+	if !strings.Contains(url, "://") {
+		url = "https://" + url
 	}
-	for _, url := range urls {
-		t, err := policy.ParseURL(url)
-		if err != nil {
-			return nil, fmt.Errorf("ORIGIN: %w", err)
-		}
-		origins = append(origins, t.Origin())
+	t, err := policy.ParseURL(url)
+	if err != nil {
+		return t, fmt.Errorf("ORIGIN: %w", err)
 	}
-	return origins, nil
+	return t, nil
+}
+
+// names reports whether the argument, whose target is t, names an origin of its host: without a
+// scheme it means both, and without a scheme and port all ports.
+func (h *History) names(t policy.Target, origin string) bool {
+	authority, _, _ := strings.Cut(h.Origin, "/")
+	_, port := policy.SplitPort(authority)
+	switch {
+	case strings.Contains(h.Origin, "://"):
+		return origin == t.Origin()
+	case port == "":
+		return true
+	}
+	scheme, _, _ := strings.Cut(origin, "://")
+	same, err := policy.ParseURL(scheme + "://" + authority)
+	return err == nil && origin == same.Origin()
 }
 
 // An originHistory is the history of one origin.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,4 +269,34 @@ func TestHistoryCopies(t *testing.T) {
 		}
 		sound(t, d)
 	})
+}
+
+// TestOrigins lists the origins of a host on all ports, but not those of longer names.
+func TestOrigins(t *testing.T) {
+	dir := t.TempDir()
+	d := openFor(t, dir, ample)
+	for _, body := range []string{"old", "new"} {
+		records := map[string]policy.Record{}
+		for _, origin := range []string{"https://a.example", "http://a.example:8080", "https://a.example.com", "https://b.a.example"} {
+			records[origin] = answered(body)
+		}
+		records[policy.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = answered(body)
+		save(t, d, records)
+	}
+	d.Close()
+	r, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for host, want := range map[string][]string{
+		"a.example":   {"http://a.example", "http://a.example:8080", "https://a.example"},
+		"b.a.example": {"https://b.a.example"},
+		"a.exampl":    nil,
+		"example":     nil,
+	} {
+		if got, err := r.Origins(host); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", host, got, err, want)
+		}
+	}
 }

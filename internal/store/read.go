@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"robotsgate/policy"
 )
 
 // A Reader reads the folder of a Disk, also while a gate uses it. It does not see
@@ -68,6 +73,37 @@ func (r *Reader) History(origin string) (all []Answer, err error) {
 		})
 	})
 	return all, err
+}
+
+// Origins returns the origins of a host, on all ports, of which there are answers. They are sorted.
+func (r *Reader) Origins(host string) ([]string, error) {
+	found := map[string]bool{}
+	err := guarded(func() error {
+		return r.db.View(func(tx *bbolt.Tx) error {
+			for _, bucket := range [][]byte{recordsBucket, historyBucket} {
+				if b := tx.Bucket(bucket); b != nil { // nil: the index is new
+					addOrigins(found, b, "http://"+host)
+					addOrigins(found, b, "https://"+host)
+				}
+			}
+			return nil
+		})
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// addOrigins adds the origins of a bucket that have a scheme and host.
+func addOrigins(found map[string]bool, b *bbolt.Bucket, host string) {
+	for _, crawlers := range []bool{false, true} {
+		prefix := policy.Scope{Origin: host, Crawlers: crawlers}.Key()
+		for key := range withPrefix(b, []byte(prefix)) {
+			scope, _, _ := bytes.Cut(key, []byte{0}) // see historyKey
+			origin := policy.ParseKey(string(scope)).Origin
+			if origin == host || strings.HasPrefix(origin, host+":") {
+				found[origin] = true
+			}
+		}
+	}
 }
 
 // Body returns the file that a digest names. The error is fs.ErrNotExist if it is
