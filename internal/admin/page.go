@@ -6,7 +6,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
 
@@ -28,6 +30,26 @@ type view struct {
 	Proxy string
 	Chart chart
 	Asked *question // nil: none
+	Found *found    // nil: no id was looked up
+}
+
+// found is the result of looking up a refusal by its id.
+type found struct {
+	ID      string
+	Refusal *overview.Refusal // nil: there is none
+}
+
+// find looks up the id of a query, if there is one.
+func (a *admin) find(q url.Values) *found {
+	id := strings.TrimSpace(q.Get("id"))
+	if id == "" {
+		return nil
+	}
+	f := &found{ID: id}
+	if r, ok := a.Overview.Refusal(id); ok {
+		f.Refusal = &r
+	}
+	return f
 }
 
 // A question is the content of the form, with the answer.
@@ -41,7 +63,7 @@ type question struct {
 func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("url") {
-		a.render(w, http.StatusOK, "page.html", nil)
+		a.render(w, http.StatusOK, "page.html", nil, a.find(q))
 		return
 	}
 	if isCrossSite(r) { // another site may link to the page, but not cause a fetch
@@ -49,19 +71,19 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, code, err := a.explain(r)
-	a.render(w, code, "page.html", &question{q, err, e})
+	a.render(w, code, "page.html", &question{q, err, e}, nil)
 }
 
 // live serves the parts of the page that change, for its script.
 func (a *admin) live(w http.ResponseWriter, _ *http.Request) {
-	a.render(w, http.StatusOK, "live.html", nil)
+	a.render(w, http.StatusOK, "live.html", nil, nil)
 }
 
 // render executes a template, and sends the result if that succeeds.
-func (a *admin) render(w http.ResponseWriter, code int, name string, asked *question) {
+func (a *admin) render(w http.ResponseWriter, code int, name string, asked *question, id *found) {
 	s := a.status()
 	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, name, view{s, a.Proxy, draw(s.Minutes), asked}); err != nil {
+	if err := pageTemplate.ExecuteTemplate(&b, name, view{s, a.Proxy, draw(s.Minutes), asked, id}); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}

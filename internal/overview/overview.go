@@ -72,6 +72,9 @@ type State struct {
 	Causes  []Cause         `json:"undecided_by"` // of Hour.Undecided
 	Hosts   []Tally[string] `json:"denied_hosts"`
 	Rules   []Tally[Rule]   `json:"denying_rules"`
+
+	Refusals []Refusal `json:"refusals"`            // the newest first
+	Seen     []Crawler `json:"requests_by_crawler"` // since Started
 }
 
 // An Overview counts requests. It is safe for concurrent use.
@@ -84,6 +87,9 @@ type Overview struct {
 	minutes [Minutes]minute
 	hosts   recent[string]
 	rules   recent[Rule]
+
+	refusals refusals
+	crawlers byCrawler
 }
 
 type second struct {
@@ -124,6 +130,8 @@ func (o *Overview) Request(x *proxy.Record) {
 	if d != nil && !d.Allow {
 		o.deniedLocked(x, at)
 	}
+	o.refusals.add(x)
+	o.crawlers.add(x, end)
 }
 
 // deniedLocked counts the host and the rule of a denial. If the robots.txt is unreachable, no
@@ -192,6 +200,7 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule])
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
+	s.Refusals, s.Seen = o.refusals.latest(Latest), o.crawlers.busiest(Crawlers)
 	s.Causes = causesOf(causes)
 	return s, o.hosts.tallies(this), o.rules.tallies(this)
 }

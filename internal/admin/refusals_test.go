@@ -1,0 +1,44 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+
+	"robotsgate/proxy"
+)
+
+// TestRefusals: the page shows the latest refusals, and finds one by its id.
+func TestRefusals(t *testing.T) {
+	x := denied("http://a.example/x?a=1&b=2", "/x", true)
+	x.ID, x.Crawler, x.Method, x.Status, x.Refused, x.Why = "ABC234", "news", "GET", 403, "rule", "robots.txt line 7: Disallow: /x"
+	attack := &proxy.Record{ID: "DEF567", Method: "GET", URL: `http://b.example/"><script>`, Refused: proxy.ByGuard, Why: "<script>alert(1)</script>\u202e", Crawler: `a&b"c`}
+	h := listener(t, &origin{status: 200, body: rules, seen: seen(x, attack)})
+	const refusal = "GET http://a.example/x?a=1&b=2 rule : robots.txt line 7: Disallow: /x of http://a.example/robots.txt"
+	for _, path := range []string{"/", "/live"} {
+		page := see(t, h, path)
+		has(t, page, "Latest refusals GET http://b.example/", `guard : <script>alert(1)</script>\u202e`, refusal, "status 403, crawler news , id ABC234",
+			"Crawler Requests Denied Would be denied Last seen", "news 1 1 0", `a&b"c 1 0 0`)
+		if strings.Contains(page, "<script>alert") {
+			t.Errorf("%s: a text has become markup", path)
+		}
+	}
+	page := see(t, h, "/")
+	for _, link := range []string{"/?url=http%3a%2f%2fa.example%2fx%3fa%3d1%26b%3d2&amp;crawler=news#explain", "crawler=a%26b%22c#explain"} {
+		if !strings.Contains(page, link) {
+			t.Errorf("no link to %s", link)
+		}
+	}
+	found := see(t, h, "/?id=%20abc234")
+	if strings.Count(found, "id <code>ABC234</code>") != 2 {
+		t.Error("the lookup does not show the refusal")
+	}
+	has(t, see(t, h, "/?id=%3Cb%3E%E2%80%AE"), `None of the last 1000 refusals has the id <b>\u202e .`)
+	if got := answers(t, h, "GET", "/api/overview"); len(got["refusals"].([]any)) != 2 || len(got["requests_by_crawler"].([]any)) != 2 {
+		t.Errorf("the API has %v and %v", got["refusals"], got["requests_by_crawler"])
+	}
+}
+
+// TestNoRefusals: a gate without refusals says so.
+func TestNoRefusals(t *testing.T) {
+	has(t, see(t, listener(t, &origin{status: 200, body: rules}), "/"), "No request was refused since the start.", "No crawler has sent a request yet.")
+}

@@ -1,0 +1,92 @@
+package overview
+
+import (
+	"strings"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// MaxRefusals is how many refusals are kept.
+const MaxRefusals = 1000
+
+// Latest is the maximum of refusals in a State.
+const Latest = 20
+
+// A Refusal is a request that was refused, or would have been in enforcing mode. Its texts are
+// cut.
+type Refusal struct {
+	ID       string    `json:"id"`
+	Time     time.Time `json:"time"`
+	Crawler  string    `json:"crawler,omitempty"`
+	Method   string    `json:"method"`
+	URL      string    `json:"url"`
+	Cut      bool      `json:"cut,omitempty"`    // URL is only the beginning
+	Kind     string    `json:"kind"`             // a [proxy.Refusal]
+	Why      string    `json:"why"`              // may have text from the network
+	Status   int       `json:"status,omitempty"` // of the response
+	Reported bool      `json:"reported,omitempty"`
+}
+
+// refusals are the last MaxRefusals.
+type refusals struct {
+	all  []Refusal
+	next int // where the next one is put, if all are used
+}
+
+// add keeps a request if it was refused or would have been.
+func (r *refusals) add(x *proxy.Record) {
+	kind := x.Refused
+	denied := x.Decision != nil && !x.Decision.Allow
+	reported := denied && !x.Decision.Enforced
+	if kind == "" && denied {
+		kind = proxy.Refusal(x.Decision.Reason)
+	}
+	if kind == "" {
+		return
+	}
+	f := Refusal{
+		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(x.URL), Cut: len(x.URL) > maxText,
+		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: reported,
+	}
+	if len(r.all) < MaxRefusals {
+		r.all = append(r.all, f)
+		return
+	}
+	r.all[r.next] = f
+	r.next = (r.next + 1) % MaxRefusals
+}
+
+// why returns the reason of a refusal. A rule is stated with the robots.txt it is in.
+func why(x *proxy.Record) string {
+	if d := x.Decision; d != nil && d.Reason == policy.ByRule && x.Cause() != "" {
+		return x.Cause() + " of " + d.URL
+	}
+	return x.Cause()
+}
+
+// kept returns a text that is not part of a larger one, such as a request's head.
+func kept(s string) string { return strings.Clone(cut(s)) }
+
+// latest returns the last n, the newest first.
+func (r *refusals) latest(n int) []Refusal {
+	n = min(n, len(r.all))
+	out := make([]Refusal, n)
+	for i := range out {
+		out[i] = r.all[(r.next-1-i+2*len(r.all))%len(r.all)]
+	}
+	return out
+}
+
+// Refusal returns the refusal of the request with an id, if it is one of the last MaxRefusals.
+func (o *Overview) Refusal(id string) (f Refusal, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.refusals.all {
+		if strings.EqualFold(f.ID, id) {
+			return f, true
+		}
+	}
+	return f, false
+}
