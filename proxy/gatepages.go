@@ -74,7 +74,12 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		page.Write(p.Bundle())
 	case "/crawler":
 		h.Set("Cache-Control", "no-store")
+		h.Set("Vary", "Accept")
 		refused := p.introduce(&page, r)
+		if strings.Contains(r.Header.Get("Accept"), "json") {
+			contentType = "application/json"
+			page = asPackage(page.String())
+		}
 		// For wget2, which sends its login only after a 407.
 		if refused != nil && refused.status == http.StatusProxyAuthRequired && r.URL.RawQuery == "challenge" && loginOf(r) == nil {
 			h.Set("Proxy-Authenticate", loginChallenge)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -218,5 +219,18 @@ func TestOwnPageNamesTheCrawler(t *testing.T) {
 		if strings.HasPrefix(c.want, "refused") && !strings.Contains(body, "login") {
 			t.Errorf("%+v: does not say what is missing: %s", c, body)
 		}
+	}
+}
+
+// npm, pnpm and yarn show the page /crawler as the description of a package.
+func TestCrawlerPageAsPackage(t *testing.T) {
+	w := newWorld(t, options{})
+	_, text := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil)
+	resp, body := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil, "Accept", "application/json")
+	wantStatus(t, resp, 200)
+	wantHeader(t, resp, "Content-Type", "application/json")
+	var got npmPackage
+	if err := json.Unmarshal([]byte(body), &got); err != nil || got.Description != text || got.Versions[got.Tags["latest"]].Description != text {
+		t.Errorf("%v in %s", err, body)
 	}
 }

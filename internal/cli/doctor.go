@@ -20,7 +20,7 @@ import (
 // Doctor checks that this shell's clients use a gate and trust its CA.
 type Doctor struct {
 	Configured
-	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, java, go."`
+	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go."`
 }
 
 // A finding is one line of the report, with what to do about it.

@@ -16,6 +16,7 @@ import (
 type program struct {
 	name string
 	page string   // the page that tells the client what it is; empty: /crawler
+	npm  bool     // the client reads packages only, which /crawler is for it
 	get  []string // the command that prints the contents of {url}; nil: requests are sent by this process
 	has  []string // a command that succeeds if the program can be checked; nil: it always can
 	// Advice if it does not trust the CA, or does not use the gate.
@@ -39,6 +40,12 @@ public class Get {
 
 var proxied = []string{"export http_proxy={gate} https_proxy={gate}"}
 
+// A proxy or cafile in an .npmrc takes precedence over the variables of other clients, but not over these.
+var (
+	npmProxied = []string{"export npm_config_proxy={gate} npm_config_https_proxy={gate}"}
+	npmTrust   = []string{"export npm_config_cafile={bundle} NODE_EXTRA_CA_CERTS={ca}"} // pnpm 12 reads the second only
+)
+
 var programs = []program{
 	{name: "curl", proxy: proxied,
 		get:   []string{"curl", "-sS", "--max-time", "8", "{url}"},
@@ -60,6 +67,16 @@ var programs = []program{
 		get:   []string{"node", "-e", nodeGet, "{url}"},
 		has:   []string{"node", "-e", "fetch"},
 		trust: []string{"export NODE_EXTRA_CA_CERTS={ca}"}},
+	{name: "npm", proxy: npmProxied, npm: true,
+		get:   []string{"npm", "view", "crawler", "description", "--registry={registry}", "--cache=npm", "--no-update-notifier"},
+		trust: npmTrust},
+	{name: "pnpm", proxy: npmProxied, npm: true,
+		get:   []string{"pnpm", "view", "crawler", "description", "--registry={registry}"},
+		trust: npmTrust},
+	{name: "yarn", proxy: npmProxied, npm: true,
+		get:   []string{"yarn", "--silent", "info", "crawler", "description", "--registry={registry}"},
+		has:   []string{"sh", "-c", "case $(yarn --version) in 1.*) ;; *) exit 1 ;; esac"}, // later ones have settings of their own
+		trust: npmTrust},
 	{name: "java",
 		get: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "Get.java", "{url}"},
 		has: []string{"java", "--describe-module", "jdk.compiler"},
@@ -87,11 +104,11 @@ func choose(names []string) (out []program, err error) {
 	return out, nil
 }
 
-// expand replaces the placeholders in lines.
+// expand replaces the placeholders in lines. {registry} is the URL of which url names a package.
 func (e *diagnosis) expand(lines []string, url string) []string {
 	_, address, _ := strings.Cut(e.gate.url, "://")
 	host, port, _ := net.SplitHostPort(address)
-	values := strings.NewReplacer("{url}", url, "{gate}", e.proxy(), "{host}", host, "{port}", port,
+	values := strings.NewReplacer("{url}", url, "{registry}", url[:strings.LastIndex(url, "/")+1], "{gate}", e.proxy(), "{host}", host, "{port}", port,
 		"{ca}", quoteFile(e.files.ca), "{bundle}", quoteFile(e.files.bundle), "{wgetrc}", quoteFile(e.files.wgetrc))
 	lines = slices.Clone(lines)
 	for i, line := range lines {

@@ -69,10 +69,14 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid"+cmp.Or(p.page, "/crawler"), true); e.isPEM(answer) {
 		return identified(p, good, answer)
 	}
+	page := "/ca.pem"
+	if p.npm {
+		page = "/crawler"
+	}
 	through := make(chan bool, 1)
-	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid/ca.pem", true)) }()
+	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid"+page, true)) }()
 	_, host, _ := strings.Cut(e.gate.url, "://")
-	trusts := e.isPEM(e.fetch(ctx, p, temp, "https://"+host+"/ca.pem", false))
+	trusts := e.isPEM(e.fetch(ctx, p, temp, "https://"+host+page, false))
 	goes := <-through
 	switch {
 	case ctx.Err() != nil:
@@ -143,7 +147,7 @@ func (e *diagnosis) fetch(ctx context.Context, p program, temp, address string, 
 func run(ctx context.Context, temp string, env, command []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = temp
-	cmd.Env = append(slices.Clone(env), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(slices.Clone(env), "PYTHONDONTWRITEBYTECODE=1", "npm_config_fetch_retries=0")
 	var out limitedBuffer
 	cmd.Stdout = &out
 	cmd.WaitDelay = time.Second // its children may keep the output open
