@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
 // Commands is the command table.
 type Commands struct {
-	Serve    Serve    `cmd:"" default:"withargs" help:"Run the gate (the default)."`
+	Serve    Serve    `cmd:"" help:"Run the gate (the default)."`
 	Run      Run      `cmd:"" help:"Run one command behind a gate of its own."`
 	Demo     Demo     `cmd:"" help:"Run a gate with a sample site, without a network."`
 	Check    Check    `cmd:"" help:"Decide about URLs without sending the requests."`
@@ -27,10 +30,16 @@ type Commands struct {
 	Doctor   Doctor   `cmd:"" help:"Check that this shell's clients use the gate and trust its CA."`
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
+	Help     Help     `cmd:"" help:"Show the help of a command."`
 
 	HashPassword HashPassword `cmd:"" name:"hash-password" help:"Print the hash of a password for the configuration."`
 
 	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
+}
+
+// Help shows the help of a command. Main reads its arguments as those of --help.
+type Help struct {
+	Command string `arg:"" optional:"" name:"COMMAND" help:"The command; without one, all commands are listed."`
 }
 
 // texts has a file for each command, with what --help shows below its first line.
@@ -58,13 +67,37 @@ func Main() {
 		}
 		command.Detail = string(text)
 	}
-	command, err := parser.Parse(os.Args[1:])
+	command, err := parser.Parse(arguments(os.Args[1:]))
 	if err != nil {
-		err = fmt.Errorf("%w; robotsgate --help shows what there is", err)
+		err = fmt.Errorf("%w; %s --help shows what there is", err, asked(err))
 	} else {
 		err = command.Run()
 	}
 	os.Exit(streams.Status(err))
+}
+
+// arguments returns the arguments with a command: without one they are those of serve. Kong has
+// default commands too, but would then read a misspelt command as an argument of serve.
+func arguments(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"serve"}
+	case args[0] == "help":
+		return append(args[1:], "--help")
+	case strings.HasPrefix(args[0], "-") && !slices.Contains([]string{"-h", "--help", "--version"}, args[0]):
+		return append([]string{"serve"}, args...)
+	}
+	return args
+}
+
+// asked returns the command line of the command to which a usage error belongs.
+func asked(err error) string {
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+		if command := parse.Context.Selected(); command != nil {
+			return "robotsgate " + command.Name
+		}
+	}
+	return "robotsgate"
 }
 
 // asGiven takes an argument's bytes as they are. Kong sends them through JSON, which

@@ -20,21 +20,25 @@ import (
 // Doctor checks that this shell's clients use a gate and trust its CA.
 type Doctor struct {
 	Configured
+	JSON    bool     `help:"Print JSON."`
 	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go."`
 }
 
 // A finding is one line of the report, with what to do about it.
 type finding struct {
 	subject string
-	verdict string
+	verdict verdict
 	text    string
 	advice  []string
 }
 
+// A verdict is the result of one check, as the report shows it.
+type verdict string
+
 const (
-	passed  = "ok"
-	failed  = "no"
-	unknown = "--" // does not fail the command
+	passed  verdict = "ok"
+	failed  verdict = "no"
+	unknown verdict = "--" // does not fail the command
 )
 
 func fault(subject, text string, advice ...string) finding {
@@ -91,10 +95,32 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
+	if d.JSON {
+		return encodeFindings(s, findings)
+	}
 	return printFindings(s, findings)
 }
 
-// printFindings prints the findings in columns. The exit status is 1 if one has failed.
+// encodeFindings prints the findings as JSON.
+func encodeFindings(s Streams, findings []finding) error {
+	type check struct {
+		Subject string   `json:"subject"`
+		Result  string   `json:"result"` // ok, failed or unknown
+		Text    string   `json:"text"`
+		Advice  []string `json:"advice,omitempty"`
+	}
+	checks := []check{}
+	for _, f := range findings {
+		result := map[verdict]string{passed: "ok", failed: "failed", unknown: "unknown"}[f.verdict]
+		checks = append(checks, check{f.subject, result, f.text, f.advice})
+	}
+	if err := encode(s.Out, map[string]any{"ok": !anyFailed(findings), "checks": checks}); err != nil {
+		return err
+	}
+	return statusOf(findings)
+}
+
+// printFindings prints the findings in columns.
 func printFindings(s Streams, findings []finding) error {
 	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
@@ -106,7 +132,15 @@ func printFindings(s Streams, findings []finding) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(findings, func(f finding) bool { return f.verdict == failed }) {
+	return statusOf(findings)
+}
+
+func anyFailed(findings []finding) bool {
+	return slices.ContainsFunc(findings, func(f finding) bool { return f.verdict == failed })
+}
+
+func statusOf(findings []finding) error {
+	if anyFailed(findings) {
 		return Exit(1)
 	}
 	return nil

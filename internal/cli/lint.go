@@ -16,6 +16,7 @@ import (
 // Lint reports lines of a robots.txt that do not do what they seem to.
 type Lint struct {
 	Configured
+	JSON   bool   `help:"Print JSON."`
 	Source string `arg:"" name:"FILE|URL" help:"The robots.txt; - is standard input, and an origin such as https://example.com stands for its robots.txt."`
 }
 
@@ -35,6 +36,9 @@ func (l *Lint) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	findings := lint.Check(data, 0)
+	if l.JSON {
+		return l.print(s, name, findings)
+	}
 	out := bufio.NewWriter(s.Out)
 	for _, f := range findings {
 		fmt.Fprintf(out, "%s:%d: %s\n", escape.Printable(name), f.Line, f.Text)
@@ -46,6 +50,26 @@ func (l *Lint) Run(ctx context.Context, s Streams) error {
 		return Exit(1)
 	}
 	return nil
+}
+
+// print prints the findings as JSON.
+func (l *Lint) print(s Streams, name string, findings []lint.Finding) error {
+	type row struct {
+		Line int    `json:"line,omitempty"` // 0: the finding is about the whole
+		Text string `json:"text"`
+	}
+	rows := []row{}
+	for _, f := range findings {
+		rows = append(rows, row{f.Line, f.Text})
+	}
+	err := encode(s.Out, struct {
+		Source   string `json:"source"`
+		Findings []row  `json:"findings"`
+	}{name, rows})
+	if err == nil && len(rows) > 0 {
+		return Exit(1)
+	}
+	return err
 }
 
 func isURL(source string) bool {
@@ -83,7 +107,11 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	case policy.Fresh:
 		return f.URL, []byte(res.File.Body()), nil
 	case policy.Unavailable:
-		fmt.Fprintf(s.Out, "%s: there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)\n", escape.Printable(t.String()), why)
+		text := fmt.Sprintf("there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)", why)
+		if l.JSON {
+			return "", nil, l.print(s, t.String(), []lint.Finding{{Text: text}})
+		}
+		fmt.Fprintf(s.Out, "%s: %s\n", escape.Printable(t.String()), text)
 		return "", nil, Exit(1)
 	}
 	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), why)

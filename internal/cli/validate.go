@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"os"
 
 	"robotsgate/internal/config"
 )
@@ -10,7 +12,18 @@ import (
 // Validate checks a configuration.
 type Validate struct {
 	Config string `short:"c" placeholder:"FILE" help:"The same as FILE, as other commands take it."`
-	File   string `arg:"" optional:"" name:"FILE" help:"The configuration to check."`
+	JSON   bool   `help:"Print JSON."`
+	File   string `arg:"" optional:"" name:"FILE" help:"The configuration to check; - is standard input."`
+}
+
+const stdin = "standard input"
+
+// A validation is the result of Validate in JSON.
+type validation struct {
+	File     string           `json:"file"`
+	Valid    bool             `json:"valid"`
+	Mistakes []config.Mistake `json:"mistakes"`
+	Warnings []config.Mistake `json:"warnings"`
 }
 
 // Run reports every mistake with its line. It fails if there is any.
@@ -19,21 +32,58 @@ func (v *Validate) Run(s Streams) error {
 	if file == "" {
 		return fmt.Errorf("which file? robotsgate validate config.yaml")
 	}
-	c, err := config.Load(file)
+	c, err := v.check(file, s)
+	if file == "-" {
+		file = stdin
+	}
+	if v.JSON {
+		return v.print(s, file, c, err)
+	}
 	if err != nil {
 		return err
 	}
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
+	fmt.Fprintf(s.Out, "%s is valid\n", file)
+	return nil
+}
+
+// check reads a configuration and the files that it names.
+func (v *Validate) check(file string, s Streams) (c *config.Config, err error) {
+	if file == "-" {
+		c, err = config.Read(stdin, s.In, os.LookupEnv)
+	} else {
+		c, err = config.Load(file)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if _, err := roots(c.Egress.CAFile); err != nil {
-		return fmt.Errorf("egress.ca_file: %w", err)
+		return c, fmt.Errorf("egress.ca_file: %w", err)
 	}
 	if c.HTTPS.CACert != "" {
-		if _, err := openCA(c, ""); err != nil {
-			return err
-		}
+		_, err = openCA(c, "")
 	}
-	fmt.Fprintf(s.Out, "%s is valid\n", file)
+	return c, err
+}
+
+// print prints the result as JSON.
+func (v *Validate) print(s Streams, file string, c *config.Config, err error) error {
+	r := validation{File: file, Valid: err == nil, Mistakes: []config.Mistake{}, Warnings: []config.Mistake{}}
+	if mistakes, ok := errors.AsType[config.Errors](err); ok {
+		r.Mistakes = mistakes
+	} else if err != nil {
+		r.Mistakes = append(r.Mistakes, config.Mistake{Text: err.Error()})
+	}
+	if c != nil {
+		r.Warnings = append(r.Warnings, c.Warnings()...)
+	}
+	if err := encode(s.Out, r); err != nil {
+		return err
+	}
+	if err != nil {
+		return Exit(2)
+	}
 	return nil
 }

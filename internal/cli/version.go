@@ -7,10 +7,15 @@ import (
 )
 
 // Version prints what is running.
-type Version struct{}
+type Version struct {
+	JSON bool `help:"Print JSON."`
+}
 
 // Run prints it.
-func (Version) Run(s Streams) error {
+func (v Version) Run(s Streams) error {
+	if v.JSON {
+		return encode(s.Out, map[string]string{"version": version(), "commit": commit(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+	}
 	_, err := fmt.Fprintln(s.Out, versionLine())
 	return err
 }

@@ -40,6 +40,16 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (*Confi
 	return c, nil
 }
 
+// Read is Parse for what in has. If that can't be read, or is too long, the error is of type
+// [Errors] as well.
+func Read(name string, in io.Reader, lookup func(string) (string, bool)) (*Config, error) {
+	data, err := readAll(in)
+	if err != nil {
+		return nil, Errors{{File: name, Text: err.Error()}}
+	}
+	return Parse(name, data, lookup)
+}
+
 // readFile reads a file of at most MaxFileBytes. Its errors don't name the path: the
 // caller does.
 func readFile(path string) ([]byte, error) {
@@ -48,7 +58,11 @@ func readFile(path string) ([]byte, error) {
 		return nil, fileError(err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	return readAll(f)
+}
+
+func readAll(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, MaxFileBytes+1))
 	if err != nil {
 		return nil, fileError(err)
 	}
