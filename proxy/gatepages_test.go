@@ -125,6 +125,10 @@ func TestOwnPageForms(t *testing.T) {
 		if !strings.Contains(answer, want) || !strings.Contains(answer, "curl -x http://"+w.addr+" --cacert ca.pem") {
 			t.Errorf("%s: got %s", accept, answer)
 		}
+		html := strings.Contains(answer, `<meta name="color-scheme" content="light dark">`) && strings.Contains(answer, "pre-wrap;overflow-wrap:anywhere")
+		if html != (accept == "text/html") {
+			t.Errorf("%s: dark mode and wrapped commands: %v", accept, html)
+		}
 	}
 }
 

@@ -8,19 +8,44 @@ import (
 	"robotsgate/policy"
 )
 
-// explain decides about the URL of a query, for the crawler with a name or a User-Agent. The
-// query's product tokens, if there are any, replace the crawler's. With an error it returns
-// the status of the response. The API answers with it as robotsgate check --json does.
+// explain answers the API as robotsgate check --json does. With an error it returns the status
+// of the response.
 func (a *admin) explain(r *http.Request) (*policy.Explanation, int, error) {
+	e, _, code, err := a.decide(r)
+	return e, code, err
+}
+
+// A line is one of a robots.txt.
+type line struct {
+	Number  int
+	Text    string
+	Decides bool
+}
+
+// excerpt returns the rule that decided with the lines around it.
+func excerpt(d *policy.Decision) (lines []line) {
+	if d == nil || d.Reason != policy.ByRule {
+		return nil
+	}
+	for _, l := range d.Robots.File.Around(d.Rule.Line, 2) {
+		lines = append(lines, line{l.Number, l.Text, l.Number == d.Rule.Line})
+	}
+	return lines
+}
+
+// decide decides about the URL of a query, for the crawler with a name or a User-Agent. The
+// query's product tokens, if there are any, replace the crawler's. With an error it returns
+// the status of the response.
+func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, int, error) {
 	q := r.URL.Query()
 	target, err := policy.ReadURL(q.Get("url"))
 	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("url: %w", err)
+		return nil, nil, http.StatusBadRequest, fmt.Errorf("url: %w", err)
 	}
 	ask := a.request(target, q.Get("agent"))
 	if name := q.Get("crawler"); name != "" {
 		if ask.Crawler = a.Engine.Crawlers().Named(name); ask.Crawler == nil {
-			return nil, http.StatusBadRequest, fmt.Errorf("crawler: no crawler is called %q", name)
+			return nil, nil, http.StatusBadRequest, fmt.Errorf("crawler: no crawler is called %q", name)
 		}
 	}
 	// An empty token, as the form sends it, replaces nothing.
@@ -31,9 +56,9 @@ func (a *admin) explain(r *http.Request) (*policy.Explanation, int, error) {
 	}
 	d, err := a.Engine.Decide(r.Context(), ask)
 	if err != nil {
-		return nil, http.StatusBadGateway, err
+		return nil, nil, http.StatusBadGateway, err
 	}
 	e := d.Explain(target.String())
 	e.Lost = d.Lost(target)
-	return &e, http.StatusOK, nil
+	return &e, &d, http.StatusOK, nil
 }

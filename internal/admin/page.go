@@ -57,6 +57,7 @@ type question struct {
 	url.Values
 	Error error
 	*policy.Explanation
+	Excerpt []line // of the robots.txt, around the rule that decided
 }
 
 // page serves the status page, with an answer if the form was sent.
@@ -70,8 +71,8 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "another site's page has sent this request; open the page, and use its form")
 		return
 	}
-	e, code, err := a.explain(r)
-	a.render(w, code, "page.html", &question{q, err, e}, nil)
+	e, d, code, err := a.decide(r)
+	a.render(w, code, "page.html", &question{q, err, e, excerpt(d)}, nil)
 }
 
 // live serves the parts of the page that change, for its script.

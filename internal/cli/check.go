@@ -217,7 +217,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 		r.Asks = d.Crawler.Name
 	}
 	if e.Rule != nil {
-		r.Excerpt = excerpt(d.Robots.File.Body(), e.Rule.Line)
+		r.Excerpt = excerpt(d.Robots.File, e.Rule.Line)
 	}
 	return printReport(w, "check", r)
 }
@@ -232,18 +232,13 @@ type checkReport struct {
 }
 
 // excerpt returns a line of a robots.txt with the lines around it.
-func excerpt(body string, line int) (shown []string) {
-	if strings.ContainsRune(body, 0) {
-		return nil // UTF-16, or broken
-	}
-	const around = 2
-	lines := strings.Split(strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n"), "\n")
-	for n := max(line-around, 1); n <= min(line+around, len(lines)); n++ {
+func excerpt(f *robotstxt.File, line int) (shown []string) {
+	for _, l := range f.Around(line, 2) {
 		mark := " "
-		if n == line {
+		if l.Number == line {
 			mark = ">"
 		}
-		text := fmt.Sprintf("        %s %4d  %s", mark, n, escape.Printable(lines[n-1]))
+		text := fmt.Sprintf("        %s %4d  %s", mark, l.Number, escape.Printable(l.Text))
 		shown = append(shown, strings.TrimRight(text, " "))
 	}
 	return shown
