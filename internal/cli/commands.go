@@ -34,6 +34,8 @@ type Commands struct {
 
 	HashPassword HashPassword `cmd:"" name:"hash-password" help:"Print the hash of a password for the configuration."`
 
+	Completion Completion `cmd:"" help:"Print a script that completes commands and options in a shell."`
+
 	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
 }
 
