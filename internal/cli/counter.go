@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,15 +25,16 @@ type counter struct {
 	mu          sync.Mutex
 	requests    int
 	denied      int
-	reported    int // that would be denied
-	unreachable int // of those denied or reported
+	reported    int                   // that would be denied
+	unreachable int                   // of those denied or reported
+	refused     map[proxy.Refusal]int // denied, by kind; without the kinds rule and unreachable
 	seed        maphash.Seed
 	targets     map[uint64]struct{} // hashes
 	rate        rate
 }
 
 func newCounter(word string, target func(*proxy.Record) string) *counter {
-	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, rate: rate{at: time.Now()}}
+	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, refused: map[proxy.Refusal]int{}, rate: rate{at: time.Now()}}
 }
 
 // hostOf returns the host that a request names.
@@ -62,16 +65,26 @@ func (c *counter) count(x *proxy.Record) {
 	}
 	d := x.Decision
 	switch {
-	case d == nil || d.Allow:
-		return
-	case d.Enforced:
+	case x.Refused != "":
 		c.denied++
-	default:
+	case d != nil && !d.Allow:
 		c.reported++
+	default:
+		return
 	}
-	if d.Reason == policy.IsUnreachable {
+	switch {
+	case d != nil && !d.Allow && d.Reason == policy.IsUnreachable:
 		c.unreachable++
+	case x.Refused != "" && x.Refused != proxy.Refusal(policy.ByRule):
+		c.refused[x.Refused]++
 	}
+}
+
+// none reports whether no request was counted.
+func (c *counter) none() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests == 0
 }
 
 // summary returns the counts in one line, with the rate since its last call if that is asked for.
@@ -93,5 +106,14 @@ func (c *counter) summary(withRate bool) string {
 	if len(c.targets) == maxTargets {
 		text += "at least "
 	}
-	return text + plural(len(c.targets), c.word)
+	text += plural(len(c.targets), c.word)
+	for i, kind := range slices.Sorted(maps.Keys(c.refused)) {
+		if i == 0 {
+			text += "; denied by"
+		} else {
+			text += ","
+		}
+		text += fmt.Sprintf(" %s: %d", kind, c.refused[kind])
+	}
+	return text
 }

@@ -75,11 +75,13 @@ func TestProgressText(t *testing.T) {
 			p.count(&proxy.Record{Decision: &policy.Decision{Allow: true, URL: robots(i % 3)}})
 		}
 		p.count(&proxy.Record{})
-		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride}})
-		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}})
+		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride}, Refused: proxy.Refusal(policy.ByOverride)})
+		p.count(&proxy.Record{Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: robots(3)}, Refused: proxy.Refusal(policy.IsUnreachable)})
+		p.count(&proxy.Record{Refused: proxy.ByGuard})
+		p.count(&proxy.Record{Refused: proxy.ByGuard})
 		p.count(&proxy.Record{Decision: &policy.Decision{Reason: policy.ByRule, URL: robots(3)}})
 		time.Sleep(2 * time.Second) // fake clock
-		if got, want := p.summary(true), "14 requests (7/s), 2 denied, 1 would be denied, 1 of them unreachable, 4 origins"; got != want {
+		if got, want := p.summary(true), "16 requests (8/s), 4 denied, 1 would be denied, 1 of them unreachable, 4 origins; denied by guard: 2, override: 1"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		for i := range maxTargets + 10 {
