@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,29 +92,30 @@ func (c *counter) none() bool {
 func (c *counter) summary(withRate bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := plural(c.requests, "request")
+	var text strings.Builder
+	text.WriteString(plural(c.requests, "request"))
 	if withRate {
-		text += fmt.Sprintf(" (%d/s)", c.rate.perSecond(int64(c.requests)))
+		text.WriteString(fmt.Sprintf(" (%d/s)", c.rate.perSecond(int64(c.requests))))
 	}
-	text += fmt.Sprintf(", %d denied", c.denied)
+	text.WriteString(fmt.Sprintf(", %d denied", c.denied))
 	if c.reported > 0 {
-		text += fmt.Sprintf(", %d would be denied", c.reported)
+		text.WriteString(fmt.Sprintf(", %d would be denied", c.reported))
 	}
 	if c.unreachable > 0 {
-		text += fmt.Sprintf(", %d of them unreachable", c.unreachable)
+		text.WriteString(fmt.Sprintf(", %d of them unreachable", c.unreachable))
 	}
-	text += ", "
+	text.WriteString(", ")
 	if len(c.targets) == maxTargets {
-		text += "at least "
+		text.WriteString("at least ")
 	}
-	text += plural(len(c.targets), c.word)
+	text.WriteString(plural(len(c.targets), c.word))
 	for i, kind := range slices.Sorted(maps.Keys(c.refused)) {
 		if i == 0 {
-			text += "; denied by"
+			text.WriteString("; denied by")
 		} else {
-			text += ","
+			text.WriteString(",")
 		}
-		text += fmt.Sprintf(" %s: %d", kind, c.refused[kind])
+		text.WriteString(fmt.Sprintf(" %s: %d", kind, c.refused[kind]))
 	}
-	return text
+	return text.String()
 }

@@ -18,8 +18,9 @@ import (
 type Run struct {
 	Configured
 	RequestLines
-	Token   string   `placeholder:"T" help:"Product token that the command's requests obey."`
-	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
+	Token           string   `placeholder:"T" help:"Product token that the command's requests obey."`
+	RequireRequests bool     `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
+	Command         []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
 
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
@@ -63,7 +64,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	ended := make(chan error, 1)
 	go func() { ended <- g.run(serving) }()
 
-	status, err := execute(command, g.variables(), s)
+	status, seen, err := execute(command, g.variables(), s)
 	stop()
 	if gateErr := <-ended; gateErr != nil {
 		return errors.Join(err, gateErr)
@@ -72,6 +73,14 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		return err
 	}
 	s.note("%s", requests.summary(false))
+	if requests.none() {
+		for _, line := range noRequests(seen) {
+			s.note("%s", line)
+		}
+		if r.RequireRequests && status == 0 {
+			return Exit(125)
+		}
+	}
 	if status != 0 {
 		return Exit(status)
 	}
@@ -128,8 +137,9 @@ func trustParent(c *config.Config, file string) error {
 	return nil
 }
 
-// execute runs the command and returns its exit status, as a shell does.
-func execute(command []string, vars variables, s Streams) (status int, err error) {
+// execute runs the command and returns its exit status, as a shell does, and the processes that were
+// seen of it.
+func execute(command []string, vars variables, s Streams) (status int, seen processes, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(), vars.environ()...)
@@ -142,7 +152,7 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 		close(signals)
 	}()
 	if err := cmd.Start(); err != nil {
-		return 0, s.notStarted(command[0], err)
+		return 0, seen, s.notStarted(command[0], err)
 	}
 	go func() {
 		for sig := range signals {
@@ -151,18 +161,20 @@ func execute(command []string, vars variables, s Streams) (status int, err error
 			}
 		}
 	}()
+	processesSeen := watchProcesses(cmd.Process.Pid)
 	err = cmd.Wait()
+	seen = processesSeen()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
-		return 0, nil
+		return 0, seen, nil
 	case !ok:
-		return 0, fmt.Errorf("%s: %w", command[0], err)
+		return 0, seen, fmt.Errorf("%s: %w", command[0], err)
 	}
 	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), nil
+		return 128 + int(w.Signal()), seen, nil
 	}
-	return exit.ExitCode(), nil
+	return exit.ExitCode(), seen, nil
 }
 
 // notStarted prints why a command can't be run, and returns a shell's exit status for it.

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNoRequests: the likely causes name what was seen of the command, and nothing else.
+func TestNoRequests(t *testing.T) {
+	for _, test := range []struct {
+		name, environ string
+		want          string // in one line
+		not           string
+	}{
+		{"node", "A=b\x00HTTPS_PROXY=http://127.0.0.1:1\x00", "node ran: Node ignores", "missing"},
+		{"curl", "PATH=/bin\x00https_proxy=\x00", "proxy variables were missing in: curl", "ran:"},
+		{"curl", "", "no_proxy", "missing"},
+		{"java", "", "java ran: Java ignores", "Node"},
+	} {
+		var p processes
+		p.note(test.name, []byte(test.environ))
+		lines := noRequests(p)
+		text := strings.Join(lines, "\n")
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, test.want) }) || strings.Contains(text, test.not) {
+			t.Errorf("%s with %q:\n%s", test.name, test.environ, text)
+		}
+	}
+}
+
+// TestLook: a process and its children are found, with their environments.
+func TestLook(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	cmd := exec.Command("sh", "-c", "cat; true") // a shell with a child
+	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	in.Write([]byte("x"))
+	out.Read(make([]byte, 1)) // cat runs
+	var p processes
+	p.look(cmd.Process.Pid)
+	if len(p.names) < 2 || !slices.Equal(p.names, p.cleared) {
+		t.Errorf("got %q, without a proxy %q, want a shell and cat in both", p.names, p.cleared)
+	}
+}
