@@ -42,6 +42,8 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", o.Metrics)
 	mux.HandleFunc("GET /{$}", a.guarded(waiting(a.page)))
+	mux.HandleFunc("GET /origin", a.sameOrigin(a.originPage))
+	mux.HandleFunc("POST /origin", a.sameOrigin(waiting(a.refreshPage)))
 	mux.HandleFunc("GET /live", a.sameOrigin(a.live))
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))

@@ -22,7 +22,7 @@ var files = map[string]string{
 	"icon.svg":  "image/svg+xml",
 }
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(words).ParseFS(pageFiles, "page/page.html", "page/live.html"))
+var pageTemplate = template.Must(template.New("page.html").Funcs(words).ParseFS(pageFiles, "page/page.html", "page/live.html", "page/origin.html"))
 
 // view is the data of the templates.
 type view struct {

@@ -102,16 +102,16 @@ func snapshotOf(s *policy.Snapshot) *snapshot {
 // second removes the fraction of a second.
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-func (a *admin) robots(r *http.Request) (any, int, error) {
+func (a *admin) robots(r *http.Request) (known, int, error) {
 	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
 	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
+		return known{}, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
 	origin := target.Origin()
 	rec, others := a.Engine.Known(r.Context(), policy.Scope{Origin: origin})
 	ofCrawlers, crawlers := a.Engine.Known(r.Context(), policy.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
-		return nil, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
+		return known{}, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
 	k := known{Origin: origin, Robots: historyOf(rec)}
 	if crawlers {

@@ -339,7 +339,7 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 		if bare := eval[string](b, "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length).map(e => e.name).join()"); bare != "" {
 			t.Errorf("fields without a label: %s", bare)
 		}
-		if got := eval[string](b, "document.documentElement.lang + ' ' + [...document.querySelectorAll('h1, h2, h3')].map(e => e.tagName).join('')"); got != "en H1H2H2H2H2H2H2H2H2H2" {
+		if got := eval[string](b, "document.documentElement.lang + ' ' + [...document.querySelectorAll('h1, h2, h3')].map(e => e.tagName).join('')"); got != "en H1H2H2H2H2H2H2H2H2H2H2" {
 			t.Errorf("the language and the headings are %s", got)
 		}
 	}
@@ -360,6 +360,11 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b.open(g.Admin + "/?url=http://" + long + "/private/" + strings.Repeat("y", 1000) + "&crawler=trial")
 	b.says(long, "report mode lets the request through")
 	look()
+	b.open(g.Admin + "/origin?origin=http://" + long)
+	b.says("Disallow: /private/", "Refresh")
+	for _, width := range []int64{320, 1280} {
+		b.fits(width)
+	}
 	b.quiet()
 }
 

@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxLines bounds the lines of a robots.txt on a page. The API has all of it.
+const maxLines = 2000
+
+// originView is the data of the page of an origin.
+type originView struct {
+	known
+	Asked  string // the origin of the query
+	Error  error
+	Stands bool // there is a robots.txt in force, or an answer in place of it
+	Lines  []string
+	More   int // further lines
+	Now    time.Time
+}
+
+// originPage serves what is known of an origin, for people.
+func (a *admin) originPage(w http.ResponseWriter, r *http.Request) {
+	k, code, err := a.robots(r)
+	a.renderOrigin(w, r, k, code, err)
+}
+
+// refreshPage fetches a robots.txt again, and leads back to the page of its origin.
+func (a *admin) refreshPage(w http.ResponseWriter, r *http.Request) {
+	if _, code, err := a.refresh(r); err != nil {
+		a.renderOrigin(w, r, known{}, code, err)
+		return
+	}
+	http.Redirect(w, r, "/origin?origin="+url.QueryEscape(r.URL.Query().Get("origin")), http.StatusSeeOther)
+}
+
+func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, code int, err error) {
+	if err == nil {
+		code = http.StatusOK
+	}
+	v := originView{known: k, Asked: r.URL.Query().Get("origin"), Error: err, Stands: k.inForce != nil, Now: time.Now()}
+	v.Lines, v.More = linesOf(k.Body)
+	v.History = slices.Clone(k.History)
+	slices.Reverse(v.History)
+	var b bytes.Buffer
+	if err := pageTemplate.ExecuteTemplate(&b, "origin.html", v); err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = b.WriteTo(w) // the client may have disconnected
+}
+
+// linesOf returns the first lines of a robots.txt, and how many follow.
+func linesOf(body string) (lines []string, more int) {
+	if body == "" {
+		return nil, 0
+	}
+	lines = strings.Split(strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n"), "\n")
+	n := min(len(lines), maxLines)
+	return lines[:n], len(lines) - n
+}

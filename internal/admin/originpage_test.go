@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestOriginPage: an origin has a page with the lines of its robots.txt and a button that
+// fetches it again.
+func TestOriginPage(t *testing.T) {
+	o := &origin{status: 200, body: "User-agent: *\nDisallow: /<script>alert(1)</script>\u202e\n" + strings.Repeat("#\n", 2*maxLines)}
+	h := listener(t, o)
+	const path = "/origin?origin=http://a.example"
+	if w := ask(h, "GET", "192.0.2.1:9310", path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "no robots.txt of http://a.example is known yet") {
+		t.Errorf("before a fetch: got %d, %s", w.Code, w.Body)
+	}
+	w := ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/origin?origin=http%3A%2F%2Fa.example" || o.fetches != 1 {
+		t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), o.fetches)
+	}
+	page := see(t, h, path)
+	has(t, page, "http://a.example", "fresh, status 200, fetched just now", "Refresh", `User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
+	_, elements := text(t, page)
+	if len(elements["script"]) != 0 || len(elements["li"]) != maxLines {
+		t.Errorf("%d scripts and %d lines", len(elements["script"]), len(elements["li"]))
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if w := ask(h, method, "192.0.2.1:9310", path, "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
+			t.Errorf("%s from another site: got %d", method, w.Code)
+		}
+		if w := ask(h, method, "evil.example", path); w.Code != http.StatusForbidden {
+			t.Errorf("%s with another Host: got %d", method, w.Code)
+		}
+		if w := ask(h, method, "192.0.2.1:9310", "/origin?origin=x"); w.Code != http.StatusBadRequest {
+			t.Errorf("%s of no origin: got %d", method, w.Code)
+		}
+	}
+	if o.fetches != 1 {
+		t.Errorf("%d fetches", o.fetches)
+	}
+}
