@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"robotsgate/internal/overview"
@@ -63,7 +64,8 @@ func unreachable(outages []policy.Outage, now time.Time) []Alert {
 	}
 	for _, o := range outages {
 		if o.State == policy.Unreachable && !o.Allow {
-			a.Details = append(a.Details, fmt.Sprintf("%s, since %s: %s", o.Origin, lasted(int64(now.Sub(o.Since)/time.Second)), cmp.Or(o.Error, "no answer")))
+			since := strings.ReplaceAll(lasted(int64(now.Sub(o.Since)/time.Second)), "\u00a0", " ") // programs read it too
+			a.Details = append(a.Details, fmt.Sprintf("%s, for %s: %s", o.Origin, since, cmp.Or(o.Error, "no answer")))
 		}
 	}
 	if a.Details == nil {
