@@ -93,7 +93,7 @@ func failure(x *exchange, err error) *problem {
 		x.Decision = nil // no decision applies to a prohibited destination
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard,
-			detail: "This gate does not connect there: " + why + "."}
+			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
 	case errors.Is(err, policy.ErrBusy):

@@ -48,6 +48,9 @@ type Egress struct {
 	OnlyNetHTTP           bool                    // send every request by net/http's Transport, which is slower
 	Own                   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
 
+	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
+	HowToPermit func(netip.Addr) string
+
 	// Names are the caller's names of some of these settings, so that an error can say which to change.
 	Names struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }

@@ -60,7 +60,7 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 
 // demoConfig returns the configuration of the demonstration, with dir for its data.
 func demoConfig(r *Run, dir string) (*config.Config, error) {
-	c, err := config.Parse("demo", demo.Config, os.LookupEnv)
+	c, err := config.Parse("", demo.Config, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (*Confi
 	return c, nil
 }
 
+// File returns the name of the file that the configuration is from; "" for the defaults.
+func (c *Config) File() string { return c.source.file }
+
 // Read is Parse for what in has. If that can't be read, or is too long, the error is of type
 // [Errors] as well.
 func Read(name string, in io.Reader, lookup func(string) (string, bool)) (*Config, error) {

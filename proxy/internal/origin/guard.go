@@ -19,13 +19,21 @@ import (
 )
 
 // A prohibited error says why the egress rules forbid a destination.
-type prohibited struct{ why string }
+type prohibited struct{ why, advice string }
 
 func (p *prohibited) Error() string        { return p.why }
 func (p *prohibited) Is(target error) bool { return target == policy.ErrProhibited }
 
 func prohibit(format string, args ...any) error {
-	return &prohibited{fmt.Sprintf(format, args...)}
+	return &prohibited{why: fmt.Sprintf(format, args...)}
+}
+
+// Advice returns what to do about an error that is a policy.ErrProhibited, "" if that is not known.
+func Advice(err error) string {
+	if p, ok := errors.AsType[*prohibited](err); ok {
+		return p.advice
+	}
+	return ""
 }
 
 // lookupTimeout bounds the lookup of a name that a parent proxy will dial.
@@ -95,10 +103,14 @@ func (g *guard) address(to netip.AddrPort) error {
 	if slices.ContainsFunc(g.AllowPrivate, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return nil
 	}
-	if g.special.SafeAddr(addr) != nil {
-		return prohibit("address %s is special-purpose; %s can permit it", addr, g.Names.AllowPrivate)
+	if g.special.SafeAddr(addr) == nil {
+		return nil
 	}
-	return nil
+	p := &prohibited{why: fmt.Sprintf("address %s is special-purpose; %s can permit it", addr, g.Names.AllowPrivate)}
+	if g.HowToPermit != nil {
+		p.advice = g.HowToPermit(addr)
+	}
+	return p
 }
 
 // isOwn reports whether the gate listens on an address.

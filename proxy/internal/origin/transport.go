@@ -35,6 +35,7 @@ type Config struct {
 	MaxConnsPerHost       int
 	OnlyNetHTTP           bool
 	Own                   func() []netip.AddrPort
+	HowToPermit           func(netip.Addr) string
 	Names                 struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }
 
