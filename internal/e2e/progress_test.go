@@ -164,7 +164,7 @@ func TestProgressOfServe(t *testing.T) {
 	for range 20 { // each adds lines of the log, a line of its own and one of the audit log above the summary
 		gatetest.Request(t, client, http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
 	}
-	s.shows(t, `\r20 requests \(\d+/s\), 0 denied, 0 origins\x1b\[K`)
+	s.shows(t, `\r20 requests \(\d+/s\), 20 denied, 0 origins; denied by [^\x1b]*\x1b\[K`)
 	for n := range 3 {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestProgressOfServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := s.finalLines(t)
-	summary := regexp.MustCompile(`^20 requests \(\d+/s\), 0 denied, 0 origins$`)
+	summary := regexp.MustCompile(`^20 requests \(\d+/s\), 20 denied, 0 origins; denied by .*$`)
 	if last := lines[len(lines)-1]; !summary.MatchString(last) {
 		t.Errorf("the last line is %q, want a summary of 20 requests", last)
 	}
