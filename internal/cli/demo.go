@@ -43,7 +43,11 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 	}
 	site := demo.New()
 	wrap := func(u proxy.Upstream) proxy.Upstream { return sampleOrigin{u, site} }
-	if command := r.command(); len(command) > 0 {
+	command, err := r.command()
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 {
 		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
 	}
 	g, err := newGate(c, s.Err, s.Err, nil, wrap)

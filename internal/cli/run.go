@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"robotsgate/internal/config"
@@ -26,7 +27,10 @@ type Run struct {
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
 func (r *Run) Run(ctx context.Context, s Streams) error {
-	command := r.command()
+	command, err := r.command()
+	if err != nil {
+		return err
+	}
 	if len(command) == 0 {
 		return errors.New("which command? robotsgate run -- curl https://example.com/")
 	}
@@ -40,12 +44,18 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	return r.behind(ctx, s, c, command, nil)
 }
 
-// command returns the command without the -- before it.
-func (r *Run) command() []string {
-	if len(r.Command) > 0 && r.Command[0] == "--" {
-		return r.Command[1:]
+// command returns the command without the -- before it. A misspelt option, which kong takes for the
+// command, is an error.
+func (r *Run) command() ([]string, error) {
+	switch {
+	case len(r.Command) == 0:
+		return nil, nil
+	case r.Command[0] == "--":
+		return r.Command[1:], nil
+	case strings.HasPrefix(r.Command[0], "-"):
+		return nil, fmt.Errorf("unknown flag %s; --help shows what there is, and -- begins the command", r.Command[0])
 	}
-	return r.Command
+	return r.Command, nil
 }
 
 // behind runs a command behind a gate with the configuration c. Wrap is for [newGate].
