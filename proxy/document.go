@@ -52,10 +52,10 @@ func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType s
 	var b bytes.Buffer
 	switch negotiate(r.Header["Accept"]) {
 	case "text/html":
-		_ = htmlPages.ExecuteTemplate(&b, "refusal.html", doc.printable()) // TestForms executes both
+		_ = htmlPages.ExecuteTemplate(&b, "refusal.html", doc.printable(x.Decision)) // TestForms executes both
 		return b.Bytes(), "text/html; charset=utf-8"
 	case "text/plain":
-		_ = textPages.ExecuteTemplate(&b, "refusal.txt", doc.printable())
+		_ = textPages.ExecuteTemplate(&b, "refusal.txt", doc.printable(x.Decision))
 		return b.Bytes(), "text/plain; charset=utf-8"
 	}
 	enc := json.NewEncoder(&b)
@@ -103,11 +103,15 @@ func indent(compact []byte) []byte {
 	return out
 }
 
-// printable returns the document with texts escaped for display. The product token, the URL of
-// robots.txt and its digest are printable ASCII already.
-func (d document) printable() *document {
+// printable returns the document with texts escaped for display, and the group's name as the file
+// writes it. The product token, that name, the URL of robots.txt and its digest are printable
+// ASCII already.
+func (d document) printable(decision *policy.Decision) *document {
+	if decision != nil {
+		d.Group = decision.Group.Written()
+	}
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
-	d.ReadAs, d.Title, d.Group = escape.Printable(d.ReadAs), escape.Printable(d.Title), escape.Printable(d.Group)
+	d.ReadAs, d.Title = escape.Printable(d.ReadAs), escape.Printable(d.Title)
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}

@@ -17,6 +17,24 @@ const hostileRobots = "User-agent: *\n" +
 	"Disallow: /b\x1b[31m\x9b\u202ered\n" +
 	"Crawl-delay: 1\n"
 
+// TestGroupAsWritten: people read the group's name as the file writes it, programs in lower case.
+func TestGroupAsWritten(t *testing.T) {
+	w := newWorld(t, options{robots: "User-agent: eXampleBot\nDisallow: /private/\n"})
+	for accept, want := range map[string][]string{
+		"text/html":        {"in the group for eXampleBot.", "<dt>Group</dt><dd>eXampleBot</dd>"},
+		"text/plain":       {"in the group for eXampleBot.", "Group: eXampleBot\n"},
+		"application/json": {"in the group for eXampleBot.", `"group": "examplebot"`},
+	} {
+		resp, body := w.do(http.MethodGet, w.http+"/private/x", nil, "Accept", accept)
+		wantHeader(t, resp, headerDecision, `deny;reason=rule;token="ExampleBot";group="examplebot";line=2`)
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s: no %q in:\n%s", accept, text, body)
+			}
+		}
+	}
+}
+
 func TestForms(t *testing.T) {
 	w := newWorld(t, options{robots: hostileRobots})
 	for _, c := range []struct {
