@@ -5,8 +5,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
+
+	"robotsgate/policy/robotstxt"
 )
 
 // maxLines bounds the lines of a robots.txt on a page. The API has all of it.
@@ -19,7 +20,7 @@ type originView struct {
 	Error  error
 	Stands bool // there is a robots.txt in force, or an answer in place of it
 	Lines  []string
-	More   int // further lines
+	More   int // further lines, if positive
 	Now    time.Time
 }
 
@@ -43,7 +44,10 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 		code = http.StatusOK
 	}
 	v := originView{known: k, Asked: r.URL.Query().Get("origin"), Error: err, Stands: k.inForce != nil, Now: time.Now()}
-	v.Lines, v.More = linesOf(k.Body)
+	v.Lines = robotstxt.Lines(k.Body)
+	if v.More = len(v.Lines) - maxLines; v.More > 0 {
+		v.Lines = v.Lines[:maxLines]
+	}
 	v.History = slices.Clone(k.History)
 	slices.Reverse(v.History)
 	var b bytes.Buffer
@@ -54,14 +58,4 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = b.WriteTo(w) // the client may have disconnected
-}
-
-// linesOf returns the first lines of a robots.txt, and how many follow.
-func linesOf(body string) (lines []string, more int) {
-	if body == "" {
-		return nil, 0
-	}
-	lines = strings.Split(strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n"), "\n")
-	n := min(len(lines), maxLines)
-	return lines[:n], len(lines) - n
 }

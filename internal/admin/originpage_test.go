@@ -40,3 +40,11 @@ func TestOriginPage(t *testing.T) {
 		t.Errorf("%d fetches", o.fetches)
 	}
 }
+
+// TestOriginPageInUTF16: a file that can't be shown as lines has a link to the API.
+func TestOriginPageInUTF16(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: "\xff\xfeU\x00\n\x00"})
+	const path = "/origin?origin=http://a.example"
+	ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
+	has(t, see(t, h, path), "It is in UTF-16 or broken, so that it is shown as JSON only.")
+}
