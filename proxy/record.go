@@ -54,6 +54,15 @@ const (
 	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
 )
 
+// Kind returns Refused, or the kind of the refusal that report mode has prevented. It is empty if
+// the request was not refused and would not be.
+func (x *Record) Kind() Refusal {
+	if d := x.Decision; x.Refused == "" && d != nil && !d.Allow {
+		return Refusal(d.Reason)
+	}
+	return x.Refused
+}
+
 // Cause returns Why, and also why report mode let a denied request through. It is empty if the
 // request was not refused and would not be.
 func (x *Record) Cause() string {

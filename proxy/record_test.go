@@ -49,6 +49,13 @@ func TestRefused(t *testing.T) {
 			}
 			w.do(method, url, nil)
 			x := <-w.done
+			kind := c.refused
+			if name == "report mode" {
+				kind = "rule"
+			}
+			if x.Kind() != kind {
+				t.Errorf("the kind is %q, want %q", x.Kind(), kind)
+			}
 			if x.Refused != c.refused || !strings.HasPrefix(x.Cause(), c.cause) || c.cause == "" && x.Cause() != "" {
 				t.Errorf("got %q, %q, want %q, %q", x.Refused, x.Cause(), c.refused, c.cause)
 			}

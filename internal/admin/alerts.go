@@ -55,8 +55,8 @@ func refusedLogins(causes []overview.Cause) []Alert {
 	return nil
 }
 
-// unreachable returns the alert of the origins whose requests the gate denies for want of a
-// robots.txt.
+// unreachable returns the alert about origins to which the gate denies all requests, since their
+// robots.txt is unreachable.
 func unreachable(outages []policy.Outage, now time.Time) []Alert {
 	a := Alert{
 		Kind: "unreachable", Text: "The robots.txt of these origins is unreachable, so all requests to them are denied:",

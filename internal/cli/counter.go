@@ -64,20 +64,20 @@ func (c *counter) count(x *proxy.Record) {
 	if target != "" && len(c.targets) < maxTargets {
 		c.targets[maphash.String(c.seed, target)] = struct{}{}
 	}
-	d := x.Decision
+	kind := x.Kind()
 	switch {
+	case kind == "":
+		return
 	case x.Refused != "":
 		c.denied++
-	case d != nil && !d.Allow:
-		c.reported++
 	default:
-		return
+		c.reported++
 	}
 	switch {
-	case d != nil && !d.Allow && d.Reason == policy.IsUnreachable:
+	case kind == proxy.Refusal(policy.IsUnreachable):
 		c.unreachable++
-	case x.Refused != "" && x.Refused != proxy.Refusal(policy.ByRule):
-		c.refused[x.Refused]++
+	case x.Refused != "" && kind != proxy.Refusal(policy.ByRule):
+		c.refused[kind]++
 	}
 }
 

@@ -109,7 +109,7 @@ func (h *History) target() (policy.Target, error) {
 	return t, nil
 }
 
-// names reports whether the argument, whose target is t, names an origin of its host: without a
+// names reports whether the argument, with the target t, names an origin of its host: without a
 // scheme it means both, and without a scheme and port all ports.
 func (h *History) names(t policy.Target, origin string) bool {
 	authority, _, _ := strings.Cut(h.Origin, "/")

@@ -43,8 +43,7 @@ type requestLine struct {
 	url      string
 	status   int
 	refused  bool   // by the gate
-	denied   bool   // refused, or would be in enforce mode
-	reason   string // the kind, if denied
+	reason   string // see [proxy.Record.Kind]
 	cause    string // of that, or of a failure
 }
 
@@ -59,24 +58,19 @@ func requestLineOf(x *proxy.Record, redact bool) requestLine {
 	}
 	r := requestLine{
 		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: bounded(x.Method), url: bounded(url), status: x.Status,
-		refused: x.Refused != "", denied: isDenied(x), reason: string(x.Refused), cause: bounded(x.Error),
+		refused: x.Refused != "", reason: string(x.Kind()), cause: bounded(x.Error),
 	}
 	if x.Client.IsValid() {
 		r.client = x.Client.String()
 	}
-	if r.denied {
+	if r.denied() {
 		r.cause = bounded(x.Cause())
-	}
-	if r.denied && !r.refused {
-		r.reason = string(x.Decision.Reason)
 	}
 	return r
 }
 
-// isDenied reports whether a request was refused, or would be in enforce mode.
-func isDenied(x *proxy.Record) bool {
-	return x.Refused != "" || x.Decision != nil && !x.Decision.Allow
-}
+// denied reports whether the request was refused, or would be in enforce mode.
+func (r *requestLine) denied() bool { return r.reason != "" }
 
 func bounded(s string) string {
 	if len(s) <= maxLineText {
@@ -153,7 +147,7 @@ func (l *requestLines) add(x *proxy.Record) {
 	if l == nil {
 		return
 	}
-	if which := *l.chosen.Load(); which == config.NoRequests || which == config.RefusedRequests && !isDenied(x) {
+	if which := *l.chosen.Load(); which == config.NoRequests || which == config.RefusedRequests && x.Kind() == "" {
 		return
 	}
 	l.mu.Lock()

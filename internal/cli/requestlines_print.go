@@ -29,7 +29,7 @@ func linesForLog(log slog.Handler) lineForm {
 			switch {
 			case r.refused:
 				message = "request refused"
-			case r.denied:
+			case r.denied():
 				message = "request would be denied"
 			}
 			write(r.end, message, slog.String("id", r.id), slog.String("crawler", r.crawler), slog.String("client", r.client), slog.String("method", r.method), slog.String("url", r.url),
@@ -82,7 +82,7 @@ func linesForScreen(s *lineScreen) lineForm {
 			switch {
 			case r.refused:
 				outcome = paint("refused", red)
-			case r.denied:
+			case r.denied():
 				outcome = paint("would be denied", yellow)
 			case r.status == 0:
 				outcome = "no answer" // the client had disconnected

@@ -14,7 +14,7 @@ type Cause struct {
 }
 
 const (
-	// Login is the kind of requests whose client is none of the crawlers.
+	// Login is the kind of requests from clients that are none of the crawlers.
 	Login = string(proxy.ByLogin)
 	// Failed is the kind of requests that the gate did not refuse: the name did not resolve, or
 	// the client has disconnected.

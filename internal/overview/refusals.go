@@ -37,18 +37,13 @@ type refusals struct {
 
 // add keeps a request if it was refused or would have been.
 func (r *refusals) add(x *proxy.Record) {
-	kind := x.Refused
-	denied := x.Decision != nil && !x.Decision.Allow
-	reported := denied && !x.Decision.Enforced
-	if kind == "" && denied {
-		kind = proxy.Refusal(x.Decision.Reason)
-	}
+	kind := x.Kind()
 	if kind == "" {
 		return
 	}
 	f := Refusal{
 		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(x.URL), Cut: len(x.URL) > maxText,
-		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: reported,
+		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
 	}
 	if len(r.all) < MaxRefusals {
 		r.all = append(r.all, f)
