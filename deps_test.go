@@ -54,16 +54,23 @@ var imports = map[string][]string{
 
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
-	// The only package that connects the parts.
-	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store",
-		"internal/admin", "internal/audit", "internal/history", "internal/replay", "internal/metrics", "internal/overview", "internal/config", "internal/ca", "internal/demo", "internal/escape", "policy/glob"},
+	// The commands, and what they share.
+	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
+		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape"},
+	"internal/settings":   {"policy", "policy/glob", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/store"},
+	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
+	"internal/terminal":   {},
+
+	// The only package that connects the parts of the gate.
+	"internal/gate": {"policy", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/metrics", "internal/overview",
+		"internal/requestlog", "internal/settings", "internal/store"},
 }
 
 // libraries lists which packages may import a library, by the beginning of its path. Few packages
 // use each library, so that it can be replaced.
 var libraries = map[string][]string{
 	"code.dny.dev/ssrf":                     {"proxy/internal/origin"},
-	"github.com/KimMachineGun/automemlimit": {"internal/cli"},
+	"github.com/KimMachineGun/automemlimit": {"internal/gate"},
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
 	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
@@ -77,12 +84,12 @@ var libraries = map[string][]string{
 	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/config"},
 	"golang.org/x/net/html":                 {"htmlmeta"},
 	"golang.org/x/net/http/httpguts":        {"proxy", "proxy/internal/origin"},
-	"golang.org/x/net/netutil":              {"internal/cli"},
+	"golang.org/x/net/netutil":              {"internal/gate"},
 	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy/internal/origin"},
 	"golang.org/x/sync/singleflight":        {"internal/ca", "proxy/internal/origin"},
-	"golang.org/x/sys/unix":                 {"internal/cli", "proxy"},
-	"golang.org/x/term":                     {"internal/cli"},
+	"golang.org/x/sys/unix":                 {"internal/terminal", "proxy"},
+	"golang.org/x/term":                     {"internal/cli", "internal/terminal"},
 	"golang.org/x/text":                     {"htmlmeta"},
 	"gopkg.in/yaml.v3":                      {"internal/config"},
 }

@@ -14,9 +14,6 @@ import (
 	"robotsgate/internal/audit"
 )
 
-// chainsDir is the folder in data_dir with the heads of the audit log's chains.
-const chainsDir = "chains"
-
 // Audit reads audit logs.
 type Audit struct {
 	Configured

@@ -9,6 +9,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/replay"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -59,7 +60,7 @@ func configurationOf(dir, digest string) (*policy.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := engineConfig(c, nil, nil, nil, nil)
+	p := settings.Engine(c, nil, nil, nil, nil)
 	return &p, nil
 }
 

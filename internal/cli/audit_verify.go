@@ -8,6 +8,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/settings"
 )
 
 // A verifyReport checks the chains of records.
@@ -21,7 +22,7 @@ func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir = filepath.Join(dir, chainsDir)
+	dir = filepath.Join(dir, settings.ChainsDir)
 	heads, err := audit.Heads(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data_dir: %w", err)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/terminal"
 )
 
 // maxLine bounds one line of a batch, in bytes. It is many times the size of a robots.txt
@@ -22,8 +23,8 @@ const maxLine = 64 << 20
 // terminal, and standard output is not, it shows the progress.
 func batch(s Streams, answer func(line []byte) (any, error)) error {
 	done := newBatchProgress(s.In)
-	if _, ok := terminal(s.Out); !ok {
-		defer newStatusLine(s.Err, os.Getenv).follow(done.text, false)()
+	if _, ok := terminal.File(s.Out); !ok {
+		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)()
 	}
 	out := bufio.NewWriterSize(s.Out, 64<<10) // keeps its first error
 	in := bufio.NewScanner(flushingReader{s.In, out})

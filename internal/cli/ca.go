@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"robotsgate/internal/ca"
@@ -61,32 +59,16 @@ func renew(cfg *config.Config, s Streams) error {
 	if err != nil {
 		return err
 	}
-	files, err := clientFiles(a, dir)
+	files, err := a.WriteClientFiles(dir)
 	if err != nil && !errors.Is(err, ca.ErrNoRoots) {
 		return err
 	}
-	s.note("the new CA in %s holds until %s", files.ca, date(a.Certificate().NotAfter))
+	s.note("the new CA in %s holds until %s", files.Cert, date(a.Certificate().NotAfter))
 	if old := a.Former(); len(old) > 0 {
-		s.note("the old one stays trusted beside it, there and in %s, until %s", files.bundle, date(old[0].NotAfter))
+		s.note("the old one stays trusted beside it, there and in %s, until %s", files.Bundle, date(old[0].NotAfter))
 		s.note("a gate that is running signs with the old one until a SIGHUP or a restart: give clients the new files first")
 	}
 	return nil
 }
 
 func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-
-// logWarnings logs the warnings about the CA once a day, until ctx ends.
-func logWarnings(ctx context.Context, a *ca.Authority, log *slog.Logger) {
-	day := time.NewTicker(24 * time.Hour)
-	defer day.Stop()
-	for {
-		select {
-		case <-day.C:
-			for _, w := range a.Warnings() {
-				log.Warn(w)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}

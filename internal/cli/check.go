@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -106,7 +107,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	crawler, err := c.crawler(crawlers(cfg))
+	crawler, err := c.crawler(settings.Crawlers(cfg))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +116,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		if err != nil {
 			return nil, nil, err
 		}
-		rules, exceptions := robots(cfg.Robots), overrides(cfg.Overrides)
+		rules, exceptions := settings.Robots(cfg.Robots), settings.Overrides(cfg.Overrides)
 		return func(t policy.Target) (policy.Decision, error) {
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
@@ -132,7 +133,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := policy.New(engineConfig(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil))
+	engine, err := policy.New(settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,11 +178,11 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 func unguarded(c *config.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
-	pool, err := origins(c)
+	pool, err := settings.Roots(c)
 	if err != nil {
 		return nil, err
 	}
-	return newUpstream(c, pool, nil, nil)
+	return settings.Upstream(c, pool, nil, nil)
 }
 
 // readFile reads a file, or standard input for "-".

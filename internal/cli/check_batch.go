@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"robotsgate/internal/settings"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -43,7 +44,7 @@ func (c *Check) batch(s Streams) error {
 	if err != nil {
 		return err
 	}
-	rules := robots(cfg.Robots)
+	rules := settings.Robots(cfg.Robots)
 	strict := rules.Readings != policy.Literal
 	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
 	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })

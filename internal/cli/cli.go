@@ -1,7 +1,5 @@
-// Package cli has the commands, one file or a few each; commands.go lists them. Only gate.go,
-// gate_admin.go, snapshots.go and reload.go connect the parts of the gate, and settings.go
-// translates the configuration for them. The folder help has the help of each command, output the
-// templates of their reports.
+// Package cli has the commands, one file or a few each; commands.go lists them. The folder help has
+// the help of each command, output the templates of their reports.
 package cli
 
 import (

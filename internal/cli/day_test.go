@@ -21,6 +21,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -166,7 +167,7 @@ func (d *day) configure(text string) policy.Config {
 		d.t.Fatal(err)
 	}
 	d.digest = d.kept.Use(effective)
-	return engineConfig(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
+	return settings.Engine(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
 }
 
 var dayAgents = []string{"news/1", "trial/1", "curl/8", "Other/2 (+http://other.example)", "Mozilla/5.0", ""}
@@ -224,7 +225,7 @@ func (d *day) live() {
 		if d.engine, err = policy.New(d.configure(text)); err != nil {
 			d.t.Fatal(err)
 		}
-		if d.log, err = audit.Open(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, chainsDir)}, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+		if d.log, err = audit.Open(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, settings.ChainsDir)}, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
 			d.t.Fatal(err)
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/demo"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/requestlog"
 	"robotsgate/proxy"
 )
 
@@ -50,16 +52,16 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 	if len(command) > 0 {
 		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
 	}
-	g, err := newGate(c, s.Err, s.Err, nil, wrap)
+	screen := requestlog.NewScreen(s.Err, nil, "", os.Getenv)
+	g, err := gate.New(c, gate.Options{Out: s.Err, Err: s.Err, Version: version(), Commit: commit(), Requests: RequestLines{}.on(screen), Screen: screen, Wrap: wrap})
 	if err != nil {
 		return err
 	}
-	g.showRequests(RequestLines{}, newLineScreen(s.Err, nil, "", os.Getenv))
-	if err := g.printDemo(s, dir); err != nil {
-		g.close()
+	if err := printDemo(g, s, dir); err != nil {
+		g.Close()
 		return err
 	}
-	return g.run(ctx)
+	return g.Run(ctx)
 }
 
 // demoConfig returns the configuration of the demonstration, with dir for its data.
@@ -76,16 +78,16 @@ func demoConfig(r *Run, dir string) (*config.Config, error) {
 }
 
 // printDemo prints how to use the demonstration.
-func (g *gate) printDemo(s Streams, dir string) error {
-	file, proxy := filepath.Join(dir, "env"), "http://"+g.listener.Addr().String()
-	lines := g.variables().lines("export %s=%s", quoteShell)
+func printDemo(g *gate.Gate, s Streams, dir string) error {
+	file, proxy := filepath.Join(dir, "env"), "http://"+g.Address()
+	lines := commandVars(g).lines("export %s=%s", quoteShell)
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
-	key := sha256.Sum256(g.authority.Certificate().RawSubjectPublicKeyInfo)
+	key := sha256.Sum256(g.Authority().Certificate().RawSubjectPublicKeyInfo)
 	return printReport(s.Out, "demo", demoReport{
-		Proxy: proxy, Admin: "http://" + g.adminListener.Addr().String() + "/",
-		Dir: dir, CA: g.clients.ca, Key: base64.StdEncoding.EncodeToString(key[:]),
+		Proxy: proxy, Admin: "http://" + g.AdminAddress() + "/",
+		Dir: dir, CA: g.ClientFiles().Cert, Key: base64.StdEncoding.EncodeToString(key[:]),
 		Env: quoteShell(file), Browser: quoteShell(filepath.Join(dir, "browser")),
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 )
 
@@ -51,7 +52,7 @@ type diagnosis struct {
 	dir    string
 	asked  map[string]gateAnswer // what answers at the proxies of the variables and of the configuration
 	gate   gateAnswer            // the first gate of these; its url is "" if there is none
-	files  trust                 // what clients need to trust the gate
+	files  ca.ClientFiles        // what clients need to trust the gate
 	get    []string              // the commands that download files; none if they are on this machine
 	unset  bool                  // a variable of the shell is missing or wrong
 }

@@ -109,7 +109,7 @@ func (e *diagnosis) expand(lines []string, url string) []string {
 	_, address, _ := strings.Cut(e.gate.url, "://")
 	host, port, _ := net.SplitHostPort(address)
 	values := strings.NewReplacer("{url}", url, "{registry}", url[:strings.LastIndex(url, "/")+1], "{gate}", e.proxy(), "{host}", host, "{port}", port,
-		"{ca}", quoteFile(e.files.ca), "{bundle}", quoteFile(e.files.bundle), "{wgetrc}", quoteFile(e.files.wgetrc))
+		"{ca}", quoteFile(e.files.Cert), "{bundle}", quoteFile(e.files.Bundle), "{wgetrc}", quoteFile(e.files.Wgetrc))
 	lines = slices.Clone(lines)
 	for i, line := range lines {
 		lines[i] = values.Replace(line)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/ca"
 	"robotsgate/internal/escape"
 )
 
@@ -39,9 +40,9 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 	if e.gate.url == "" {
 		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve")
 	}
-	e.files = trust{ca: filepath.Join(e.dir, "ca.pem"), bundle: filepath.Join(e.dir, "bundle.pem"), wgetrc: filepath.Join(e.dir, "wgetrc")}
-	if data, err := os.ReadFile(e.files.bundle); err != nil || !e.holds(data) {
-		e.files = trust{ca: "$PWD/ca.pem", bundle: "$PWD/bundle.pem", wgetrc: "$PWD/wgetrc"}
+	e.files = ca.ClientFiles{Cert: filepath.Join(e.dir, "ca.pem"), Bundle: filepath.Join(e.dir, "bundle.pem"), Wgetrc: filepath.Join(e.dir, "wgetrc")}
+	if data, err := os.ReadFile(e.files.Bundle); err != nil || !e.holds(data) {
+		e.files = ca.ClientFiles{Cert: "$PWD/ca.pem", Bundle: "$PWD/bundle.pem", Wgetrc: "$PWD/wgetrc"}
 		for _, name := range []string{"ca.pem", "bundle.pem"} {
 			e.get = append(e.get, "curl --noproxy '*' -o "+name+" "+e.gate.url+"/"+name)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/ca"
 	"robotsgate/internal/escape"
 )
 
@@ -24,7 +25,7 @@ func (e *diagnosis) trustVariables(advice []string) finding {
 	}
 	var wrong []string
 	set := 0
-	for _, v := range clientVars("", trust{ca: "ca", bundle: "bundle", wgetrc: "wgetrc"}) {
+	for _, v := range clientVars("", ca.ClientFiles{Cert: "ca", Bundle: "bundle", Wgetrc: "wgetrc"}) {
 		file := os.Getenv(v.name)
 		if file == "" || !slices.Contains([]string{"ca", "bundle", "wgetrc"}, v.value) {
 			continue

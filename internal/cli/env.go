@@ -14,6 +14,8 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/settings"
 )
 
 // Env prints the variables by which clients find the gate and trust its CA.
@@ -37,7 +39,7 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 	if otherGate(ctx, proxy, authority) {
 		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
-	files, err := clientFiles(authority, dir)
+	files, err := authority.WriteClientFiles(dir)
 	if errors.Is(err, ca.ErrNoRoots) {
 		s.warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
@@ -72,7 +74,7 @@ func authorityOf(c *config.Config) (*ca.Authority, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	a, err := openCA(c, dir)
+	a, err := gate.OpenCA(c, dir)
 	return a, dir, adviseDownload(err, "http://"+dialable(c.Listen))
 }
 
@@ -104,7 +106,7 @@ func envCommand(program, file string, c *config.Config) string {
 		}
 		command += " -c " + quoteShell(full)
 	}
-	if crawlers(c).NeedLogin() {
+	if settings.Crawlers(c).NeedLogin() {
 		command += " --login USER"
 	}
 	return `eval "$(` + command + `)"`
@@ -115,34 +117,9 @@ type variable struct{ name, value string }
 
 type variables []variable
 
-// trust has the files that make clients trust the CA.
-type trust struct {
-	ca     string // the certificate alone, for clients that add it to their roots
-	bundle string // with the system's roots, for clients that replace their roots by it
-	wgetrc string // names the bundle, for wget and wget2, which read no variable for it
-}
-
-// clientFiles brings these files up to date. If the system's roots are not found the
-// error is ca.ErrNoRoots, and the files can be used nevertheless.
-func clientFiles(a *ca.Authority, dir string) (trust, error) {
-	bundle, rootsErr := a.WriteBundle(dir)
-	if bundle == "" {
-		return trust{}, rootsErr
-	}
-	f := trust{ca: a.CertFile(), bundle: bundle, wgetrc: filepath.Join(dir, "wgetrc")}
-	want := "# Written by robotsgate.\nca_certificate = " + bundle + "\n"
-	if have, err := os.ReadFile(f.wgetrc); err == nil && string(have) == want {
-		return f, rootsErr
-	}
-	if err := ca.WriteFile(f.wgetrc, []byte(want)); err != nil {
-		return trust{}, err
-	}
-	return f, rootsErr
-}
-
 // clientVars returns the variables that clients need. Many clients read one case of a name
 // only. Clients that read a bundle use it in place of their own roots.
-func clientVars(proxy string, files trust) (all variables) {
+func clientVars(proxy string, files ca.ClientFiles) (all variables) {
 	set := func(value string, names ...string) {
 		for _, name := range names {
 			all = append(all, variable{name, value})
@@ -151,11 +128,11 @@ func clientVars(proxy string, files trust) (all variables) {
 	set(proxy, "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 	set("localhost,127.0.0.1,::1", "no_proxy", "NO_PROXY")
 	set("1", "NODE_USE_ENV_PROXY")
-	set(files.ca, "NODE_EXTRA_CA_CERTS")
-	set(files.bundle, "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
+	set(files.Cert, "NODE_EXTRA_CA_CERTS")
+	set(files.Bundle, "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
 		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE",
 		"npm_config_cafile") // takes precedence over the cafile of an .npmrc, which makes npm ignore NODE_EXTRA_CA_CERTS
-	set(files.wgetrc, "SYSTEM_WGETRC", "SYSTEM_WGET2RC") // ~/.wgetrc stays in force
+	set(files.Wgetrc, "SYSTEM_WGETRC", "SYSTEM_WGET2RC") // ~/.wgetrc stays in force
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -59,7 +60,7 @@ func (h *History) Run(s Streams) error {
 		if err != nil {
 			return err
 		}
-		p := &originHistory{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: robots(c.Robots)}
+		p := &originHistory{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: settings.Robots(c.Robots)}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}

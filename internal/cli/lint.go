@@ -9,6 +9,7 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/settings"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt/lint"
 )
@@ -93,15 +94,15 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 		return "", nil, err
 	}
 	defer upstream.Close()
-	settings := robots(cfg.Robots)
-	res, err := settings.Fetch(ctx, upstream, t.String(), cmp.Or(settings.UserAgent, "robotsgate/"+version()), hints)
+	rules := settings.Robots(cfg.Robots)
+	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, "robotsgate/"+version()), settings.Hints)
 	if err != nil {
 		return "", nil, err
 	}
 	f := res.Snapshot
 	why := cmp.Or(escape.Printable(f.Error), fmt.Sprintf("the answer has status %d", f.Status))
 	if f.Looped {
-		why = fmt.Sprintf("it redirects more than %d times", settings.MaxRedirects)
+		why = fmt.Sprintf("it redirects more than %d times", rules.MaxRedirects)
 	}
 	switch res.State {
 	case policy.Fresh:

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"io"
 	"log"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode"
 )
 
 // TestForeignLog starts a gate, and writes to package log, as net/http's Transport does
@@ -48,27 +46,7 @@ func TestForeignLog(t *testing.T) {
 	}
 }
 
-// TestLogIsPrintable: text from an origin can't break or reverse a line of the log, in either
-// format.
-func TestLogIsPrintable(t *testing.T) {
-	const hidden = "a\u202e\u2066\u009b\u2028\x1b[2J\nb"
-	for _, format := range []string{"text", "json"} {
-		var b strings.Builder
-		logger(format, slog.LevelInfo, &b).Warn(hidden, "origin", hidden, "error", errors.New(hidden))
-		line := strings.TrimSuffix(b.String(), "\n")
-		if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || strings.Count(line, `\u202e`) != 3 {
-			t.Errorf("%s: %q", format, line)
-		}
-		if format == "json" {
-			var record struct{ Msg, Origin, Error string }
-			if err := json.Unmarshal([]byte(line), &record); err != nil || record.Msg != hidden || record.Origin != hidden || record.Error != hidden {
-				t.Errorf("%s is read as %+v, %v", line, record, err)
-			}
-		}
-	}
-}
-
-// TestErrorsArePrintable: the same for an error or a warning of a command.
+// TestErrorsArePrintable: text from the network can't break or reverse a line of an error or a warning.
 func TestErrorsArePrintable(t *testing.T) {
 	var b strings.Builder
 	s := Streams{Err: &b}

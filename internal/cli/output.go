@@ -20,7 +20,7 @@ var outputs embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"printable": escape.Printable,
-	"shown":     shown,
+	"shown":     escape.Short,
 	"plural":    plural,
 	"clients":   clientsOf,
 	"table":     table,

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/terminal"
 )
 
 // HashPassword prints the hash of a password, for password_bcrypt.
@@ -32,7 +33,7 @@ func (HashPassword) Run(s Streams) error {
 // readPassword reads a password, once for each prompt if standard input is a terminal. Otherwise
 // standard input has to be one line.
 func (s Streams) readPassword(prompts ...string) (password string, err error) {
-	file, ok := terminal(s.In)
+	file, ok := terminal.File(s.In)
 	if !ok {
 		return readLine(s.In)
 	}

@@ -4,44 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// progressInterval is the time between two updates of the status line.
-const progressInterval = time.Second
-
-// follow shows what text returns, each second, until end is called. Then the line stays
-// if keep is true, and is erased otherwise.
-func (l *statusLine) follow(text func() string, keep bool) (end func()) {
-	if l == nil {
-		return func() {}
-	}
-	stop := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		tick := time.NewTicker(progressInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				l.show(text())
-			case <-stop:
-				return
-			}
-		}
-	})
-	return func() {
-		close(stop)
-		running.Wait()
-		last := ""
-		if keep {
-			last = text()
-		}
-		l.end(last)
-	}
-}
 
 // A rate is the speed of a count between two calls of its method.
 type rate struct {

@@ -13,6 +13,10 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/requestlog"
+	"robotsgate/internal/settings"
+	"robotsgate/proxy"
 )
 
 // Run runs one command behind a gate of its own.
@@ -58,23 +62,26 @@ func (r *Run) command() ([]string, error) {
 	return r.Command, nil
 }
 
-// behind runs a command behind a gate with the configuration c. Wrap is for [newGate].
-func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command []string, wrap wrapUpstream) error {
+// behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options].
+func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
 	requests := newCounter("host", hostOf)
-	g, err := newGate(c, s.Err, s.Err, requests.count, wrap)
+	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
+	g, err := gate.New(c, gate.Options{
+		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
+		Requests: r.on(screen), Screen: screen, Observe: requests.count, Wrap: wrap,
+	})
 	if err != nil {
 		return err
 	}
-	g.showRequests(r.RequestLines, newLineScreen(s.Err, nil, "robotsgate: ", os.Getenv))
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- g.run(serving) }()
+	go func() { ended <- g.Run(serving) }()
 
-	status, seen, err := execute(command, g.variables(), s)
+	status, seen, err := execute(command, commandVars(g), s)
 	stop()
 	if gateErr := <-ended; gateErr != nil {
 		return errors.Join(err, gateErr)
@@ -97,10 +104,10 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	return nil
 }
 
-// variables returns the variables for a command behind a gate of run.
-func (g *gate) variables() variables {
-	vars := clientVars("http://"+g.listener.Addr().String(), g.clients)
-	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.adminListener.Addr().String()})
+// commandVars returns the variables for a command behind a gate of run.
+func commandVars(g *gate.Gate) variables {
+	vars := clientVars("http://"+g.Address(), g.ClientFiles())
+	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.AdminAddress()})
 }
 
 // adapt changes the settings that run has its own rules for.
@@ -140,7 +147,7 @@ func trustParent(c *config.Config, file string) error {
 	if file == "" || c.Egress.CAFile != "" {
 		return nil
 	}
-	if _, err := roots(file); err != nil {
+	if _, err := settings.RootsWith(file); err != nil {
 		return fmt.Errorf("the environment variable SSL_CERT_FILE: %w; unset it, or name a PEM file", err)
 	}
 	c.Egress.CAFile = file

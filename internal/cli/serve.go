@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/requestlog"
+	"robotsgate/internal/terminal"
 )
 
 // Serve runs the gate until a signal ends it.
@@ -20,15 +23,15 @@ type Serve struct {
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
 func (s *Serve) Run(ctx context.Context, io Streams) error {
-	file := newWatchedFile(s.Config) // before the file is read, so that no change is missed
+	file := gate.Watch(s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
 	}
-	_, interactive := terminal(io.Out)
-	line := newStatusLine(io.Err, os.Getenv)
-	screen := newLineScreen(io.Err, line, "", os.Getenv)
-	io.Out, io.Err = line.above(io.Out), line.above(io.Err)
+	_, interactive := terminal.File(io.Out)
+	line := terminal.NewStatusLine(io.Err, os.Getenv)
+	screen := requestlog.NewScreen(io.Err, line, "", os.Getenv)
+	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
 	for _, w := range c.Warnings() {
 		io.warn("%s", w)
 	}
@@ -41,33 +44,34 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	if line == nil {
 		observe = nil
 	}
-	g, err := newGate(c, io.Out, io.Err, observe, nil)
+	g, err := gate.New(c, gate.Options{
+		Out: io.Out, Err: io.Err, Version: version(), Commit: commit(), File: file, Load: s.reload,
+		Requests: s.on(screen), Screen: screen, Observe: observe,
+	})
 	if err != nil {
 		return err
 	}
-	g.file, g.load = file, s.reload
-	g.showRequests(s.RequestLines, screen)
-	g.warnDescriptors()
+	g.WarnDescriptors()
 	banner := io.Out
 	if c.Log.Audit == "-" {
 		banner = io.Err                // stdout is for records
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
-	paste := clientVars(proxyURL(dialable(g.listener.Addr().String()), c), g.clients).line()
+	paste := clientVars(proxyURL(dialable(g.Address()), c), g.ClientFiles()).line()
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
-	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.listener.Addr())
-	fmt.Fprintf(banner, "CA certificate: %s\n", g.authority.CertFile())
-	if g.adminListener != nil {
-		fmt.Fprintf(banner, "Admin: http://%s\n", g.adminListener.Addr())
+	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
+	fmt.Fprintf(banner, "CA certificate: %s\n", g.Authority().CertFile())
+	if address := g.AdminAddress(); address != "" {
+		fmt.Fprintf(banner, "Admin: http://%s\n", address)
 	}
 	if c.Mode == config.Report {
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
-	defer line.follow(func() string { return requests.summary(true) }, true)()
-	return g.run(ctx)
+	defer line.Follow(func() string { return requests.summary(true) }, true)()
+	return g.Run(ctx)
 }
 
 // reload is load for a gate that runs. Opening a pipe again may wait for ever.

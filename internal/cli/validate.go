@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/settings"
 )
 
 // Validate checks a configuration.
@@ -59,11 +61,11 @@ func (v *Validate) check(file string, s Streams) (c *config.Config, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := roots(c.Egress.CAFile); err != nil {
-		return c, fmt.Errorf("egress.ca_file: %w", err)
+	if _, err := settings.Roots(c); err != nil {
+		return c, err
 	}
 	if c.HTTPS.CACert != "" {
-		_, err = openCA(c, "")
+		_, err = gate.OpenCA(c, "")
 	}
 	return c, err
 }

@@ -1,7 +1,7 @@
 // Package config reads the gate's configuration: strict YAML, with every mistake
 // reported at once, each with its line. Start with [Load] and [Config].
 //
-// The package knows which keys there are and which values they may have. internal/cli
+// The package knows which keys there are and which values they may have. internal/settings
 // translates them into the settings of the other packages.
 package config
 

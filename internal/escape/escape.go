@@ -53,3 +53,18 @@ func JSON(line []byte) []byte {
 	}
 	return out
 }
+
+// maxShort bounds what Short returns, in characters before the escaping.
+const maxShort = 200
+
+// Short is Printable of the beginning of a text.
+func Short(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > maxShort {
+			s = s[:i] + "…"
+			break
+		}
+	}
+	return Printable(s)
+}

@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestPoll(t *testing.T) {
 		}
 	}
 	write("a")
-	f := newWatchedFile(path)
+	f := Watch(path)
 	again := func(want bool, when string) {
 		t.Helper()
 		if got := f.poll(); (got == fileChanged) != want {
@@ -63,7 +63,7 @@ func TestPoll(t *testing.T) {
 // TestPollMissing: a file that stays missing is reported, once each time.
 func TestPollMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	f := newWatchedFile(path)
+	f := Watch(path)
 	polls := func(times int) (lost int) {
 		for range times {
 			if f.poll() == fileMissing {
@@ -99,7 +99,7 @@ func TestPollPipe(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	w.WriteString("mode: report")
-	f := newWatchedFile("/proc/self/fd/" + fmt.Sprint(r.Fd()))
+	f := Watch("/proc/self/fd/" + fmt.Sprint(r.Fd()))
 	for range 2 {
 		if f.poll() != "" {
 			t.Error("a pipe has changed")
@@ -114,7 +114,7 @@ func TestPollPipe(t *testing.T) {
 // TestChangesAtEnd: when the gate ends while its file is being read, it reports no change.
 func TestChangesAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &watchedFile{path: filepath.Join(t.TempDir(), "config.yaml"), hangup: make(chan os.Signal, 1)}
+		f := &WatchedFile{path: filepath.Join(t.TempDir(), "config.yaml"), hangup: make(chan os.Signal, 1)}
 		f.hangup <- syscall.SIGHUP
 		ctx, cancel := context.WithTimeout(t.Context(), settleInterval/2)
 		defer cancel()

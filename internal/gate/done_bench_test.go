@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package gate
 
 import (
 	"io"
@@ -86,16 +86,16 @@ func over(tags []string) *proxy.Record {
 }
 
 // recording is the part of a gate that records requests.
-func recording(b *testing.B, file string) *gate {
+func recording(b *testing.B, file string) *Gate {
 	log, err := audit.Open(audit.Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &gate{metrics: metrics.New(), overview: overview.New(), audit: log}
+	return &Gate{metrics: metrics.New(), overview: overview.New(), audit: log}
 }
 
 // report ends it, and reports its cost.
-func (g *gate) report(b *testing.B, before time.Duration) {
+func (g *Gate) report(b *testing.B, before time.Duration) {
 	if err := g.audit.Close(); err != nil {
 		b.Fatal(err)
 	}

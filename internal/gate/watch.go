@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"bytes"
@@ -22,10 +22,10 @@ const (
 	longMissing = 10
 )
 
-// A watchedFile remembers the contents of a file. It compares the contents, since the file is
+// A WatchedFile remembers the contents of a file. It compares the contents, since the file is
 // small. This notices a write in place, a rename over the file, and a replaced symbolic link, on
 // every file system.
-type watchedFile struct {
+type WatchedFile struct {
 	path    string
 	hangup  chan os.Signal
 	used    []byte // the contents that the gate uses
@@ -33,10 +33,10 @@ type watchedFile struct {
 	missing int    // reads in a row that failed
 }
 
-// newWatchedFile remembers the contents at path, and from now on the SIGHUPs to the process. An
+// Watch remembers the contents at path, and from now on the SIGHUPs to the process. An
 // empty path is no file.
-func newWatchedFile(path string) *watchedFile {
-	f := &watchedFile{path: path, hangup: make(chan os.Signal, 1)}
+func Watch(path string) *WatchedFile {
+	f := &WatchedFile{path: path, hangup: make(chan os.Signal, 1)}
 	signal.Notify(f.hangup, syscall.SIGHUP) // never undone: SIGHUP must not end a gate that drains
 	f.use()
 	return f
@@ -44,7 +44,7 @@ func newWatchedFile(path string) *watchedFile {
 
 // changes returns the reasons to read the file again, until ctx ends: its contents have changed,
 // or the process has received SIGHUP.
-func (f *watchedFile) changes(ctx context.Context) iter.Seq[string] {
+func (f *WatchedFile) changes(ctx context.Context) iter.Seq[string] {
 	return func(yield func(why string) bool) {
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
@@ -68,14 +68,14 @@ func (f *watchedFile) changes(ctx context.Context) iter.Seq[string] {
 }
 
 // use reads the file for a gate that is about to read it, too.
-func (f *watchedFile) use() {
+func (f *WatchedFile) use() {
 	f.used = f.read()
 	f.last = f.used
 	f.missing = 0
 }
 
 // settle calls use until the file stays the same for settleInterval, at most 20 times.
-func (f *watchedFile) settle() {
+func (f *WatchedFile) settle() {
 	for range 20 {
 		f.use()
 		time.Sleep(settleInterval)
@@ -94,7 +94,7 @@ const (
 // poll reads the file and returns why the gate must read it again, "" if it need not.
 // Contents count when two reads in a row find them, since the file may be in the middle
 // of being written. A file that stays missing is reported once.
-func (f *watchedFile) poll() string {
+func (f *WatchedFile) poll() string {
 	now := f.read()
 	settled := bytes.Equal(now, f.last)
 	f.last = now
@@ -114,7 +114,7 @@ func (f *watchedFile) poll() string {
 
 // read returns the contents, nil if there are none. It does not read a pipe, which would
 // be empty afterwards.
-func (f *watchedFile) read() []byte {
+func (f *WatchedFile) read() []byte {
 	info, err := os.Stat(f.path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > config.MaxFileBytes {
 		return nil

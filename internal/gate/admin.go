@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"errors"
@@ -10,11 +10,13 @@ import (
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/metrics"
+	"robotsgate/internal/settings"
 )
 
 // administer makes the pages of the admin listener, for the configuration in force.
-func (g *gate) administer() {
-	a := administration(g.config.Admin)
+func (g *Gate) administer() {
+	a := settings.Admin(g.config.Admin)
+	a.Version = g.options.Version
 	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.notReady
 	a.Overview = g.overview
 	a.Proxy = "http://" + g.listener.Addr().String()
@@ -34,7 +36,7 @@ func (g *gate) administer() {
 }
 
 // notReady returns why the gate does not serve requests, nil if it does.
-func (g *gate) notReady() error {
+func (g *Gate) notReady() error {
 	if !g.ready.Load() {
 		return errors.New("the gate is not serving yet, or is ending")
 	}
@@ -63,9 +65,9 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // watchMetrics gives the metrics their sources. A reload does not change them: engines
 // share their caches.
-func (g *gate) watchMetrics() {
+func (g *Gate) watchMetrics() {
 	g.metrics.Watch(metrics.Sources{
-		Build:       map[string]string{"version": version(), "revision": commit(), "goversion": runtime.Version()},
+		Build:       map[string]string{"version": g.options.Version, "revision": g.options.Commit, "goversion": runtime.Version()},
 		Connections: g.proxy.Connections,
 		Logins:      g.proxy.LoginComparisons,
 		Rules:       g.engine.Cached,

@@ -1,9 +1,10 @@
-package cli
+package gate
 
 import (
 	"errors"
 
 	"robotsgate/internal/admin"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -15,8 +16,8 @@ type snapshotStore interface {
 }
 
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
-func (g *gate) openStore(dir string) error {
-	disk, err := store.Open(dir, keeping(g.config.Robots), g.log)
+func (g *Gate) openStore(dir string) error {
+	disk, err := store.Open(dir, settings.Store(g.config.Robots), g.log)
 	switch {
 	case errors.Is(err, store.ErrInUse):
 		g.log.Warn("another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
@@ -30,7 +31,7 @@ func (g *gate) openStore(dir string) error {
 }
 
 // history returns an origin's past answers.
-func (g *gate) history(origin string) (all []admin.Past, err error) {
+func (g *Gate) history(origin string) (all []admin.Past, err error) {
 	answers, err := g.disk.History(origin)
 	for _, a := range answers {
 		s := a.Snapshot
@@ -43,7 +44,7 @@ func (g *gate) history(origin string) (all []admin.Past, err error) {
 }
 
 // sizes returns the sizes of the caches and the store, for the status page.
-func (g *gate) sizes(engine *policy.Engine) []admin.Size {
+func (g *Gate) sizes(engine *policy.Engine) []admin.Size {
 	rules, tags, kept, name := engine.Cached(), g.remembered.Size(), g.store.Usage(), "Snapshots in memory"
 	if g.disk != nil {
 		name = "Snapshots on disk"

@@ -1,4 +1,5 @@
-package cli
+// Package terminal recognises terminals, and shows a line of progress on them.
+package terminal
 
 import (
 	"bytes"
@@ -6,13 +7,17 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
 
-// A statusLine is the last line of a terminal, redrawn in place. All other output to the
-// terminal must go through [statusLine.above]. A nil statusLine shows nothing.
-type statusLine struct {
+// progressInterval is the time between two updates of the status line.
+const progressInterval = time.Second
+
+// A StatusLine is the last line of a terminal, redrawn in place. All other output to the
+// terminal must go through [StatusLine.Above]. A nil StatusLine shows nothing.
+type StatusLine struct {
 	screen io.Writer
 	width  func() int // of the terminal, in columns; 0: the process must not draw on it
 
@@ -22,14 +27,14 @@ type statusLine struct {
 	midLine bool // the other output does not end with a line break
 }
 
-// newStatusLine returns a line on the terminal w, nil if w is no terminal, or one that
+// NewStatusLine returns a line on the terminal w, nil if w is no terminal, or one that
 // can't move its cursor.
-func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
-	file, ok := ansiTerminal(w, getenv)
+func NewStatusLine(w io.Writer, getenv func(string) string) *StatusLine {
+	file, ok := ANSI(w, getenv)
 	if !ok {
 		return nil
 	}
-	return &statusLine{screen: w, width: func() int {
+	return &StatusLine{screen: w, width: func() int {
 		if !foreground(file) {
 			return 0
 		}
@@ -41,27 +46,59 @@ func newStatusLine(w io.Writer, getenv func(string) string) *statusLine {
 	}}
 }
 
-// ansiTerminal returns the terminal w if it understands escape sequences.
-func ansiTerminal(w any, getenv func(string) string) (*os.File, bool) {
-	file, ok := terminal(w)
+// ANSI returns the terminal w if it understands escape sequences.
+func ANSI(w any, getenv func(string) string) (*os.File, bool) {
+	file, ok := File(w)
 	return file, ok && getenv("TERM") != "dumb" && (getenv("TERM") != "" || runtime.GOOS == "windows")
 }
 
-func terminal(w any) (*os.File, bool) {
+// File returns w if it is a terminal.
+func File(w any) (*os.File, bool) {
 	file, ok := w.(*os.File)
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// above returns a writer for other output to the terminal w, above the line.
-func (l *statusLine) above(w io.Writer) io.Writer {
-	if _, ok := terminal(w); l == nil || !ok {
+// Above returns a writer for other output to the terminal w, above the line.
+func (l *StatusLine) Above(w io.Writer) io.Writer {
+	if _, ok := File(w); l == nil || !ok {
 		return w
 	}
 	return writerAbove{l, w}
 }
 
+// Follow shows what text returns, each second, until end is called. Then the line stays
+// if keep is true, and is erased otherwise.
+func (l *StatusLine) Follow(text func() string, keep bool) (end func()) {
+	if l == nil {
+		return func() {}
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(progressInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				l.show(text())
+			case <-stop:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		running.Wait()
+		last := ""
+		if keep {
+			last = text()
+		}
+		l.end(last)
+	}
+}
+
 // show draws text, cut to the width of the terminal. It must be ASCII.
-func (l *statusLine) show(text string) {
+func (l *StatusLine) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = text
@@ -69,7 +106,7 @@ func (l *statusLine) show(text string) {
 }
 
 // end shows text for the last time and moves to the next line. With "" it erases the line.
-func (l *statusLine) end(text string) {
+func (l *StatusLine) end(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.text = text; text == "" {
@@ -84,7 +121,7 @@ const eraseToEnd = "\x1b[K" // ECMA-48, 8.3.41
 
 // drawLocked draws the line, for a caller that holds mu. The last column stays free: some
 // terminals begin a new line after a character there.
-func (l *statusLine) drawLocked() {
+func (l *StatusLine) drawLocked() {
 	width := l.width()
 	if l.midLine || l.text == "" || width == 0 {
 		return
@@ -95,7 +132,7 @@ func (l *statusLine) drawLocked() {
 }
 
 // eraseLocked erases the line, for a caller that holds mu.
-func (l *statusLine) eraseLocked() {
+func (l *StatusLine) eraseLocked() {
 	if l.drawn && l.width() > 0 {
 		_, _ = io.WriteString(l.screen, "\r"+eraseToEnd)
 	}
@@ -104,7 +141,7 @@ func (l *statusLine) eraseLocked() {
 
 // writerAbove writes above a status line.
 type writerAbove struct {
-	line *statusLine
+	line *StatusLine
 	w    io.Writer
 }
 

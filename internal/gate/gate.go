@@ -1,8 +1,9 @@
-package cli
+// Package gate connects the parts: it builds a gate from a configuration, runs it, and puts changed
+// configurations in force.
+package gate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,34 +22,33 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
+	"robotsgate/internal/requestlog"
+	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
-// A gate is everything that runs. This file connects its parts.
-type gate struct {
+// A Gate is everything that runs. This file connects its parts.
+type Gate struct {
+	options        Options
 	config         *config.Config // in force
-	file           *watchedFile   // of the configuration; nil: it is never read again
-	load           func() (*config.Config, error)
 	log            *slog.Logger
 	level          *slog.LevelVar // of log
 	authority      *ca.Authority
-	clients        trust // the files that make clients trust the CA
+	clients        ca.ClientFiles // the files that make clients trust the CA
 	store          snapshotStore
 	disk           *store.Disk // the store; nil: it is in memory, since another gate uses the folder
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
-	wrap           wrapUpstream // the upstream that is used; may be nil
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
 	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
 	metrics        *metrics.Metrics
 	overview       *overview.Overview
 	audit          *audit.Log
-	observe        func(*proxy.Record)      // called for each request that is over; may be nil
-	lines          *requestLines            // nil: none
+	lines          *requestlog.Lines        // nil: none
 	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
 	configurations *store.Configurations    // evidence for decisions
 	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
@@ -60,21 +60,34 @@ type gate struct {
 	ready         atomic.Bool
 }
 
-// A wrapUpstream returns the Upstream that a gate uses in place of its own transport to origins.
-type wrapUpstream func(proxy.Upstream) proxy.Upstream
+// Options are what a gate needs besides its configuration. Out and Err are required.
+type Options struct {
+	Out io.Writer // records of the audit log, if its file is "-"
+	Err io.Writer // the log
 
-// newGate builds a gate and opens its ports, so that every mistake is reported before
-// the gate serves a request. Observe, if it is not nil, is called for each request that
-// is over. Wrap may be nil.
-func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*proxy.Record), wrap wrapUpstream) (_ *gate, err error) {
-	g := &gate{config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar), observe: observe, wrap: wrap}
+	Version, Commit string // of the program
+
+	File *WatchedFile                   // of the configuration; nil: it is never read again
+	Load func() (*config.Config, error) // reads File again
+
+	Requests func(*config.Config) config.Requests // which requests get a line; nil: none
+	Screen   *requestlog.Screen                   // for these lines; nil: they go to the log
+
+	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
+	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
+}
+
+// New builds a gate and opens its ports, so that every mistake is reported before the gate serves a
+// request.
+func New(c *config.Config, o Options) (_ *Gate, err error) {
+	g := &Gate{options: o, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.level.Set(c.Log.Level)
-	g.log = logger(c.Log.Format, g.level, errs)
+	g.log = logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
 	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
 	defer func() {
 		if err != nil {
-			g.close()
+			g.Close()
 		}
 	}()
 	dir, err := config.DataDir(c)
@@ -88,37 +101,25 @@ func newGate(c *config.Config, out io.Writer, errs io.Writer, observe func(*prox
 	if err := g.openTrust(dir); err != nil {
 		return nil, err
 	}
-	if err := g.openRecords(dir, out); err != nil {
+	if err := g.openRecords(dir, o.Out); err != nil {
 		return nil, err
 	}
-	return g, g.wire()
-}
-
-// openTrust opens the CA and updates the files that make clients trust it.
-func (g *gate) openTrust(dir string) (err error) {
-	if g.authority, err = openCA(g.config, dir); err != nil {
-		return err
+	if err := g.wire(); err != nil {
+		return nil, err
 	}
-	g.authority.OnLeaf = g.metrics.Leaf
-	for _, w := range g.authority.Warnings() {
-		g.log.Warn(w)
-	}
-	if g.clients, err = clientFiles(g.authority, dir); errors.Is(err, ca.ErrNoRoots) {
-		g.log.Warn("the bundle holds the gate's CA alone, so that clients trust no host that is passed through", "error", err)
-		return nil
-	}
-	return err
+	g.showRequests()
+	return g, nil
 }
 
 // openRecords opens the snapshots and the audit log.
-func (g *gate) openRecords(dir string, out io.Writer) (err error) {
+func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
 	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil || c.Log.Audit == "" {
 		return err
 	}
-	o := auditing(c.Log)
-	o.Heads, o.KeepHeads, o.Probe = filepath.Join(dir, chainsDir), c.Robots.Keep, c.Log.AuditRequired
+	o := settings.Audit(c.Log)
+	o.Heads, o.KeepHeads, o.Probe = filepath.Join(dir, settings.ChainsDir), c.Robots.Keep, c.Log.AuditRequired
 	if f := c.Log.AuditKeyFile; f != "" {
 		if o.Key, err = config.ReadKey(f); err != nil {
 			return fmt.Errorf("log.audit_key_file: %w", err)
@@ -131,13 +132,13 @@ func (g *gate) openRecords(dir string, out io.Writer) (err error) {
 }
 
 // wire makes the parts that work on requests, and connects them.
-func (g *gate) wire() (err error) {
+func (g *Gate) wire() (err error) {
 	c := g.config
-	pool, err := origins(c)
+	pool, err := settings.Roots(c)
 	if err != nil {
 		return err
 	}
-	if g.upstream, err = newUpstream(c, pool, g.own, g.descriptors); err != nil {
+	if g.upstream, err = settings.Upstream(c, pool, g.own, g.descriptors); err != nil {
 		return err
 	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
@@ -146,7 +147,7 @@ func (g *gate) wire() (err error) {
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
 	}
-	o := serving(c)
+	o := settings.Proxy(c)
 	text, err := c.Effective()
 	if err != nil {
 		return err
@@ -173,30 +174,30 @@ func (g *gate) wire() (err error) {
 }
 
 // done records a request that is over.
-func (g *gate) done(x *proxy.Record) {
-	if g.observe != nil {
-		g.observe(x)
+func (g *Gate) done(x *proxy.Record) {
+	if g.options.Observe != nil {
+		g.options.Observe(x)
 	}
-	g.lines.add(x)
+	g.lines.Add(x)
 	g.metrics.Request(x)
 	g.overview.Request(x)
 	g.audit.Write(x)
 }
 
-func (g *gate) engineConfig() policy.Config {
-	return engineConfig(g.config, g.wrapped(), g.store, g.log, g.metrics.Fetch)
+func (g *Gate) engineConfig() policy.Config {
+	return settings.Engine(g.config, g.wrapped(), g.store, g.log, g.metrics.Fetch)
 }
 
 // wrapped returns what sends requests and the fetches of robots.txt.
-func (g *gate) wrapped() proxy.Upstream {
-	if g.wrap == nil {
+func (g *Gate) wrapped() proxy.Upstream {
+	if g.options.Wrap == nil {
 		return g.upstream
 	}
-	return g.wrap(g.upstream)
+	return g.options.Wrap(g.upstream)
 }
 
-// run serves until ctx ends, then lets requests in flight finish.
-func (g *gate) run(ctx context.Context) error {
+// Run serves until ctx ends, then lets requests in flight finish.
+func (g *Gate) Run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup)
 	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
@@ -217,13 +218,13 @@ func (g *gate) run(ctx context.Context) error {
 	if late := g.proxy.Shutdown(grace); late != nil {
 		g.log.Warn("some requests were still in flight at the end of limits.shutdown_grace and are cut off", "grace", g.config.Limits.ShutdownGrace)
 	}
-	g.close()
+	g.Close()
 	return err
 }
 
 // wait returns when ctx ends, or with the error of a listener. Until then it puts changed
 // configurations in force.
-func (g *gate) wait(ctx context.Context, failed <-chan error) error {
+func (g *Gate) wait(ctx context.Context, failed <-chan error) error {
 	revisions := g.read(ctx)
 	for {
 		select {
@@ -237,9 +238,9 @@ func (g *gate) wait(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// close closes what newGate has opened, also after an error in it.
-func (g *gate) close() {
-	g.lines.close()
+// Close closes what New has opened, also after an error in it.
+func (g *Gate) Close() {
+	g.lines.Close()
 	if g.admin != nil {
 		g.admin.Close()
 	}
@@ -268,9 +269,19 @@ func (g *gate) close() {
 	}
 }
 
-func openCA(c *config.Config, dir string) (*ca.Authority, error) {
-	if c.HTTPS.CACert != "" {
-		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
+// Address returns the address on which the gate accepts clients.
+func (g *Gate) Address() string { return g.listener.Addr().String() }
+
+// AdminAddress returns the address of the admin listener, "" if it is turned off.
+func (g *Gate) AdminAddress() string {
+	if g.adminListener == nil {
+		return ""
 	}
-	return ca.Open(dir)
+	return g.adminListener.Addr().String()
 }
+
+// Authority returns the CA.
+func (g *Gate) Authority() *ca.Authority { return g.authority }
+
+// ClientFiles returns the files that make clients trust the CA.
+func (g *Gate) ClientFiles() ca.ClientFiles { return g.clients }

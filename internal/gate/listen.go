@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // listen opens the ports.
-func (g *gate) listen() (err error) {
+func (g *Gate) listen() (err error) {
 	c := g.config
 	if g.listener, err = listen("listen", c.Listen); err != nil {
 		return err
@@ -44,9 +44,9 @@ func listen(key, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// warnDescriptors warns if the process may not open enough files for
+// WarnDescriptors warns if the process may not open enough files for
 // limits.max_connections. A client takes a descriptor, and its origin another.
-func (g *gate) warnDescriptors() {
+func (g *Gate) WarnDescriptors() {
 	configured := g.config.Limits.MaxConnections
 	if clients := g.descriptors.Clients(configured); clients < configured {
 		g.log.Warn(fmt.Sprintf("the limit on open files is too low for limits.max_connections: %d clients at once are served; "+

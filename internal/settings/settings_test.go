@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"fmt"
@@ -35,8 +35,8 @@ type parts struct {
 }
 
 func partsOf(c *config.Config) parts {
-	e := engineConfig(c, nil, nil, nil, nil)
-	return parts{serving(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, keeping(c.Robots), auditing(c.Log), administration(c.Admin)}
+	e := Engine(c, nil, nil, nil, nil)
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -108,13 +108,13 @@ var arrives = map[string]string{
 
 // notAPart has the reasons why other keys are no settings of a part.
 var notAPart = map[string]string{
-	"listen":                "newGate listens there: every script",
-	"admin.listen":          "newGate listens there: admin.txtar",
-	"data_dir":              "newGate and the commands open it: two_gates.txtar",
+	"listen":                "gate.New listens there: every script",
+	"admin.listen":          "gate.New listens there: admin.txtar",
+	"data_dir":              "gate.New and the commands open it: two_gates.txtar",
 	"https.ca_cert":         "openCA reads it: ca_mismatch.txtar",
 	"https.ca_key":          "openCA reads it: ca_mismatch.txtar",
 	"egress.ca_file":        "roots reads it: intercept.txtar",
-	"tags.cache_bytes":      "newGate hands it to policy.NewTagCache as it is",
+	"tags.cache_bytes":      "gate.New hands it to policy.NewTagCache as it is",
 	"limits.shutdown_delay": "gate.run waits: shutdown.txtar",
 	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",
 	"log.level":             "logger goes by it: log.txtar",

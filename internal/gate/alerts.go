@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 )
 
 // alerts returns the problems that an operator should solve. C is the configuration in force.
-func (g *gate) alerts(c *config.Config) []admin.Alert {
+func (g *Gate) alerts(c *config.Config) []admin.Alert {
 	var all []admin.Alert
 	add := func(kind, text, do string, details ...string) {
 		all = append(all, admin.Alert{Kind: kind, Text: text, Details: details, Do: do})
@@ -45,7 +45,7 @@ func expiredOverrides(c *config.Config, now time.Time) (all []string) {
 	return all
 }
 
-func untrusting(g *gate) (all []string) {
+func untrusting(g *Gate) (all []string) {
 	for _, u := range g.proxy.UntrustingClients() {
 		all = append(all, fmt.Sprintf("%s, %s: %s", u.Address, u.Kind, u.Trust))
 	}

@@ -1,4 +1,4 @@
-package cli
+package requestlog
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/terminal"
 )
 
-// linesForLog writes records of the log. They do not go by log.level: log.requests and the options
+// ForLog writes records of the log. They do not go by log.level: log.requests and the options
 // ask for them.
-func linesForLog(log slog.Handler) lineForm {
+func ForLog(log slog.Handler) Form {
 	write := func(at time.Time, message string, attrs ...slog.Attr) {
 		record := slog.NewRecord(at, slog.LevelInfo, message, 0)
 		for _, a := range attrs {
@@ -23,7 +24,7 @@ func linesForLog(log slog.Handler) lineForm {
 		}
 		_ = log.Handle(context.Background(), record) // as slog.Logger does
 	}
-	return lineForm{max: 1000, print: func(lines []requestLine, more int) {
+	return Form{max: 1000, print: func(lines []line, more int) {
 		for _, r := range lines {
 			message := "request"
 			switch {
@@ -48,34 +49,31 @@ const (
 	normal = "\x1b[0m"
 )
 
-// maxShownText bounds the URL and the cause in a line on a terminal, in characters.
-const maxShownText = 200
-
-// A lineScreen is a terminal for lines about requests.
-type lineScreen struct {
+// A Screen is a terminal for lines about requests.
+type Screen struct {
 	w       io.Writer
 	prefix  string // of every line
 	colours bool
 }
 
-// newLineScreen returns nil if w is no terminal. The lines are written above the status line.
-func newLineScreen(w io.Writer, line *statusLine, prefix string, getenv func(string) string) *lineScreen {
-	if _, ok := terminal(w); !ok {
+// NewScreen returns nil if w is no terminal. The lines are written above the status line.
+func NewScreen(w io.Writer, status *terminal.StatusLine, prefix string, getenv func(string) string) *Screen {
+	if _, ok := terminal.File(w); !ok {
 		return nil
 	}
-	_, ansi := ansiTerminal(w, getenv)
-	return &lineScreen{line.above(w), prefix, ansi && getenv("NO_COLOR") == ""} // https://no-color.org
+	_, ansi := terminal.ANSI(w, getenv)
+	return &Screen{status.Above(w), prefix, ansi && getenv("NO_COLOR") == ""} // https://no-color.org
 }
 
-// linesForScreen writes lines for a person, at most 1000 a second.
-func linesForScreen(s *lineScreen) lineForm {
+// ForScreen writes lines for a person, at most 1000 a second.
+func ForScreen(s *Screen) Form {
 	paint := func(text, colour string) string {
 		if !s.colours {
 			return text
 		}
 		return colour + text + normal
 	}
-	return lineForm{max: 100, pause: 100 * time.Millisecond, print: func(lines []requestLine, more int) {
+	return Form{max: 100, pause: 100 * time.Millisecond, print: func(lines []line, more int) {
 		var b []byte
 		for _, r := range lines {
 			outcome := strconv.Itoa(r.status)
@@ -90,7 +88,7 @@ func linesForScreen(s *lineScreen) lineForm {
 			b = fmt.Appendf(b, "%s%s  %s", s.prefix, r.end.Format(time.TimeOnly), outcome)
 			for _, text := range []string{r.crawler, r.method + " " + r.url, r.cause} {
 				if text != "" {
-					b = append(append(b, "  "...), shown(text)...)
+					b = append(append(b, "  "...), escape.Short(text)...)
 				}
 			}
 			b = append(b, '\n')
@@ -100,16 +98,4 @@ func linesForScreen(s *lineScreen) lineForm {
 		}
 		_, _ = s.w.Write(b) // all at once: a status line is redrawn after each write
 	}}
-}
-
-// shown returns text from the network as a terminal may show it.
-func shown(text string) string {
-	n := 0
-	for i := range text {
-		if n++; n > maxShownText {
-			text = text[:i] + "…"
-			break
-		}
-	}
-	return escape.Printable(text)
 }

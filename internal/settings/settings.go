@@ -1,12 +1,11 @@
-package cli
+// Package settings translates the configuration into the settings of the parts, which know no
+// keys of YAML. TestSettings checks that each key changes one setting of one part.
+package settings
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/x509"
 	"fmt"
-	"io"
-	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -19,18 +18,14 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/proxy"
 )
 
-// This file translates the configuration into the settings of the parts, which know no
-// keys of YAML. TestSettings checks that each key changes one setting of one part.
-
-// serving returns the proxy's options. [gate.wire] adds its parts.
-func serving(c *config.Config) proxy.Options {
+// Proxy returns the proxy's options, without its parts.
+func Proxy(c *config.Config) proxy.Options {
 	return proxy.Options{
 		Settings: proxy.Settings{
 			Passthrough: func(host string) bool {
@@ -50,9 +45,9 @@ func serving(c *config.Config) proxy.Options {
 	}
 }
 
-// newUpstream returns the transport to origins. It refuses requests to own addresses. Commands
+// Upstream returns the transport to origins. It refuses requests to own addresses. Commands
 // without a gate pass nil for own and d.
-func newUpstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
+func Upstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
 	e.Names.AllowPrivate, e.Names.DenyHosts, e.Names.Ports, e.Names.Parent = "egress.allow_private", "egress.deny_hosts", "egress.ports", "egress.proxy"
@@ -76,9 +71,9 @@ func howToPermit(c *config.Config, addr netip.Addr) string {
 	return "Add " + network + " to egress.allow_private in " + file + "."
 }
 
-// origins returns the roots for origins' certificates.
-func origins(c *config.Config) (*x509.CertPool, error) {
-	pool, err := roots(c.Egress.CAFile)
+// Roots returns the roots for origins' certificates.
+func Roots(c *config.Config) (*x509.CertPool, error) {
+	pool, err := RootsWith(c.Egress.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("egress.ca_file: %w", err)
 	}
@@ -102,11 +97,11 @@ func egress(e config.Egress) proxy.Egress {
 	}
 }
 
-// roots returns the system's roots and the certificates in file. It does not use package
+// RootsWith returns the system's roots and the certificates in file. It does not use package
 // x509 to find the system's roots: that follows SSL_CERT_FILE, which in a shell that uses
 // a gate names a bundle with the gate's CA, and the gate must not trust its own CA for
 // origins. If the system keeps its roots elsewhere than in files, nil stands for them.
-func roots(file string) (*x509.CertPool, error) {
+func RootsWith(file string) (*x509.CertPool, error) {
 	system, _, err := ca.SystemRoots()
 	if err != nil && file == "" {
 		return nil, nil
@@ -131,27 +126,29 @@ func roots(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// hints name keys of the configuration in the errors of package policy.
-var hints = policy.Hints{
+// Hints name keys of the configuration in the errors of package policy.
+var Hints = policy.Hints{
 	Timeout:     "robots.timeout",
 	Parent:      "check egress.proxy",
 	Certificate: "if its CA is your own, name it in egress.ca_file",
 }
 
-func engineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+// Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
+func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
 	return policy.Config{
-		Crawlers:  crawlers(c),
-		Overrides: overrides(c.Overrides),
-		Robots:    robots(c.Robots),
+		Crawlers:  Crawlers(c),
+		Overrides: Overrides(c.Overrides),
+		Robots:    Robots(c.Robots),
 		Transport: transport,
 		Store:     s,
-		Hints:     hints,
+		Hints:     Hints,
 		Log:       log,
 		OnFetch:   onFetch,
 	}
 }
 
-func overrides(all []config.Override) (out []policy.Override) {
+// Overrides returns the overrides of a configuration.
+func Overrides(all []config.Override) (out []policy.Override) {
 	for _, o := range all {
 		out = append(out, policy.Override{
 			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Crawlers: o.Crawlers,
@@ -161,7 +158,8 @@ func overrides(all []config.Override) (out []policy.Override) {
 	return out
 }
 
-func crawlers(c *config.Config) policy.Crawlers {
+// Crawlers returns the crawlers of a configuration, and the default one.
+func Crawlers(c *config.Config) policy.Crawlers {
 	var known []*policy.Crawler
 	for _, k := range c.Crawlers {
 		known = append(known, crawler(k, c.Mode))
@@ -183,7 +181,8 @@ func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
 	}
 }
 
-func robots(r config.Robots) policy.Robots {
+// Robots returns how robots.txt files are fetched and read.
+func Robots(r config.Robots) policy.Robots {
 	return policy.Robots{
 		MaxAge: r.MaxAge, MinAge: r.MinAge, StaleFor: r.StaleFor, AfterStale: r.AfterStale,
 		Timeout: r.Timeout, MaxBytes: int(r.MaxBytes), MaxRedirects: r.MaxRedirects,
@@ -192,53 +191,20 @@ func robots(r config.Robots) policy.Robots {
 	}
 }
 
-func keeping(r config.Robots) store.Limits {
+// Store returns the bounds of the store.
+func Store(r config.Robots) store.Limits {
 	return store.Limits{Keep: r.Keep, Bytes: int64(r.DiskBytes)}
 }
 
-func auditing(l config.Log) audit.Options {
+// Audit returns the options of the audit log, without its key and the heads of its chains.
+func Audit(l config.Log) audit.Options {
 	return audit.Options{File: l.Audit, Keep: l.AuditKeep, RedactQuery: l.RedactQuery}
 }
 
-func administration(a config.Admin) admin.Options {
-	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts", Version: version()}
+// Admin returns the options of the admin pages, without their sources.
+func Admin(a config.Admin) admin.Options {
+	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts"}
 }
 
-// redirectStdLog sends the lines of package log to log, at debug level. net/http's Transport
-// writes there and has no option for another logger. This changes the whole process, so
-// only commands that run a gate call it.
-func redirectStdLog(log *slog.Logger) {
-	stdlog.SetFlags(0)
-	stdlog.SetOutput(lineWriter{slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer(), withoutQuote})
-}
-
-// withoutQuote removes the bytes after a response that net/http's Transport quotes. A parent
-// proxy may repeat a request in them, with the login of egress.proxy.
-func withoutQuote(line []byte) []byte {
-	text, _, _ := bytes.Cut(line, []byte(" starting with "))
-	return text
-}
-
-// logger returns the logger for a log.format. Text from the network must stay visible and
-// within its line: slog's text format quotes it, and escape.JSON escapes what slog's JSON
-// does not.
-func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(lineWriter{w, escape.JSON}, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
-}
-
-// A lineWriter changes lines, of which it gets one in each call.
-type lineWriter struct {
-	io.Writer
-	change func(line []byte) []byte
-}
-
-func (w lineWriter) Write(line []byte) (int, error) {
-	if _, err := w.Writer.Write(w.change(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
-}
+// ChainsDir is the folder in data_dir with the heads of the audit log's chains.
+const ChainsDir = "chains"

@@ -1,4 +1,4 @@
-package cli
+package gate
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/settings"
 	"robotsgate/proxy"
 )
 
@@ -22,18 +23,18 @@ type revision struct {
 
 // read returns the configurations that are read after each change, until ctx ends. It
 // reads in a goroutine, so that a slow file system does not keep the gate from ending.
-func (g *gate) read(ctx context.Context) <-chan revision {
+func (g *Gate) read(ctx context.Context) <-chan revision {
 	revisions := make(chan revision)
-	if g.file == nil {
+	if g.options.File == nil {
 		return revisions
 	}
 	go func() {
-		for why := range g.file.changes(ctx) {
+		for why := range g.options.File.changes(ctx) {
 			g.log.Debug("the configuration is read again", "why", why)
 			var r revision
 			g.renewTrust()
-			if r.config, r.err = g.load(); r.err == nil {
-				r.roots, r.err = origins(r.config)
+			if r.config, r.err = g.options.Load(); r.err == nil {
+				r.roots, r.err = settings.Roots(r.config)
 			}
 			select {
 			case revisions <- r:
@@ -46,8 +47,8 @@ func (g *gate) read(ctx context.Context) <-chan revision {
 }
 
 // reload puts a revision in force, except for keys that need a restart. A revision with
-// mistakes changes nothing. Only [gate.wait] calls it.
-func (g *gate) reload(r revision) {
+// mistakes changes nothing. Only [Gate.wait] calls it.
+func (g *Gate) reload(r revision) {
 	old, kept := g.config, []string(nil)
 	if r.err == nil && !r.config.Given() && old.Given() {
 		// A full disk leaves an empty file. Its defaults would let every client in.
@@ -69,14 +70,14 @@ func (g *gate) reload(r revision) {
 	for _, w := range r.config.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
-	g.warnDescriptors()
+	g.WarnDescriptors()
 	g.metrics.Reload(true)
 	g.mistakes.Store(nil)
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
 
 // renewTrust loads the CA from its files again.
-func (g *gate) renewTrust() {
+func (g *Gate) renewTrust() {
 	changed, err := g.authority.Reload()
 	switch {
 	case err != nil:
@@ -87,7 +88,7 @@ func (g *gate) renewTrust() {
 }
 
 // refuse logs why the configuration in force stays.
-func (g *gate) refuse(err error) {
+func (g *Gate) refuse(err error) {
 	g.metrics.Reload(false)
 	const stays = "the changed configuration can't be used, the one before stays in force"
 	g.mistakes.Store(new(mistakesIn(err)))
@@ -136,7 +137,7 @@ func loosened(old, next *config.Config) (what []string) {
 }
 
 // change puts a revision in force. It returns the keys that need a restart.
-func (g *gate) change(r revision) (kept []string, err error) {
+func (g *Gate) change(r revision) (kept []string, err error) {
 	old, upstream, next := g.config, g.upstream, r.config
 	kept = next.Restrain(old)
 	text, err := next.Effective()
@@ -146,14 +147,14 @@ func (g *gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = newUpstream(next, r.roots, g.own, g.descriptors); err != nil {
+		if upstream, err = settings.Upstream(next, r.roots, g.own, g.descriptors); err != nil {
 			return nil, err
 		}
 	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
-	g.lines.use(next)
+	g.lines.Use(next)
 	g.engine = g.engine.Reconfigured(g.engineConfig())
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
@@ -167,8 +168,8 @@ func (g *gate) change(r revision) (kept []string, err error) {
 
 // settings returns the proxy's settings by the configuration in force. Its text is kept
 // as evidence.
-func (g *gate) settings(text []byte) proxy.Settings {
-	s := serving(g.config).Settings
+func (g *Gate) settings(text []byte) proxy.Settings {
+	s := settings.Proxy(g.config).Settings
 	s.Engine, s.Upstream, s.Config = g.engine, g.wrapped(), g.configurations.Use(text)
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package gate
+
+func descriptorLimit() int { return 0 }

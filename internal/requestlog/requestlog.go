@@ -1,0 +1,170 @@
+// Package requestlog writes a line for each request that is over, to a terminal or to the log.
+package requestlog
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/proxy"
+)
+
+// A line is what a line says about a request. It holds nothing of the proxy's: a
+// decision would keep its robots.txt in memory.
+type line struct {
+	end      time.Time
+	duration time.Duration
+	id       string
+	client   string
+	crawler  string
+	method   string
+	url      string
+	status   int
+	refused  bool   // by the gate
+	reason   string // see [proxy.Record.Kind]
+	cause    string // of that, or of a failure
+}
+
+// maxLineText bounds each text of a line that waits, in bytes: a rule may be as long as its
+// robots.txt.
+const maxLineText = 2 << 10
+
+func lineOf(x *proxy.Record, redact bool) line {
+	url := x.URL
+	if redact {
+		url = audit.Redact(url)
+	}
+	r := line{
+		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: bounded(x.Method), url: bounded(url), status: x.Status,
+		refused: x.Refused != "", reason: string(x.Kind()), cause: bounded(x.Error),
+	}
+	if x.Client.IsValid() {
+		r.client = x.Client.String()
+	}
+	if r.denied() {
+		r.cause = bounded(x.Cause())
+	}
+	return r
+}
+
+// denied reports whether the request was refused, or would be in enforce mode.
+func (r *line) denied() bool { return r.reason != "" }
+
+func bounded(s string) string {
+	if len(s) <= maxLineText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxLineText], "") + "…"
+}
+
+// A Form is a way to write lines about requests.
+type Form struct {
+	// print writes lines, and the number of those that were left out after them.
+	print func(lines []line, more int)
+	max   int           // lines that may wait for print
+	pause time.Duration // after each call of print
+}
+
+// Lines writes lines about requests. Requests do not wait for that: lines that must not
+// wait either are only counted. A nil Lines writes nothing.
+type Lines struct {
+	form   Form
+	choose func(*config.Config) config.Requests
+	redact bool
+
+	chosen atomic.Pointer[config.Requests]
+	wake   chan struct{} // holds one
+	stop   chan struct{}
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	waiting []line
+	more    int
+}
+
+// New starts the writing, which goes on until Close is called.
+func New(form Form, redact bool, choose func(*config.Config) config.Requests) *Lines {
+	l := &Lines{form: form, redact: redact, choose: choose, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	l.chosen.Store(new(config.NoRequests))
+	go func() {
+		defer close(l.ended)
+		for {
+			select {
+			case <-l.wake:
+				l.flush()
+				l.rest()
+			case <-l.stop:
+				l.flush()
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// Use puts a changed configuration in force.
+func (l *Lines) Use(c *config.Config) {
+	if l != nil {
+		l.chosen.Store(new(l.choose(c)))
+	}
+}
+
+// Add adds the line of a request that is over.
+func (l *Lines) Add(x *proxy.Record) {
+	if l == nil {
+		return
+	}
+	if which := *l.chosen.Load(); which == config.NoRequests || which == config.RefusedRequests && x.Kind() == "" {
+		return
+	}
+	l.mu.Lock()
+	if len(l.waiting) < l.form.max {
+		l.waiting = append(l.waiting, lineOf(x, l.redact))
+	} else {
+		l.more++
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Lines) flush() {
+	l.mu.Lock()
+	lines, more := l.waiting, l.more
+	l.waiting, l.more = nil, 0
+	l.mu.Unlock()
+	if len(lines) > 0 {
+		l.form.print(lines, more)
+	}
+}
+
+// rest waits for the pause after a call of print.
+func (l *Lines) rest() {
+	if l.form.pause == 0 {
+		return
+	}
+	select {
+	case <-time.After(l.form.pause):
+	case <-l.stop:
+	}
+}
+
+// lastLines is how long Close waits for the lines that are left. A terminal may be stopped.
+const lastLines = time.Second
+
+// Close writes the lines that are left.
+func (l *Lines) Close() {
+	if l == nil {
+		return
+	}
+	close(l.stop)
+	select {
+	case <-l.ended:
+	case <-time.After(lastLines):
+	}
+}

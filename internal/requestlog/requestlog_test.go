@@ -1,0 +1,154 @@
+package requestlog
+
+import (
+	"bytes"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/internal/config"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/proxy"
+)
+
+// at is when the requests of these tests began.
+var at = time.Date(2026, 3, 4, 15, 4, 5, 0, time.Local)
+
+func deniedRecord(enforced bool) *proxy.Record {
+	x := &proxy.Record{
+		ID: "ID", Start: at, Duration: time.Second, Client: netip.MustParseAddr("192.0.2.7"), Method: "GET", URL: "http://shop.example/private/?q=1", Crawler: "news", Status: 200,
+		Decision: &policy.Decision{Enforced: enforced, Reason: policy.ByRule, Rule: robotstxt.Rule{Line: 2, Pattern: "/private/"}},
+	}
+	if enforced {
+		x.Status, x.Refused, x.Why = 403, "rule", x.Cause()
+	}
+	return x
+}
+
+// TestOnTerminal has a line of each kind, in colours and without.
+func TestOnTerminal(t *testing.T) {
+	allow := &policy.Decision{Allow: true}
+	for name, test := range map[string]struct {
+		x    *proxy.Record
+		want string
+	}{
+		"refused":         {deniedRecord(true), "15:04:06  [31m]refused[0m]  news  GET http://shop.example/private/?q=1  robots.txt line 2: Disallow: /private/\n"},
+		"report mode":     {deniedRecord(false), "15:04:06  [33m]would be denied[0m]  news  GET http://shop.example/private/?q=1  robots.txt line 2: Disallow: /private/\n"},
+		"allowed":         {&proxy.Record{Start: at, Method: "GET", URL: "http://shop.example/", Crawler: "news", Status: 200, Decision: allow}, "15:04:05  200  news  GET http://shop.example/\n"},
+		"failed":          {&proxy.Record{Start: at, Method: "GET", URL: "http://shop.example/", Crawler: "news", Status: 502, Decision: allow, Error: "reset"}, "15:04:05  502  news  GET http://shop.example/  reset\n"},
+		"client has left": {&proxy.Record{Start: at, Method: "GET", URL: "http://shop.example/", Crawler: "news", Decision: allow}, "15:04:05  no answer  news  GET http://shop.example/\n"},
+		"hostile text":    {&proxy.Record{Start: at, Method: "G\x1b[2JET", URL: "/\u202e\n\r\x9b", Status: 400, Refused: proxy.IsMalformed, Why: "a\x07b"}, "15:04:05  [31m]refused[0m]  G\\x1b[2JET /\\u202e\\n\\r\\ufffd  a\\ab\n"},
+		"long text":       {&proxy.Record{Start: at, Method: "GET", URL: strings.Repeat("é", 3000), Status: 400, Refused: proxy.IsMalformed, Why: "x"}, "15:04:05  [31m]refused[0m]  GET " + strings.Repeat("é", 196) + "…  x\n"},
+	} {
+		for _, colours := range []bool{true, false} {
+			var b bytes.Buffer
+			ForScreen(&Screen{&b, "> ", colours}).print([]line{lineOf(test.x, false)}, 0)
+			want := "> " + strings.NewReplacer("[31m]", red, "[33m]", yellow, "[0m]", normal).Replace(test.want)
+			if !colours {
+				want = strings.NewReplacer(red, "", yellow, "", normal, "").Replace(want)
+			}
+			if got := b.String(); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// TestKeepsNoRobots: a line that waits is short, whatever the request and its rule are.
+func TestKeepsNoRobots(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	x := &proxy.Record{Method: long, URL: long, Error: long, Decision: &policy.Decision{Reason: policy.ByRule, Rule: robotstxt.Rule{Pattern: long}}}
+	r := lineOf(x, false)
+	for _, text := range []string{r.method, r.url, r.cause} {
+		if len(text) > maxLineText+len("…") {
+			t.Errorf("a text of %d bytes waits", len(text))
+		}
+	}
+}
+
+// TestFlood: requests do not wait for a terminal that is stopped, and the lines that do
+// not fit are counted.
+func TestFlood(t *testing.T) {
+	const flood, max = 1000, 50
+	stopped, going := make(chan int), make(chan struct{})
+	shown, more := 0, 0
+	print := func(lines []line, left int) {
+		stopped <- len(lines)
+		<-going
+		shown, more = shown+len(lines), more+left
+	}
+	l := New(Form{print: print, max: max}, false, func(*config.Config) config.Requests { return config.RefusedRequests })
+	l.Use(nil)
+	l.Add(&proxy.Record{Decision: &policy.Decision{Allow: true}}) // not refused
+	l.Add(deniedRecord(true))
+	if n := <-stopped; n != 1 {
+		t.Errorf("%d lines for one refusal", n)
+	}
+	for range flood {
+		l.Add(deniedRecord(true))
+	}
+	go func() {
+		for range stopped {
+		}
+	}()
+	close(going)
+	l.Close()
+	close(stopped)
+	if shown != 1+max || more != flood-max {
+		t.Errorf("%d lines and %d more, want %d and %d", shown, more, 1+max, flood-max)
+	}
+}
+
+// TestPause: the lines of a pause are written together after it, and the last ones at
+// once when the gate ends.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []int
+		begun := time.Now()
+		print := func(lines []line, _ int) { got = append(got, len(lines), int(time.Since(begun).Seconds())) }
+		l := New(Form{print: print, max: 10, pause: 5 * time.Second}, false, func(*config.Config) config.Requests { return config.AllRequests })
+		l.Use(nil)
+		for range 4 {
+			synctest.Wait()
+			l.Add(deniedRecord(true))
+		}
+		time.Sleep(6 * time.Second) // fake clock
+		l.Add(deniedRecord(true))
+		l.Close()
+		if want := []int{1, 0, 3, 5, 1, 6}; !slices.Equal(got, want) {
+			t.Errorf("numbers of lines and seconds: got %v, want %v", got, want)
+		}
+	})
+}
+
+// TestMoreRequests: the number of requests without a line is on the terminal and in the log.
+func TestMoreRequests(t *testing.T) {
+	var screen, log bytes.Buffer
+	lines := []line{lineOf(deniedRecord(true), true)}
+	ForScreen(&Screen{w: &screen}).print(lines, 1234)
+	ForLog(slog.NewTextHandler(&log, nil)).print(lines, 1234)
+	for text, end := range map[string]string{screen.String(): "\nand 1234 more\n", log.String(): ` msg="further requests have no line, since there were too many" requests=1234` + "\n"} {
+		if !strings.HasSuffix(text, end) || !strings.Contains(text, "/private/?q=*") {
+			t.Errorf("got %q", text)
+		}
+	}
+}
+
+// TestNoScreen: a file is not a terminal.
+func TestNoScreen(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if s := NewScreen(file, nil, "", func(string) string { return "xterm" }); s != nil {
+		t.Error("a file is taken for a terminal")
+	}
+}
