@@ -46,7 +46,8 @@ type Help struct {
 	Command string `arg:"" optional:"" name:"COMMAND" help:"The command; without one, all commands are listed."`
 }
 
-// texts has a file for each command, with what --help shows below its first line.
+// texts has a file for each command, and one for the program, with what --help shows below its first
+// line.
 //
 //go:embed help/*.txt
 var texts embed.FS
@@ -64,12 +65,12 @@ func Main() {
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	for _, command := range parser.Model.Children {
-		text, err := texts.ReadFile("help/" + command.Name + ".txt")
+	for _, node := range append(parser.Model.Children, parser.Model.Node) {
+		text, err := texts.ReadFile("help/" + node.Name + ".txt")
 		if err != nil {
 			panic(err)
 		}
-		command.Detail = string(text)
+		node.Detail = string(text)
 	}
 	command, err := parser.Parse(arguments(os.Args[1:]))
 	if err != nil {

@@ -11,25 +11,34 @@ type Man struct{}
 
 // Run prints the page.
 func (Man) Run(k *kong.Kong, s Streams) error {
-	var commands []manCommand
+	page := manPage{Program: manCommandOf(k.Model.Node)}
 	for _, command := range k.Model.Node.Children {
-		if command.Hidden {
-			continue
+		if !command.Hidden {
+			page.Commands = append(page.Commands, manCommandOf(command))
 		}
-		arguments := strings.TrimSuffix(strings.TrimPrefix(command.Summary(), command.Name), " [flags]")
-		c := manCommand{Summary: command.Name + " [flags]" + arguments, Help: command.Help}
-		text, example, _ := strings.Cut("\n"+command.Detail, "\nExample:\n")
-		c.Paragraphs = strings.Split(strings.TrimSpace(text), "\n\n")
-		c.Example = strings.TrimRight(example, "\n")
-		for _, flag := range command.Flags {
-			c.Flags = append(c.Flags, manFlag{flag.String(), flag.Help})
-		}
-		commands = append(commands, c)
 	}
-	return printReport(s.Out, "man", commands)
+	return printReport(s.Out, "man", page)
 }
 
-// A manCommand is a command in the manual page.
+func manCommandOf(node *kong.Node) manCommand {
+	arguments := strings.TrimSuffix(strings.TrimPrefix(node.Summary(), node.Name), " [flags]")
+	c := manCommand{Summary: node.Name + " [flags]" + arguments, Help: node.Help}
+	text, example, _ := strings.Cut("\n"+node.Detail, "\nExample:\n")
+	c.Paragraphs = strings.Split(strings.TrimSpace(text), "\n\n")
+	c.Example = strings.TrimRight(example, "\n")
+	for _, flag := range node.Flags {
+		c.Flags = append(c.Flags, manFlag{flag.String(), flag.Help})
+	}
+	return c
+}
+
+// A manPage is the manual page.
+type manPage struct {
+	Program  manCommand
+	Commands []manCommand
+}
+
+// A manCommand is the program or a command in the manual page.
 type manCommand struct {
 	Summary, Help string
 	Paragraphs    []string
