@@ -10,6 +10,7 @@ import (
 // durable is a Store that outlives an engine. It keeps records as JSON, so that times
 // lose their monotonic part, as on a disk.
 type durable struct {
+	noStore
 	mu    sync.Mutex
 	rows  map[string][]byte
 	err   error // of Save
@@ -54,8 +55,6 @@ func (d *durable) Save(_ context.Context, records map[string]Record) error {
 	}
 	return nil
 }
-
-func (d *durable) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
 
 // shift makes all records come from a clock that was ahead.
 func (d *durable) shift(by time.Duration) {

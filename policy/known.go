@@ -70,6 +70,12 @@ func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
 	return known.Record, true
 }
 
+// Origins returns origins that the [Store] has, as its method of that name does. The store has an
+// origin soon after the first answer to a fetch.
+func (e *Engine) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	return e.cache.store.Origins(ctx, contains, from, limit)
+}
+
 // Outages returns origins with a robots.txt that can't be fetched, the last that was tried
 // first. Only the last 50 are kept.
 func (e *Engine) Outages() []Outage { return e.cache.outages.list(e.robots, time.Now()) }

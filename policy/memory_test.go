@@ -32,11 +32,12 @@ func (s *sites) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // emptyStore keeps nothing, so that everything in memory is the cache's.
-type emptyStore struct{ err error }
+type emptyStore struct {
+	noStore
+	err error
+}
 
-func (emptyStore) Load(context.Context, string) (Record, bool)      { return Record{}, false }
-func (s emptyStore) Save(context.Context, map[string]Record) error  { return s.err }
-func (s emptyStore) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
+func (s emptyStore) Save(context.Context, map[string]Record) error { return s.err }
 
 // usual is a robots.txt of 1.5 KB.
 func usual(host string) (int, string) {
@@ -152,7 +153,7 @@ func TestCacheBound(t *testing.T) {
 				before := heap()
 				r := defaults()
 				r.CacheBytes = 64 << 20
-				e, err := New(Config{Robots: r, Transport: &sites{answer: c.answer}, Store: emptyStore{c.err}, Log: slog.New(slog.DiscardHandler)})
+				e, err := New(Config{Robots: r, Transport: &sites{answer: c.answer}, Store: emptyStore{err: c.err}, Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,6 +34,14 @@ type Store interface {
 	//
 	// A store of one process alone returns at once, with a release that does nothing.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
+
+	// Origins returns origins that have records and this text in their name, about limit of them,
+	// and from where the next call goes on: "" at the end. The first call has from = "". For a
+	// person who reads a list: it returns soon, so with many records it may return fewer origins
+	// before the end, even none. It may return an origin again, and it may leave out one that is
+	// saved or forgotten between the calls. The error is that from is none of its own, or that
+	// the records can't be read.
+	Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error)
 }
 
 // noStore is the Store of an engine without one.
@@ -42,3 +50,6 @@ type noStore struct{}
 func (noStore) Load(context.Context, string) (Record, bool)    { return Record{}, false }
 func (noStore) Save(context.Context, map[string]Record) error  { return nil }
 func (noStore) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
+func (noStore) Origins(context.Context, string, string, int) ([]string, string, error) {
+	return nil, "", nil
+}

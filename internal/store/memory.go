@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"sync"
 
 	"robotsgate/policy"
@@ -63,6 +66,25 @@ func (m *Memory) forgetLocked(key string) {
 // Acquire grants permission at once: no other process uses the memory.
 func (m *Memory) Acquire(context.Context, string) (release func(), changed bool) {
 	return func() {}, false
+}
+
+// Origins returns origins by the name of their host.
+func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	m.mu.Lock()
+	for key := range m.records {
+		if origin := policy.ParseKey(key).Origin; hostOf(origin) >= from && strings.Contains(origin, contains) {
+			origins = append(origins, origin)
+		}
+	}
+	m.mu.Unlock()
+	slices.SortFunc(origins, func(a, b string) int { return cmp.Or(strings.Compare(hostOf(a), hostOf(b)), strings.Compare(a, b)) })
+	origins = slices.Compact(origins)
+	for i := max(limit, 1); i < len(origins); i++ {
+		if host := hostOf(origins[i]); host != hostOf(origins[i-1]) { // a host's origins stay together
+			return origins[:i], host, nil
+		}
+	}
+	return origins, "", nil
 }
 
 // Usage returns what is in memory.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +74,23 @@ func (m *sharedMap) Acquire(ctx context.Context, key string) (release func(), ch
 			return func() {}, true
 		}
 	}
+}
+
+// Origins returns the origins of a few rows, in no order, as SCAN of a server does.
+func (m *sharedMap) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keys := slices.Sorted(maps.Keys(m.rows))
+	begin, _ := slices.BinarySearch(keys, from)
+	for i, key := range keys[begin:] {
+		if i == limit {
+			return origins, key, nil
+		}
+		if origin := policy.ParseKey(key).Origin; strings.Contains(origin, contains) {
+			origins = append(origins, origin)
+		}
+	}
+	return origins, "", nil
 }
 
 func TestSharedMap(t *testing.T) {
