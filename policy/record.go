@@ -57,6 +57,22 @@ func (r *Record) own(token string) *Snapshot {
 	return cmp.Or(r.Bound[token], r.Copies[token])
 }
 
+// Answers returns the last answers of the origin, to all crawlers and to each that has its own.
+func (r *Record) Answers() iter.Seq[*Snapshot] {
+	return func(yield func(*Snapshot) bool) {
+		for _, s := range []*Snapshot{r.Good, r.Last} {
+			if s != nil && !yield(s) {
+				return
+			}
+		}
+		for _, s := range r.allOwn() {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
 // allOwn returns all last answers that bind one crawler only, by token.
 func (r *Record) allOwn() iter.Seq2[string, *Snapshot] {
 	return func(yield func(string, *Snapshot) bool) {

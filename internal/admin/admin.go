@@ -44,6 +44,8 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /{$}", a.guarded(waiting(a.page)))
 	mux.HandleFunc("GET /origin", a.sameOrigin(a.originPage))
 	mux.HandleFunc("POST /origin", a.sameOrigin(waiting(a.refreshPage)))
+	mux.HandleFunc("GET /origins", a.sameOrigin(a.originList))
+	mux.HandleFunc("GET /refusals", a.sameOrigin(a.refusalList))
 	mux.HandleFunc("GET /live", a.sameOrigin(a.live))
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))

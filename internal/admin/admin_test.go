@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type origin struct {
 	refuse   bool              // unknown clients
 	seen     *overview.Overview
 	alerts   []Alert
+	store    policy.Store
 }
 
 // overview returns the gate's overview, an empty one unless a test sets it.
@@ -64,7 +66,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}, RefuseUnknown: o.refuse},
 		Robots:    policy.Robots{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20},
 		Transport: o,
-		Store:     store.NewMemory(1 << 20),
+		Store:     cmp.Or[policy.Store](o.store, store.NewMemory(1<<20)),
 		Log:       slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"bytes"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,12 +49,5 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 	}
 	v.History = slices.Clone(k.History)
 	slices.Reverse(v.History)
-	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, "origin.html", v); err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = b.WriteTo(w) // the client may have disconnected
+	show(w, code, "origin.html", v)
 }

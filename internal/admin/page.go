@@ -22,7 +22,7 @@ var files = map[string]string{
 	"icon.svg":  "image/svg+xml",
 }
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(words).ParseFS(pageFiles, "page/page.html", "page/live.html", "page/origin.html"))
+var pageTemplate = template.Must(template.New("page.html").Funcs(words).ParseFS(pageFiles, "page/*.html"))
 
 // view is the data of the templates.
 type view struct {
@@ -80,11 +80,16 @@ func (a *admin) live(w http.ResponseWriter, _ *http.Request) {
 	a.render(w, http.StatusOK, "live.html", nil, nil)
 }
 
-// render executes a template, and sends the result if that succeeds.
+// render sends the status page, or a part of it.
 func (a *admin) render(w http.ResponseWriter, code int, name string, asked *question, id *found) {
 	s := a.status()
+	show(w, code, name, view{s, a.Proxy, draw(s.Minutes), asked, id})
+}
+
+// show executes a template, and sends the result if that succeeds.
+func show(w http.ResponseWriter, code int, name string, data any) {
 	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, name, view{s, a.Proxy, draw(s.Minutes), asked, id}); err != nil {
+	if err := pageTemplate.ExecuteTemplate(&b, name, data); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}

@@ -200,7 +200,7 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule])
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
-	s.Refusals, s.Seen = o.refusals.latest(Latest), o.crawlers.busiest(Crawlers)
+	s.Refusals, s.Seen = o.refusals.latest("", Latest), o.crawlers.busiest(Crawlers)
 	s.Causes = causesOf(causes)
 	return s, o.hosts.tallies(this), o.rules.tallies(this)
 }

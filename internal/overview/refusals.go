@@ -64,14 +64,26 @@ func why(x *proxy.Record) string {
 // kept returns a text that is not part of a larger one, such as a request's head.
 func kept(s string) string { return strings.Clone(cut(s)) }
 
-// latest returns the last n, the newest first.
-func (r *refusals) latest(n int) []Refusal {
-	n = min(n, len(r.all))
-	out := make([]Refusal, n)
-	for i := range out {
-		out[i] = r.all[(r.next-1-i+2*len(r.all))%len(r.all)]
+// latest returns the last n of a crawler, or of all without a name, the newest first.
+func (r *refusals) latest(crawler string, n int) []Refusal {
+	out := []Refusal{}
+	for i := range r.all {
+		f := r.all[(r.next-1-i+2*len(r.all))%len(r.all)]
+		if len(out) == n {
+			break
+		}
+		if crawler == "" || f.Crawler == cut(crawler) {
+			out = append(out, f)
+		}
 	}
 	return out
+}
+
+// Refusals returns the last n refusals of a crawler, or of all without a name, the newest first.
+func (o *Overview) Refusals(crawler string, n int) []Refusal {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.refusals.latest(crawler, n)
 }
 
 // Refusal returns the refusal of the request with an id, if it is one of the last MaxRefusals.
