@@ -30,7 +30,7 @@ var kinds = []*Kind{
 	{"aria2", []string{"aria2/"}, "aria2c --ca-certificate=ca.pem"},
 	{"PHP", []string{"php", "guzzlehttp/"}, "curl.cainfo and openssl.cafile in php.ini"},
 	{"a browser, or a client with a browser's User-Agent", []string{"mozilla/", "opera/"},
-		"a browser's settings, where ca.pem is imported as an authority for websites; others: as the gate's own page says"},
+		"a browser's settings, where ca.pem is imported as an authority for websites; Chromium on Linux: certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n robotsgate -i ca.pem; others: as the gate's own page says"},
 }
 
 // Clients that send no User-Agent on CONNECT. Different clients send the same head, so the names

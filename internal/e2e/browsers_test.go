@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"robotsgate/internal/gatetest"
+)
+
+// A browserSite is a gate with a folder in which the lines of docs/browsers.md are run, and which
+// is the home directory of the browsers.
+type browserSite struct {
+	*gatetest.Site
+	dir   string
+	doc   string              // docs/browsers.md, for this gate and a page of its site
+	lines map[string][]string // the lines on the gate's page, likewise
+}
+
+// newBrowserSite starts a gate with these crawlers.
+func newBrowserSite(t *testing.T, crawlers string) *browserSite {
+	t.Helper()
+	b := &browserSite{
+		Site: gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n"+crawlers), dir: t.TempDir(),
+	}
+	if err := os.Symlink(abs(t, "testdata/clients/node_modules"), filepath.Join(b.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	replace := strings.NewReplacer(b.replacements()...).Replace
+	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, b.Proxy+"/", http.StatusOK)
+	b.doc, b.lines = replace(gatetest.Read(t, "../../docs/browsers.md")), gatetest.PageLines(replace(page))
+	return b
+}
+
+// replacements returns what is replaced in the documentation and on the gate's page: pairs of old
+// and new texts.
+func (b *browserSite) replacements() []string {
+	all := []string{
+		"127.0.0.1:9309", strings.TrimPrefix(b.Proxy, "http://"), "https://example.com/", "https://shop.invalid/page.html",
+		"USER", "news", "PASSWORD", "correct-horse", "firefox --headless", "firefox-esr --headless",
+		// The packages without a browser use Debian's.
+		`require("playwright")`, `require("playwright-core")`, `require("puppeteer")`, `require("puppeteer-core")`,
+		".launch({\n", `.launch({ executablePath: "/usr/bin/chromium",` + "\n",
+	}
+	if os.Getuid() != 0 {
+		return all
+	}
+	// Chromium refuses to run its sandbox as root.
+	return append(all, "chromium --headless", "chromium --headless --no-sandbox", `args: ["`, `args: ["--no-sandbox", "`,
+		`options.add_argument("--headless")`, `options.add_argument("--headless"); options.add_argument("--no-sandbox")`)
+}
+
+// block returns the block of a language, the one that contains a text.
+func (b *browserSite) block(t *testing.T, language, has string) string {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(b.doc, -1) {
+		if strings.Contains(m[1], has) {
+			return m[1]
+		}
+	}
+	t.Fatalf("docs/browsers.md has no block of %s with %s", language, has)
+	return ""
+}
+
+// onPage checks that the lines for a client on the gate's page are in a block.
+func (b *browserSite) onPage(t *testing.T, client, block string) {
+	t.Helper()
+	if len(b.lines[client]) == 0 {
+		t.Errorf("the gate's page has no lines for %s", client)
+	}
+	for _, line := range b.lines[client] {
+		if !strings.Contains(block, line+"\n") {
+			t.Errorf("docs/browsers.md does not have %q of the gate's page in\n%s", line, block)
+		}
+	}
+}
+
+// run runs a command in the folder and returns its standard output.
+func (b *browserSite) run(t *testing.T, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir, cmd.Stderr = b.dir, t.Output()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "GORACE=" + os.Getenv("GORACE"),
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" + abs(t, "testdata/clients")}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%s\n%v", strings.Join(command, " "), err)
+	}
+	return string(out)
+}
+
+// runs runs a command that must print the site's page.
+func (b *browserSite) runs(t *testing.T, command ...string) {
+	t.Helper()
+	if got := b.run(t, command...); !strings.Contains(got, "What everybody may read") {
+		t.Errorf("%s\nprinted\n%s", strings.Join(command, " "), got)
+	}
+}
+
+// trusts makes the browsers of the home directory trust the gate, and makes a profile for Firefox.
+func (b *browserSite) trusts(t *testing.T) {
+	t.Helper()
+	for _, browser := range []string{"\nchromium ", "\nfirefox-esr "} {
+		lines, _, _ := strings.Cut(b.block(t, "sh", browser), browser)
+		b.run(t, "sh", "-ec", lines)
+	}
+}
+
+// mustHave ends a test if a program is not installed.
+func mustHave(t *testing.T, program, debian string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		gatetest.Missing(t, "%s is not installed: Debian's package %s has it", program, debian)
+	}
+}
+
+// mustHaveModule ends a test if a package of npm is not installed.
+func mustHaveModule(t *testing.T, name string) {
+	t.Helper()
+	if _, err := os.Stat("testdata/clients/node_modules/" + name); err != nil {
+		t.Skipf("%s is not installed: npm has it", name)
+	}
+}
+
+// TestBrowsers runs the lines of docs/browsers.md with real browsers behind a gate whose clients
+// need no login.
+func TestBrowsers(t *testing.T) {
+	gatetest.Long(t)
+	mustHave(t, "certutil", "libnss3-tools")
+	b := newBrowserSite(t, "")
+	t.Run("chromium", func(t *testing.T) {
+		mustHave(t, "chromium", "chromium")
+		lines := b.block(t, "sh", "\nchromium ")
+		b.onPage(t, "Chromium on Linux", lines)
+		b.runs(t, "sh", "-ec", lines)
+	})
+	t.Run("firefox", func(t *testing.T) {
+		mustHave(t, "firefox-esr", "firefox-esr")
+		lines := b.block(t, "sh", "\nfirefox-esr ")
+		b.onPage(t, "Firefox on Linux", lines)
+		b.run(t, "sh", "-ec", lines)
+		if log := gatetest.Read(t, b.Log); !regexp.MustCompile(`GET https://shop\.invalid/page\.html .*Firefox`).MatchString(log) {
+			t.Errorf("the origin received\n%s", log)
+		}
+	})
+	t.Run("selenium", func(t *testing.T) {
+		mustHave(t, "chromedriver", "chromium-driver")
+		if exec.Command("/usr/bin/python3", "-c", "import selenium").Run() != nil {
+			gatetest.Missing(t, "selenium is not installed: Debian's package python3-selenium has it")
+		}
+		program := b.block(t, "python", "selenium")
+		b.onPage(t, "Selenium for Python, with a browser that trusts the CA", program)
+		b.runs(t, "/usr/bin/python3", "-c", program)
+	})
+}
+
+// TestBrowserLogins runs the lines of docs/browsers.md that send a login, behind a gate whose
+// clients all need one.
+func TestBrowserLogins(t *testing.T) {
+	gatetest.Long(t)
+	mustHave(t, "certutil", "libnss3-tools")
+	mustHave(t, "chromium", "chromium")
+	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowserSite(t, fmt.Sprintf("unknown_clients: refuse\ncrawlers: [{name: news, login: {user: news, password_bcrypt: %q}}]\n", hash))
+	b.trusts(t)
+	t.Run("run", func(t *testing.T) {
+		b.runs(t, "sh", "-ec", b.block(t, "sh", "\nrobotsgate run "))
+	})
+	t.Run("playwright", func(t *testing.T) {
+		mustHaveModule(t, "playwright-core")
+		program := b.block(t, "js", "playwright")
+		b.onPage(t, "Playwright, with a browser that trusts the CA", program)
+		b.runs(t, abs(t, node()), "-e", program)
+	})
+	// Playwright for Python is not in Debian. The program runs with a module in its place, and
+	// must give launch the options of the program for Node.
+	t.Run("playwright for Python", func(t *testing.T) {
+		got := b.run(t, "/usr/bin/python3", "-c", b.block(t, "python", "playwright"))
+		want := fmt.Sprintf(`{"proxy": {"server": "%s", "username": "news", "password": "correct-horse"}}`, b.Proxy)
+		if got, _, _ = strings.Cut(got, "\n"); got != want {
+			t.Errorf("got the options %s, want %s", got, want)
+		}
+	})
+	puppeteer := b.block(t, "js", `require("puppeteer`)
+	t.Run("puppeteer", func(t *testing.T) {
+		mustHaveModule(t, "puppeteer-core")
+		b.onPage(t, "Puppeteer, with a browser that trusts the CA", puppeteer)
+		b.runs(t, abs(t, node()), "-e", puppeteer)
+	})
+	t.Run("puppeteer with Firefox", func(t *testing.T) {
+		mustHaveModule(t, "puppeteer-core")
+		mustHave(t, "firefox-esr", "firefox-esr")
+		program := regexp.MustCompile(`(?m)^ *args: .*\n`).ReplaceAllLiteralString(puppeteer, b.block(t, "js", `browser: "firefox"`))
+		b.runs(t, abs(t, node()), "-e", strings.Replace(program, "/usr/bin/chromium", "/usr/bin/firefox-esr", 1))
+	})
+}
