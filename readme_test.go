@@ -97,8 +97,9 @@ func TestReadmeDemo(t *testing.T) {
 	}
 }
 
-// readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor gets a configuration
-// from it, since the gate of a demonstration has neither the usual port nor the usual data_dir.
+// readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor and env get a
+// configuration from it, since the gate of a demonstration has neither the usual port nor the usual
+// data_dir. Doctor without clients tries only curl.
 func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {
 	t.Helper()
 	program, err := exec.LookPath("robotsgate")
@@ -111,7 +112,8 @@ func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {
 command=$1
 shift
 case $command in
-doctor) exec %[1]s doctor -c %[2]s "$@" ;;
+doctor) exec %[1]s doctor -c %[2]s "${@:-curl}" ;;
+env) exec %[1]s env -c %[2]s "$@" ;;
 *) exec %[1]s "$command" "$@" ;;
 esac
 `, program, file)
@@ -171,6 +173,18 @@ func TestReadmeLogin(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != c.status {
 			t.Errorf("as %v: status %d, want %d", c.user, resp.StatusCode, c.status)
+		}
+	}
+	for _, block := range blocks(t, "sh") {
+		if !strings.HasPrefix(block, "curl -x http://news:") {
+			continue
+		}
+		typed := strings.NewReplacer("127.0.0.1:9309", strings.TrimPrefix(gate.Proxy, "http://"), "http://example.com/", "http://"+origin.HTTP+"/page.txt").Replace(block)
+		cmd := exec.Command("sh", "-c", typed+"\necho $http_proxy\n")
+		cmd.Stdin = strings.NewReader(example[2] + "\n") // for robotsgate env
+		cmd.Env, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=" + os.Getenv("GORACE")}, t.Output()
+		if out, err := cmd.Output(); err != nil || string(out) != "publichttp://"+example[1]+":"+example[2]+"@127.0.0.1:9309\n" {
+			t.Errorf("%v, typed\n%sgot\n%s", err, typed, out)
 		}
 	}
 	if err := gate.Terminate(); err != nil {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -85,6 +86,24 @@ func TestDemoChromium(t *testing.T) {
 	}
 	if status != http.StatusOK || len(links) < 10 {
 		t.Errorf("the first page has status %d and the links %q", status, links)
+	}
+}
+
+// TestDemoHeadless runs README.md's line for a page in Chromium.
+func TestDemoHeadless(t *testing.T) {
+	gatetest.Long(t)
+	if _, err := exec.LookPath("chromium"); err != nil {
+		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
+	}
+	line := regexp.MustCompile(`(?m)^(robotsgate demo -- chromium) (.*?) +# root needs (--no-sandbox)$`).FindStringSubmatch(gatetest.Read(t, "../../README.md"))
+	if line == nil {
+		t.Fatal("README.md has no line for Chromium")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line[1]+" "+line[3]+" "+line[2])
+	var errs bytes.Buffer
+	cmd.Env, cmd.Stderr = append(os.Environ(), "HOME="+t.TempDir()), &errs
+	if page, err := cmd.Output(); err != nil || !strings.Contains(string(page), "Disallow: /private/") {
+		t.Errorf("%v: Chromium does not show the rule, but\n%s\n%s", err, page, &errs)
 	}
 }
 
