@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"proxy/internal/origin":  {"policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":         {"policy"},
 	"internal/memcache":      {},
-	"internal/admin":         {"policy", "policy/robotstxt", "internal/overview", "internal/escape"},
+	"internal/admin":         {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/escape"},
 	"internal/replay":        {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/history":       {"policy/robotstxt", "internal/escape"},
 	"internal/audit":         {"internal/escape", "policy", "policy/glob", "proxy"},

@@ -29,6 +29,8 @@ type Options struct {
 	Alerts      func() []Alert // of the gate itself; nil: none
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
+	// Body returns the robots.txt with a digest of the History, as long as it is kept.
+	Body func(sha256 string) (string, error)
 }
 
 // New returns the handler. It serves health and metrics for any Host, and the rest only for

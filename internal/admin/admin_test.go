@@ -35,6 +35,8 @@ type origin struct {
 	seen     *overview.Overview
 	alerts   []Alert
 	store    policy.Store
+	past     []Past
+	files    map[string]string // of past, by their digest
 }
 
 // overview returns the gate's overview, an empty one unless a test sets it.
@@ -78,6 +80,8 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: o.ready, Hosts: []string{"ops.example"},
 		Version: "v1", Proxy: "http://192.0.2.1:9309",
 		Connections: func() Connections { return Connections{Open: 3, Tunnels: 2} },
+		History:     func(string) ([]Past, error) { return o.past, nil },
+		Body:        o.bodies,
 		Alerts:      func() []Alert { return o.alerts },
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
 	})

@@ -3,7 +3,6 @@ package admin
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"robotsgate/policy/robotstxt"
@@ -15,12 +14,15 @@ const maxLines = 2000
 // originView is the data of the page of an origin.
 type originView struct {
 	known
-	Asked  string // the origin of the query
-	Error  error
-	Stands bool // there is a robots.txt in force, or an answer in place of it
-	Lines  []string
-	More   int // further lines, if positive
-	Now    time.Time
+	Asked   string // the origin of the query
+	Crawler string // for which the robots.txt is in force; empty: clients without a product token
+	Failed  error  // there is nothing to show
+	Stands  bool   // there is a robots.txt in force, or an answer in place of it
+	Lines   []line
+	More    int // further lines, if positive
+	Past    []pastRow
+	Older   int // further answers of the history
+	Now     time.Time
 }
 
 // originPage serves what is known of an origin, for people.
@@ -42,12 +44,12 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 	if err == nil {
 		code = http.StatusOK
 	}
-	v := originView{known: k, Asked: r.URL.Query().Get("origin"), Error: err, Stands: k.inForce != nil, Now: time.Now()}
-	v.Lines = robotstxt.Lines(k.Body)
-	if v.More = len(v.Lines) - maxLines; v.More > 0 {
-		v.Lines = v.Lines[:maxLines]
+	v := originView{known: k, Crawler: k.crawler, Asked: r.URL.Query().Get("origin"), Failed: err, Stands: k.inForce != nil, Now: time.Now()}
+	lines := robotstxt.Lines(k.Body)
+	v.More = len(lines) - maxLines
+	for i, text := range lines[:min(len(lines), maxLines)] {
+		v.Lines = append(v.Lines, line{Number: i + 1, Text: text})
 	}
-	v.History = slices.Clone(k.History)
-	slices.Reverse(v.History)
+	v.Past, v.Older = pastRows(k.History, a.Body)
 	show(w, code, "origin.html", v)
 }

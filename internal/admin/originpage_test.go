@@ -2,8 +2,12 @@ package admin
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // TestOriginPage: an origin has a page with the lines of its robots.txt and a button that
@@ -20,8 +24,11 @@ func TestOriginPage(t *testing.T) {
 		t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), o.fetches)
 	}
 	page := see(t, h, path)
-	has(t, page, "http://a.example", "fresh, status 200, fetched just now", "Refresh", `User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
+	has(t, page, "http://a.example", "For clients without a product token: fresh, status 200, fetched just now", "Refresh", `User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
 	_, elements := text(t, page)
+	if !strings.Contains(page, `<li id="l2"><bdi>Disallow: `) {
+		t.Error("a link to line 2 leads nowhere")
+	}
 	if len(elements["script"]) != 0 || len(elements["li"]) != maxLines {
 		t.Errorf("%d scripts and %d lines", len(elements["script"]), len(elements["li"]))
 	}
@@ -47,4 +54,16 @@ func TestOriginPageInUTF16(t *testing.T) {
 	const path = "/origin?origin=http://a.example"
 	ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
 	has(t, see(t, h, path), "It is in UTF-16 or broken, so that it is shown as JSON only.")
+}
+
+// TestOriginPageOfCrawlers: a robots.txt that only configured crawlers have is shown for the first
+// of them. Refresh makes it due, and its next request fetches it.
+func TestOriginPageOfCrawlers(t *testing.T) {
+	o := &origin{status: 200, body: rules, refuse: true, crawlers: []*policy.Crawler{{Name: "news <b>", UserAgents: []glob.Glob{glob.Text("News*")}, Tokens: []string{"NewsBot"}}}}
+	h := listener(t, o)
+	ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/&crawler="+url.QueryEscape("news <b>"))
+	const path = "/origin?origin=http://a.example"
+	has(t, see(t, h, path), "For the crawler news <b> : fresh, status 200, fetched just now User-agent: *")
+	ask(h, "POST", "192.0.2.1:9310", path)
+	has(t, see(t, h, path), "fetched just now ; the next request fetches it again", "Each crawler fetches it with its next request.")
 }

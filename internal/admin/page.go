@@ -72,6 +72,9 @@ func (a *admin) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, d, code, err := a.decide(r)
+	if err == nil {
+		e.Group = d.Group.Written() // for people
+	}
 	a.render(w, code, "page.html", &question{q, err, e, excerpt(d)}, nil)
 }
 

@@ -164,6 +164,16 @@ func TestExplain(t *testing.T) {
 	has(t, w.Body.String(), `No decision crawler: no crawler is called "unknown"`)
 }
 
+// TestExplainNames: the group is named as the file writes it, and the line of the rule is a link.
+func TestExplainNames(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: "User-agent: NewsBot\nDisallow: /x\n"})
+	page := see(t, h, "/?url=http://a.example/x&token=newsbot")
+	has(t, page, "Product token newsbot", "Group NewsBot robots.txt")
+	if got := links(t, page); !slices.Contains(got, "/origin?origin=http%3a%2f%2fa.example#l2") {
+		t.Errorf("the page has the links %q", got)
+	}
+}
+
 // TestCrossSite sends requests as another site's page can: they get no data, and cause no fetch.
 func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}

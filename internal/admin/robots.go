@@ -14,10 +14,12 @@ import (
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots   history  `json:"robots"`             // for clients that match no configured crawler
-	Crawlers *history `json:"crawlers,omitempty"` // for the configured crawlers
-	History  []Past   `json:"history,omitempty"`
-	Body     string   `json:"body,omitempty"`
+	Robots   record  `json:"robots"`             // for clients that match no configured crawler
+	Crawlers *record `json:"crawlers,omitempty"` // for the configured crawlers
+	History  []Past  `json:"history,omitempty"`
+	Body     string  `json:"body,omitempty"`
+
+	crawler string // for which the snapshot is in force; empty: clients without a product token
 }
 
 // A Past is an answer of an origin, and when it was in force.
@@ -47,8 +49,8 @@ func standing(st policy.Resolution, due bool) *inForce {
 	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
 }
 
-// history is a policy.Record as JSON.
-type history struct {
+// record is a policy.Record as JSON.
+type record struct {
 	Good *snapshot `json:"good,omitempty"` // the last with rules
 	Last *snapshot `json:"last,omitempty"` // the last that states the origin's answer
 	// By product token: answers that bind that crawler only, without rules and with rules.
@@ -73,8 +75,8 @@ type snapshot struct {
 	Since      time.Time `json:"since,omitzero"`
 }
 
-func historyOf(r policy.Record) history {
-	return history{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: byToken(r.Bound), Copies: byToken(r.Copies)}
+func recordOf(r policy.Record) record {
+	return record{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: byToken(r.Bound), Copies: byToken(r.Copies)}
 }
 
 func byToken(all map[string]*policy.Snapshot) map[string]snapshot {
@@ -113,14 +115,18 @@ func (a *admin) robots(r *http.Request) (known, int, error) {
 	if !others && !crawlers {
 		return known{}, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
-	k := known{Origin: origin, Robots: historyOf(rec)}
+	k := known{Origin: origin, Robots: recordOf(rec)}
 	if crawlers {
-		k.Crawlers = new(historyOf(ofCrawlers))
+		k.Crawlers = new(recordOf(ofCrawlers))
 	}
 	agent := r.URL.Query().Get("agent")
 	ask := a.request(target, agent)
-	if all := a.Engine.Crawlers(); agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
+	all := a.Engine.Crawlers()
+	if agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
 		ask.Crawler = all.Known[0] // since only they have a robots.txt
+	}
+	if agent != "" || ask.Crawler != all.Default {
+		k.crawler = ask.Crawler.Name
 	}
 	if st, due, ok := a.Engine.Peek(r.Context(), ask); ok {
 		k.inForce = standing(st, due)

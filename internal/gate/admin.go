@@ -25,7 +25,7 @@ func (g *Gate) administer() {
 		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
 	}
 	if g.disk != nil {
-		a.History = g.history
+		a.History, a.Body = g.history, g.disk.Body
 	}
 	c := g.config // as the engine below
 	a.Alerts = func() []admin.Alert { return g.alerts(c) }

@@ -86,6 +86,13 @@ func (a Answer) withScope(key []byte) Answer {
 	return a
 }
 
+// Body returns the file that a digest names. The error is fs.ErrNotExist if it is not kept, and
+// ErrChanged if it does not match its name.
+func (d *Disk) Body(digest string) (string, error) {
+	data, err := d.bodies.read(digest)
+	return string(data), err
+}
+
 // Length returns the length of the body with a digest, in bytes; 0 if there is none.
 func (d *Disk) Length(digest string) int64 {
 	path, _ := d.bodies.path(digest)
