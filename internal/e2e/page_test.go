@@ -164,6 +164,7 @@ func (b *tab) fits(width int64) {
 type pageGate struct {
 	*gatetest.Site
 	client *http.Client
+	robots string // the file of the origin
 }
 
 const hostileRule = `/hostile*</script><img src=x onerror="document.title='owned';alert(1)">` + `wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww`
@@ -171,9 +172,10 @@ const hostileRule = `/hostile*</script><img src=x onerror="document.title='owned
 func startForPage(t *testing.T) *pageGate {
 	t.Helper()
 	dir := t.TempDir()
-	gatetest.Write(t, filepath.Join(dir, "site/robots.txt"), "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
+	robots := filepath.Join(dir, "site/robots.txt")
+	gatetest.Write(t, robots, "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
 	gatetest.Write(t, filepath.Join(dir, "site/page.txt"), "public")
-	g := &pageGate{Site: gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, `admin: {listen: "127.0.0.1:0"}
+	g := &pageGate{robots: robots, Site: gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, `admin: {listen: "127.0.0.1:0"}
 crawlers:
 - name: trial
   user_agents: ["*TrialBot*"]
@@ -188,6 +190,22 @@ crawlers:
 func (g *pageGate) get(t *testing.T, url string, status int) {
 	t.Helper()
 	gatetest.Request(t, g.client, http.MethodGet, url, status)
+}
+
+// as sends a request with a User-Agent and returns the header of the response.
+func (g *pageGate) as(t *testing.T, agent, url string) http.Header {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", agent)
+	answer, err := g.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.Header
 }
 
 // TestStatusPage opens the status page in Chromium.
@@ -320,11 +338,7 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
 	look := func() {
 		for scheme, back := range map[string]string{"light": "rgb(244, 245, 247)", "dark": "rgb(17, 21, 27)"} {
-			b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
-				_, err := cdp.Call(ctx, to, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-				return err
-			}))
+			b.scheme(scheme)
 			if got := eval[string](b, "getComputedStyle(document.body).backgroundColor"); got != back {
 				t.Errorf("%s: the background is %s, want %s", scheme, got, back)
 			}
@@ -347,16 +361,7 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	look()
 	long := strings.Repeat("long-", 11) + "host." + strings.Repeat("wwwwww", 9) + ".invalid"
 	g.get(t, "http://"+long+"/private/"+strings.Repeat("x", 300), http.StatusForbidden)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+long+"/private/x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("User-Agent", "TrialBot/1.0")
-	if answer, err := g.client.Do(req); err != nil {
-		t.Fatal(err)
-	} else {
-		answer.Body.Close()
-	}
+	g.as(t, "TrialBot/1.0", "http://"+long+"/private/x")
 	b.open(g.Admin + "/?url=http://" + long + "/private/" + strings.Repeat("y", 1000) + "&crawler=trial")
 	b.says(long, "report mode lets the request through")
 	look()
