@@ -22,6 +22,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate demo$`, "TestDemo"},
 	{`^robotsgate audit `, "TestReadmeAudit"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- chromium `, "TestBrowserLogins"},
+	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
 	{`powershell`, "PowerShell is not on the machines that run the tests; TestQuotingForPowerShell compares the quoting with the language's rules"},
 	{`^(gate=|export |eval |robotsgate (env|doctor|run|ca) |robotsgate doctor$|echo |curl -so? )`, "TestReadmeShell"},
