@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,7 +61,7 @@ func onDisk(t *testing.T, dir string) (blocks, length int64) {
 		if err != nil {
 			return err
 		}
-		blocks += info.Sys().(*syscall.Stat_t).Blocks * 512
+		blocks += allocated(info)
 		length += info.Size()
 		return nil
 	})
