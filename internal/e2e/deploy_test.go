@@ -249,6 +249,7 @@ func TestService(t *testing.T) {
 	s, defaults := unit(t), config.Default()
 	start := strings.Fields(s["ExecStart"])
 	understood(t, start[1:])
+	wantSame(t, "User", s["User"], "robotsgate")
 	wantSame(t, "ExecReload", s["ExecReload"], "/bin/kill -HUP $MAINPID")
 	stop, err := time.ParseDuration(s["TimeoutStopSec"])
 	if err != nil || stop <= shutdownTime(defaults) {
