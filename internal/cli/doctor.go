@@ -22,7 +22,7 @@ import (
 type Doctor struct {
 	Configured
 	JSON    bool     `help:"Print JSON."`
-	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go."`
+	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go, or a browser: chromium, firefox, playwright, puppeteer, selenium."`
 }
 
 // A finding is one line of the report, with what to do about it.

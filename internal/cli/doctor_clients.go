@@ -14,13 +14,17 @@ import (
 // A program is a client that doctor can check. Its commands and advice have placeholders in
 // braces, see [diagnosis.expand].
 type program struct {
-	name string
-	page string   // the page that tells the client what it is; empty: /crawler
-	npm  bool     // the client reads packages only, which /crawler is for it
-	get  []string // the command that prints the contents of {url}; nil: requests are sent by this process
-	has  []string // a command that succeeds if the program can be checked; nil: it always can
-	// Advice if it does not trust the CA, or does not use the gate.
+	name    string
+	also    []string // other names of its command
+	browser bool     // see doctor_browsers.go
+	page    string   // the page that tells the client what it is; empty: /crawler
+	fault   string   // the page that is requested to find a fault; empty: /ca.pem, which not every client can read
+	get     []string // the command that prints the contents of {url}; nil: requests are sent by this process
+	has     []string // a command that succeeds if the program can be checked; nil: it always can
+	// Advice if it does not trust the CA, does not use the gate, or is refused without a login.
 	trust, proxy []string
+	login        string
+	settings     []string // what a client needs that can't be checked; nil: it can
 }
 
 const (
@@ -67,13 +71,13 @@ var programs = []program{
 		get:   []string{"node", "-e", nodeGet, "{url}"},
 		has:   []string{"node", "-e", "fetch"},
 		trust: []string{"export NODE_EXTRA_CA_CERTS={ca}"}},
-	{name: "npm", proxy: npmProxied, npm: true,
+	{name: "npm", proxy: npmProxied, fault: "/crawler",
 		get:   []string{"npm", "view", "crawler", "description", "--registry={registry}", "--cache=npm", "--no-update-notifier"},
 		trust: npmTrust},
-	{name: "pnpm", proxy: npmProxied, npm: true,
+	{name: "pnpm", proxy: npmProxied, fault: "/crawler",
 		get:   []string{"pnpm", "view", "crawler", "description", "--registry={registry}"},
 		trust: npmTrust},
-	{name: "yarn", proxy: npmProxied, npm: true,
+	{name: "yarn", proxy: npmProxied, fault: "/crawler",
 		get:   []string{"yarn", "--silent", "info", "crawler", "description", "--registry={registry}"},
 		has:   []string{"sh", "-c", "case $(yarn --version) in 1.*) ;; *) exit 1 ;; esac"}, // later ones have settings of their own
 		trust: npmTrust},
@@ -84,22 +88,26 @@ var programs = []program{
 			"keytool -importcert -noprompt -alias robotsgate -file {ca} -keystore trust.p12 -storepass changeit",
 			`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Djavax.net.ssl.trustStore=$PWD/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"`,
 		},
-		proxy: []string{`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.proxyHost={host} -Dhttp.proxyPort={port} -Dhttps.proxyHost={host} -Dhttps.proxyPort={port}"`}},
+		proxy: []string{`export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.proxyHost={host} -Dhttp.proxyPort={port} -Dhttps.proxyHost={host} -Dhttps.proxyPort={port}"`},
+		login: "Java sends none from a URL: identify it by address, with crawlers[].sources"},
 	{name: "go", proxy: proxied,
 		trust: []string{"export SSL_CERT_FILE={bundle}"}},
 }
 
-// choose returns the programs of these names, all programs without a name.
+// choose returns the programs of these names. Without a name it returns all except browsers: most
+// users have one that is not meant to use the gate.
 func choose(names []string) (out []program, err error) {
 	if len(names) == 0 {
 		return programs, nil
 	}
+	known := slices.Concat(programs, browsers)
 	for _, name := range names {
-		i := slices.IndexFunc(programs, func(p program) bool { return strings.EqualFold(p.name, name) })
+		name = strings.ToLower(name)
+		i := slices.IndexFunc(known, func(p program) bool { return p.name == name || slices.Contains(p.also, name) })
 		if i < 0 {
 			return nil, fmt.Errorf("no client named %q is known: robotsgate doctor --help lists them", name)
 		}
-		out = append(out, programs[i])
+		out = append(out, known[i])
 	}
 	return out, nil
 }
@@ -108,7 +116,7 @@ func choose(names []string) (out []program, err error) {
 func (e *diagnosis) expand(lines []string, url string) []string {
 	_, address, _ := strings.Cut(e.gate.url, "://")
 	host, port, _ := net.SplitHostPort(address)
-	values := strings.NewReplacer("{url}", url, "{registry}", url[:strings.LastIndex(url, "/")+1], "{gate}", e.proxy(), "{host}", host, "{port}", port,
+	values := strings.NewReplacer("{url}", url, "{registry}", url[:strings.LastIndex(url, "/")+1], "{gate}", e.proxy(), "{address}", address, "{host}", host, "{port}", port,
 		"{ca}", quoteFile(e.files.Cert), "{bundle}", quoteFile(e.files.Bundle), "{wgetrc}", quoteFile(e.files.Wgetrc))
 	lines = slices.Clone(lines)
 	for i, line := range lines {
@@ -119,7 +127,7 @@ func (e *diagnosis) expand(lines []string, url string) []string {
 
 // advice returns what makes a program trust the CA and use the gate.
 func (e *diagnosis) advice(ctx context.Context, p program, trusting, proxying bool) (out []string) {
-	if e.unset && p.name != "java" && !(p.name == "node" && proxying) {
+	if e.unset && p.name != "java" && !p.browser && !(p.name == "node" && proxying) {
 		return nil // the advice on variables covers it
 	}
 	if trusting {

@@ -50,8 +50,11 @@ func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]fi
 // checkClient lets a client request, over https, a page under a name that only a gate
 // answers. If this fails, two further requests find the reason.
 func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) finding {
+	if p.settings != nil {
+		return e.needs(p)
+	}
 	if p.get != nil {
-		if _, err := exec.LookPath(p.get[0]); err != nil {
+		if p.get = installed(p.get, p.also); p.get == nil {
 			return fault(p.name, notFound)
 		}
 	}
@@ -69,10 +72,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid"+cmp.Or(p.page, "/crawler"), true); e.isPEM(answer) {
 		return identified(p, good, answer)
 	}
-	page := "/ca.pem"
-	if p.npm {
-		page = "/crawler"
-	}
+	page := cmp.Or(p.fault, "/ca.pem")
 	through := make(chan bool, 1)
 	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid"+page, true)) }()
 	_, host, _ := strings.Cut(e.gate.url, "://")
@@ -88,6 +88,11 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	case goes:
 		return fault(p.name, "goes through the gate, but does not trust its CA", e.advice(ctx, p, true, false)...)
 	}
+	if p.browser {
+		if _, err := browse(ctx, p, temp, os.Environ(), "about:blank"); err != nil && ctx.Err() == nil {
+			return fault(p.name, "does not start; to see why:", strings.Join(openPage(p, "about:blank"), " "))
+		}
+	}
 	return fault(p.name, "does not go through the gate, nor trust its CA", e.advice(ctx, p, true, true)...)
 }
 
@@ -98,8 +103,8 @@ func identified(p program, text string, answer []byte) finding {
 	said = escape.Printable(strings.TrimSpace(said))
 	if why, refused := strings.CutPrefix(said, "refused: "); refused {
 		f := fault(p.name, text+", but is refused", why)
-		if p.name == "java" && strings.Contains(why, "login") {
-			f.advice = append(f.advice, "Java sends none from a URL: identify it by address, with crawlers[].sources")
+		if p.login != "" && strings.Contains(why, "login") {
+			f.advice = append(f.advice, p.login)
 		}
 		return f
 	}
@@ -134,6 +139,13 @@ func (e *diagnosis) fetch(ctx context.Context, p program, temp, address string, 
 			name, _, _ := strings.Cut(v, "=")
 			return strings.HasSuffix(strings.ToLower(name), "_proxy")
 		})
+	}
+	if p.browser {
+		out, err := browse(ctx, p, temp, env, address)
+		if err != nil {
+			return nil
+		}
+		return pageText(out)
 	}
 	out, err := run(ctx, temp, env, e.expand(p.get, address))
 	if err != nil {

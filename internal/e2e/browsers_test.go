@@ -104,6 +104,26 @@ func (b *browserSite) runs(t *testing.T, command ...string) {
 	}
 }
 
+// doctor runs doctor for some clients and returns its report. The variables of its shell have a
+// login, which Chromium ignores.
+func (b *browserSite) doctor(t *testing.T, clients string) string {
+	t.Helper()
+	return b.run(t, "sh", "-c", `vars=$(echo correct-horse | robotsgate env -c "$0" --login news) || exit; eval "$vars"
+robotsgate doctor -c "$0" $1 || true`, b.Config, clients)
+}
+
+// chromium checks what doctor reports of Chromium, and follows its advice on trust.
+func (b *browserSite) chromium(t *testing.T, want string) {
+	t.Helper()
+	got := b.doctor(t, "chromium")
+	if !regexp.MustCompile("\nchromium +" + want).MatchString(got) {
+		t.Errorf("doctor printed\n%s\nwant %s", got, want)
+	}
+	if advice := regexp.MustCompile(`(?m)^ +(mkdir .*)`).FindStringSubmatch(got); advice != nil {
+		b.run(t, "sh", "-ec", advice[1])
+	}
+}
+
 // trusts makes the browsers of the home directory trust the gate, and makes a profile for Firefox.
 func (b *browserSite) trusts(t *testing.T) {
 	t.Helper()
@@ -135,6 +155,12 @@ func TestBrowsers(t *testing.T) {
 	gatetest.Long(t)
 	mustHave(t, "certutil", "libnss3-tools")
 	b := newBrowserSite(t, "")
+	t.Run("doctor", func(t *testing.T) {
+		mustHave(t, "chromium", "chromium")
+		b.chromium(t, `no +goes through the gate, but does not trust its CA\n +mkdir -p ~/\.pki/nssdb && certutil `)
+		b.Gate.Log.WaitFor(t, `kind="a browser,.* Chromium on Linux: certutil -d sql:`)
+		b.chromium(t, `ok +goes through the gate and trusts its CA\n`)
+	})
 	t.Run("chromium", func(t *testing.T) {
 		mustHave(t, "chromium", "chromium")
 		lines := b.block(t, "sh", "\nchromium ")
@@ -173,6 +199,22 @@ func TestBrowserLogins(t *testing.T) {
 	}
 	b := newBrowserSite(t, fmt.Sprintf("unknown_clients: refuse\ncrawlers: [{name: news, login: {user: news, password_bcrypt: %q}}]\n", hash))
 	b.trusts(t)
+	t.Run("doctor", func(t *testing.T) {
+		b.chromium(t, `no +goes through the gate and trusts its CA, but is refused\n.*\n +Chromium sends none from a command line: `)
+	})
+	t.Run("doctor without a browser", func(t *testing.T) {
+		got := strings.NewReplacer(append(b.replacements(), b.CA, "ca.pem")...).Replace(b.doctor(t, "firefox playwright puppeteer selenium"))
+		for client, lines := range b.lines {
+			if !regexp.MustCompile("^(Firefox on|Playwright|Puppeteer|Selenium)").MatchString(client) {
+				continue
+			}
+			for _, line := range lines {
+				if !strings.Contains(got, line) {
+					t.Errorf("doctor does not print %q of the gate's page:\n%s", line, got)
+				}
+			}
+		}
+	})
 	t.Run("run", func(t *testing.T) {
 		b.runs(t, "sh", "-ec", b.block(t, "sh", "\nrobotsgate run "))
 	})
