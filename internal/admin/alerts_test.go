@@ -31,10 +31,10 @@ func TestAlerts(t *testing.T) {
 	ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 	for _, path := range []string{"/", "/live"} {
 		page := see(t, h, path)
-		has(t, page, "Needs attention It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
+		has(t, page, "Needs attention: 3 It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
 			"their client is none of the crawlers: 2 Give the client the login",
 			"so all requests to them are denied: http://down.example, for 0 s: ", "the origin answered 503 Check the network",
-			"No decision 2 2 unknown client")
+			"No decision 2 2 refused: unknown client")
 		if strings.Contains(page, "<b>") {
 			t.Errorf("%s: a text has become markup", path)
 		}

@@ -44,13 +44,13 @@ func TestOriginList(t *testing.T) {
 	save(t, kept, policy.Scope{Origin: "https://xn--bcher-kva.example"}, policy.Record{Bound: map[string]*policy.Snapshot{"bot": failed}})
 
 	first := see(t, h, "/origins")
-	has(t, first, "http://h00.example status 200 just now http://h01.example status 200 just now")
+	has(t, first, "http://h00.example status 200, just now http://h01.example status 200, just now")
 	all := links(t, first)
 	if len(all) != maxOrigins+1 || all[0] != "/origin?origin=http%3a%2f%2fh00.example" {
 		t.Fatalf("%d links, the first %q", len(all), all[0])
 	}
 	second := see(t, h, all[maxOrigins])
-	has(t, second, fmt.Sprintf("http://h%d.example", maxOrigins+more-1), "https://xn--bcher-kva.example no <answer> 1 h ago")
+	has(t, second, fmt.Sprintf("http://h%d.example", maxOrigins+more-1), "https://xn--bcher-kva.example no <answer> , 1 h ago")
 	if got := links(t, second); len(got) != more+2 || got[len(got)-1] != "/origins?search=" {
 		t.Errorf("the last page has the links %q", got)
 	}

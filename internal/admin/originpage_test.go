@@ -65,5 +65,5 @@ func TestOriginPageOfCrawlers(t *testing.T) {
 	const path = "/origin?origin=http://a.example"
 	has(t, see(t, h, path), "For the crawler news <b> : fresh, status 200, fetched just now User-agent: *")
 	ask(h, "POST", "192.0.2.1:9310", path)
-	has(t, see(t, h, path), "fetched just now ; the next request fetches it again", "Each crawler fetches it with its next request.")
+	has(t, see(t, h, path), "fetched just now ; the next request fetches it again", "The next request of any other crawler fetches it again.")
 }

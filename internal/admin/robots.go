@@ -122,7 +122,7 @@ func (a *admin) robots(r *http.Request) (known, int, error) {
 	agent := r.URL.Query().Get("agent")
 	ask := a.request(target, agent)
 	all := a.Engine.Crawlers()
-	if agent == "" && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
+	if agent == "" && ask.Crawler == all.Default && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
 		ask.Crawler = all.Known[0] // since only they have a robots.txt
 	}
 	if agent != "" || ask.Crawler != all.Default {

@@ -152,10 +152,10 @@ var reasons = map[policy.Reason]string{
 
 // causes explain overview.Cause.Kind in a few words.
 var causes = map[string]string{
-	"guard":     "prohibited destination",
-	"login":     "unknown client",
-	"limit":     "limit reached",
-	"audit":     "audit log failing",
-	"malformed": "malformed",
-	"failed":    "failed",
+	"guard":              "refused: prohibited destination",
+	"login":              "refused: unknown client",
+	"limit":              "refused: limit reached",
+	"audit":              "refused: audit log failing",
+	"refused: malformed": "refused: malformed",
+	"failed":             "failed",
 }

@@ -234,7 +234,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	eval[bool](b, "window.kept = true")
 	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
-	b.until("document.querySelector('.tiles .denied dd').innerText == '1'")
+	b.until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 1")
 	b.says("Allowed 1 Denied 1", "shop.invalid 1", "Disallow: /private/ http://shop.invalid, line 2 1")
 	if n := eval[int](b, "document.querySelectorAll('svg rect.denied').length"); n != 1 {
 		t.Errorf("the chart has %d bars of denials", n)
@@ -245,10 +245,15 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	eval[bool](b, "(document.getElementById('table-scroll').focus(), true)")
 	eval[bool](b, "(document.getElementById('url').value = 'http://half.typed', true)")
 	g.get(t, "http://shop.invalid/private/y", http.StatusForbidden)
-	b.until("document.querySelector('.tiles .denied dd').innerText == '2'")
+	b.until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 2")
 	if got := eval[string](b, "[window.kept, document.getElementById('table').open, document.activeElement.id, document.getElementById('url').value].join()"); got != "true,true,table-scroll,http://half.typed" {
 		t.Errorf("after an update: got %s", got)
 	}
+
+	// A new alert is spoken.
+	gatetest.Write(t, g.robots+".headers", "Status: 503\n")
+	g.get(t, "http://down.invalid/", http.StatusForbidden)
+	b.until("document.getElementById('news').textContent == 'Needs attention: 1'")
 	b.quiet()
 
 	if err := g.Terminate(); err != nil {
@@ -256,7 +261,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	}
 	b.until("!document.getElementById('stale').hidden")
 	b.says("The gate does not answer. This page is from")
-	b.says("Denied 2")
+	b.says("Denied 3")
 }
 
 // pageWithoutScript reads the page and submits its form without JavaScript.

@@ -20,8 +20,7 @@ const Crawlers = 100
 type Crawler struct {
 	Name     string    `json:"name"`
 	Requests uint64    `json:"requests"`
-	Denied   uint64    `json:"denied"`
-	Reported uint64    `json:"reported"` // would be denied, but report mode let them through
+	Counts             // which add up to Requests
 	Seen     time.Time `json:"last_seen"`
 }
 
@@ -47,13 +46,7 @@ func (b *byCrawler) add(x *proxy.Record, end int64) {
 	}
 	c.Requests++
 	c.Seen = time.Unix(end, 0).UTC()
-	switch d := x.Decision; {
-	case d == nil || d.Allow:
-	case d.Enforced:
-		c.Denied++
-	default:
-		c.Reported++
-	}
+	c.count(x.Decision)
 }
 
 // busiest returns the n crawlers with the most requests, in order.

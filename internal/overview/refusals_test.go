@@ -55,11 +55,11 @@ func TestCrawlers(t *testing.T) {
 	request("b", ended("http://a.example/x", denied(1, "/x", true)))
 	request("b", ended("http://a.example/x", denied(1, "/x", false)))
 	got := o.State().Seen
-	if len(got) != 2 || got[0].Seen.IsZero() || got[1].Name != "a" {
+	if len(got) != 2 || got[0].Seen.IsZero() || got[1].Name != "a" || got[1].Undecided != 1 {
 		t.Fatalf("got %v", got)
 	}
 	got[0].Seen = time.Time{}
-	if want := (Crawler{Name: "b", Requests: 3, Denied: 1, Reported: 1}); got[0] != want {
+	if want := (Crawler{Name: "b", Requests: 3, Counts: Counts{Allowed: 1, Denied: 1, Reported: 1}}); got[0] != want {
 		t.Errorf("got %+v, want %+v", got[0], want)
 	}
 	for i := range 2 * maxCrawlers {

@@ -34,9 +34,16 @@ function show(live) {
       part.querySelector("#" + open.id)?.setAttribute("open", "");
     }
     old.replaceWith(document.adoptNode(part));
+    if (part.id == "alerts") announce(part.querySelector("h2")?.textContent ?? "");
     for (const [id, top, left] of scrolled) document.getElementById(id)?.scrollTo({ top, left, behavior: "instant" });
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
+}
+
+// Screen readers speak the number of alerts when it changes.
+function announce(text) {
+  const news = document.getElementById("news");
+  if (news.textContent != text) news.textContent = text;
 }
 
 // An open <details> is the user's choice, not a change.
