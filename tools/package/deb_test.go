@@ -63,7 +63,7 @@ func find(t *testing.T, built map[string][]byte, pattern string) []byte {
 	return nil
 }
 
-// A file in root is expected to have this mode and owner.
+// wantOwned compares mode and owner of a file in root.
 func wantOwned(t *testing.T, root, name, want string) {
 	t.Helper()
 	if got := strings.TrimSpace(in(t, root, "stat", "-c", "%A %U", name)); got != want {

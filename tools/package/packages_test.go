@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -88,6 +89,7 @@ func TestPackages(t *testing.T) {
 		wantSame(t, build(t, elsewhere, "0.1.0"), old)
 	})
 	t.Run("archives", func(t *testing.T) { testArchives(t, old) })
+	t.Run("architectures", func(t *testing.T) { testArchitectures(t, old) })
 	upgrade := build(t, source, "0.2.0", "-platform", "linux/"+runtime.GOARCH)
 	root := waitForRoot()
 	t.Run("deb", func(t *testing.T) { testDeb(t, root, old, upgrade) })
@@ -146,6 +148,23 @@ func testArchives(t *testing.T, built map[string][]byte) {
 		if strings.Contains(name, "linux_"+runtime.GOARCH) {
 			if got := output(t, filepath.Join(folder, binary), "version"); !strings.HasPrefix(got, "robotsgate v0.1.0, commit unknown, ") {
 				t.Errorf("%s: got version %s", name, got)
+			}
+		}
+	}
+}
+
+// testArchitectures compares the name of each package with what dpkg and rpm read in it.
+func testArchitectures(t *testing.T, built map[string][]byte) {
+	dir := t.TempDir()
+	for name, query := range map[string][]string{
+		"robotsgate_0.1.0_%s.deb":   {"dpkg-deb", "--showformat=${Architecture}", "--show"},
+		"robotsgate-0.1.0-1.%s.rpm": {"rpm", "-qp", "--queryformat=%{ARCH}"},
+	} {
+		for _, arch := range map[string][]string{"dpkg-deb": {"amd64", "arm64"}, "rpm": {"x86_64", "aarch64"}}[query[0]] {
+			file := filepath.Join(dir, fmt.Sprintf(name, arch))
+			write(t, file, built[filepath.Base(file)])
+			if got := output(t, query[0], append(query[1:], file)...); got != arch {
+				t.Errorf("%s is for %q", filepath.Base(file), got)
 			}
 		}
 	}
