@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"policy":                 {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/memcache", "policy/glob"},
 	"policy/robotstag":       {},
 	"policy/glob":            {},
+	"policy/pace":            {},
 	"htmlmeta":               {"internal/coding"},
 	"proxy":                  {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
 	"proxy/internal/client":  {"proxy/internal/memory", "proxy/internal/netconn"},

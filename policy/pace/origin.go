@@ -1,0 +1,220 @@
+package pace
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"time"
+)
+
+// never is the time of a start that there was not.
+const never = time.Duration(math.MinInt64 / 4)
+
+// forever is a time that does not come.
+const forever = time.Duration(math.MaxInt64 / 4)
+
+// An origin has a clock, and a queue if requests wait. Times are durations since the Pacer's epoch.
+type origin struct {
+	name    string
+	last    time.Duration // the last start of a request
+	fetched time.Duration // the last start of a fetch of robots.txt
+	memory  time.Duration // how long a start is remembered
+	pauses  map[string]*pause
+
+	waiting int
+	lines   []*line // with requests that wait; the first has the turn
+	timer   *time.Timer
+}
+
+// A line has the requests of one crawler that wait, in order of arrival.
+type line struct {
+	crawler string
+	waiters []*waiter
+}
+
+// A waiter is a request that waits.
+type waiter struct {
+	request  Request
+	origin   *origin
+	arrived  time.Duration
+	deadline time.Duration
+
+	over chan struct{} // closed when turn and err are set
+	turn *Turn
+	err  error
+}
+
+// end ends the waiting.
+func (w *waiter) end(turn *Turn, err error) {
+	w.turn, w.err = turn, err
+	close(w.over)
+}
+
+// due returns when a request may start, if it is the next.
+func (o *origin) due(r Request) time.Duration {
+	if r.Interval == 0 {
+		return never
+	}
+	last := o.last
+	if !r.Fetched {
+		last = max(last, o.fetched)
+	}
+	return last + r.Interval
+}
+
+// started notes the start of a request.
+func (o *origin) started(r Request, now time.Duration) {
+	o.last = now
+	o.memory = max(o.memory, r.Interval, r.Memory)
+	o.probe(r.Token, now)
+}
+
+// queue adds a request to the line of its crawler. A new line has its turn after all others.
+func (o *origin) queue(w *waiter) {
+	o.waiting++
+	for _, l := range o.lines {
+		if l.crawler == w.request.Crawler {
+			l.waiters = append(l.waiters, w)
+			return
+		}
+	}
+	o.lines = append(o.lines, &line{w.request.Crawler, []*waiter{w}})
+}
+
+// remove removes a request.
+func (o *origin) remove(w *waiter) {
+	for i, l := range o.lines {
+		if l.crawler != w.request.Crawler {
+			continue
+		}
+		l.waiters = slices.DeleteFunc(l.waiters, func(other *waiter) bool { return other == w })
+		o.waiting--
+		if len(l.waiters) == 0 {
+			o.lines = slices.Delete(o.lines, i, i+1)
+		}
+		return
+	}
+}
+
+// next returns the request whose turn it is, and when it may start. While all requests are paused
+// it returns nil, and when the first pause ends.
+//
+// A crawler whose turn it is keeps it until its interval has passed, so that a short interval of
+// another crawler can't starve a long one. A pause of one product token delays no other.
+func (o *origin) next(now time.Duration) (w *waiter, at time.Duration) {
+	at = forever
+	for _, l := range o.lines {
+		for _, w := range l.waiters {
+			until := o.paused(w.request.Token)
+			if until <= now {
+				return w, o.due(w.request)
+			}
+			at = min(at, until)
+		}
+	}
+	return nil, at
+}
+
+// passTurn moves the line of a crawler that has had its turn to the end.
+func (o *origin) passTurn(crawler string) {
+	i := slices.IndexFunc(o.lines, func(l *line) bool { return l.crawler == crawler })
+	if i >= 0 {
+		l := o.lines[i]
+		o.lines = append(slices.Delete(o.lines, i, i+1), l)
+	}
+}
+
+// foresee returns when the turn of a request would come if it was queued now, or has been, and
+// nothing else happened. A request that arrives later, or a pause, may change it.
+func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Source) {
+	before, mine := 0, false // requests of the same crawler, and whether its line was passed
+	for _, l := range o.lines {
+		if l.crawler == r.Crawler {
+			before = len(l.waiters)
+		}
+	}
+	at = now
+	first := true
+	pass := func(r Request) {
+		if due := o.due(r); first {
+			at = max(at, due)
+		} else {
+			at += r.Interval
+		}
+		first = false
+	}
+	for _, l := range o.lines {
+		n := before + 1
+		if mine {
+			n = before
+		}
+		if l.crawler == r.Crawler {
+			n, mine = before, true
+		}
+		for _, w := range l.waiters[:min(n, len(l.waiters))] {
+			if o.paused(w.request.Token) <= now {
+				pass(w.request)
+			}
+		}
+	}
+	pass(r)
+	switch until := o.paused(r.Token); {
+	case until == forever: // it may end at any moment
+		return at, ByPause
+	case until > at:
+		return until, ByPause
+	}
+	return at, ByInterval
+}
+
+// earliest returns the request that may wait for the shortest time, and until when.
+func (o *origin) earliest() (deadline time.Duration, first *waiter) {
+	deadline = forever
+	for w := range o.all() {
+		if w.deadline < deadline {
+			deadline, first = w.deadline, w
+		}
+	}
+	return deadline, first
+}
+
+// all returns the requests that wait. They may be removed meanwhile.
+func (o *origin) all() iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		for _, l := range slices.Clone(o.lines) {
+			for _, w := range slices.Clone(l.waiters) {
+				if !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wake sets the timer.
+func (o *origin) wake(after time.Duration, do func()) {
+	if o.timer == nil {
+		o.timer = time.AfterFunc(after, do)
+		return
+	}
+	o.timer.Reset(after)
+}
+
+// stop forgets the queue, in which no request waits.
+func (o *origin) stop() {
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+	o.lines = nil
+}
+
+// idle reports whether the origin can't delay a request any more.
+func (o *origin) idle(now, backOff time.Duration) bool {
+	for token, p := range o.pauses {
+		if p.forgotten(now, backOff) {
+			delete(o.pauses, token)
+		}
+	}
+	return o.waiting == 0 && len(o.pauses) == 0 && max(o.last, o.fetched)+o.memory <= now
+}

@@ -1,0 +1,340 @@
+// Package pace keeps a distance between the starts of two requests to one origin. Start with [New]
+// and [Pacer.Wait].
+//
+// Requests that wait for the same origin take turns by crawler, in order of arrival within one
+// crawler. The package knows time and queues only: it sends nothing, and reads no robots.txt.
+package pace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Settings say how long requests wait. They may change while requests do.
+type Settings struct {
+	MaxDelay time.Duration // a request with a longer interval is not held
+	MaxWait  time.Duration // a request is not held longer
+	MaxQueue int           // requests that are held for one origin at most
+	BackOff  time.Duration // longest pause after an origin's 429 or 503; 0: none
+}
+
+// A Request is a request that is to start.
+type Request struct {
+	Origin   string        // scheme, host and port
+	Crawler  string        // whose turn it takes
+	Token    string        // product token; a pause holds the requests of one token
+	Interval time.Duration // to the start before, of any crawler; 0: none
+	// Memory is how long other crawlers' intervals reach at this origin: so long the start of this
+	// request is remembered, at least.
+	Memory time.Duration
+	// Fetched is set if the request has waited for a fetch of the origin's robots.txt. That fetch does
+	// not delay it.
+	Fetched bool
+}
+
+// A Source is what delays a request.
+type Source string
+
+// The sources.
+const (
+	ByInterval Source = "interval" // the request's interval, or other crawlers' turns
+	ByPause    Source = "back-off" // a pause that the origin has asked for
+)
+
+// TooLate is the error for a request whose turn would come too late, or finds no place.
+type TooLate struct {
+	After time.Duration // its turn would come after this time
+	By    Source
+	Full  bool // MaxQueue requests wait already
+}
+
+func (e *TooLate) Error() string {
+	if e.Full {
+		return "too many requests wait for this origin"
+	}
+	return "the request's turn comes later than requests may wait"
+}
+
+// ErrClosed is the error for a request that waits when [Pacer.Close] is called, or would.
+var ErrClosed = errors.New("the gate is ending")
+
+// maxOrigins bounds the origins that a Pacer remembers: some 150 bytes each.
+const maxOrigins = 250_000
+
+// sweepInterval is the time between two removals of origins that need not be remembered.
+const sweepInterval = 30 * time.Second
+
+// A Pacer has the clocks and the queues of all origins. Its methods are safe for concurrent use.
+type Pacer struct {
+	epoch time.Time // with a monotonic clock: times are durations since then
+
+	mu       sync.Mutex
+	settings Settings
+	origins  map[string]*origin
+	queued   map[*origin]struct{} // those for which requests wait
+	waiting  int
+	closed   bool
+	sweeping bool // a removal is scheduled
+	swept    time.Duration
+}
+
+// New returns a Pacer.
+func New(s Settings) *Pacer {
+	return &Pacer{epoch: time.Now(), settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
+}
+
+// Use puts changed settings in force. Requests that wait go on under those before.
+func (p *Pacer) Use(s Settings) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settings = s
+}
+
+// A Turn is a request that may start, or has.
+type Turn struct {
+	Held time.Duration // the time that it has waited
+
+	pacer   *Pacer
+	request Request
+	start   time.Duration
+}
+
+// Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
+// The caller must call [Turn.Done] when the origin has answered.
+func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
+	w, turn, err := p.enter(r)
+	if w == nil {
+		return turn, err
+	}
+	select {
+	case <-w.over:
+	case <-ctx.Done():
+		p.leave(w)
+		if w.turn != nil { // it has started at the same moment
+			w.turn.Done(Answer{})
+		}
+		return nil, ctx.Err()
+	}
+	return w.turn, w.err
+}
+
+// enter starts a request at once, or queues it.
+func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	o := p.origins[r.Origin]
+	after, err := p.foresee(o, r, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o == nil && (r.Interval > 0 || r.Memory > 0) {
+		if o = p.remember(r.Origin, now); o == nil {
+			return nil, nil, &TooLate{After: sweepInterval, By: ByInterval, Full: true}
+		}
+	}
+	if after == 0 {
+		return nil, p.start(o, r, now, 0), nil
+	}
+	if p.closed {
+		return nil, nil, ErrClosed
+	}
+	w := &waiter{request: r, origin: o, arrived: now, deadline: now + p.settings.MaxWait, over: make(chan struct{})}
+	o.queue(w)
+	p.queued[o] = struct{}{}
+	p.waiting++
+	p.pump(o, now)
+	return w, nil, nil
+}
+
+// foresee returns after which time the turn of a request would come, which is an estimate if other
+// requests wait. O may be nil.
+func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (time.Duration, error) {
+	if o == nil {
+		return 0, nil
+	}
+	at, by := o.foresee(r, now)
+	after := max(at-now, 0)
+	switch {
+	case after == 0 && o.waiting == 0 && !o.probing(r.Token):
+		return 0, nil
+	case r.Interval > p.settings.MaxDelay || after > p.settings.MaxWait:
+		return 0, &TooLate{After: after, By: by}
+	case o.waiting >= p.settings.MaxQueue:
+		return 0, &TooLate{After: after, By: by, Full: true}
+	}
+	return max(after, 1), nil
+}
+
+// Observe counts the start of a request that does not wait, and returns what would have happened to
+// it: it would have been held for some time, or refused.
+func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	o := p.origins[r.Origin]
+	hold, err = p.foresee(o, r, now)
+	if o == nil && (r.Interval > 0 || r.Memory > 0) {
+		o = p.remember(r.Origin, now)
+	}
+	return hold, p.start(o, r, now, 0), err
+}
+
+// Started counts a start that does not wait and is not a client's request, such as a fetch of
+// robots.txt.
+func (p *Pacer) Started(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	o := p.origins[name]
+	if o == nil {
+		if o = p.remember(name, now); o == nil {
+			return
+		}
+	}
+	o.fetched = now
+	o.memory = max(o.memory, p.settings.MaxDelay)
+}
+
+// Close ends the waiting of all requests. Those that need not wait may still start.
+func (p *Pacer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for o := range p.queued {
+		for w := range o.all() {
+			p.remove(w)
+			w.end(nil, ErrClosed)
+		}
+		p.pump(o, 0)
+	}
+}
+
+// now returns the time since the epoch. A wall clock that jumps does not change it.
+func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
+
+// start starts a request. O may be nil.
+func (p *Pacer) start(o *origin, r Request, now, held time.Duration) *Turn {
+	if o != nil {
+		o.started(r, now)
+	}
+	return &Turn{Held: held, pacer: p, request: r, start: now}
+}
+
+// remove removes a request from its queue.
+func (p *Pacer) remove(w *waiter) {
+	w.origin.remove(w)
+	p.waiting--
+}
+
+// leave ends the waiting of a request whose client has left.
+func (p *Pacer) leave(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-w.over:
+		return
+	default:
+	}
+	p.remove(w)
+	w.end(nil, context.Canceled)
+	p.pump(w.origin, p.now())
+}
+
+// pump starts the requests of an origin that are due, refuses those that have waited for too long,
+// and sets the timer for the next ones.
+func (p *Pacer) pump(o *origin, now time.Duration) {
+	for o.waiting > 0 {
+		w, at := o.next(now)
+		if w != nil && at <= now {
+			p.remove(w)
+			o.passTurn(w.request.Crawler)
+			w.end(p.start(o, w.request, now, now-w.arrived), nil)
+			continue
+		}
+		deadline, late := o.earliest()
+		if deadline <= now {
+			p.remove(late)
+			at, by := o.foresee(late.request, now)
+			late.end(nil, &TooLate{After: max(at-now, 0), By: by})
+			continue
+		}
+		o.wake(min(at, deadline)-now, func() { p.due(o) })
+		return
+	}
+	o.stop()
+	delete(p.queued, o)
+}
+
+// due is called by an origin's timer.
+func (p *Pacer) due(o *origin) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pump(o, p.now())
+}
+
+// remember returns a new origin, nil if there are too many.
+func (p *Pacer) remember(name string, now time.Duration) *origin {
+	if len(p.origins) >= maxOrigins && now-p.swept > time.Second {
+		p.sweep(now)
+	}
+	if len(p.origins) >= maxOrigins {
+		return nil
+	}
+	o := &origin{name: name, fetched: never, last: never}
+	p.origins[name] = o
+	if !p.sweeping {
+		p.sweeping = true
+		time.AfterFunc(sweepInterval, p.sweepAgain)
+	}
+	return o
+}
+
+func (p *Pacer) sweepAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweep(p.now())
+	if p.sweeping = len(p.origins) > 0 && !p.closed; p.sweeping {
+		time.AfterFunc(sweepInterval, p.sweepAgain)
+	}
+}
+
+// sweep removes the origins that can't delay a request any more.
+func (p *Pacer) sweep(now time.Duration) {
+	p.swept = now
+	for name, o := range p.origins {
+		if o.idle(now, p.settings.BackOff) {
+			delete(p.origins, name)
+		}
+	}
+}
+
+// A Queue is an origin for which requests wait.
+type Queue struct {
+	Origin  string
+	Waiting int
+	Longest time.Duration // that one of them has waited
+}
+
+// Queues returns the origins for which requests wait, those with the most first, and the number of all
+// requests that wait.
+func (p *Pacer) Queues() (all []Queue, waiting int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for o := range p.queued {
+		q := Queue{Origin: o.name, Waiting: o.waiting}
+		for w := range o.all() {
+			q.Longest = max(q.Longest, now-w.arrived)
+		}
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Origin, b.Origin))
+	})
+	return all, p.waiting
+}

@@ -1,0 +1,350 @@
+package pace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var usual = Settings{MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
+
+// A schedule records when requests start, in a bubble of synctest.
+type schedule struct {
+	*Pacer
+	begun time.Time
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	lines []event
+}
+
+type event struct {
+	at   time.Duration
+	text string
+}
+
+func newSchedule(s Settings) *schedule { return &schedule{Pacer: New(s), begun: time.Now()} }
+
+func (s *schedule) add(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, event{time.Since(s.begun), fmt.Sprintf(format, args...)})
+}
+
+// send sends a request in a goroutine of its own, and answers it at once when it starts.
+func (s *schedule) send(ctx context.Context, name string, r Request, a Answer) {
+	s.wg.Go(func() {
+		turn, err := s.Wait(ctx, r)
+		if late, ok := errors.AsType[*TooLate](err); ok {
+			s.add("%s too late by %v, %s, full %v", name, late.After, late.By, late.Full)
+			return
+		}
+		if err != nil {
+			s.add("%s %v", name, err)
+			return
+		}
+		s.add("%s", name)
+		turn.Done(a)
+	})
+	synctest.Wait()
+}
+
+// wants compares the schedule with lines, in the order of their times and texts.
+func (s *schedule) wants(t *testing.T, want ...string) {
+	t.Helper()
+	s.wg.Wait()
+	slices.SortFunc(s.lines, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.text, b.text)) })
+	var got []string
+	for _, e := range s.lines {
+		got = append(got, fmt.Sprintf("%v %s", e.at, e.text))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// remembered returns the number of origins that are remembered.
+func (s *schedule) remembered() int {
+	s.Pacer.mu.Lock()
+	defer s.Pacer.mu.Unlock()
+	return len(s.origins)
+}
+
+var ok = Answer{Status: 200}
+
+func to(crawler string, interval time.Duration) Request {
+	return Request{Origin: "http://shop.example:80", Crawler: crawler, Token: crawler, Interval: interval}
+}
+
+// TestInterval: requests start in order of arrival, an interval apart.
+func TestInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range 4 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
+		}
+		s.wg.Wait()
+		time.Sleep(5 * time.Second) // fake clock
+		s.send(t.Context(), "later", to("a", 2*time.Second), ok)
+		s.wants(t, "0s a0", "2s a1", "4s a2", "6s a3", "11s later")
+	})
+}
+
+// TestOtherOrigin: an origin does not delay another.
+func TestOtherOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		other := to("a", 2*time.Second)
+		other.Origin = "https://shop.example:443"
+		s.send(t.Context(), "a", to("a", 2*time.Second), ok)
+		s.send(t.Context(), "b", other, ok)
+		s.wants(t, "0s a", "0s b")
+	})
+}
+
+// TestTurns: crawlers take turns, however many requests one of them has.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range 4 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", time.Second), ok)
+		}
+		for i := range 2 {
+			s.send(t.Context(), fmt.Sprint("b", i), to("b", time.Second), ok)
+		}
+		s.wants(t, "0s a0", "1s a1", "2s b0", "3s a2", "4s b1", "5s a3")
+	})
+}
+
+// TestLongInterval: the crawler whose turn it is keeps it until its interval has passed, so that a
+// short interval, or none, can't starve it.
+func TestLongInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range 4 {
+			s.send(t.Context(), fmt.Sprint("short", i), to("short", time.Second), ok)
+		}
+		s.send(t.Context(), "long", to("long", 5*time.Second), ok)
+		s.send(t.Context(), "none", to("none", 0), ok)
+		s.wants(t, "0s short0", "1s short1", "6s long", "6s none", "7s short2", "8s short3")
+	})
+}
+
+// TestUnpacedStartCounts: a request without an interval delays those with one, if other crawlers have
+// one at the origin.
+func TestUnpacedStartCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		unpaced := to("b", 0)
+		unpaced.Memory = 3 * time.Second
+		s.send(t.Context(), "b", unpaced, ok)
+		s.send(t.Context(), "a", to("a", 3*time.Second), ok)
+		s.wants(t, "0s b", "3s a")
+	})
+}
+
+// TestTooLate: a request whose turn would come after MaxWait is refused at once, and takes no place.
+func TestTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		for i := range 5 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
+		}
+		s.wants(t, "0s a0", "0s a3 too late by 6s, interval, full false", "0s a4 too late by 6s, interval, full false", "2s a1", "4s a2")
+	})
+}
+
+// TestDelayBeyondMax: a request with a longer interval than MaxDelay is not held.
+func TestDelayBeyondMax(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxDelay: 5 * time.Second, MaxWait: time.Hour, MaxQueue: 1000})
+		s.send(t.Context(), "first", to("a", time.Minute), ok)
+		s.send(t.Context(), "second", to("a", time.Minute), ok)
+		time.Sleep(40 * time.Second) // fake clock
+		s.send(t.Context(), "third", to("a", time.Minute), ok)
+		time.Sleep(20 * time.Second) // fake clock
+		s.send(t.Context(), "fourth", to("a", time.Minute), ok)
+		s.wants(t, "0s first", "0s second too late by 1m0s, interval, full false", "40s third too late by 20s, interval, full false", "1m0s fourth")
+	})
+}
+
+// TestFull: no more than MaxQueue requests wait.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 2})
+		for i := range 4 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", time.Second), ok)
+		}
+		if queues, n := s.Queues(); n != 2 || len(queues) != 1 || queues[0] != (Queue{Origin: "http://shop.example:80", Waiting: 2}) {
+			t.Errorf("%d requests wait: %v", n, queues)
+		}
+		s.wants(t, "0s a0", "0s a3 too late by 3s, interval, full true", "1s a1", "2s a2")
+		if queues, n := s.Queues(); n != 0 || len(queues) != 0 {
+			t.Errorf("%d requests wait at the end: %v", n, queues)
+		}
+	})
+}
+
+// TestHeldNoLonger: a request that others have delayed is refused when MaxWait has passed.
+func TestHeldNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		for i := range 3 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
+		}
+		for _, name := range []string{"b", "c"} {
+			s.send(t.Context(), name, to(name, time.Second), ok)
+		}
+		s.wants(t, "0s a0", "2s a1", "3s b", "4s c", "5s a2 too late by 1s, interval, full false")
+	})
+}
+
+// TestClientLeaves: a client that leaves costs no turn.
+func TestClientLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		ctx, leave := context.WithCancel(t.Context())
+		s.send(t.Context(), "a", to("a", 2*time.Second), ok)
+		s.send(ctx, "gone", to("a", 2*time.Second), ok)
+		s.send(t.Context(), "b", to("b", 2*time.Second), ok)
+		leave()
+		s.wants(t, "0s a", "0s gone context canceled", "2s b")
+	})
+}
+
+// TestFetch: a fetch of robots.txt delays requests, but not those that have waited for it.
+func TestFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		waited := to("a", 2*time.Second)
+		waited.Fetched = true
+		s.Started(waited.Origin)
+		time.Sleep(time.Second) // fake clock
+		s.send(t.Context(), "page", waited, ok)
+		s.send(t.Context(), "next", waited, ok)
+		s.wg.Wait()
+		time.Sleep(10 * time.Second) // fake clock
+		s.Started(waited.Origin)
+		s.send(t.Context(), "later", to("a", 2*time.Second), ok)
+		s.wants(t, "1s page", "3s next", "15s later")
+	})
+}
+
+// TestObserve: a request of report mode starts at once, counts, and learns what would have happened.
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
+			t.Errorf("the first would have been held for %v, %v", hold, err)
+		}
+		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 2*time.Second || err != nil {
+			t.Errorf("the second would have been held for %v, %v", hold, err)
+		}
+		if _, _, err := s.Observe(to("a", 30*time.Second)); err == nil {
+			t.Error("the third would not have been refused")
+		}
+		s.send(t.Context(), "a", to("a", 2*time.Second), ok)
+		s.wants(t, "2s a")
+	})
+}
+
+// TestClose: requests that wait are told, and those that need not wait still start.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range 3 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
+		}
+		s.Close()
+		s.wg.Wait()
+		s.send(t.Context(), "held", to("a", 2*time.Second), ok)
+		s.send(t.Context(), "free", Request{Origin: "http://other.example:80", Interval: time.Second}, ok)
+		s.wants(t, "0s a0", "0s a1 the gate is ending", "0s a2 the gate is ending", "0s free", "0s held the gate is ending")
+	})
+}
+
+// TestUse: requests that wait are kept when the settings change, under those before.
+func TestUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range 3 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 4*time.Second), ok)
+		}
+		s.Use(Settings{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1})
+		s.send(t.Context(), "new", to("a", time.Second), ok)
+		s.wants(t, "0s a0", "0s new too late by 9s, interval, full false", "4s a1", "8s a2")
+	})
+}
+
+// TestForgotten: an origin is forgotten when it can't delay a request any more, not before.
+func TestForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		s.send(t.Context(), "a", to("a", 100*time.Second), ok)
+		s.wg.Wait()
+		time.Sleep(95 * time.Second) // fake clock
+		if s.remembered() != 1 {
+			t.Error("the origin is forgotten before its interval has passed")
+		}
+		time.Sleep(sweepInterval + 5*time.Second)
+		synctest.Wait()
+		if n := s.remembered(); n != 0 {
+			t.Errorf("%d origins are remembered for ever", n)
+		}
+	})
+}
+
+// TestManyOrigins: the number of origins is bounded, and a request that would need a further one is
+// refused.
+func TestManyOrigins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range maxOrigins {
+			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), Interval: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Wait(t.Context(), to("a", time.Second)); err == nil {
+			t.Error("a further origin is not refused")
+		}
+		if _, err := s.Wait(t.Context(), to("a", 0)); err != nil {
+			t.Errorf("an origin without a delay: %v", err)
+		}
+		time.Sleep(2 * time.Minute) // fake clock
+		if _, err := s.Wait(t.Context(), to("a", time.Second)); err != nil {
+			t.Errorf("when the others are idle: %v", err)
+		}
+	})
+}
+
+// TestMemory: 100,000 origins take at most 20 MiB.
+func TestMemory(t *testing.T) {
+	const origins = 100_000
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	p := New(usual)
+	defer p.Close()
+	for i := range origins {
+		if _, err := p.Wait(t.Context(), Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "a", Token: "a", Interval: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := heap() - before
+	t.Logf("%d origins take %.1f MiB", origins, float64(took)/(1<<20))
+	if took > 20<<20 {
+		t.Errorf("%d origins take %d bytes", origins, took)
+	}
+	runtime.KeepAlive(p)
+}

@@ -1,0 +1,169 @@
+package pace
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var patient = Settings{MaxDelay: time.Minute, MaxWait: 10 * time.Minute, MaxQueue: 1000, BackOff: time.Minute}
+
+func busy(retryAfter string) Answer {
+	return Answer{Status: http.StatusTooManyRequests, RetryAfter: retryAfter}
+}
+
+// TestPause: a token's requests pause after a 429; then one goes first, and the others follow when its
+// answer is there.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		turn, err := s.Wait(t.Context(), to("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Done(busy("10"))
+		first := make(chan *Turn)
+		s.wg.Go(func() {
+			turn, err := s.Wait(t.Context(), to("a", 0))
+			if err != nil {
+				t.Error(err)
+			}
+			s.add("first")
+			first <- turn
+		})
+		synctest.Wait()
+		for i := range 2 {
+			s.send(t.Context(), fmt.Sprint("a", i), to("a", 0), ok)
+		}
+		s.send(t.Context(), "b", to("b", 0), ok)
+		turn = <-first
+		time.Sleep(3 * time.Second) // fake clock: the answer takes 3 s
+		turn.Done(ok)
+		s.wants(t, "0s b", "10s first", "13s a0", "13s a1")
+	})
+}
+
+// TestPausesDouble: without a readable Retry-After pauses last 5 s and double, up to BackOff; another
+// answer ends the series.
+func TestPausesDouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		var held []time.Duration
+		for _, a := range []Answer{busy(""), busy("soon"), {Status: 503}, busy(""), busy(""), busy("-1"), ok, busy(""), ok} {
+			turn, err := s.Wait(t.Context(), to("a", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, turn.Held)
+			turn.Done(a)
+		}
+		want := []time.Duration{0, 5, 10, 20, 40, 60, 60, 0, 5}
+		for i, d := range held {
+			if d != want[i]*time.Second {
+				t.Errorf("request %d was held for %v, want %v s", i, d, int64(want[i]))
+			}
+		}
+	})
+}
+
+// TestPauseIsRefused: a request whose pause is longer than MaxWait is refused.
+func TestPauseIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := patient
+		settings.MaxWait = 5 * time.Second
+		s := newSchedule(settings)
+		s.send(t.Context(), "a", to("a", 0), busy("30"))
+		s.wg.Wait()
+		s.send(t.Context(), "again", to("a", 0), ok)
+		s.wants(t, "0s a", "0s again too late by 30s, back-off, full false")
+	})
+}
+
+// TestAnswersInFlight: answers to requests that had started before a pause do not double it, and do
+// not end it.
+func TestAnswersInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		var turns []*Turn
+		for range 4 {
+			turn, err := s.Wait(t.Context(), to("a", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			turns = append(turns, turn)
+		}
+		time.Sleep(time.Second) // fake clock
+		for i, a := range []Answer{busy(""), busy(""), busy("8"), ok} {
+			turns[i].Done(a)
+		}
+		s.send(t.Context(), "a", to("a", 0), ok)
+		s.wants(t, "9s a")
+	})
+}
+
+// TestFirstFails: if the first request after a pause gets no answer, another goes first.
+func TestFirstFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		s.send(t.Context(), "a", to("a", 0), busy("5"))
+		s.wg.Wait()
+		s.send(t.Context(), "fails", to("a", 0), Answer{})
+		s.send(t.Context(), "follows", to("a", 0), ok)
+		s.wants(t, "0s a", "5s fails", "5s follows")
+	})
+}
+
+// TestNoBackOff: without BackOff an origin's 429 changes nothing.
+func TestNoBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		s.send(t.Context(), "a", to("a", 0), busy("5"))
+		s.wg.Wait()
+		s.send(t.Context(), "b", to("a", 0), ok)
+		s.wants(t, "0s a", "0s b")
+		if s.remembered() > 0 {
+			t.Error("the origin is remembered")
+		}
+	})
+}
+
+// TestAlwaysBusy: an origin that answers every request with 429, to any number of tokens, takes bounded
+// memory, and is forgotten.
+func TestAlwaysBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(Settings{MaxWait: time.Second, BackOff: time.Minute})
+		for i := range 1000 {
+			s.send(t.Context(), "a", to(fmt.Sprint("token", i), 0), busy(""))
+		}
+		s.wg.Wait()
+		s.Pacer.mu.Lock()
+		n := len(s.origins["http://shop.example:80"].pauses)
+		s.Pacer.mu.Unlock()
+		if n > maxPauses+1 {
+			t.Errorf("%d pauses are remembered", n)
+		}
+		time.Sleep(3 * time.Minute) // fake clock
+		synctest.Wait()
+		if n := s.remembered(); n > 0 {
+			t.Errorf("%d origins are remembered for ever", n)
+		}
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+		for field, want := range map[string]time.Duration{
+			"0": 0, "120": 2 * time.Minute, "31536000": 365 * 24 * time.Hour,
+			in(time.Minute): time.Minute, in(-time.Hour): 0, in(365 * 24 * time.Hour): 365 * 24 * time.Hour,
+			"99999999999999999999": -1, "9223372036854775807": forever / time.Second * time.Second,
+			"": -1, "-1": -1, "+1": -1, "1.5": -1, " 1": -1, "1e3": -1, "soon": -1, "Mon, 99 Foo 2026 00:00:00 GMT": -1,
+		} {
+			if got, ok := retryAfter(field); ok != (want >= 0) || ok && got != want {
+				t.Errorf("%q: %v, %v, want %v", field, got, ok, want)
+			}
+		}
+	})
+}
