@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -85,8 +87,10 @@ func (b *browserSite) onPage(t *testing.T, client, block string) {
 // run runs a command in the folder and returns its standard output.
 func (b *browserSite) run(t *testing.T, command ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	cmd.Dir, cmd.Stderr = b.dir, t.Output()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = b.dir, t.Output(), time.Second // a browser may outlive the command
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "GORACE=" + os.Getenv("GORACE"),
 		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" + abs(t, "testdata/clients")}
 	out, err := cmd.Output()
