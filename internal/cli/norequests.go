@@ -10,6 +10,7 @@ import (
 var proxyHabits = []struct{ program, habit string }{
 	{"node", "Node ignores the proxy variables before 22.21 and 24.5"},
 	{"java", "Java ignores the proxy variables: it needs -Dhttp.proxyHost and -Dhttps.proxyHost"},
+	{"chrom", "Chromium and Chrome may use the desktop's proxy settings in place of the variables: run sh -c 'chromium --proxy-server=$http_proxy URL'"},
 	{"firefox", "Firefox may use the proxy of its profile in place of the variables"},
 }
 

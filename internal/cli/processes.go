@@ -70,10 +70,12 @@ func (p *processes) look(pid int) {
 	}
 }
 
-// note notes a process. An empty environ says nothing: the process may have ended.
+// note notes a process. An empty environ says nothing: the process may have ended. Nor does one with
+// an empty variable: the process has written its title over it, as Chromium's do.
 func (p *processes) note(name string, environ []byte) {
 	p.names = insert(p.names, name)
-	if len(environ) > 0 && len(environ) < maxProcFile && !hasProxy(environ) {
+	readable := len(environ) > 0 && len(environ) < maxProcFile && !bytes.Contains(environ, []byte{0, 0})
+	if readable && !hasProxy(environ) {
 		p.cleared = insert(p.cleared, name)
 	}
 }
