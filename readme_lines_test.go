@@ -18,7 +18,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^go test `, ".ci/run does"},
 	{`^robotsgate demo -- sh$`, "TestReadmeDemo"},
 	{`^robotsgate demo -- scrapy `, "TestDemoScrapy"},
-	{`^robotsgate demo -- chromium `, "TestDemoHeadless"},
+	{`^robotsgate demo -- sh -c 'chromium `, "TestDemoHeadless"},
 	{`^robotsgate demo$`, "TestDemo"},
 	{`^robotsgate audit `, "TestReadmeAudit"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- chromium `, "TestBrowserLogins"},
