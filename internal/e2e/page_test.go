@@ -215,6 +215,8 @@ func TestStatusPage(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, context.Context, *pageGate){
 		"updates itself":     pageUpdates,
 		"without JavaScript": pageWithoutScript,
+		"origin":             pageOrigin,
+		"by keyboard":        pageByKeyboard,
 		"hostile texts":      pageHostile,
 		"sizes and schemes":  pageFits,
 		"other sites":        pageOtherSites,
@@ -229,12 +231,17 @@ func TestStatusPage(t *testing.T) {
 // pageUpdates reads the page from the gate's first request until the gate has ended.
 func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
+	until := func(expression string) { // after the next update, which is now
+		t.Helper()
+		eval[bool](b, "document.dispatchEvent(new Event('visibilitychange'))")
+		b.until(expression)
+	}
 	b.open(g.Admin + "/")
 	b.says("Ready", "Enforcing", "trial: report mode", "No requests yet.", "robotsgate env", g.Proxy, "Every requested robots.txt could be fetched.")
 	eval[bool](b, "window.kept = true")
 	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
-	b.until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 1")
+	until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 1")
 	b.says("Allowed 1 Denied 1", "shop.invalid 1", "Disallow: /private/ http://shop.invalid, line 2 1")
 	if n := eval[int](b, "document.querySelectorAll('svg rect.denied').length"); n != 1 {
 		t.Errorf("the chart has %d bars of denials", n)
@@ -245,47 +252,124 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	eval[bool](b, "(document.getElementById('table-scroll').focus(), true)")
 	eval[bool](b, "(document.getElementById('url').value = 'http://half.typed', true)")
 	g.get(t, "http://shop.invalid/private/y", http.StatusForbidden)
-	b.until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 2")
+	until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 2")
 	if got := eval[string](b, "[window.kept, document.getElementById('table').open, document.activeElement.id, document.getElementById('url').value].join()"); got != "true,true,table-scroll,http://half.typed" {
 		t.Errorf("after an update: got %s", got)
 	}
 
-	// A new alert is spoken.
+	// A link that has the focus stays.
+	eval[bool](b, "(document.querySelector('#denials a').focus(), true)")
+	g.get(t, "http://other.invalid/private/y", http.StatusForbidden)
+	until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 3")
+	if got := eval[string](b, "document.activeElement.getAttribute('href')"); got != "/origins?search=shop.invalid" {
+		t.Errorf("after an update the focus is at the link %q", got)
+	}
+	eval[bool](b, "(document.activeElement.blur(), true)")
+	until("document.getElementById('denials').innerText.includes('other.invalid')")
+
+	// New alerts are shown, and their number is spoken.
 	gatetest.Write(t, g.robots+".headers", "Status: 503\n")
 	g.get(t, "http://down.invalid/", http.StatusForbidden)
-	b.until("document.getElementById('news').textContent == 'Needs attention: 1'")
+	until("document.getElementById('news').textContent == 'Needs attention: 1'")
+	without := gatetest.Client(t, g.Proxy) // the CA
+	if answer, err := without.Get("https://shop.invalid/page.txt"); err == nil {
+		answer.Body.Close()
+		t.Error("a client trusts the gate without its CA")
+	}
+	until("document.getElementById('news').textContent == 'Needs attention: 2'")
+	b.says("These clients have rejected the gate's certificates in the last hour: 127.0.0.1, ")
 	b.quiet()
 
 	if err := g.Terminate(); err != nil {
 		t.Errorf("the gate ends with %v", err)
 	}
-	b.until("!document.getElementById('stale').hidden")
+	until("!document.getElementById('stale').hidden")
 	b.says("The gate does not answer. This page is from")
-	b.says("Denied 3")
+	b.says("Denied 4")
 }
 
 // pageWithoutScript reads the page and submits its form without JavaScript.
 func pageWithoutScript(t *testing.T, browser context.Context, g *pageGate) {
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
-	b := newTab(t, browser)
-	b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
-		_, err := cdp.Call(ctx, to, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	}))
+	b := withoutScript(t, browser)
 	b.open(g.Admin + "/")
 	b.says("Denied 1", "shop.invalid 1", "Without JavaScript this page does not update itself.", "Rules in memory", "Snapshots on disk")
 	b.do(
 		chromedp.SetValue(chromedp.ID("url"), "http://shop.invalid/private/x"),
 		chromedp.SetValue(chromedp.ID("crawler"), `news "&<b>`),
 	)
-	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS("button[type=submit]"))); err != nil {
-		t.Fatal(err)
-	}
+	b.follow("button[type=submit]")
 	b.says("Denied The longest matching rule decides", "line 2: Disallow: /private/", "Product token NewsBot", "Group *", "fresh, status 200")
 	if chosen := eval[string](b, "document.getElementById('crawler').value + ' ' + document.getElementById('url').value"); chosen != `news "&<b> http://shop.invalid/private/x` {
 		t.Errorf("the form does not show the submitted values: %s", chosen)
 	}
 	b.quiet()
+}
+
+// withoutScript opens a tab in which JavaScript is off.
+func withoutScript(t *testing.T, browser context.Context) *tab {
+	t.Helper()
+	b := newTab(t, browser)
+	b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
+		_, err := cdp.Call(ctx, to, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	return b
+}
+
+// follow clicks what leads to another page.
+func (b *tab) follow(selector string) {
+	b.Helper()
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		b.Fatalf("%s: %v; the page shows\n%s", selector, err, b.text())
+	}
+}
+
+// pageOrigin goes from a denied host to its robots.txt, and fetches it again.
+func pageOrigin(t *testing.T, browser context.Context, g *pageGate) {
+	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
+	b := withoutScript(t, browser)
+	for b.open(g.Admin + "/origins"); !strings.Contains(b.text(), "shop.invalid") && t.Context().Err() == nil; { // until it is saved
+		b.open(g.Admin + "/origins")
+	}
+	b.open(g.Admin + "/")
+	b.follow("#denials a[href^='/origins']")
+	b.follow(".origins a")
+	b.says("http://shop.invalid", "status 200", "Disallow: /private/")
+	gatetest.Write(t, g.robots, "User-agent: *\nDisallow: /new/\n")
+	b.follow("button")
+	b.says("fresh, status 200, fetched", "Disallow: /new/")
+	for !strings.Contains(b.text(), "Changed lines") && t.Context().Err() == nil { // until it is saved
+		b.open(g.Admin + "/origin?origin=http://shop.invalid")
+	}
+	b.do(chromedp.Click(chromedp.CSS("summary")))
+	b.says("-Disallow: /private/", "+Disallow: /new/")
+	b.open(g.Admin + "/")
+	b.follow("#crawlers a")
+	b.says("The latest refusals of news", "GET http://shop.invalid/private/x")
+	b.quiet()
+}
+
+// pageByKeyboard goes through the page with the Tab key: it reaches all that can be used, in order,
+// and shows where it is.
+func pageByKeyboard(t *testing.T, browser context.Context, g *pageGate) {
+	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
+	b := newTab(t, browser)
+	b.open(g.Admin + "/")
+	const all = "[...document.querySelectorAll('a, button, input, select, summary, [tabindex]')].filter(e => e.checkVisibility())"
+	n := eval[int](b, all+".length")
+	for i := range n {
+		b.do(chromedp.KeyEvent("\t"))
+		if got := eval[int](b, all+".indexOf(document.activeElement)"); got != i {
+			t.Fatalf("the Tab key reaches element %d in place of %d: %s", got, i, eval[string](b, "document.activeElement.outerHTML.slice(0, 200)"))
+		}
+		if got := eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"); got != "solid" {
+			t.Errorf("element %d has the outline %s: %s", i, got, eval[string](b, "document.activeElement.outerHTML.slice(0, 200)"))
+		}
+	}
+	if n < 10 {
+		t.Errorf("the page has %d elements to use", n)
+	}
 }
 
 // pageHostile shows texts that would be scripts if they were not escaped.

@@ -27,7 +27,7 @@ async function update() {
 function show(live) {
   for (const part of live.querySelectorAll("[data-live]")) {
     const old = document.getElementById(part.id);
-    if (!old || unchanged(old, part) || selected(old)) continue;
+    if (!old || unchanged(old, part) || inUse(old)) continue;
     const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
     const scrolled = [...old.querySelectorAll(".scroll")].map(s => [s.id, s.scrollTop, s.scrollLeft]);
     for (const open of old.querySelectorAll("details[open]")) {
@@ -53,10 +53,10 @@ function unchanged(old, part) {
   return copy.isEqualNode(part);
 }
 
-// The user has selected text in the part.
-function selected(part) {
-  const now = document.getSelection();
-  return now && !now.isCollapsed && now.containsNode(part, true);
+// The user has selected text in the part, or is at a link in it, which the new part may not have.
+function inUse(part) {
+  const now = document.getSelection(), at = document.activeElement;
+  return now && !now.isCollapsed && now.containsNode(part, true) || part.contains(at) && !at.id;
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) update(); });
