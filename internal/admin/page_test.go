@@ -178,7 +178,7 @@ func TestExplainNames(t *testing.T) {
 func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}
 	h := listener(t, o)
-	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example"} {
+	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
 		for _, header := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "unheard-of"},
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Origin", "http://192.0.2.1:8080"}, {"Origin", "%"},
@@ -302,7 +302,7 @@ func TestUnprintable(t *testing.T) {
 func TestPageHeaders(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
 	for _, host := range []string{"192.0.2.1:9310", "evil.example"} {
-		for _, path := range []string{"/", "/live", "/style.css", "/page.js", "/icon.svg", "/api/overview", "/?url=http://a.example/"} {
+		for _, path := range []string{"/", "/live", "/style.css", "/page.js", "/icon.svg", "/api/overview", "/?url=http://a.example/", "/origins", "/origin?origin=http://a.example", "/refusals"} {
 			w := ask(h, "GET", host, path)
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",

@@ -16,10 +16,10 @@ func TestRefusals(t *testing.T) {
 	x.ID, x.Crawler, x.Method, x.Status, x.Refused, x.Why = "ABC234", "news", "GET", 403, "rule", "robots.txt line 7: Disallow: /x"
 	attack := &proxy.Record{ID: "DEF567", Method: "GET", URL: `http://b.example/"><script>`, Refused: proxy.ByGuard, Why: "<script>alert(1)</script>\u202e", Crawler: `a&b"c`}
 	h := listener(t, &origin{status: 200, body: rules, seen: seen(x, attack)})
-	const refusal = "GET http://a.example/x?a=1&b=2 rule : robots.txt line 7: Disallow: /x of http://a.example/robots.txt"
+	const refusal = "GET http://a.example/x?a=1&b=2 rule robots.txt line 7: Disallow: /x of http://a.example/robots.txt"
 	for _, path := range []string{"/", "/live"} {
 		page := see(t, h, path)
-		has(t, page, "Latest refusals GET http://b.example/", `guard : <script>alert(1)</script>\u202e`, refusal, "status 403, crawler news , id ABC234",
+		has(t, page, "Latest refusals GET http://b.example/", `guard <script>alert(1)</script>\u202e`, refusal, "status 403, crawler news , id ABC234",
 			"Crawler Requests Denied Would be denied No decision Last seen", "news 1 1 0 0", `a&b"c 1 0 0 1`)
 		if strings.Contains(page, "<script>alert") {
 			t.Errorf("%s: a text has become markup", path)
