@@ -65,7 +65,7 @@ func pageText(out []byte) []byte {
 // browse returns what a browser prints for a page, which is HTML. The browser's own files are in
 // the folder temp, except its CAs.
 func browse(ctx context.Context, p program, temp string, env []string, address string) ([]byte, error) {
-	env = append(slices.Clone(env), "XDG_CONFIG_HOME="+temp, "XDG_CACHE_HOME="+temp)
+	env = append(slices.Clone(env), "XDG_CONFIG_HOME="+temp, "XDG_CACHE_HOME="+temp, "TMPDIR="+temp)
 	return run(ctx, temp, env, openPage(p, address))
 }
 
