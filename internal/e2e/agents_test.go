@@ -24,13 +24,22 @@ type mcpServer struct {
 	lastID int
 }
 
-// startMCP starts a server in a folder, with the few variables that programs give to servers.
-func startMCP(t *testing.T, dir, command string, args ...string) *mcpServer {
+// A serverCommand is an entry of the file with which programs start MCP servers.
+type serverCommand struct {
+	Command string
+	Args    []string
+	Env     map[string]string
+}
+
+// start starts a server in a folder, with the few variables that programs give to servers.
+func (c serverCommand) start(t *testing.T, dir string) *mcpServer {
 	t.Helper()
-	cmd := exec.Command(command, args...)
-	cmd.Dir, cmd.Stderr = dir, t.Output()
-	cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=" + os.Getenv("GORACE")}
-	cmd.Path = filepath.Join(dir, "bin", command)
+	cmd := exec.Command(c.Command, c.Args...)
+	cmd.Path = filepath.Join(dir, "bin", c.Command)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, agentEnv(dir), t.Output()
+	for name, value := range c.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +61,13 @@ func startMCP(t *testing.T, dir, command string, args ...string) *mcpServer {
 	s.call(t, "initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "test", "version": "1"}})
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return s
+}
+
+// agentEnv returns the environment of commands whose home is a folder. The desktop is one where
+// Chromium ignores the proxy variables.
+func agentEnv(dir string) []string {
+	return []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir,
+		"GORACE=" + os.Getenv("GORACE"), "XDG_CURRENT_DESKTOP=GNOME"}
 }
 
 // call returns the result of a method. Every line of the server's output must be JSON.
@@ -88,28 +104,40 @@ func (s *mcpServer) call(t *testing.T, method string, params any) json.RawMessag
 	}
 }
 
-// page navigates to a URL and returns what the model sees of the page.
-func (s *mcpServer) page(t *testing.T, url string) string {
+// tool returns what the model sees of a tool's result, without the references to a page's elements.
+func (s *mcpServer) tool(t *testing.T, name string, arguments map[string]string) string {
 	t.Helper()
-	s.call(t, "tools/call", map[string]any{"name": "browser_navigate", "arguments": map[string]string{"url": url}})
 	var result struct{ Content []struct{ Text string } }
-	if err := json.Unmarshal(s.call(t, "tools/call", map[string]any{"name": "browser_snapshot", "arguments": map[string]any{}}), &result); err != nil {
+	if err := json.Unmarshal(s.call(t, "tools/call", map[string]any{"name": name, "arguments": arguments}), &result); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	for _, c := range result.Content {
-		text.WriteString(c.Text)
+		text.WriteString(c.Text + "\n")
 	}
-	return text.String()
+	return regexp.MustCompile(` \[ref=\w+\]`).ReplaceAllString(text.String(), "")
 }
 
-// TestAgents runs Playwright's MCP server as docs/agents.md says: with a gate of its own, and with a
-// login at one that runs already.
-func TestAgents(t *testing.T) {
-	gatetest.Long(t)
-	mustHave(t, "certutil", "libnss3-tools")
-	mustHave(t, "chromium", "chromium")
-	mustHaveModule(t, "@playwright/mcp")
+// page opens a URL in Playwright's server and returns what the model sees of the page.
+func (s *mcpServer) page(t *testing.T, url string) string {
+	t.Helper()
+	title := regexp.MustCompile("(?m)^- Page Title: .*").FindString(s.tool(t, "browser_navigate", map[string]string{"url": url}))
+	text := s.tool(t, "browser_snapshot", map[string]string{})
+	if title == "" || !strings.Contains(text, title+"\n") {
+		t.Errorf("the title was %q, then\n%s", title, text)
+	}
+	return text
+}
+
+// agents is a folder with the programs that docs/agents.md names, and a gate with a login for the
+// crawler agent.
+type agents struct {
+	*gatetest.Site
+	dir, doc string
+}
+
+func newAgents(t *testing.T) *agents {
+	t.Helper()
 	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
@@ -118,72 +146,114 @@ func TestAgents(t *testing.T) {
 	gatetest.Write(t, filepath.Join(files, "robots.txt"), "User-agent: ResearchBot\nDisallow: /private/\n")
 	gatetest.Write(t, filepath.Join(files, "page.html"), "<title>Page</title><h1>What everybody may read</h1>")
 	gatetest.Write(t, filepath.Join(files, "page.html.headers"), "Content-Type: text/html\n")
-	site := gatetest.ServeSite(t, files, t.TempDir(), fmt.Sprintf(
-		"admin: {listen: \"\"}\nunknown_clients: refuse\ncrawlers: [{name: agent, product_tokens: [ResearchBot], login: {user: agent, password_bcrypt: %q}}]\n", hash))
-	doc := gatetest.Read(t, "../../docs/agents.md")
+	a := &agents{gatetest.ServeSite(t, files, t.TempDir(), fmt.Sprintf("admin: {listen: \"\"}\nlog: {audit: audit.jsonl}\nunknown_clients: refuse\n"+
+		"crawlers: [{name: agent, product_tokens: [ResearchBot], login: {user: agent, password_bcrypt: %q}}]\n", hash)), dir, ""}
+	data := filepath.Join(filepath.Dir(a.Config), "data")
+	a.doc = strings.NewReplacer("127.0.0.1:9309", strings.TrimPrefix(a.Proxy, "http://"), "USER", "agent", "PASSWORD", "correct-horse",
+		"/home/you", data, "shop.example/robots.txt", "shop.invalid/robots.txt").Replace(gatetest.Read(t, "../../docs/agents.md"))
+	// A gate of its own has the same CA, and a log of its own.
+	own := filepath.Join(filepath.Dir(a.Config), "own.yaml")
+	gatetest.Write(t, own, strings.Replace(gatetest.Read(t, a.Config), "audit.jsonl", "own.jsonl", 1))
+	modules := abs(t, "testdata/clients/node_modules")
 	for file, script := range map[string]string{
-		"robotsgate": `command=$1; shift; exec ` + program(t, "robotsgate") + ` "$command" -c ` + site.Config + ` "$@"`,
-		// The package without a browser uses Debian's, and a sandbox that root cannot have is left out.
-		"npx": `[ "$1" = @playwright/mcp@0.0.83 ] || exit 1; shift
-exec ` + abs(t, node()) + " " + abs(t, "testdata/clients/node_modules/@playwright/mcp/cli.js") + ` --executable-path /usr/bin/chromium --no-sandbox "$@"`,
+		"robotsgate": `command=$1; shift; [ "$command" = demo ] || set -- -c ` + own + ` "$@"; exec ` + program(t, "robotsgate") + ` "$command" "$@"`,
+		// Playwright's package without a browser uses Debian's, and a sandbox that root cannot have is left out.
+		"npx": `package=$1; shift; case $package in
+@playwright/mcp@0.0.83) exec ` + abs(t, node()) + " " + modules + `/@playwright/mcp/cli.js --executable-path /usr/bin/chromium --no-sandbox "$@" ;;
+mcp-fetch-server@1.1.2) exec ` + abs(t, node()) + " " + modules + `/mcp-fetch-server/dist/index.js "$@" ;;
+esac; exit 1`,
 	} {
 		gatetest.Write(t, filepath.Join(dir, "bin", file), "#!/bin/sh\n"+script+"\n")
 		if err := os.Chmod(filepath.Join(dir, "bin", file), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	trust := exec.Command("sh", "-ec", docBlock(t, doc, "sh", "certutil"))
-	trust.Dir, trust.Env = dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=" + os.Getenv("GORACE")}
+	return a
+}
+
+// server returns the entry of the page's JSON for a server.
+func (a *agents) server(t *testing.T, name string) serverCommand {
+	t.Helper()
+	var file struct{ MCPServers map[string]serverCommand }
+	if err := json.Unmarshal([]byte(docBlock(t, a.doc, "json", `"`+name+`": {`+"\n      \"command\"")), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.MCPServers[name]
+}
+
+// refused checks that the audit log has the refusal of a crawler's request.
+func (a *agents) refused(t *testing.T, log, crawler string) {
+	t.Helper()
+	cmd := exec.Command("robotsgate", "audit", "--json", "--denied", "--crawler", crawler, filepath.Join(filepath.Dir(a.Config), log))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	expect(t, string(out), `"path":"/private/".*"token":"ResearchBot"`)
+}
+
+// TestAgents runs MCP servers as docs/agents.md says: Playwright's with a gate of its own, in the
+// demonstration and with a login, and one with an HTTP client.
+func TestAgents(t *testing.T) {
+	gatetest.Long(t)
+	mustHave(t, "certutil", "libnss3-tools")
+	mustHave(t, "chromium", "chromium")
+	mustHaveModule(t, "@playwright/mcp")
+	mustHaveModule(t, "mcp-fetch-server")
+	a := newAgents(t)
+	trust := exec.Command("sh", "-ec", docBlock(t, a.doc, "sh", "certutil"))
+	trust.Dir, trust.Env = a.dir, agentEnv(a.dir)
 	if out, err := trust.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var hosts struct {
-		MCPServers map[string]struct {
-			Command string
-			Args    []string
-			Env     map[string]string
+	browser := func(t *testing.T, c serverCommand) {
+		s := c.start(t, a.dir)
+		if got := s.page(t, "https://shop.invalid/page.html"); !strings.Contains(got, "What everybody may read") {
+			t.Errorf("the model sees\n%s", got)
+		}
+		got := s.page(t, "https://shop.invalid/private/")
+		for line := range strings.Lines(docBlock(t, a.doc, "text", "403 Refused")) {
+			if !strings.Contains(got, line) {
+				t.Errorf("the model does not see %q, but\n%s", line, got)
+			}
 		}
 	}
-	if err := json.Unmarshal([]byte(docBlock(t, doc, "json", `"robotsgate"`)), &hosts); err != nil {
-		t.Fatal(err)
-	}
-	browser := hosts.MCPServers["browser"]
-	replace := strings.NewReplacer("127.0.0.1:9309", strings.TrimPrefix(site.Proxy, "http://"), "USER", "agent", "PASSWORD", "correct-horse")
-	gatetest.Write(t, filepath.Join(dir, "login.json"), replace.Replace(docBlock(t, doc, "json", `"launchOptions"`)))
-	for name, args := range map[string][]string{
-		"a gate of its own": append([]string{browser.Command}, browser.Args...),
-		"a login":           {"npx", "@playwright/mcp@0.0.83", "--headless", "--isolated", "--config", "login.json"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := startMCP(t, dir, args[0], args[1:]...)
-			if got := s.page(t, "https://shop.invalid/page.html"); !strings.Contains(got, "What everybody may read") {
-				t.Errorf("the model sees\n%s", got)
-			}
-			got := regexp.MustCompile(` \[ref=\w+\]`).ReplaceAllString(s.page(t, "https://shop.invalid/private/"), "")
-			for line := range strings.Lines(docBlock(t, doc, "text", "403 Refused")) {
-				if line = strings.ReplaceAll(line, "shop.example", "shop.invalid"); !strings.Contains(got, line) {
-					t.Errorf("the model does not see %q, but\n%s", line, got)
-				}
-			}
-		})
-	}
+	t.Run("a gate of its own", func(t *testing.T) {
+		browser(t, a.server(t, "browser"))
+		a.refused(t, "own.jsonl", "default")
+	})
+	t.Run("the demonstration", func(t *testing.T) {
+		c := a.server(t, "browser")
+		c.Args = append([]string{"demo"}, c.Args[3:]...)
+		got := c.start(t, a.dir).page(t, "http://shop.example/private/plans.html")
+		expect(t, got, `Line 2 of http://shop.example/robots.txt says .*Disallow: /private/`)
+	})
+	t.Run("a login", func(t *testing.T) {
+		gatetest.Write(t, filepath.Join(a.dir, "login.json"), docBlock(t, a.doc, "json", `"launchOptions"`))
+		browser(t, serverCommand{Command: "npx", Args: []string{"@playwright/mcp@0.0.83", "--headless", "--isolated", "--config", "login.json"}})
+		a.refused(t, "audit.jsonl", "agent")
+	})
+	t.Run("an HTTP client", func(t *testing.T) {
+		c := a.server(t, "fetch")
+		for _, name := range []string{"http_proxy", "https_proxy"} {
+			c.Env[name] = strings.Replace(c.Env[name], "//", "//agent:correct-horse@", 1)
+		}
+		s := c.start(t, a.dir)
+		expect(t, s.tool(t, "fetch_txt", map[string]string{"url": "https://shop.invalid/page.html"}), "What everybody may read")
+		expect(t, s.tool(t, "fetch_txt", map[string]string{"url": "https://shop.invalid/private/"}), "HTTP error: 403")
+	})
 }
 
 // TestAgentVariables: the variables that docs/agents.md names for servers are those of robotsgate env.
 func TestAgentVariables(t *testing.T) {
-	var hosts struct {
-		MCPServers map[string]struct{ Env map[string]string }
-	}
-	if err := json.Unmarshal([]byte(docBlock(t, gatetest.Read(t, "../../docs/agents.md"), "json", `"fetch"`)), &hosts); err != nil {
-		t.Fatal(err)
-	}
+	fetch := (&agents{doc: gatetest.Read(t, "../../docs/agents.md")}).server(t, "fetch")
 	cmd := exec.Command("robotsgate", "env")
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
 	out, err := cmd.Output()
-	if err != nil || len(hosts.MCPServers["fetch"].Env) == 0 {
-		t.Fatalf("%v, %v", err, hosts)
+	if err != nil || len(fetch.Env) == 0 {
+		t.Fatalf("%v, %v", err, fetch)
 	}
-	for name, value := range hosts.MCPServers["fetch"].Env {
+	for name, value := range fetch.Env {
 		want := regexp.QuoteMeta(value)
 		if strings.HasPrefix(value, "/") {
 			want = ".*/" + filepath.Base(value)
