@@ -1,3 +1,5 @@
+// The packages, apart from the product so that its own go.mod stays short:
+// go run -C tools/package .
 module robotsgate/tools/package
 
 go 1.26.0

@@ -94,6 +94,7 @@ func TestPackages(t *testing.T) {
 	root := waitForRoot()
 	t.Run("deb", func(t *testing.T) { testDeb(t, root, old, upgrade) })
 	t.Run("rpm", func(t *testing.T) { testRPM(t, root, old, upgrade) })
+	t.Run("systemd", func(t *testing.T) { testSystemd(t, root, old, upgrade) })
 }
 
 func wantSame(t *testing.T, got, want map[string][]byte) {
