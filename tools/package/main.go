@@ -48,6 +48,10 @@ func main() {
 	version := flag.String("version", "", "version, such as 1.2.3; if left out, that of the tag, or of the commits since it")
 	only := flag.String("platform", "", "build for this platform only, such as linux/amd64")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "package: unexpected argument %q; -help lists the options\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	if err := run(*out, *version, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "package:", err)
 		os.Exit(1)
@@ -86,7 +90,7 @@ func (r *release) build(targets []platform) error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	fmt.Println("manual page, completion, licences and documentation")
+	fmt.Println("compiling for this machine; manual page, completion, licences and documentation")
 	if err := r.stageFiles(); err != nil {
 		return err
 	}
