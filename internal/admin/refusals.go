@@ -11,7 +11,7 @@ const maxRefusals = 100
 
 // refusalList is the data of the page of refusals.
 type refusalList struct {
-	Crawler    string // whose they are; empty: any
+	Crawler    string // that sent the requests; empty: any
 	Refusals   []overview.Refusal
 	Most, Kept int
 }
