@@ -18,6 +18,7 @@ func TestNoRequests(t *testing.T) {
 		{"node", "A=b\x00HTTPS_PROXY=http://127.0.0.1:1\x00", "node ran: Node ignores", "missing"},
 		{"curl", "PATH=/bin\x00https_proxy=\x00", "proxy variables were missing in: curl", "ran:"},
 		{"curl", "", "no_proxy", "missing"},
+		{"curl", "PATH=/bin\x00HO", "no_proxy", "missing"},
 		{"chromium", "type=renderer --lang=en-US\x00\x00\x00\x00", "chromium ran: Chromium and Chrome may use", "missing"},
 		{"java", "", "java ran: Java ignores", "Node"},
 	} {

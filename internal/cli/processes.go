@@ -70,12 +70,13 @@ func (p *processes) look(pid int) {
 	}
 }
 
-// note notes a process. An empty environ says nothing: the process may have ended. Nor does one with
-// an empty variable: the process has written its title over it, as Chromium's do.
+// note notes a process. An environ that is empty or cut off says nothing: the process has ended, or
+// has executed another program. Nor does one with an empty variable: the process has written its
+// title over it, as Chromium's do.
 func (p *processes) note(name string, environ []byte) {
 	p.names = insert(p.names, name)
-	readable := len(environ) > 0 && len(environ) < maxProcFile && !bytes.Contains(environ, []byte{0, 0})
-	if readable && !hasProxy(environ) {
+	whole := len(environ) < maxProcFile && bytes.HasSuffix(environ, []byte{0})
+	if whole && !bytes.Contains(environ, []byte{0, 0}) && !hasProxy(environ) {
 		p.cleared = insert(p.cleared, name)
 	}
 }
