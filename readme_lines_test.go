@@ -21,7 +21,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate demo -- sh -c 'chromium `, "TestDemoHeadless"},
 	{`^robotsgate demo$`, "TestDemo"},
 	{`^robotsgate audit `, "TestReadmeAudit"},
-	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- chromium `, "TestBrowserLogins"},
+	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
 	{`powershell`, "PowerShell is not on the machines that run the tests; TestQuotingForPowerShell compares the quoting with the language's rules"},

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-const windowless = "Chromium sends none from a command line: identify it by address, with crawlers[].sources, or run it in a gate that sends the login: robotsgate run -- chromium"
+const windowless = "Chromium sends none from a command line: identify it by address, with crawlers[].sources, or run it in a gate that sends the login: robotsgate run -- sh -c 'chromium --proxy-server=$http_proxy'"
 
 var nssTrust = []string{"mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n robotsgate -i {ca}"}
 
@@ -20,7 +20,7 @@ var browsers = []program{
 		fault: "/crawler", // it saves /ca.pem as a file
 		get:   []string{"chromium", "--headless", "--dump-dom", "{url}"},
 		trust: nssTrust,
-		proxy: []string{"chromium --proxy-server=http://{address}", "or the variables http_proxy and https_proxy, if Chromium has no window"},
+		proxy: []string{"chromium --proxy-server=http://{address}", "or the variables http_proxy and https_proxy, where the desktop has no proxy settings"},
 		login: windowless},
 	{name: "firefox", settings: []string{
 		"mkdir -p profile && certutil -d sql:profile -A -t C,, -n robotsgate -i {ca}",
