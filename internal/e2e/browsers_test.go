@@ -120,6 +120,11 @@ robotsgate doctor -c "$0" $1 || true`, b.Config, clients)
 func (b *browserSite) chromium(t *testing.T, want string) {
 	t.Helper()
 	got := b.doctor(t, "chromium")
+	for range 5 { // on a busy machine Chromium may be too slow
+		if strings.Contains(got, "does not end within") {
+			got = b.doctor(t, "chromium")
+		}
+	}
 	if !regexp.MustCompile("\nchromium +" + want).MatchString(got) {
 		t.Errorf("doctor printed\n%s\nwant %s", got, want)
 	}
