@@ -28,7 +28,7 @@ var imports = map[string][]string{
 	"policy/glob":            {},
 	"policy/pace":            {},
 	"htmlmeta":               {"internal/coding"},
-	"proxy":                  {"policy", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
+	"proxy":                  {"policy", "policy/pace", "policy/robotstag", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
 	"proxy/internal/client":  {"proxy/internal/memory", "proxy/internal/netconn"},
 	"proxy/internal/auth":    {},
 	"proxy/internal/body":    {"htmlmeta", "proxy/internal/memory", "proxy/internal/netconn"},
@@ -58,12 +58,12 @@ var imports = map[string][]string{
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
 		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape"},
-	"internal/settings":   {"policy", "policy/glob", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/store"},
+	"internal/settings":   {"policy", "policy/glob", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/settings", "internal/store"},
 }
 

@@ -75,6 +75,10 @@ func writeDelay(f *sfv.Field, s *signals) bool {
 		return false
 	}
 	delay, line, ok := s.Decision.Group.CrawlDelay()
+	if p := &s.Paced; *p != (Paced{}) && (!ok || p.Refused || p.Source != ByMinDelay) {
+		writePaced(f, p)
+		return true
+	}
 	if !ok {
 		return false
 	}
@@ -83,6 +87,35 @@ func writeDelay(f *sfv.Field, s *signals) bool {
 	f.Integer(int64(line))
 	return true
 }
+
+// writePaced says what set the pace of a request, and whether it was held or refused.
+func writePaced(f *sfv.Field, p *Paced) {
+	f.Decimal(rounded(p.Delay))
+	if p.Source != "" {
+		f.Param("src")
+		f.Token(string(p.Source))
+	}
+	if p.Line > 0 {
+		f.Param("line")
+		f.Integer(int64(p.Line))
+	}
+	switch {
+	case p.Refused && p.Reported:
+		f.Flag("would-refuse")
+	case p.Reported:
+		f.Param("would-hold")
+		f.Decimal(rounded(p.Held))
+	case p.Refused:
+		f.Param("retry")
+		f.Decimal(rounded(p.Retry))
+	default:
+		f.Param("held")
+		f.Decimal(rounded(p.Held))
+	}
+}
+
+// rounded returns a duration in seconds, to the millisecond.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 func writeTags(f *sfv.Field, s *signals) bool {
 	tagMembers(f, s.Tags, false)

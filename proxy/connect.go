@@ -231,6 +231,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 	}
 	host, port, _ := net.SplitHostPort(target.Address())
 	origin, err := x.settings.Upstream.Dial(ctx, host, port)
+	x.answered(nil) // what comes through the tunnel is not known
 	if err != nil {
 		failure(x, err).write(r, x)
 		return

@@ -59,7 +59,7 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 	if x.isRobots {
 		return nil // the gate answers it, nothing is sent
 	}
-	return p.awaitTurn(ctx, x, ask)
+	return p.awaitTurn(ctx, x, r)
 }
 
 // ask checks the destination and asks the policy engine for the decision.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -28,6 +29,7 @@ type exchange struct {
 	names         *SettingNames
 	target        policy.Target
 	decision      policy.Decision // what Record.Decision points to, once it is made
+	turn          *pace.Turn      // of a request that is sent; nil: there is no pace, or the origin has answered
 	out           *recorder
 	informational informational
 	upgrade       bool // it is a WebSocket handshake
@@ -139,6 +141,7 @@ var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 // connection if the answer has begun, but never the process.
 func (p *Proxy) finish(x *exchange, r *http.Request) {
 	w, cause := x.out, recover()
+	x.answered(nil) // by now it has been, or never will
 	if cause != nil && !isAbort(cause) {
 		x.Error = "internal error"
 		p.Log.Error("panic while serving a request; please report it", "id", x.ID, "origin", x.Origin, "panic", cause, "stack", string(debug.Stack()))

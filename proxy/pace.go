@@ -4,55 +4,200 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
-// A Pacer says when a request may be sent to its origin. The proxy waits for it in one place:
-// after the decision, and before anything is sent. Every request that will be sent waits, also a
-// denied one in report mode. A passthrough tunnel is one request. Fetches of robots.txt do not wait.
+// Pace says when requests are sent. The zero value sends every allowed request at once.
+type Pace struct {
+	Pacer            Pacer         // nil: there is no pace
+	ObeyCrawlDelay   bool          // keep the distance of Crawl-delay
+	MinDelay         time.Duration // keep at least this distance at every origin
+	FreeSubresources bool          // parts of a page, by the client's Sec-Fetch-Dest, neither wait nor count
+}
+
+// A Pacer says when a request may be sent to its origin; a [*pace.Pacer] is one. The proxy waits for
+// it in one place: after the decision, and before anything is sent. A passthrough tunnel is one request.
 //
-// [Settings] are made anew whenever the configuration changes. State that must survive that
-// belongs to the caller. Its keys have to be names such as Crawler.Name: the new settings have
-// other pointers to the same crawlers.
-//
-// Implementations are safe for concurrent use.
+// [Settings] are made anew whenever the configuration changes. A Pacer must survive that, so it belongs
+// to the caller.
 type Pacer interface {
-	// Wait returns nil as soon as the request may be sent. Every error refuses the request: a
-	// [*TooSoon] with 429 and the time to try again, most others with 502. The context
-	// ends when the client disconnects. d is never nil.
-	Wait(ctx context.Context, r policy.Request, d *policy.Decision) error
+	// Wait returns when the request may be sent. The context ends when the client disconnects.
+	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
+	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
+	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
 }
 
-// TooSoon is the error of a [Pacer] for a request that cannot be sent in time.
-type TooSoon struct {
-	Retry time.Duration // after which the client may try again
+// PaceSource is what sets the pace of a request.
+type PaceSource string
+
+// The sources.
+const (
+	ByCrawlDelay PaceSource = "crawl-delay"
+	ByMinDelay   PaceSource = "min-delay"
+	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
+)
+
+// A Paced request is one that the pace concerns.
+type Paced struct {
+	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
+	Source PaceSource    // "": only the turns of other requests
+	Line   int           // of the Crawl-delay
+	Held   time.Duration // the request has waited; in report mode: would have
+	// Retry is the time until the request's turn, for which it was not held, but refused; in report
+	// mode: would have been.
+	Retry    time.Duration
+	Refused  bool
+	Reported bool // the crawler is in report mode: nothing of this has happened
 }
 
-func (e *TooSoon) Error() string { return fmt.Sprintf("too soon: try again in %v", e.Retry) }
+// Waited returns how long the request has waited.
+func (p *Paced) Waited() time.Duration {
+	if p.Reported {
+		return 0
+	}
+	return p.Held
+}
+
+// notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
+var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns what to answer if it must not be.
-func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, ask policy.Request) *problem {
-	pacer := x.settings.Pacer
-	if pacer == nil {
+func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *problem {
+	settings := &x.settings.Pace
+	if settings.Pacer == nil || settings.FreeSubresources && !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")) {
 		return nil
 	}
-	begun := time.Now()
-	err := pacer.Wait(ctx, ask, x.Decision)
-	x.Waited = time.Since(begun)
+	ask, paced := x.paceRequest(settings)
+	if x.Decision.Crawler.Mode == policy.Report {
+		hold, turn, err := settings.Pacer.Observe(ask)
+		x.turn, paced.Reported = turn, true
+		paced.held(hold, turn.By)
+		if late, ok := errors.AsType[*pace.TooLate](err); ok {
+			paced.refused(late)
+		}
+		x.Paced = paced
+		return nil
+	}
+	turn, err := settings.Pacer.Wait(ctx, ask)
 	if err == nil {
+		x.turn = turn
+		paced.held(turn.Held, turn.By)
+		x.Paced = paced
 		return nil
 	}
-	late, ok := errors.AsType[*TooSoon](err)
+	if errors.Is(err, pace.ErrClosed) {
+		x.Error = err.Error()
+		return &problem{
+			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(),
+			retry: time.Second, refused: ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Try again: another gate may serve it.",
+		}
+	}
+	late, ok := errors.AsType[*pace.TooLate](err)
 	if !ok {
 		return failure(x, err)
 	}
-	x.Error = err.Error()
-	return &problem{
-		status: http.StatusTooManyRequests, kind: "pace", title: "Too many requests to this origin", fault: "http_request_denied",
-		cause: "pace", retry: late.Retry, refused: ByLimit,
-		detail: "The next request to this origin may be sent later than this gate lets a request wait. Try again when Retry-After has passed.",
+	paced.refused(late)
+	x.Paced = paced
+	return tooLate(x, late)
+}
+
+// paceRequest returns what the pacer needs to know of the request, and what sets its pace.
+func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
+	d := x.Decision
+	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	paced := Paced{Delay: s.MinDelay}
+	if s.MinDelay > 0 {
+		paced.Source = ByMinDelay
 	}
+	if s.ObeyCrawlDelay {
+		if seconds, line, ok := d.Group.CrawlDelay(); ok && seconds > 0 && delay(seconds) >= s.MinDelay {
+			paced = Paced{Delay: delay(seconds), Source: ByCrawlDelay, Line: line}
+		}
+		ask.Memory = longestDelay(d)
+	}
+	ask.Interval = paced.Delay
+	return ask, paced
+}
+
+// longestDelay returns the longest Crawl-delay of any group.
+func longestDelay(d *policy.Decision) (longest time.Duration) {
+	if d.Robots == nil || d.Robots.File == nil {
+		return 0
+	}
+	return delay(d.Robots.File.LongestCrawlDelay())
+}
+
+// delay returns seconds as a duration, at most some 30 years.
+func delay(seconds float64) time.Duration {
+	return time.Duration(min(seconds, 1e9) * float64(time.Second))
+}
+
+// held notes that the request has waited.
+func (p *Paced) held(d time.Duration, by pace.Source) {
+	p.Held = d
+	if by == pace.ByPause {
+		p.Delay, p.Source, p.Line = d, ByBackOff, 0
+	}
+}
+
+// refused notes that the request was not held. Retry has up to 10% more than the time until its turn,
+// so that clients that were refused together do not come back together.
+func (p *Paced) refused(late *pace.TooLate) {
+	p.Refused, p.Retry = true, late.After+time.Duration(rand.Int64N(int64(late.After)/10+1))
+	if late.By == pace.ByPause {
+		p.Delay, p.Source, p.Line = late.After, ByBackOff, 0
+	}
+}
+
+// tooLate answers a request that is not held.
+func tooLate(x *exchange, late *pace.TooLate) *problem {
+	x.Error = late.Error()
+	p := &problem{
+		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
+		retry: x.Paced.Retry, refused: ByPace,
+	}
+	wait := seconds(late.After) + " s"
+	switch {
+	case x.Paced.Source == ByBackOff:
+		p.cause = "pace: the origin has asked for a pause"
+		p.detail = fmt.Sprintf("The origin has answered 429 or 503 to this crawler, so its requests pause, for another %s.", wait)
+	case x.Paced.Source == ByCrawlDelay:
+		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", x.Paced.Line, seconds(x.Paced.Delay))
+		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests, and this one's turn would come in %s.", x.Paced.Line, x.Decision.URL, seconds(x.Paced.Delay), wait)
+	default:
+		p.cause = fmt.Sprintf("pace: %s s between two requests", seconds(x.Paced.Delay))
+		p.detail = fmt.Sprintf("This gate keeps a distance between two requests to an origin, and this one's turn would come in %s.", wait)
+	}
+	if late.Full {
+		p.detail += " As many requests wait for this origin as may (" + x.names.MaxQueue + ")."
+	} else {
+		p.detail += " A request is not held for longer than " + x.names.MaxWait + ", nor for a delay above " + x.names.MaxDelay + "."
+	}
+	p.detail += " Try again when Retry-After has passed."
+	return p
+}
+
+// seconds returns a duration in seconds with at most three decimals.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64)
+}
+
+// answered says how the origin has answered, so that others may be sent. It may be called again.
+func (x *exchange) answered(resp *http.Response) {
+	if x.turn == nil {
+		return
+	}
+	var a pace.Answer
+	if resp != nil {
+		a = pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After")}
+	}
+	x.turn.Done(a)
+	x.turn = nil
 }

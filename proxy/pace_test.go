@@ -4,39 +4,48 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // A testPacer lets the test decide each request's turn.
 type testPacer struct {
-	waiting chan policy.Request // receives each request when it begins to wait
-	turn    chan error          // what Wait returns
+	free    *pace.Pacer       // delays no request
+	waiting chan pace.Request // receives each request when it begins to wait
+	turn    chan error        // what Wait returns
 }
 
 func newTestPacer() *testPacer {
-	return &testPacer{waiting: make(chan policy.Request, 1), turn: make(chan error)}
+	return &testPacer{free: pace.New(pace.Settings{}), waiting: make(chan pace.Request, 1), turn: make(chan error)}
 }
 
-func (p *testPacer) Wait(ctx context.Context, r policy.Request, d *policy.Decision) error {
-	if d == nil || d.Denied() {
-		return errors.New("only allowed requests may wait")
-	}
+func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error) {
 	p.waiting <- r
 	select {
 	case err := <-p.turn:
-		return err
+		if err != nil {
+			return nil, err
+		}
+		return p.free.Wait(ctx, pace.Request{})
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-// An allowed request waits for its turn before anything is sent, and its wait is recorded.
+func (p *testPacer) Observe(r pace.Request) (time.Duration, *pace.Turn, error) {
+	p.waiting <- r
+	_, turn, _ := p.free.Observe(pace.Request{})
+	return 1500 * time.Millisecond, turn, <-p.turn
+}
+
+// An allowed request waits for its turn before anything is sent.
 func TestPacer(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
 	w.ways(t, func(t *testing.T, v way) {
 		before := len(w.arrived())
 		got := make(chan *http.Response, 1)
@@ -47,8 +56,8 @@ func TestPacer(t *testing.T) {
 			}
 			got <- resp
 		}()
-		if r := receive(t, pacer.waiting, "the request's wait"); r.Target.String() != v.origin+"/page" || r.Crawler.Name != "default" {
-			t.Errorf("waiting: %v for %q", r.Target, r.Crawler.Name)
+		if r := receive(t, pacer.waiting, "the request's wait"); r.Origin != v.origin || r.Crawler != "default" || r.Interval != 0 {
+			t.Errorf("waiting: %+v", r)
 		}
 		if n := len(w.arrived()); n != before {
 			t.Error("the request was sent before its turn")
@@ -57,16 +66,14 @@ func TestPacer(t *testing.T) {
 		resp := receive(t, got, "the response")
 		resp.Body.Close()
 		wantStatus(t, resp, 200)
-		if x := w.next(t); x.Waited <= 0 || x.Sent < x.Decided+x.Waited {
-			t.Errorf("record: decided after %v, waited %v, sent after %v", x.Decided, x.Waited, x.Sent)
-		}
+		w.next(t)
 	})
 }
 
 // A passthrough tunnel waits for its turn too.
 func TestPacerHoldsTunnel(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) { unseen(o); o.Settings.Pacer = pacer }})
+	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) { unseen(o); o.Settings.Pace = Pace{Pacer: pacer} }})
 	got := make(chan *http.Response, 1)
 	go func() {
 		_, resp := w.connectTo(t, host(w.https), "User-Agent: ExampleBot/1.0", "")
@@ -82,39 +89,156 @@ func TestPacerHoldsTunnel(t *testing.T) {
 	wantStatus(t, receive(t, got, "the answer to CONNECT"), 200)
 }
 
-// An error refuses the request; TooSoon says when to try again.
+const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent: ExampleBot\nUser-agent: Other\nCrawl-delay: 1.5\nDisallow: /private/\n\nUser-agent: Slow\nDisallow: /x/\nCrawl-delay: 30\n"
+
+// The pacer gets the larger of Crawl-delay and the least delay, and the longest delay of any group.
+// The header names what has set the pace.
+func TestPaceRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		pace   Pace
+		robots string
+		want   pace.Request
+		header string
+	}{
+		"obeyed":          {Pace{ObeyCrawlDelay: true}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"longer":          {Pace{ObeyCrawlDelay: true, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"shorter":         {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "1.5;line=7"},
+		"announced":       {Pace{}, pacedRobots, pace.Request{}, "1.5;line=7"},
+		"announced alone": {Pace{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "1.5;line=7"},
+		"only a minimum":  {Pace{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"none":            {Pace{ObeyCrawlDelay: true}, "# nothing\n", pace.Request{}, ""},
+		"zero":            {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
+		"absurd":          {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
+		"invalid":         {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pacer := newTestPacer()
+			c.pace.Pacer = pacer
+			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pace = c.pace }})
+			go func() {
+				got := <-pacer.waiting
+				if got.Interval != c.want.Interval || got.Memory != c.want.Memory || !got.Fetched {
+					t.Errorf("got %+v, want %+v", got, c.want)
+				}
+				pacer.turn <- nil
+			}()
+			resp, _ := w.get(w.http + "/page")
+			wantStatus(t, resp, 200)
+			if got := resp.Header.Get("Robots-Gate-Delay"); got != c.header {
+				t.Errorf("Robots-Gate-Delay: %q, want %q", got, c.header)
+			}
+		})
+	}
+}
+
+// An error refuses the request; TooLate says when to try again. The decision stays.
 func TestPacerRefuses(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, ObeyCrawlDelay: true} }})
+	for _, c := range []struct {
+		err     error
+		status  int
+		kind    string
+		refused Refusal
+		header  string // its beginning
+		says    string
+	}{
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause}, 429, "pace", ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
+		{pace.ErrClosed, 503, "ending", ByPace, "1.5;line=7", "about to end"},
+		{errors.New("out of order"), 502, "", "", "1.5;line=7", ""},
+	} {
+		go func() {
+			<-pacer.waiting
+			pacer.turn <- c.err
+		}()
+		resp, body := w.get(w.http + "/page")
+		wantStatus(t, resp, c.status)
+		wantHeader(t, resp, headerDecision, "allow;")
+		wantHeader(t, resp, "Robots-Gate-Delay", c.header)
+		if !strings.Contains(body, c.says) || c.kind != "" && !strings.Contains(body, `"urn:robotsgate:`+c.kind+`"`) {
+			t.Errorf("%v: the body is %s", c.err, body)
+		}
+		if got := resp.Header.Get("Retry-After"); c.status == 429 && (got < "90" || got > "99") {
+			t.Errorf("%v: Retry-After is %q, want 90 to 99", c.err, got)
+		}
+		if x := w.next(t); x.Error != c.err.Error() || x.Refused != c.refused {
+			t.Errorf("%v: the record has the error %q and is refused by %q", c.err, x.Error, x.Refused)
+		}
+	}
+	wantArrived(t, w)
+}
+
+// In report mode nothing is held or refused.
+func TestPaceReported(t *testing.T) {
+	pacer := newTestPacer()
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, ObeyCrawlDelay: true} },
+		engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
 	for _, c := range []struct {
 		err    error
-		status int
-		retry  string
+		header string
 	}{
-		{&TooSoon{Retry: 2500 * time.Millisecond}, http.StatusTooManyRequests, "3"},
-		{errors.New("out of order"), http.StatusBadGateway, ""},
+		{nil, "1.5;src=crawl-delay;line=7;would-hold=1.5"},
+		{&pace.TooLate{After: time.Minute}, "1.5;src=crawl-delay;line=7;would-refuse"},
 	} {
 		go func() {
 			<-pacer.waiting
 			pacer.turn <- c.err
 		}()
 		resp, _ := w.get(w.http + "/page")
-		wantStatus(t, resp, c.status)
-		wantHeader(t, resp, headerDecision, "allow;")
-		if got := resp.Header.Get("Retry-After"); got != c.retry {
-			t.Errorf("%v: Retry-After is %q, want %q", c.err, got, c.retry)
+		wantStatus(t, resp, 200)
+		if got := resp.Header.Get("Robots-Gate-Delay"); got != c.header {
+			t.Errorf("got %q, want %q", got, c.header)
 		}
-		if x := w.next(t); x.Error != c.err.Error() {
-			t.Errorf("%v: the record's error is %q", c.err, x.Error)
+		if x := w.next(t); x.Paced.Waited() != 0 || x.Refused != "" {
+			t.Errorf("record: %+v", x.Paced)
 		}
 	}
-	wantArrived(t, w)
+}
+
+// Parts of a page neither wait nor count if they are free.
+func TestFreeSubresources(t *testing.T) {
+	pacer := newTestPacer()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, FreeSubresources: true} }})
+	for kind, free := range map[string]bool{"": false, "document": false, "iframe": false, "frame": false, "empty": false, "image": true, "script": true, "style": true, "video": true} {
+		if !free {
+			go func() {
+				<-pacer.waiting
+				pacer.turn <- nil
+			}()
+		}
+		resp, _ := w.get(w.http+"/page", "Sec-Fetch-Dest", kind)
+		wantStatus(t, resp, 200)
+	}
+}
+
+// An origin's 429 pauses the requests of its crawler, whatever becomes of the response.
+func TestBackOff(t *testing.T) {
+	pacer := pace.New(pace.Settings{MaxWait: time.Second, BackOff: time.Minute})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }, handler: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Retry-After", "40")
+		rw.WriteHeader(http.StatusTooManyRequests)
+	}})
+	resp, _ := w.get(w.http + "/page")
+	wantStatus(t, resp, 429)
+	if got := resp.Header.Get("Proxy-Status"); strings.Contains(got, "robotsgate") {
+		t.Errorf("the origin's own answer is said to be the gate's: %s", got)
+	}
+	resp, _ = w.get(w.http + "/page")
+	wantStatus(t, resp, 429)
+	if got := resp.Header.Get("Robots-Gate-Delay"); !strings.Contains(got, ";src=back-off;retry=") {
+		t.Errorf("Robots-Gate-Delay: %q", got)
+	}
+	if len(w.arrived()) != 1 {
+		t.Error("the second request has reached the origin")
+	}
 }
 
 // A client that disconnects gives its place up.
 func TestPacerClientLeaves(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
 	conn := w.dial()
 	conn.Write([]byte("GET " + w.http + "/page HTTP/1.1\r\nHost: x\r\n\r\n"))
 	receive(t, pacer.waiting, "the request's wait")
@@ -127,7 +251,7 @@ func TestPacerClientLeaves(t *testing.T) {
 
 // What the gate answers itself does not wait.
 func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = newTestPacer() }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: newTestPacer()} }})
 	for path, status := range map[string]int{"/robots.txt": 200, "/private/": 403} {
 		resp, _ := w.get(w.http + path)
 		wantStatus(t, resp, status)

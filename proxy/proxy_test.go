@@ -17,6 +17,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/body"
 )
 
@@ -363,14 +364,12 @@ func TestOverride(t *testing.T) {
 }
 
 // A panickingPacer is a mistake that panics.
-type panickingPacer struct{}
+type panickingPacer struct{ Pacer }
 
-func (panickingPacer) Wait(context.Context, policy.Request, *policy.Decision) error {
-	panic("a mistake")
-}
+func (panickingPacer) Wait(context.Context, pace.Request) (*pace.Turn, error) { panic("a mistake") }
 
 func TestPanicCostsOneRequest(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = panickingPacer{} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace.Pacer = panickingPacer{} }})
 	origins(t, w, func(t *testing.T, origin string) {
 		for range 2 {
 			resp, _ := w.get(origin + "/")

@@ -34,7 +34,7 @@ type Record struct {
 	Tunnel     bool   // the request came through a CONNECT tunnel, or is one
 	Config     string // SHA-256 of the configuration that was in force
 	Duration   time.Duration
-	Waited     time.Duration // for the [Pacer], between the decision and the sending
+	Paced      Paced // how the pace concerned it; the zero value: not at all
 	// These are times since Start, and 0 if the request did not get so far.
 	Decided  time.Duration // the decision was made
 	Sent     time.Duration // the request was sent to the origin
@@ -50,6 +50,7 @@ const (
 	ByGuard     Refusal = "guard"     // the destination is prohibited
 	ByLogin     Refusal = "login"     // the client is none of the crawlers
 	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
+	ByPace      Refusal = "pace"      // its turn would come too late
 	ByAudit     Refusal = "audit"     // the audit log can't be written
 	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
 )

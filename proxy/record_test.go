@@ -9,6 +9,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 )
 
 // TestRefused: the record of a request names the kind of its refusal, and the cause.
@@ -30,7 +31,8 @@ func TestRefused(t *testing.T) {
 		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
 		"a prohibited address":   {url: "/", options: options{egress: func(e *Egress) { e.AllowPrivate = nil }}, refused: ByGuard, cause: "address 127.0.0.1"},
 		"an unknown client":      {url: "/", options: options{engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: ByLogin, cause: "unknown client"},
-		"a limit":                {url: "/", options: options{gate: func(o *Options) { o.Settings.Pacer = tooSoon{} }}, refused: ByLimit, cause: "pace"},
+		"a limit":                {url: "/", options: options{upstream: func(u Upstream) Upstream { return exhausted{u} }}, refused: ByLimit, cause: "out of resources"},
+		"the pace":               {url: "/", options: options{gate: func(o *Options) { o.Settings.Pace.Pacer = tooLatePacer{} }}, refused: ByPace, cause: "pace"},
 		"the audit log":          {url: "/", options: options{gate: func(o *Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: ByAudit, cause: "audit log"},
 		"a method":               {url: "/", method: "TRACE", refused: IsMalformed, cause: "TRACE of this kind"},
 		"a hidden dot segment":   {url: "/x/..%2fy", refused: IsMalformed, cause: "The request was not understood"},
@@ -63,7 +65,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// tooSoon is a Pacer that lets no request pass.
-type tooSoon struct{}
+// A tooLatePacer lets no request pass.
+type tooLatePacer struct{ Pacer }
 
-func (tooSoon) Wait(context.Context, policy.Request, *policy.Decision) error { return &TooSoon{} }
+func (tooLatePacer) Wait(context.Context, pace.Request) (*pace.Turn, error) {
+	return nil, &pace.TooLate{}
+}
+
+// An exhausted upstream has no resources left.
+type exhausted struct{ Upstream }
+
+func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, policy.ErrExhausted }

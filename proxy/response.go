@@ -27,6 +27,7 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	x.Sent = time.Since(x.Start)
 	resp, err := p.send(x, r)
 	x.Upstream = time.Since(x.Start)
+	x.answered(resp)
 	if err != nil {
 		return failure(x, err).response(r, x)
 	}

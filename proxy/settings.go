@@ -62,6 +62,9 @@ type SettingNames struct {
 	MaxConnectionsPerCrawler string // policy.Crawler.MaxConnections
 	AuditRequired            string // what makes Options.Ready fail
 	Audit                    string // the audit log's file
+	MaxWait                  string // pace.Settings.MaxWait
+	MaxDelay                 string // pace.Settings.MaxDelay
+	MaxQueue                 string // pace.Settings.MaxQueue
 }
 
 // Settings are what may change while clients are connected. Every request is served by the
@@ -76,7 +79,7 @@ type Settings struct {
 
 	Tags Tags
 
-	Pacer Pacer // nil: every allowed request is sent at once
+	Pace Pace
 
 	MaxConnections          int // of all clients; 0: 10,000
 	MaxConnectionsPerClient int // by address; 0: no limit
@@ -141,6 +144,9 @@ func (o Options) withDefaults() (Options, error) {
 		MaxConnectionsPerCrawler: cmp.Or(o.Names.MaxConnectionsPerCrawler, "the limit on a crawler's connections"),
 		AuditRequired:            cmp.Or(o.Names.AuditRequired, "as configured"),
 		Audit:                    cmp.Or(o.Names.Audit, "the audit log"),
+		MaxWait:                  cmp.Or(o.Names.MaxWait, "the longest wait"),
+		MaxDelay:                 cmp.Or(o.Names.MaxDelay, "the longest delay"),
+		MaxQueue:                 cmp.Or(o.Names.MaxQueue, "the longest queue"),
 	}
 	return o, nil
 }

@@ -33,6 +33,12 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 		o.b = strconv.AppendBool(o.b, *r.Enforced)
 	}
 	o.optional("reason", string(r.Reason))
+	switch {
+	case r.Paced.Refused:
+		o.text("paced", "refused")
+	case r.Paced.Held != 0:
+		o.float("paced", r.Paced.Held)
+	}
 	o.optional("refused", string(r.Refused))
 	o.optional("note", r.Note)
 	o.optional("read_as", r.ReadAs)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type Record struct {
 	Decision string        `json:"decision,omitempty"` // allow or deny; empty: none was made
 	Enforced *bool         `json:"enforced,omitempty"` // false: report mode let a denied request through
 	Reason   policy.Reason `json:"reason,omitempty"`
+	Paced    Paced         `json:"paced,omitzero"`    // the request has waited for its turn, or was refused
 	Refused  proxy.Refusal `json:"refused,omitempty"` // why the gate refused the request, if not by the decision
 	Note     string        `json:"note,omitempty"`    // an override's reason
 	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, as servers may read Path
@@ -42,6 +44,30 @@ type Record struct {
 	Error    string        `json:"error,omitempty"`
 	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
 	Link
+}
+
+// Paced says how the pace has concerned a request: in JSON the seconds that it has waited, or
+// "refused".
+type Paced struct {
+	Held    float64 // seconds
+	Refused bool    // its turn would have come too late
+}
+
+// MarshalJSON returns the number or the text.
+func (p Paced) MarshalJSON() ([]byte, error) {
+	if p.Refused {
+		return []byte(`"refused"`), nil
+	}
+	return json.Marshal(p.Held)
+}
+
+// UnmarshalJSON reads the number or the text.
+func (p *Paced) UnmarshalJSON(data []byte) error {
+	if string(data) == `"refused"` {
+		*p = Paced{Refused: true}
+		return nil
+	}
+	return json.Unmarshal(data, &p.Held)
 }
 
 // Robots is the evidence of a decision.
@@ -118,6 +144,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 			r.ReadAs = Redact(r.ReadAs)
 		}
 	}
+	r.Paced = Paced{Held: x.Paced.Waited().Seconds(), Refused: x.Refused == proxy.ByPace}
 	if x.Refused != proxy.Refusal(r.Reason) {
 		r.Refused = x.Refused
 	}

@@ -56,6 +56,9 @@ func (r recordText) Took() time.Duration {
 	return seconds(r.Duration).Round(10 * time.Microsecond)
 }
 
+// Waited returns how long the request has waited for its turn.
+func (r recordText) Waited() time.Duration { return seconds(r.Paced.Held).Round(time.Millisecond) }
+
 // Old returns the age of the robots.txt that decided.
 func (r recordText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
 

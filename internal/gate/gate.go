@@ -26,6 +26,7 @@ import (
 	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
 
@@ -42,6 +43,7 @@ type Gate struct {
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
+	pacer          *pace.Pacer // of all configurations
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
 	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
@@ -134,6 +136,7 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 // wire makes the parts that work on requests, and connects them.
 func (g *Gate) wire() (err error) {
 	c := g.config
+	g.pacer = pace.New(settings.Pacer(c.Pace))
 	pool, err := settings.Roots(c)
 	if err != nil {
 		return err
@@ -185,7 +188,7 @@ func (g *Gate) done(x *proxy.Record) {
 }
 
 func (g *Gate) engineConfig() policy.Config {
-	return settings.Engine(g.config, g.wrapped(), g.store, g.log, g.metrics.Fetch)
+	return settings.Engine(g.config, g.fetching(), g.store, g.log, g.metrics.Fetch)
 }
 
 // wrapped returns what sends requests and the fetches of robots.txt.
@@ -213,6 +216,7 @@ func (g *Gate) Run(ctx context.Context) error {
 		g.log.Info("not ready any more; still accepting for a while", "delay", g.config.Limits.ShutdownDelay)
 		time.Sleep(g.config.Limits.ShutdownDelay)
 	}
+	g.pacer.Close()
 	grace, cancel := context.WithTimeout(context.Background(), g.config.Limits.ShutdownGrace)
 	defer cancel()
 	if late := g.proxy.Shutdown(grace); late != nil {

@@ -155,6 +155,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
 	g.lines.Use(next)
+	g.pacer.Use(settings.Pacer(next.Pace))
 	g.engine = g.engine.Reconfigured(g.engineConfig())
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
@@ -171,6 +172,9 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 func (g *Gate) settings(text []byte) proxy.Settings {
 	s := settings.Proxy(g.config).Settings
 	s.Engine, s.Upstream, s.Config = g.engine, g.wrapped(), g.configurations.Use(text)
+	if g.config.Pace.On() {
+		s.Pace.Pacer = g.pacer
+	}
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }

@@ -18,15 +18,18 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests *requests
-	heads    *prometheus.CounterVec
-	lookups  map[policy.Layer]prometheus.Counter
-	recalled prometheus.Counter // responses of which the tags were remembered
-	unknown  prometheus.Counter // and the others without a head
-	bytes    prometheus.Counter
-	decided  prometheus.Histogram
-	upstream prometheus.Histogram
-	added    prometheus.Histogram
+	requests    *requests
+	heads       *prometheus.CounterVec
+	lookups     map[policy.Layer]prometheus.Counter
+	recalled    prometheus.Counter // responses of which the tags were remembered
+	unknown     prometheus.Counter // and the others without a head
+	bytes       prometheus.Counter
+	decided     prometheus.Histogram
+	held        prometheus.Counter
+	heldFor     prometheus.Histogram
+	paceRefused prometheus.Counter
+	upstream    prometheus.Histogram
+	added       prometheus.Histogram
 
 	fetches *prometheus.CounterVec
 	fetched prometheus.Histogram
@@ -71,6 +74,9 @@ func New() *Metrics {
 	m.decided = m.histogram("robotsgate_decision_seconds", "Time from the arrival of a request to the decision, with any wait for robots.txt.", decisionTimes)
 	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or to its failure.", originTimes)
 	m.added = m.histogram("robotsgate_added_seconds", "Time that the gate adds to a request: until it is sent on, and from the head of the origin's response to that of the answer.", addedTimes)
+	m.held = m.counters("robotsgate_pace_held_total", "Requests that have waited for their turn, and were sent.").WithLabelValues()
+	m.heldFor = m.histogram("robotsgate_pace_held_seconds", "Time that these requests have waited.", originTimes)
+	m.paceRefused = m.counters("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.").WithLabelValues()
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
 	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
 		m.fetches.WithLabelValues(outcome)
@@ -121,10 +127,17 @@ func (m *Metrics) Request(x *proxy.Record) {
 	if x.Upstream > 0 {
 		m.upstream.Observe((x.Upstream - x.Sent).Seconds())
 		if x.Answered > 0 { // the client waited for it
-			m.added.Observe((x.Answered - x.Upstream + x.Sent - x.Waited).Seconds())
+			m.added.Observe((x.Answered - x.Upstream + x.Sent - x.Paced.Waited()).Seconds())
 		}
 	}
 	m.bytes.Add(float64(x.Bytes))
+	if held := x.Paced.Waited(); held > 0 && x.Sent > 0 {
+		m.held.Inc()
+		m.heldFor.Observe(held.Seconds())
+	}
+	if x.Refused == proxy.ByPace {
+		m.paceRefused.Inc()
+	}
 }
 
 // tags counts how the robots tags of a response were found.

@@ -31,6 +31,7 @@ func watched() *Metrics {
 		Snapshots: func() (int64, int64) { return 9, 10 },
 		Lost:      func() int64 { return 11 },
 		Failures:  func() int64 { return 14 },
+		Waiting:   func() int { return 15 },
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	return m
@@ -249,6 +250,6 @@ func BenchmarkRequest(b *testing.B) {
 func TestAddedWithoutWait(t *testing.T) {
 	const ms = time.Millisecond
 	m := New()
-	m.Request(&proxy.Record{Decided: ms, Waited: 3000 * ms, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms})
+	m.Request(&proxy.Record{Decided: ms, Paced: proxy.Paced{Held: 3000 * ms}, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms})
 	wantLines(t, scrape(m), `robotsgate_added_seconds_sum 0.003`, `robotsgate_added_seconds_count 1`)
 }

@@ -20,6 +20,7 @@ type Sources struct {
 	Snapshots   func() (origins int64, bytes int64) // in the store
 	Lost        func() int64                        // audit records that could not be written
 	Failures    func() int64                        // see proxy.Descriptors
+	Waiting     func() int                          // requests that wait for their turn
 	CAEnds      func() time.Time                    // when the CA's certificate expires
 }
 
@@ -56,5 +57,6 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "robotsgate_snapshot_bytes", "Size of all snapshots and their index in the store.", bytes, nil)
 	send(counter, "robotsgate_audit_lost_records_total", "Audit records that could not be written.", w.Lost(), nil)
 	send(counter, "robotsgate_resource_failures_total", "Connections that could not be opened or accepted because no file descriptor, local port or memory was left.", w.Failures(), nil)
+	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)
 	send(gauge, "robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.", w.CAEnds().Unix(), nil)
 }

@@ -21,6 +21,7 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
 
@@ -31,8 +32,11 @@ func Proxy(c *config.Config) proxy.Options {
 			Passthrough: func(host string) bool {
 				return !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
 			},
-			UnreachableStatus:       c.Robots.UnreachableStatus,
-			Tags:                    proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
+			UnreachableStatus: c.Robots.UnreachableStatus,
+			Tags:              proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
+			Pace: proxy.Pace{
+				ObeyCrawlDelay: c.Pace.CrawlDelay == config.ObeyDelay, MinDelay: c.Pace.MinDelay, FreeSubresources: c.Pace.Subresources == config.FreeSubresources,
+			},
 			MaxConnections:          c.Limits.MaxConnections,
 			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
 		},
@@ -40,6 +44,7 @@ func Proxy(c *config.Config) proxy.Options {
 		Names: proxy.SettingNames{
 			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
 			AuditRequired: "log.audit_required", Audit: "log.audit",
+			MaxWait: "pace.max_wait", MaxDelay: "pace.max_delay", MaxQueue: "pace.max_queue",
 			MaxConnections: "limits.max_connections", MaxConnectionsPerClient: "limits.max_connections_per_client", MaxConnectionsPerCrawler: "crawlers[].max_connections",
 		},
 	}
@@ -189,6 +194,11 @@ func Robots(r config.Robots) policy.Robots {
 		TooManyRequests: r.TooManyRequests, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
 		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
 	}
+}
+
+// Pacer returns how long requests wait for their turn.
+func Pacer(p config.Pace) pace.Settings {
+	return pace.Settings{MaxDelay: p.MaxDelay, MaxWait: p.MaxWait, MaxQueue: p.MaxQueue, BackOff: p.BackOff}
 }
 
 // Store returns the bounds of the store.

@@ -18,6 +18,7 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
 )
@@ -29,6 +30,7 @@ type parts struct {
 	Crawlers  policy.Crawlers
 	Overrides []policy.Override
 	Robots    policy.Robots
+	Pacer     pace.Settings
 	Store     store.Limits
 	Audit     audit.Options
 	Admin     admin.Options
@@ -36,7 +38,7 @@ type parts struct {
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Pacer(c.Pace), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -93,6 +95,14 @@ var arrives = map[string]string{
 	"egress.response_header_timeout": "Egress.ResponseHeaderTimeout",
 	"egress.idle_timeout":            "Egress.IdleTimeout",
 	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
+
+	"pace.crawl_delay":  "Proxy.Settings.Pace.ObeyCrawlDelay",
+	"pace.min_delay":    "Proxy.Settings.Pace.MinDelay",
+	"pace.max_delay":    "Pacer.MaxDelay",
+	"pace.max_wait":     "Pacer.MaxWait",
+	"pace.max_queue":    "Pacer.MaxQueue",
+	"pace.back_off":     "Pacer.BackOff",
+	"pace.subresources": "Proxy.Settings.Pace.FreeSubresources",
 
 	"limits.max_header_bytes":           "Proxy.Limits.MaxHeaderBytes",
 	"limits.header_timeout":             "Proxy.Limits.HeaderTimeout",
@@ -151,7 +161,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && key != "overrides.action" && key != "unknown_clients" && at != "Proxy.Settings.Passthrough" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"overrides.action", "unknown_clients", "pace.crawl_delay", "pace.subresources"}, key) && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -222,6 +232,10 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 		return
 	}
 	switch v.Interface().(type) {
+	case config.CrawlDelay:
+		v.SetString(string(config.ObeyDelay))
+	case config.Subresources:
+		v.SetString(string(config.FreeSubresources))
 	case config.ClientsPolicy:
 		v.SetString(string(config.RefuseClients))
 	case []string:

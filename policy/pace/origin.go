@@ -35,6 +35,7 @@ type line struct {
 // A waiter is a request that waits.
 type waiter struct {
 	request  Request
+	by       Source // what delays it
 	origin   *origin
 	arrived  time.Duration
 	deadline time.Duration
@@ -109,6 +110,7 @@ func (o *origin) next(now time.Duration) (w *waiter, at time.Duration) {
 			if until <= now {
 				return w, o.due(w.request)
 			}
+			w.by = ByPause
 			at = min(at, until)
 		}
 	}

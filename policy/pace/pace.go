@@ -97,6 +97,7 @@ func (p *Pacer) Use(s Settings) {
 // A Turn is a request that may start, or has.
 type Turn struct {
 	Held time.Duration // the time that it has waited
+	By   Source        // what it has waited for
 
 	pacer   *Pacer
 	request Request
@@ -128,7 +129,7 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 	defer p.mu.Unlock()
 	now := p.now()
 	o := p.origins[r.Origin]
-	after, err := p.foresee(o, r, now)
+	after, by, err := p.foresee(o, r, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,12 +139,12 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 		}
 	}
 	if after == 0 {
-		return nil, p.start(o, r, now, 0), nil
+		return nil, p.start(o, r, now), nil
 	}
 	if p.closed {
 		return nil, nil, ErrClosed
 	}
-	w := &waiter{request: r, origin: o, arrived: now, deadline: now + p.settings.MaxWait, over: make(chan struct{})}
+	w := &waiter{request: r, by: by, origin: o, arrived: now, deadline: now + p.settings.MaxWait, over: make(chan struct{})}
 	o.queue(w)
 	p.queued[o] = struct{}{}
 	p.waiting++
@@ -153,21 +154,21 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 
 // foresee returns after which time the turn of a request would come, which is an estimate if other
 // requests wait. O may be nil.
-func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (time.Duration, error) {
+func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (after time.Duration, by Source, err error) {
 	if o == nil {
-		return 0, nil
+		return 0, by, nil
 	}
 	at, by := o.foresee(r, now)
-	after := max(at-now, 0)
+	after = max(at-now, 0)
 	switch {
 	case after == 0 && o.waiting == 0 && !o.probing(r.Token):
-		return 0, nil
+		return 0, by, nil
 	case r.Interval > p.settings.MaxDelay || after > p.settings.MaxWait:
-		return 0, &TooLate{After: after, By: by}
+		return 0, by, &TooLate{After: after, By: by}
 	case o.waiting >= p.settings.MaxQueue:
-		return 0, &TooLate{After: after, By: by, Full: true}
+		return 0, by, &TooLate{After: after, By: by, Full: true}
 	}
-	return max(after, 1), nil
+	return max(after, 1), by, nil
 }
 
 // Observe counts the start of a request that does not wait, and returns what would have happened to
@@ -177,11 +178,13 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	defer p.mu.Unlock()
 	now := p.now()
 	o := p.origins[r.Origin]
-	hold, err = p.foresee(o, r, now)
+	hold, by, err := p.foresee(o, r, now)
 	if o == nil && (r.Interval > 0 || r.Memory > 0) {
 		o = p.remember(r.Origin, now)
 	}
-	return hold, p.start(o, r, now, 0), err
+	turn = p.start(o, r, now)
+	turn.By = by
+	return hold, turn, err
 }
 
 // Started counts a start that does not wait and is not a client's request, such as a fetch of
@@ -218,11 +221,11 @@ func (p *Pacer) Close() {
 func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
 
 // start starts a request. O may be nil.
-func (p *Pacer) start(o *origin, r Request, now, held time.Duration) *Turn {
+func (p *Pacer) start(o *origin, r Request, now time.Duration) *Turn {
 	if o != nil {
 		o.started(r, now)
 	}
-	return &Turn{Held: held, pacer: p, request: r, start: now}
+	return &Turn{pacer: p, request: r, start: now}
 }
 
 // remove removes a request from its queue.
@@ -253,7 +256,9 @@ func (p *Pacer) pump(o *origin, now time.Duration) {
 		if w != nil && at <= now {
 			p.remove(w)
 			o.passTurn(w.request.Crawler)
-			w.end(p.start(o, w.request, now, now-w.arrived), nil)
+			turn := p.start(o, w.request, now)
+			turn.Held, turn.By = now-w.arrived, w.by
+			w.end(turn, nil)
 			continue
 		}
 		deadline, late := o.earliest()

@@ -71,6 +71,16 @@ func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
 	return seconds, line, ok
 }
 
+// LongestCrawlDelay returns the largest valid Crawl-delay of all groups, in seconds, 0 if there is none.
+func (f *File) LongestCrawlDelay() (seconds float64) {
+	for _, r := range f.recordsNamed(syntax.CrawlDelay) {
+		if s, valid := syntax.ParseDelay(r.value); valid && r.section != notInGroup {
+			seconds = max(seconds, s)
+		}
+	}
+	return seconds
+}
+
 func (r *record) public() Record {
 	return Record{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
 }

@@ -1,0 +1,27 @@
+package gate
+
+import (
+	"net/http"
+
+	"robotsgate/policy/pace"
+)
+
+// fetching returns what sends the fetches of robots.txt. If there is a pace, they count as starts, but
+// never wait.
+func (g *Gate) fetching() http.RoundTripper {
+	if !g.config.Pace.On() {
+		return g.wrapped()
+	}
+	return countedFetches{g.wrapped(), g.pacer}
+}
+
+// countedFetches tells the pacer of each request.
+type countedFetches struct {
+	http.RoundTripper
+	pacer *pace.Pacer
+}
+
+func (f countedFetches) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.pacer.Started(r.URL.Scheme + "://" + r.URL.Host)
+	return f.RoundTripper.RoundTrip(r)
+}
