@@ -26,6 +26,7 @@ type Options struct {
 
 	Connections func() Connections
 	Sizes       func() []Size
+	Queues      func() []Queue // the origins for which requests wait, those with the most first; nil: there is no pace
 	Alerts      func() []Alert // of the gate itself; nil: none
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)

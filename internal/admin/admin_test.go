@@ -26,6 +26,7 @@ import (
 
 // An origin answers for every host, and counts the fetches.
 type origin struct {
+	queues  func() []Queue // of the pacer; nil: there is no pace
 	status  int
 	body    string
 	fetches int
@@ -83,6 +84,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		History:     func(string) ([]Past, error) { return o.past, nil },
 		Body:        o.bodies,
 		Alerts:      func() []Alert { return o.alerts },
+		Queues:      o.queues,
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
 	})
 }

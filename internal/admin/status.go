@@ -18,6 +18,16 @@ type Size struct {
 	Bound   int64  `json:"bound"` // on Bytes
 }
 
+// A Queue is an origin for which requests wait for their turn.
+type Queue struct {
+	Origin  string  `json:"origin"`
+	Waiting int     `json:"waiting"`
+	Longest float64 `json:"longest"` // seconds that one of them has waited
+}
+
+// maxQueues bounds the queues on the page and in the answer of the API.
+const maxQueues = 20
+
 // Connections are the open client connections.
 type Connections struct {
 	Open    int `json:"open"`
@@ -39,8 +49,11 @@ type status struct {
 	Alerts      []Alert         `json:"alerts"`
 	Unreachable []policy.Outage `json:"unreachable"`
 	Sizes       []Size          `json:"sizes"`
+	Queues      []Queue         `json:"queues"`
+	Waiting     int             `json:"waiting"` // in all queues
 
-	Now time.Time `json:"-"`
+	Paced bool      `json:"-"`
+	Now   time.Time `json:"-"`
 }
 
 type crawler struct {
@@ -74,6 +87,14 @@ func (a *admin) status() status {
 	for _, o := range a.Engine.Outages() {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
 		s.Unreachable = append(s.Unreachable, o)
+	}
+	s.Queues = []Queue{}
+	if s.Paced = a.Queues != nil; s.Paced {
+		all := a.Queues()
+		for _, q := range all {
+			s.Waiting += q.Waiting
+		}
+		s.Queues = append(s.Queues, all[:min(len(all), maxQueues)]...)
 	}
 	s.Alerts = a.alerts(&s)
 	return s

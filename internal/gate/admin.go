@@ -27,6 +27,9 @@ func (g *Gate) administer() {
 	if g.disk != nil {
 		a.History, a.Body = g.history, g.disk.Body
 	}
+	if g.config.Pace.On() {
+		a.Queues = g.queues
+	}
 	c := g.config // as the engine below
 	a.Alerts = func() []admin.Alert { return g.alerts(c) }
 	engine := g.engine // a reload changes the field, and makes new pages

@@ -3,6 +3,7 @@ package gate
 import (
 	"net/http"
 
+	"robotsgate/internal/admin"
 	"robotsgate/policy/pace"
 )
 
@@ -24,4 +25,13 @@ type countedFetches struct {
 func (f countedFetches) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.pacer.Started(r.URL.Scheme + "://" + r.URL.Host)
 	return f.RoundTripper.RoundTrip(r)
+}
+
+// queues returns the origins for which requests wait, for the status page.
+func (g *Gate) queues() (all []admin.Queue) {
+	queues, _ := g.pacer.Queues()
+	for _, q := range queues {
+		all = append(all, admin.Queue{Origin: q.Origin, Waiting: q.Waiting, Longest: q.Longest.Seconds()})
+	}
+	return all
 }
