@@ -97,10 +97,10 @@ func (o *origin) remove(w *waiter) {
 	}
 }
 
-// next returns the request whose turn it is, and when it may start. While all requests are paused
-// it returns nil, and when the first pause ends.
+// next returns the next request, and when it may start. While all requests are paused it returns nil,
+// and when the first pause ends.
 //
-// A crawler whose turn it is keeps it until its interval has passed, so that a short interval of
+// A crawler that has the turn keeps it until its interval has passed, so that a short interval of
 // another crawler can't starve a long one. A pause of one product token delays no other.
 func (o *origin) next(now time.Duration) (w *waiter, at time.Duration) {
 	at = forever

@@ -6,10 +6,8 @@
 package pace
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -25,7 +23,7 @@ type Settings struct {
 // A Request is a request that is to start.
 type Request struct {
 	Origin   string        // scheme, host and port
-	Crawler  string        // whose turn it takes
+	Crawler  string        // name; requests take turns by it
 	Token    string        // product token; a pause holds the requests of one token
 	Interval time.Duration // to the start before, of any crawler; 0: none
 	// Memory is how long other crawlers' intervals reach at this origin: so long the start of this
@@ -45,7 +43,7 @@ const (
 	ByPause    Source = "back-off" // a pause that the origin has asked for
 )
 
-// TooLate is the error for a request whose turn would come too late, or finds no place.
+// TooLate is the error for a request with a turn that would come too late, or without a place.
 type TooLate struct {
 	After time.Duration // its turn would come after this time
 	By    Source
@@ -61,12 +59,6 @@ func (e *TooLate) Error() string {
 
 // ErrClosed is the error for a request that waits when [Pacer.Close] is called, or would.
 var ErrClosed = errors.New("the gate is ending")
-
-// maxOrigins bounds the origins that a Pacer remembers: some 150 bytes each.
-const maxOrigins = 250_000
-
-// sweepInterval is the time between two removals of origins that need not be remembered.
-const sweepInterval = 30 * time.Second
 
 // A Pacer has the clocks and the queues of all origins. Its methods are safe for concurrent use.
 type Pacer struct {
@@ -203,7 +195,7 @@ func (p *Pacer) Started(name string) {
 	o.memory = max(o.memory, p.settings.MaxDelay)
 }
 
-// Close ends the waiting of all requests. Those that need not wait may still start.
+// Close ends the waiting of all requests. Requests that need not wait may still start.
 func (p *Pacer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +226,7 @@ func (p *Pacer) remove(w *waiter) {
 	p.waiting--
 }
 
-// leave ends the waiting of a request whose client has left.
+// leave ends the waiting of a request after its client has left.
 func (p *Pacer) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,66 +272,4 @@ func (p *Pacer) due(o *origin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pump(o, p.now())
-}
-
-// remember returns a new origin, nil if there are too many.
-func (p *Pacer) remember(name string, now time.Duration) *origin {
-	if len(p.origins) >= maxOrigins && now-p.swept > time.Second {
-		p.sweep(now)
-	}
-	if len(p.origins) >= maxOrigins {
-		return nil
-	}
-	o := &origin{name: name, fetched: never, last: never}
-	p.origins[name] = o
-	if !p.sweeping {
-		p.sweeping = true
-		time.AfterFunc(sweepInterval, p.sweepAgain)
-	}
-	return o
-}
-
-func (p *Pacer) sweepAgain() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sweep(p.now())
-	if p.sweeping = len(p.origins) > 0 && !p.closed; p.sweeping {
-		time.AfterFunc(sweepInterval, p.sweepAgain)
-	}
-}
-
-// sweep removes the origins that can't delay a request any more.
-func (p *Pacer) sweep(now time.Duration) {
-	p.swept = now
-	for name, o := range p.origins {
-		if o.idle(now, p.settings.BackOff) {
-			delete(p.origins, name)
-		}
-	}
-}
-
-// A Queue is an origin for which requests wait.
-type Queue struct {
-	Origin  string
-	Waiting int
-	Longest time.Duration // that one of them has waited
-}
-
-// Queues returns the origins for which requests wait, those with the most first, and the number of all
-// requests that wait.
-func (p *Pacer) Queues() (all []Queue, waiting int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
-	for o := range p.queued {
-		q := Queue{Origin: o.name, Waiting: o.waiting}
-		for w := range o.all() {
-			q.Longest = max(q.Longest, now-w.arrived)
-		}
-		all = append(all, q)
-	}
-	slices.SortFunc(all, func(a, b Queue) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Origin, b.Origin))
-	})
-	return all, p.waiting
 }

@@ -1,0 +1,33 @@
+package pace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A Queue is an origin for which requests wait.
+type Queue struct {
+	Origin  string
+	Waiting int
+	Longest time.Duration // that one of them has waited
+}
+
+// Queues returns the origins for which requests wait, those with the most first, and the number of all
+// requests that wait.
+func (p *Pacer) Queues() (all []Queue, waiting int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for o := range p.queued {
+		q := Queue{Origin: o.name, Waiting: o.waiting}
+		for w := range o.all() {
+			q.Longest = max(q.Longest, now-w.arrived)
+		}
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Origin, b.Origin))
+	})
+	return all, p.waiting
+}
