@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"robotsgate/internal/gatetest"
+)
+
+// A timedOrigin records when requests arrive, by their User-Agent.
+type timedOrigin struct {
+	*httptest.Server
+	mu     sync.Mutex
+	starts []arrival
+}
+
+type arrival struct {
+	at          time.Time
+	path, agent string
+}
+
+// newTimedOrigin serves this robots.txt, and at / links to a number of pages.
+func newTimedOrigin(t *testing.T, robots string, pages int) *timedOrigin {
+	t.Helper()
+	o := &timedOrigin{}
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			io.WriteString(w, robots)
+			return
+		}
+		o.mu.Lock()
+		o.starts = append(o.starts, arrival{time.Now(), r.URL.Path, r.UserAgent()})
+		o.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			for i := range pages {
+				fmt.Fprintf(w, "<a href=/page/%d>page</a>\n", i)
+			}
+		}
+	}))
+	t.Cleanup(o.Close)
+	return o
+}
+
+// arrived returns the requests so far.
+func (o *timedOrigin) arrived() []arrival {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.starts
+}
+
+// checkDistances checks that no two requests arrived closer together, but for a fiftieth and what a
+// busy machine has added to one of them.
+func (o *timedOrigin) checkDistances(t *testing.T, distance, stall time.Duration) {
+	t.Helper()
+	starts := o.arrived()
+	for i := 1; i < len(starts); i++ {
+		if d := starts[i].at.Sub(starts[i-1].at); d < distance*49/50-stall {
+			t.Errorf("request %d arrived %v after the one before, want %v", i, d, distance)
+		}
+	}
+	t.Logf("a goroutine of this process waited for the processor for at most %v", stall)
+}
+
+// measureStalls returns a function that ends the measurement of how late a goroutine may be.
+func measureStalls() (longest func() time.Duration) {
+	over, result := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		var longest time.Duration
+		for last := time.Now(); ; {
+			select {
+			case <-tick.C:
+				now := time.Now()
+				longest, last = max(longest, now.Sub(last)-time.Millisecond), now
+			case <-over:
+				result <- longest
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(over); return <-result }
+}
+
+// pacedGate runs a gate with these settings of pace.
+func pacedGate(t *testing.T, pace, more string) *gatetest.Gate {
+	t.Helper()
+	return gatetest.Serve(t, t.TempDir(), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\negress: {allow_private: [127.0.0.0/8]}\npace: "+pace+"\n"+more)
+}
+
+// TestPaceScrapy crawls 40 pages with Scrapy's defaults at an origin with a Crawl-delay: each page once,
+// no retry, and no longer than the delays take.
+func TestPaceScrapy(t *testing.T) {
+	gatetest.Long(t)
+	if _, err := exec.LookPath("scrapy"); err != nil {
+		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
+	}
+	const pages, delay = 40, 500 * time.Millisecond
+	origin := newTimedOrigin(t, fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", delay.Seconds()), pages)
+	gate := pacedGate(t, "{crawl_delay: obey}", "")
+	dir, stalls := t.TempDir(), measureStalls()
+	gatetest.Write(t, filepath.Join(dir, "crawl.py"), `
+import scrapy
+
+class Crawl(scrapy.Spider):
+    name = "crawl"
+    start_urls = ["`+origin.URL+`/"]
+
+    def parse(self, response):
+        yield from response.follow_all(css="a")
+`)
+	cmd := exec.CommandContext(t.Context(), "scrapy", "runspider", "-L", "INFO", "crawl.py")
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "http_proxy="+gate.Proxy, "no_proxy=")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), fmt.Sprintf("'downloader/response_status_count/200': %d,", pages+1)) || strings.Contains(string(out), "retry/count") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	origin.checkDistances(t, delay, stalls())
+	starts := origin.arrived()
+	if len(starts) != pages+1 {
+		t.Fatalf("%d requests, want %d", len(starts), pages+1)
+	}
+	if took, ideal := starts[pages].at.Sub(starts[0].at), pages*delay; took > ideal*102/100 {
+		t.Errorf("the crawl took %v, ideal are %v", took, ideal)
+	} else {
+		t.Logf("the crawl took %v, ideal are %v", took, ideal)
+	}
+}
+
+// TestPaceShares: a crawler with 64 connections and one with a single connection have half of the
+// starts each.
+func TestPaceShares(t *testing.T) {
+	gatetest.Long(t)
+	origin := newTimedOrigin(t, "", 0)
+	gate := pacedGate(t, "{min_delay: 25ms}", "crawlers:\n- {name: many, user_agents: [many]}\n- {name: one, user_agents: [one]}\n")
+	proxy, err := url.Parse(gate.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	for agent, connections := range map[string]int{"many": 64, "one": 1} {
+		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+		for range connections {
+			clients.Go(func() {
+				for {
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, origin.URL+"/page", nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					req.Header.Set("User-Agent", agent)
+					resp, err := client.Do(req)
+					if err != nil || resp.StatusCode != http.StatusOK {
+						t.Errorf("%s: %v, %v", agent, resp, err)
+						return
+					}
+					resp.Body.Close()
+					select {
+					case <-over:
+						return
+					default:
+					}
+				}
+			})
+		}
+	}
+	time.Sleep(4 * time.Second) // real time: the clients are
+	close(over)
+	counted := origin.arrived()
+	clients.Wait()
+	one := 0
+	for _, a := range counted {
+		if a.agent == "one" {
+			one++
+		}
+	}
+	share := float64(one) / float64(len(counted))
+	t.Logf("%d requests, of which the crawler with one connection has %.1f%%", len(counted), 100*share)
+	if share < 0.45 || share > 0.55 {
+		t.Errorf("the crawler with one connection has %.1f%% of %d requests", 100*share, len(counted))
+	}
+}
