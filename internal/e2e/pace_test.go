@@ -192,3 +192,43 @@ func TestPaceShares(t *testing.T) {
 		t.Errorf("the crawler with one connection has %.1f%% of %d requests", 100*share, len(counted))
 	}
 }
+
+// TestPaceClients: what docs/pace.md says of clients that are held, and of those that are refused.
+func TestPaceClients(t *testing.T) {
+	gatetest.Long(t)
+	for _, c := range []struct {
+		name, pace string
+		program    []string // that is installed
+		command    string   // run when another request has just started
+		want       string   // in its output
+	}{
+		{"curl waits", "{min_delay: 2s}", []string{"curl"}, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "200\n"},
+		{"curl retries a 429", "{min_delay: 2s, max_wait: 0s}", []string{"curl"}, `cd "$(mktemp -d)" && curl -s -o page -w '%{http_code}\n' --retry 3 URL`, "200\n"},
+		{"curl does not by itself", "{min_delay: 2s, max_wait: 0s}", []string{"curl"}, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "429\n"},
+		{"httpx waits for 5 s", "{min_delay: 7s}", []string{"/usr/bin/python3", "-c", "import httpx"}, `/usr/bin/python3 -c 'import httpx
+try: print(httpx.get("URL").status_code)
+except httpx.ReadTimeout: print("timed out")'`, "timed out\n"},
+		{"httpx is refused in time", "{min_delay: 7s, max_wait: 4s}", []string{"/usr/bin/python3", "-c", "import httpx"}, `/usr/bin/python3 -c 'import httpx
+r = httpx.get("URL"); print(r.status_code, 7 <= int(r.headers["Retry-After"]) <= 8)'`, "429 True\n"},
+		{"requests waits", "{min_delay: 7s}", []string{"/usr/bin/python3", "-c", "import requests"}, `/usr/bin/python3 -c 'import requests
+print(requests.get("URL").status_code)'`, "200\n"},
+		{"urllib3 retries a 429", "{min_delay: 2s, max_wait: 0s}", []string{"/usr/bin/python3", "-c", "import requests"}, `/usr/bin/python3 -c 'import requests, urllib3
+s = requests.Session(); s.mount("http://", requests.adapters.HTTPAdapter(max_retries=urllib3.Retry(3)))
+print(s.get("URL").status_code)'`, "200\n"},
+		{"Node waits", "{min_delay: 2s}", []string{node(), "-e", "process.exit(+process.versions.node.split('.')[0] < 22)"}, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "200\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // they wait most of the time
+			if err := exec.Command(c.program[0], c.program[1:]...).Run(); len(c.program) > 1 && err != nil {
+				t.Skipf("%s: %v", c.program, err)
+			}
+			origin := newTimedOrigin(t, "", 0)
+			gate := pacedGate(t, c.pace, "")
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", `curl -s -o /dev/null `+origin.URL+"/first\n"+strings.ReplaceAll(c.command, "URL", origin.URL+"/page"))
+			cmd.Env = append(cmd.Environ(), "http_proxy="+gate.Proxy, "no_proxy=", "NO_PROXY=", "NODE_USE_ENV_PROXY=1")
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want {
+				t.Errorf("%v, got %q, want %q", err, out, c.want)
+			}
+		})
+	}
+}
