@@ -174,7 +174,7 @@ func TestReadmeMembers(t *testing.T) {
 	for _, row := range gatetest.Matches("(?m)^\\| ((?:`[A-Za-z_0-9]+` ?)+)\\|", gatetest.Read(t, "docs/clients.md")) {
 		said = append(said, gatetest.Matches("`([^`]+)`", row)...)
 	}
-	same(t, "variable", said, append(gatetest.Matches(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN"))
+	same(t, "variable", said, append(gatetest.Matches(`(?m)^export (\w+)=`, string(out)), "ROBOTSGATE_ADMIN", "ROBOTSGATE_SPKI"))
 
 	parser, err := kong.New(&cli.Commands{})
 	if err != nil {

@@ -58,7 +58,7 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.explain))))
 	mux.HandleFunc("GET /api/robots", a.sameOrigin(api(a.robots)))
 	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(api(a.refresh))))
-	return http.NewCrossOriginProtection().Handler(mux)
+	return a.noProxy(mux, http.NewCrossOriginProtection().Handler(mux))
 }
 
 type admin struct{ Options }

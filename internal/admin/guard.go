@@ -22,11 +22,26 @@ func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		if !a.isOwnHost(r) {
-			fail(w, http.StatusForbidden, "this page is not served under the name "+r.Host+"; add it to "+a.HostsKey+" if it is yours")
+			why := "this page is not served under the name " + r.Host + "; add it to " + a.HostsKey + " if it is yours"
+			if r.URL.IsAbs() {
+				why = "this is the gate's status page; its proxy is " + a.Proxy
+			}
+			fail(w, http.StatusForbidden, why)
 			return
 		}
 		h(w, r)
 	}
+}
+
+// noProxy answers clients that take the listener for the proxy, if mux has nothing for their requests.
+func (a *admin) noProxy(mux *http.ServeMux, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" && r.URL.IsAbs() && !a.isOwnHost(r) {
+			a.guarded(nil)(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // sameOrigin serves guarded requests, but for those of another site's page: even a GET can

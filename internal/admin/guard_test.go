@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,5 +57,17 @@ func TestWaiting(t *testing.T) {
 				s.Close()
 			})
 		})
+	}
+}
+
+// TestNotTheProxy: a client that takes the listener for the proxy learns where that is.
+func TestNotTheProxy(t *testing.T) {
+	h := listener(t, &origin{})
+	for _, path := range []string{"/", "/page"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://shop.example"+path, nil))
+		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "its proxy is http://192.0.2.1:9309") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
 	}
 }

@@ -26,7 +26,7 @@ type Audit struct {
 	Follow  bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
 	Top     int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON    bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
-	File    []string `arg:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
+	File    []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // An auditReport collects the lines of audit logs.
@@ -39,6 +39,9 @@ type auditReport interface {
 
 // Run reads the files once, for all reports.
 func (a *Audit) Run(ctx context.Context, s Streams) error {
+	if len(a.File) == 0 {
+		return errors.New("which audit log? The key log.audit names it; without one, the status page has the latest refusals")
+	}
 	if err := a.checkOptions(); err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -45,7 +43,7 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 	}
 	site := demo.New()
 	wrap := func(u proxy.Upstream) proxy.Upstream { return sampleOrigin{u, site} }
-	command, err := r.command()
+	command, err := r.command("demo")
 	if err != nil {
 		return err
 	}
@@ -84,10 +82,9 @@ func printDemo(g *gate.Gate, s Streams, dir string) error {
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
-	key := sha256.Sum256(g.Authority().Certificate().RawSubjectPublicKeyInfo)
 	return printReport(s.Out, "demo", demoReport{
 		Proxy: proxy, Admin: "http://" + g.AdminAddress() + "/",
-		Dir: dir, CA: g.ClientFiles().Cert, Key: base64.StdEncoding.EncodeToString(key[:]),
+		Dir: dir, CA: g.ClientFiles().Cert, Key: spki(g),
 		Env: quoteShell(file), Browser: quoteShell(filepath.Join(dir, "browser")),
 	})
 }

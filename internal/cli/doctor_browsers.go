@@ -11,7 +11,11 @@ import (
 
 const windowless = "Chromium sends none from a command line: identify it by address, with crawlers[].sources, or run it in a gate that sends the login: robotsgate run -- sh -c 'chromium --proxy-server=$http_proxy'"
 
-var nssTrust = []string{"mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n robotsgate -i {ca}"}
+// nssTrust has the line that makes Chromium trust the CA, and what helps if the store has an older CA.
+var nssTrust = []string{
+	"mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n robotsgate -i {ca}",
+	"if it fails with SEC_ERROR_ADDING_CERT, remove an older CA of this name first: certutil -d sql:$HOME/.pki/nssdb -D -n robotsgate",
+}
 
 // browsers are browsers, and the libraries that run one. Doctor checks Chromium, with which a page
 // takes about a second. The others take their settings from a program or a profile.

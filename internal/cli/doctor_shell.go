@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"robotsgate/internal/ca"
@@ -30,6 +31,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 			continue
 		}
 		answer, err := certificateOf(ctx, place)
+		answer.err = err
 		if e.asked[place] = answer; err != nil {
 			failed = append(failed, fmt.Sprintf("none at %s: %v", place, err))
 		}
@@ -60,6 +62,7 @@ type gateAnswer struct {
 	login  bool              // there was one
 	pem    []byte            // the certificates that clients must trust
 	signer *x509.Certificate // the one of these that it signs with: after a renewal not the first, until it reloads
+	err    error             // there is no gate
 }
 
 // certificateOf asks the gate at a proxy's URL for its certificates. An error means that it is no gate.
@@ -87,7 +90,7 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	if resp.StatusCode != http.StatusOK || len(all) == 0 {
 		return a, errors.New("what answers is no gate")
 	}
-	a = gateAnswer{u.Scheme + "://" + u.Host, u.User != nil, body, all[0]}
+	a = gateAnswer{u.Scheme + "://" + u.Host, u.User != nil, body, all[0], nil}
 	for _, c := range all {
 		if resp.TLS.PeerCertificates[0].CheckSignatureFrom(c) == nil {
 			a.signer = c
@@ -119,7 +122,7 @@ func (e *diagnosis) proxyVariables() finding {
 		if value == "" {
 			missing = append(missing, name)
 		} else if !e.holds(e.asked[value].pem) {
-			wrong = append(wrong, name)
+			wrong = append(wrong, name+"="+e.shownProxy(value))
 		}
 	}
 	direct := e.noProxy()
@@ -134,6 +137,18 @@ func (e *diagnosis) proxyVariables() finding {
 		return finding{"variables", passed, "lead to the gate; no_proxy leads around it for " + strings.Join(direct, ", "), nil}
 	}
 	return finding{"variables", passed, "lead to the gate", nil}
+}
+
+// shownProxy returns a proxy's URL without its login, and says if nothing listens there.
+func (e *diagnosis) shownProxy(value string) string {
+	shown := "a proxy with a login"
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		shown = escape.Short(u.Scheme + "://" + u.Host)
+	}
+	if errors.Is(e.asked[value].err, syscall.ECONNREFUSED) {
+		shown += " (nothing listens there)"
+	}
+	return shown
 }
 
 // env returns how to set all variables: with robotsgate env, or, on a machine without the

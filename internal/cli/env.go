@@ -36,6 +36,9 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
+		s.warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
+	}
 	if otherGate(ctx, proxy, authority) {
 		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -14,8 +15,12 @@ var proxyHabits = []struct{ program, habit string }{
 	{"firefox", "Firefox may use the proxy of its profile in place of the variables"},
 }
 
-// noRequests returns lines on why a command may have sent no request through the gate.
-func noRequests(p processes) (lines []string) {
+// noRequests returns lines on why a command may have sent no request through the gate. One with another
+// exit status than 0 may have failed before.
+func noRequests(p processes, status int) (lines []string) {
+	if status != 0 && len(p.cleared) == 0 {
+		return []string{"no request came through the gate: the command ended with status " + strconv.Itoa(status) + ", perhaps before it sent any; if it did, robotsgate doctor finds out why they went around"}
+	}
 	lines = append(lines, "no request came through the gate: if the command sent any, they went around it. Likely causes:")
 	if len(p.cleared) > 0 {
 		lines = append(lines, "  - proxy variables were missing in: "+list(p.cleared))

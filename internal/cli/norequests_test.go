@@ -24,7 +24,7 @@ func TestNoRequests(t *testing.T) {
 	} {
 		var p processes
 		p.note(test.name, []byte(test.environ))
-		lines := noRequests(p)
+		lines := noRequests(p, 0)
 		text := strings.Join(lines, "\n")
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, test.want) }) || strings.Contains(text, test.not) {
 			t.Errorf("%s with %q:\n%s", test.name, test.environ, text)

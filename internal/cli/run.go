@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +33,7 @@ type Run struct {
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
 func (r *Run) Run(ctx context.Context, s Streams) error {
-	command, err := r.command()
+	command, err := r.command("run")
 	if err != nil {
 		return err
 	}
@@ -48,16 +50,16 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	return r.behind(ctx, s, c, command, nil)
 }
 
-// command returns the command without the -- before it. A misspelt option, which kong takes for the
-// command, is an error.
-func (r *Run) command() ([]string, error) {
+// command returns the command without the -- before it. A misspelt option of run or demo, which kong
+// takes for the command, is an error.
+func (r *Run) command(name string) ([]string, error) {
 	switch {
 	case len(r.Command) == 0:
 		return nil, nil
 	case r.Command[0] == "--":
 		return r.Command[1:], nil
 	case strings.HasPrefix(r.Command[0], "-"):
-		return nil, fmt.Errorf("unknown flag %s; --help shows what there is, and -- begins the command", r.Command[0])
+		return nil, fmt.Errorf("unknown flag %s; robotsgate %s --help shows what there is, and -- begins the command", r.Command[0], name)
 	}
 	return r.Command, nil
 }
@@ -91,7 +93,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	}
 	s.note("%s", requests.summary(false))
 	if requests.none() {
-		for _, line := range noRequests(seen) {
+		for _, line := range noRequests(seen, status) {
 			s.note("%s", line)
 		}
 		if r.RequireRequests && status == 0 {
@@ -107,7 +109,13 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 // commandVars returns the variables for a command behind a gate of run.
 func commandVars(g *gate.Gate) variables {
 	vars := clientVars("http://"+g.Address(), g.ClientFiles())
-	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.AdminAddress()})
+	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.AdminAddress()}, variable{"ROBOTSGATE_SPKI", spki(g)})
+}
+
+// spki returns the SHA-256 of the CA's public key, by which Chromium can trust it.
+func spki(g *gate.Gate) string {
+	key := sha256.Sum256(g.Authority().Certificate().RawSubjectPublicKeyInfo)
+	return base64.StdEncoding.EncodeToString(key[:])
 }
 
 // adapt changes the settings that run has its own rules for.

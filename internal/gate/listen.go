@@ -35,13 +35,21 @@ func listen(key, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s: %s is in use: is a gate running already? Choose another port, or stop what uses this one", key, address)
+		return nil, fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return l, nil
+}
+
+// howToChoose says how to give a listener another address.
+func howToChoose(key string) string {
+	if key == "listen" {
+		return ": robotsgate serve --listen 127.0.0.1:PORT"
+	}
+	return ": start the gate with -c FILE, and with this line in FILE: admin: {listen: 127.0.0.1:PORT}"
 }
 
 // WarnDescriptors warns if the process may not open enough files for

@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/settings"
@@ -20,7 +22,11 @@ func (g *Gate) openStore(dir string) error {
 	disk, err := store.Open(dir, settings.Store(g.config.Robots), g.log)
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		g.log.Warn("another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
+		level := slog.LevelWarn
+		if g.options.File == nil { // a gate that ends with its command
+			level = slog.LevelInfo
+		}
+		g.log.Log(context.Background(), level, "another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
 		g.store = store.NewMemory(int64(g.config.Robots.CacheBytes))
 		return nil
 	case err != nil:
