@@ -98,14 +98,15 @@ func pacedGate(t *testing.T, pace, more string) *gatetest.Gate {
 	return gatetest.Serve(t, t.TempDir(), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\negress: {allow_private: [127.0.0.0/8]}\npace: "+pace+"\n"+more)
 }
 
-// TestPaceScrapy crawls 40 pages with Scrapy's defaults at an origin with a Crawl-delay: each page once,
+// TestPaceScrapy crawls 24 pages with Scrapy's defaults at an origin with a Crawl-delay: each page once,
 // no retry, and no longer than the delays take.
 func TestPaceScrapy(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel() // with the tests below, which wait most of the time too
 	if _, err := exec.LookPath("scrapy"); err != nil {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}
-	const pages, delay = 40, 500 * time.Millisecond
+	const pages, delay = 24, 500 * time.Millisecond
 	origin := newTimedOrigin(t, fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", delay.Seconds()), pages)
 	gate := pacedGate(t, "{crawl_delay: obey}", "")
 	dir, stalls := t.TempDir(), measureStalls()
@@ -142,6 +143,7 @@ class Crawl(scrapy.Spider):
 // starts each.
 func TestPaceShares(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	origin := newTimedOrigin(t, "", 0)
 	gate := pacedGate(t, "{min_delay: 25ms}", "crawlers:\n- {name: many, user_agents: [many]}\n- {name: one, user_agents: [one]}\n")
 	proxy, err := url.Parse(gate.Proxy)
@@ -196,6 +198,7 @@ func TestPaceShares(t *testing.T) {
 // TestPaceClients: what docs/pace.md says of clients that are held, and of those that are refused.
 func TestPaceClients(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	for _, c := range []struct {
 		name, pace string
 		program    []string // that is installed
