@@ -37,6 +37,11 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 	if got := statusOf(w.raw(request("small/2"))); got != "503" { // and closed, so that raw returns
 		t.Errorf("second connection: got %s, want 503", got)
 	}
+	for _, want := range []Refusal{"", "", ByLimit} {
+		if x := w.next(t); x.Refused != want {
+			t.Errorf("the record is refused by %q, want %q", x.Refused, want)
+		}
+	}
 	conn := w.tunnel(host(w.http)) // a tunnel's requests count too
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.http)+"\r\nUser-Agent: small/3\r\n\r\n")
 	if answer, _ := io.ReadAll(conn); statusOf(string(answer)) != "503" {

@@ -455,8 +455,15 @@ func TestKnownLoginIsNotDelayed(t *testing.T) {
 		wantStatus(t, resp, 200)
 	}
 	ask()
-	go func() { // the test world's channel of records is too short
-		for range w.done {
+	refused := make(chan Refusal, 1) // with a 503
+	go func() {                      // the test world's channel of records is too short
+		for x := range w.done {
+			if x.Status == http.StatusServiceUnavailable {
+				select {
+				case refused <- x.Refused:
+				default:
+				}
+			}
 		}
 	}()
 	const flood = 400 // more than may wait
@@ -474,6 +481,9 @@ func TestKnownLoginIsNotDelayed(t *testing.T) {
 	}
 	if got := receive(t, busy, "a 503"); got != "1" {
 		t.Errorf("Retry-After of the flood: %q", got)
+	}
+	if got := receive(t, refused, "the record of a 503"); got != ByLimit {
+		t.Errorf("the flood is refused by %q, want %q", got, ByLimit)
 	}
 	_, before := w.gate.LoginComparisons()
 	ask()
