@@ -96,6 +96,9 @@ type Turn struct {
 	start   time.Duration
 }
 
+// unpaced is the turn of requests that delay no other, and have answers that do not matter.
+var unpaced Turn
+
 // Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
 // The caller must call [Turn.Done] when the origin has answered.
 func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
@@ -174,8 +177,9 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	if o == nil && (r.Interval > 0 || r.Memory > 0) {
 		o = p.remember(r.Origin, now)
 	}
-	turn = p.start(o, r, now)
-	turn.By = by
+	if turn = p.start(o, r, now); o != nil {
+		turn.By = by
+	}
 	return hold, turn, err
 }
 
@@ -214,6 +218,9 @@ func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
 
 // start starts a request. O may be nil.
 func (p *Pacer) start(o *origin, r Request, now time.Duration) *Turn {
+	if o == nil && p.settings.BackOff == 0 {
+		return &unpaced
+	}
 	if o != nil {
 		o.started(r, now)
 	}

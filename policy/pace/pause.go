@@ -35,6 +35,9 @@ type Answer struct {
 // Done says how the request has been answered, and lets others start. It may be called once.
 func (t *Turn) Done(a Answer) {
 	p := t.pacer
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
