@@ -85,6 +85,9 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 		x.Paced = paced
 		return nil
 	}
+	if d := x.out.disconnect; d != nil {
+		ask.OnHold = d.Watch
+	}
 	turn, err := settings.Pacer.Wait(ctx, ask)
 	if err == nil {
 		x.turn = turn

@@ -257,3 +257,48 @@ func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 		wantStatus(t, resp, status)
 	}
 }
+
+// A held request of a client that disconnects frees its place within 10 ms, on every way. The fastest of
+// some counts, since the machine may be busy.
+func TestHangUp(t *testing.T) {
+	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10})
+	defer pacer.Close()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, MinDelay: time.Hour} }})
+	waits := func(n int) (took time.Duration) {
+		t.Helper()
+		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
+			took = time.Since(begun)
+			if _, waiting := pacer.Queues(); waiting == n {
+				return took
+			}
+		}
+		t.Fatalf("not %d requests wait after %v", n, took)
+		return took
+	}
+	w.ways(t, func(t *testing.T, v way) {
+		pacer.Observe(pace.Request{Origin: v.origin, Interval: time.Hour}) // a request has just started
+		fastest := time.Hour
+		for range 10 {
+			ctx, hangUp := context.WithCancel(t.Context())
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.origin+"/page", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if resp, err := v.client.Do(req); err == nil {
+					resp.Body.Close()
+					t.Error("the request was not held")
+				}
+			}()
+			waits(1)
+			hangUp()
+			fastest = min(fastest, waits(0))
+			<-ended
+		}
+		if fastest > 10*time.Millisecond {
+			t.Errorf("a place is free after %v", fastest)
+		}
+	})
+}

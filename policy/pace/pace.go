@@ -32,6 +32,8 @@ type Request struct {
 	// Fetched is set if the request has waited for a fetch of the origin's robots.txt. That fetch does
 	// not delay it.
 	Fetched bool
+	// OnHold is called if the request has to wait, before it does; nil: nothing is.
+	OnHold func()
 }
 
 // A Source is what delays a request.
@@ -105,6 +107,9 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 	w, turn, err := p.enter(r)
 	if w == nil {
 		return turn, err
+	}
+	if r.OnHold != nil {
+		r.OnHold()
 	}
 	select {
 	case <-w.over:

@@ -88,6 +88,15 @@ func (d *DisconnectDetector) Begin(r *http.Request) {
 	}
 }
 
+// Watch begins to watch the client at once, for a request that will take long.
+func (d *DisconnectDetector) Watch() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.serving {
+		d.timer.Reset(0)
+	}
+}
+
 // watch reads until the client sends something or disconnects, or until Stop.
 func (d *DisconnectDetector) watch() {
 	d.mu.Lock()
