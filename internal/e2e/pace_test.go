@@ -220,7 +220,7 @@ s = requests.Session(); s.mount("http://", requests.adapters.HTTPAdapter(max_ret
 print(s.get("URL").status_code)'`, "200\n"},
 		{"Scrapy retries twice without waiting", "{min_delay: 1m, max_wait: 0s}", []string{"scrapy", "version"}, `scrapy fetch URL 2>&1 | grep -o "failed 3 times" | head -1`, "failed 3 times\n"},
 		{"Scrapy waits", "{min_delay: 7s}", []string{"scrapy", "version"}, `scrapy fetch --nolog --headers URL | grep -c "held=[1-6]" && scrapy settings --get DOWNLOAD_TIMEOUT`, "1\n180\n"},
-		{"Node waits", "{min_delay: 2s}", []string{node(), "-e", "process.exit(+process.versions.node.split('.')[0] < 22)"}, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "200\n"},
+		{"Node waits", "{min_delay: 2s}", []string{node(), "-e", "process.exit(+process.versions.node.split('.')[0] < 24 ? 1 : 0)"}, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "200\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // they wait most of the time
