@@ -19,6 +19,7 @@ func TestNoRequests(t *testing.T) {
 		{"curl", "PATH=/bin\x00https_proxy=\x00", "proxy variables were missing in: curl", "ran:"},
 		{"curl", "", "no_proxy", "missing"},
 		{"curl", "PATH=/bin\x00HO", "no_proxy", "missing"},
+		{"firefox-esr", "", "firefox-esr ran: Firefox may", "Node"},
 		{"chromium", "type=renderer --lang=en-US\x00\x00\x00\x00", "chromium ran: Chromium and Chrome may use", "missing"},
 		{"java", "", "java ran: Java ignores", "Node"},
 	} {
