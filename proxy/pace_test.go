@@ -302,3 +302,29 @@ func TestHangUp(t *testing.T) {
 		}
 	})
 }
+
+// A client that is held gets answers to its HTTP/2 PINGs, and keeps its connection.
+func TestPingWhileHeld(t *testing.T) {
+	pacer := newTestPacer()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
+	client := w.clientVia("http", w.addr, true)
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 5 * time.Second}
+	got := make(chan error, 1)
+	go func() {
+		resp, err := client.Get(w.https + "/page")
+		if err == nil {
+			resp.Body.Close()
+		}
+		got <- err
+	}()
+	receive(t, pacer.waiting, "the request's wait")
+	select {
+	case err := <-got:
+		t.Fatalf("the client has not waited: %v", err)
+	case <-time.After(500 * time.Millisecond): // some 25 PINGs
+	}
+	pacer.turn <- nil
+	if err := receive(t, got, "the response"); err != nil {
+		t.Error(err)
+	}
+}
