@@ -185,6 +185,13 @@ func TestBrowsers(t *testing.T) {
 			t.Errorf("the origin received\n%s", log)
 		}
 	})
+	t.Run("puppeteer with Firefox", func(t *testing.T) {
+		mustHaveModule(t, "puppeteer-core")
+		mustHave(t, "firefox-esr", "firefox-esr")
+		program := regexp.MustCompile(`(?m)^ *(args: |await page\.authenticate).*\n`).ReplaceAllLiteralString(b.block(t, "js", `require("puppeteer`), "")
+		program = strings.Replace(program, "/usr/bin/chromium\",\n", "/usr/bin/firefox-esr\",\n"+b.block(t, "js", `browser: "firefox"`), 1)
+		b.runs(t, abs(t, node()), "-e", program)
+	})
 	t.Run("selenium", func(t *testing.T) {
 		mustHave(t, "chromedriver", "chromium-driver")
 		if exec.Command("/usr/bin/python3", "-c", "import selenium").Run() != nil {
@@ -248,11 +255,5 @@ func TestBrowserLogins(t *testing.T) {
 		mustHaveModule(t, "puppeteer-core")
 		b.onPage(t, "Puppeteer, with a browser that trusts the CA", puppeteer)
 		b.runs(t, abs(t, node()), "-e", puppeteer)
-	})
-	t.Run("puppeteer with Firefox", func(t *testing.T) {
-		mustHaveModule(t, "puppeteer-core")
-		mustHave(t, "firefox-esr", "firefox-esr")
-		program := regexp.MustCompile(`(?m)^ *args: .*\n`).ReplaceAllLiteralString(puppeteer, b.block(t, "js", `browser: "firefox"`))
-		b.runs(t, abs(t, node()), "-e", strings.Replace(program, "/usr/bin/chromium", "/usr/bin/firefox-esr", 1))
 	})
 }
