@@ -268,7 +268,7 @@ func TestHangUp(t *testing.T) {
 		t.Helper()
 		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
 			took = time.Since(begun)
-			if _, waiting := pacer.Queues(); waiting == n {
+			if pacer.Waiting() == n {
 				return took
 			}
 		}

@@ -78,7 +78,7 @@ func (g *Gate) watchMetrics() {
 		Snapshots:   func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
 		Lost:        g.audit.Lost,
 		Failures:    g.descriptors.Failures,
-		Waiting:     func() int { _, n := g.pacer.Queues(); return n },
+		Waiting:     g.pacer.Waiting,
 		CAEnds:      func() time.Time { return g.authority.Certificate().NotAfter },
 	})
 }

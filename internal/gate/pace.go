@@ -29,8 +29,7 @@ func (f countedFetches) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // queues returns the origins for which requests wait, for the status page.
 func (g *Gate) queues() (all []admin.Queue) {
-	queues, _ := g.pacer.Queues()
-	for _, q := range queues {
+	for _, q := range g.pacer.Queues() {
 		all = append(all, admin.Queue{Origin: q.Origin, Waiting: q.Waiting, Longest: q.Longest.Seconds()})
 	}
 	return all

@@ -87,7 +87,7 @@ func runFuzz(t *testing.T, input []byte) {
 	if !slices.ContainsFunc(all, func(r *fuzzRequest) bool { return r.answer == 429 }) { // a paused crawler has no turn
 		checkTurns(t, starts)
 	}
-	if queues, waiting := p.Queues(); waiting != 0 || len(queues) != 0 {
+	if queues, waiting := p.Queues(), p.Waiting(); waiting != 0 || len(queues) != 0 {
 		t.Errorf("%d requests wait at the end, in %v", waiting, queues)
 	}
 	p.Close()

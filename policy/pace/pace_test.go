@@ -182,11 +182,11 @@ func TestFull(t *testing.T) {
 		for i := range 4 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", time.Second), ok)
 		}
-		if queues, n := s.Queues(); n != 2 || len(queues) != 1 || queues[0] != (Queue{Origin: "http://shop.example:80", Waiting: 2}) {
+		if queues, n := s.Queues(), s.Waiting(); n != 2 || len(queues) != 1 || queues[0] != (Queue{Origin: "http://shop.example:80", Waiting: 2}) {
 			t.Errorf("%d requests wait: %v", n, queues)
 		}
 		s.wants(t, "0s a0", "0s a3 too late by 3s, interval, full true", "1s a1", "2s a2")
-		if queues, n := s.Queues(); n != 0 || len(queues) != 0 {
+		if queues, n := s.Queues(), s.Waiting(); n != 0 || len(queues) != 0 {
 			t.Errorf("%d requests wait at the end: %v", n, queues)
 		}
 	})

@@ -13,9 +13,15 @@ type Queue struct {
 	Longest time.Duration // that one of them has waited
 }
 
-// Queues returns the origins for which requests wait, those with the most first, and the number of all
-// requests that wait.
-func (p *Pacer) Queues() (all []Queue, waiting int) {
+// Waiting returns the number of requests that wait.
+func (p *Pacer) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
+}
+
+// Queues returns the origins for which requests wait, those with the most first.
+func (p *Pacer) Queues() (all []Queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -29,5 +35,5 @@ func (p *Pacer) Queues() (all []Queue, waiting int) {
 	slices.SortFunc(all, func(a, b Queue) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Origin, b.Origin))
 	})
-	return all, p.waiting
+	return all
 }
