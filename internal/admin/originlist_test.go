@@ -78,7 +78,7 @@ func save(t *testing.T, s policy.Store, scope policy.Scope, r policy.Record) {
 	}
 }
 
-// partOf is a store whose list has further parts.
+// partOf is a store with a list of several parts.
 type partOf struct{ policy.Store }
 
 func (partOf) Origins(context.Context, string, string, int) ([]string, string, error) {

@@ -63,7 +63,7 @@ func (c serverCommand) start(t *testing.T, dir string) *mcpServer {
 	return s
 }
 
-// agentEnv returns the environment of commands whose home is a folder. The desktop is one where
+// agentEnv returns the environment of commands with a folder as their home. The desktop is one where
 // Chromium ignores the proxy variables.
 func agentEnv(dir string) []string {
 	return []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir,

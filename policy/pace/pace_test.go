@@ -123,7 +123,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestLongInterval: the crawler whose turn it is keeps it until its interval has passed, so that a
+// TestLongInterval: a crawler keeps its turn until its interval has passed, so that a
 // short interval, or none, can't starve it.
 func TestLongInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestUnpacedStartCounts(t *testing.T) {
 	})
 }
 
-// TestTooLate: a request whose turn would come after MaxWait is refused at once, and takes no place.
+// TestTooLate: a request with a turn after MaxWait is refused at once, and takes no place.
 func TestTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})

@@ -68,7 +68,7 @@ func TestPausesDouble(t *testing.T) {
 	})
 }
 
-// TestPauseIsRefused: a request whose pause is longer than MaxWait is refused.
+// TestPauseIsRefused: a request with a longer pause than MaxWait is refused.
 func TestPauseIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := patient

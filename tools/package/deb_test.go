@@ -49,7 +49,7 @@ func in(t *testing.T, root string, args ...string) string {
 	return output(t, "chroot", append([]string{root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, args...)...)
 }
 
-// find returns the file of a build whose name matches pattern.
+// find returns the file of a build with a name that matches pattern.
 func find(t *testing.T, built map[string][]byte, pattern string) []byte {
 	t.Helper()
 	for name, content := range built {
