@@ -14,21 +14,7 @@ import (
 
 // BenchmarkPace compares a gate with a pace, at an origin that has none, with one without.
 func BenchmarkPace(b *testing.B) {
-	o, program := newOrigins(b), buildGate(b)
-	gate := func(config string) *gate {
-		g := serving(b, exec.Command(program, "serve", "-c", o.writeConfig(b, b.TempDir(), config)), "")
-		b.Cleanup(g.stop)
-		return g
-	}
-	get := plain(http.StatusOK, same("http://127.0.0.2:"+o.few+"/1k"))
-	var sets [gates][]contender
-	for i := range sets {
-		sets[i] = []contender{
-			{&gate(everything).proxy, get, "without-pace"},
-			{&gate(everything + "pace: {crawl_delay: obey, back_off: 10m}\n").proxy, get, "with-pace"},
-		}
-	}
-	compare(b, aLongTurn, sets[:]...)
+	compareGates(b, named{"without-pace", everything}, named{"with-pace", everything + "pace: {crawl_delay: obey, back_off: 10m}\n"})
 }
 
 // held is the number of requests that wait: as many as the descriptors of most machines allow.
