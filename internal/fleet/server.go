@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A server is a Valkey or Redis. Each method is one round trip, and atomic. The names are those of
+// [sealer.name]; the values are sealed, except where a comment says otherwise.
+//
+// The context always has a deadline. An error is errWrongType if a key has a value of another type
+// than the fleet's: the next write under it replaces it. Any other error means that the server
+// can't be used now.
+type server interface {
+	// load returns what is stored under a name. With withBody it has the body too.
+	load(ctx context.Context, name string, withBody bool) (stored, error)
+	// save stores a value for ttl, if version is still that of the stored value: 0 if there was none.
+	// It reports whether it has.
+	save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error)
+
+	// acquire takes the lease of a name for ttl, if no gate has it: fence is a number that is larger
+	// for each lease of that name. If another gate has it, fence is 0.
+	acquire(ctx context.Context, name, gate string, ttl time.Duration) (fence int64, err error)
+	// renew makes a lease last for ttl from now on. It reports false if it has ended.
+	renew(ctx context.Context, name string, fence int64, ttl time.Duration) (bool, error)
+	// release ends a lease, unless it has ended.
+	release(ctx context.Context, name string, fence int64) error
+
+	// reserve reserves the next start under the name of an origin.
+	reserve(ctx context.Context, name string, r reservation) (granted, error)
+
+	// notify adds a notice to those that all gates read. The server keeps the last maxNotices.
+	notify(ctx context.Context, notice []byte) error
+	// notices returns the notices after a position, in order, and the position of the last one. The
+	// first call has after = "": it returns only the position.
+	notices(ctx context.Context, after string) (all [][]byte, last string, err error)
+
+	// announce stores a gate's announcement under its id, and removes those that are older than keep.
+	// It returns all that are left, by id, and the server's time. It is also the test whether the
+	// server can be used, so it reads and writes.
+	announce(ctx context.Context, id string, value []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error)
+
+	close()
+}
+
+// errWrongType is the error for a key with a value of another type than the fleet's.
+var errWrongType = errors.New("the key has a value of another type")
+
+// maxNotices bounds the notices that a server keeps.
+const maxNotices = 1000
+
+// A value is what is stored under the name of a scope.
+type value struct {
+	record []byte
+	body   []byte // of the good copy in the record; nil: the stored one stays
+}
+
+// stored is a value with its version, which changes with each save. The version of nothing is 0.
+type stored struct {
+	value
+	version int64
+}
+
+// A reservation asks for the next start at an origin. Times are distances, since the clocks of gates
+// differ: the server adds them to its own.
+type reservation struct {
+	interval time.Duration // to the start before, of any gate
+	since    time.Duration // since this gate's own last start; negative: it knows of none
+	longest  time.Duration // a start that is farther away is not reserved
+	memory   time.Duration // how long the start is remembered
+	returned time.Duration // if not 0, the start (granted.start) that this gate has reserved and gives back
+}
+
+// granted is the answer to a reservation.
+type granted struct {
+	wait  time.Duration // until the start
+	start time.Duration // by the server's clock, to give it back; 0: it is farther away than longest, and not reserved
+}
