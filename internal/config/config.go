@@ -38,6 +38,7 @@ type Config struct {
 	HTTPS          HTTPS         `yaml:"https"`
 	Egress         Egress        `yaml:"egress"`
 	Pace           Pace          `yaml:"pace"`
+	Fleet          Fleet         `yaml:"fleet"`
 	Limits         Limits        `yaml:"limits"`
 	Admin          Admin         `yaml:"admin"`
 	Log            Log           `yaml:"log"`

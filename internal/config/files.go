@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -18,24 +19,32 @@ func (c *Config) checkFiles() {
 	const both = "%s is missing: a CA of your own needs both"
 	s.require(h.CACert == "" || h.CAKey != "", "https.ca_cert", both, "https.ca_key")
 	s.require(h.CAKey == "" || h.CACert != "", "https.ca_key", both, "https.ca_cert")
-	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
+	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile, "fleet.ca_file": c.Fleet.CAFile} {
 		if file == "" {
 			continue
 		}
 		data, err := readNamed(file)
-		if err == nil && key == "egress.ca_file" && !x509.NewCertPool().AppendCertsFromPEM(data) {
+		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
 			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
 		}
 		s.require(err == nil, key, "%s: %v", file, err)
 	}
-	if f := c.Log.AuditKeyFile; f != "" {
-		_, err := ReadKey(f)
+	for key, file := range map[string]string{"log.audit_key_file": c.Log.AuditKeyFile, "fleet.key_file": c.Fleet.KeyFile} {
+		if file == "" {
+			continue
+		}
+		_, err := ReadKey(file)
 		advice := ""
 		if _, ok := errors.AsType[NoKeyError](err); ok {
-			advice = fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, f)
+			advice = makeKey(file)
 		}
-		s.require(err == nil, "log.audit_key_file", "%v%s", err, advice)
+		s.require(err == nil, key, "%v%s", err, advice)
 	}
+}
+
+// makeKey completes a message with how to make a key.
+func makeKey(file string) string {
+	return fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, file)
 }
 
 // leastKey is the least length of a secret key, in bytes.

@@ -22,8 +22,10 @@ func TestMistakes(t *testing.T) {
 		t.Fatal("no cases")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte("no certificate\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"text.txt": "no certificate\n", "long.txt": strings.Repeat("key ", 8)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, f := range ar.Files {
 		t.Run(f.Name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
@@ -199,6 +200,28 @@ func Robots(r config.Robots) policy.Robots {
 // Pacer returns how long requests wait for their turn.
 func Pacer(p config.Pace) pace.Settings {
 	return pace.Settings{MaxDelay: p.MaxDelay, MaxWait: p.MaxWait, MaxQueue: p.MaxQueue, BackOff: p.BackOff}
+}
+
+// Fleet returns the options of the fleet, without its parts: the roots, the key, this gate's records,
+// and what the gate says of itself.
+func Fleet(f config.Fleet) fleet.Options {
+	return fleet.Options{Address: string(f.Address), Prefix: f.Prefix, Timeout: f.Timeout}
+}
+
+// FleetRoots returns the roots for the store's certificate; nil stands for the system's.
+func FleetRoots(f config.Fleet) (*x509.CertPool, error) {
+	if f.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.CAFile)
+	pool := x509.NewCertPool()
+	if err == nil && !pool.AppendCertsFromPEM(pem) {
+		err = fmt.Errorf("%s holds no PEM certificate", f.CAFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fleet.ca_file: %w", err)
+	}
+	return pool, nil
 }
 
 // Store returns the bounds of the store.

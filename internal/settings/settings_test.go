@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
@@ -31,6 +32,7 @@ type parts struct {
 	Overrides []policy.Override
 	Robots    policy.Robots
 	Pacer     pace.Settings
+	Fleet     fleet.Options
 	Store     store.Limits
 	Audit     audit.Options
 	Admin     admin.Options
@@ -38,7 +40,7 @@ type parts struct {
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Pacer(c.Pace), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Pacer(c.Pace), Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -104,6 +106,10 @@ var arrives = map[string]string{
 	"pace.back_off":     "Pacer.BackOff",
 	"pace.subresources": "Proxy.Settings.Pace.FreeSubresources",
 
+	"fleet.address": "Fleet.Address",
+	"fleet.prefix":  "Fleet.Prefix",
+	"fleet.timeout": "Fleet.Timeout",
+
 	"limits.max_header_bytes":           "Proxy.Limits.MaxHeaderBytes",
 	"limits.header_timeout":             "Proxy.Limits.HeaderTimeout",
 	"limits.idle_timeout":               "Proxy.Limits.IdleTimeout",
@@ -124,6 +130,8 @@ var notAPart = map[string]string{
 	"https.ca_cert":         "openCA reads it: ca_mismatch.txtar",
 	"https.ca_key":          "openCA reads it: ca_mismatch.txtar",
 	"egress.ca_file":        "roots reads it: intercept.txtar",
+	"fleet.key_file":        "gate.openFleet reads it",
+	"fleet.ca_file":         "FleetRoots reads it",
 	"tags.cache_bytes":      "gate.New hands it to policy.NewTagCache as it is",
 	"limits.shutdown_delay": "gate.run waits: shutdown.txtar",
 	"limits.shutdown_grace": "gate.run waits: shutdown.txtar",

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Fleet says with which store this gate shares what it knows with other gates.
+type Fleet struct {
+	Address StoreAddress  `yaml:"address" restart:"yes" doc:"a Valkey or Redis, such as redis://valkey.lan:6379" secret:"true"` // "": no fleet
+	KeyFile string        `yaml:"key_file" restart:"yes" doc:"a file, such as fleet.key" path:"yes"`                            // see [ReadKey]
+	Prefix  string        `yaml:"prefix" default:"robotsgate" restart:"yes" doc:"the beginning of all keys, such as robotsgate"`
+	Timeout time.Duration `yaml:"timeout" default:"100ms" positive:"yes"`
+	CAFile  string        `yaml:"ca_file" doc:"a PEM file, such as valkey-ca.pem" path:"yes"` // "": the system's roots
+}
+
+// On reports whether the gate belongs to a fleet.
+func (f Fleet) On() bool { return f.Address != "" }
+
+// A StoreAddress says where a Valkey or Redis is:
+//
+//	redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]…[?sentinel=NAME]
+//
+// The scheme rediss is for TLS. Convert it to a string to get the password.
+type StoreAddress string
+
+// String returns the address without user and password.
+func (a StoreAddress) String() string {
+	scheme, rest, ok := strings.Cut(string(a), "://")
+	if !ok {
+		scheme, rest = "", string(a)
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = hidden + ":" + hidden + rest[at:]
+	}
+	if ok {
+		rest = scheme + "://" + rest
+	}
+	return rest
+}
+
+// TLS reports whether the gate speaks TLS to the store.
+func (a StoreAddress) TLS() bool { return strings.HasPrefix(string(a), "rediss://") }
+
+var (
+	storeHost    = regexp.MustCompile(`\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?\z`)
+	sentinelName = regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`)
+	fleetPrefix  = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
+)
+
+// parseStoreAddress never repeats the text, which may hold a password.
+func parseStoreAddress(text string) (StoreAddress, error) {
+	if text == "" {
+		return "", nil
+	}
+	const encode = "percent-encode special characters in a password"
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || scheme != "redis" && scheme != "rediss" {
+		return "", errors.New("expected redis://HOST:PORT, or rediss://HOST:PORT for TLS")
+	}
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	if name, ok := strings.CutPrefix(query, "sentinel="); hasQuery && (!ok || !sentinelName.MatchString(name)) {
+		return "", errors.New("behind the ? only sentinel=NAME may stand, with the name that the sentinels have for the store; " + encode)
+	}
+	if strings.ContainsAny(rest, "/#") {
+		return "", errors.New("the address ends after the hosts, or with ?sentinel=NAME; " + encode)
+	}
+	hosts := rest
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		hosts = rest[at+1:]
+		user, password, both := strings.Cut(rest[:at], ":")
+		_, errUser := url.PathUnescape(user)
+		_, errPassword := url.PathUnescape(password)
+		switch {
+		case !both || password == "":
+			return "", errors.New("before the @ expected USER:PASSWORD, or :PASSWORD for the store's default user")
+		case errUser != nil || errPassword != nil || strings.ContainsAny(rest[:at], "@, ") || strings.Contains(password, ":"):
+			return "", errors.New("user and password stand once, before the first host; " + encode)
+		}
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if err := checkStoreHost(host); err != nil {
+			return "", err
+		}
+	}
+	return StoreAddress(text), nil
+}
+
+// checkStoreHost checks a HOST or HOST:PORT.
+func checkStoreHost(text string) error {
+	host, port, hasPort := text, "", false
+	if inside, behind, ok := strings.Cut(text, "]"); ok {
+		addr, err := netip.ParseAddr(strings.TrimPrefix(inside, "["))
+		if err != nil || !addr.Is6() || !strings.HasPrefix(inside, "[") || behind != "" && behind[0] != ':' {
+			return fmt.Errorf("%q is no host: an IPv6 address is written as [2001:db8::1]:6379", cut(text))
+		}
+		host, port, hasPort = "localhost", strings.TrimPrefix(behind, ":"), behind != ""
+	} else {
+		host, port, hasPort = strings.Cut(text, ":")
+	}
+	switch {
+	case host == "":
+		return errors.New("a host is missing: expected HOST:PORT, several separated by commas")
+	case !storeHost.MatchString(host):
+		return fmt.Errorf("%q is no host: expected HOST:PORT, such as valkey.lan:6379; an IPv6 address is written as [2001:db8::1]:6379", cut(text))
+	case hasPort:
+		return checkPort(port, 1)
+	}
+	return nil
+}
+
+// maxFleetTimeout bounds fleet.timeout: a request waits for the store so long once.
+const maxFleetTimeout = 5 * time.Second
+
+func (c *Config) checkFleet() {
+	s, f := &c.source, c.Fleet
+	s.require(f.KeyFile == "" || f.On() || s.bad["fleet.address"], "fleet.key_file", "needs fleet.address: without one there is no fleet")
+	s.require(!f.On() || f.KeyFile != "" || s.bad["fleet.key_file"], "fleet.address", "needs fleet.key_file, a file of at least %d random bytes that is the same for all gates%s", leastKey, makeKey("fleet.key"))
+	s.require(fleetPrefix.MatchString(f.Prefix), "fleet.prefix", "expected 1 to 64 letters, digits, and . _ -, such as robotsgate, got %q", cut(f.Prefix))
+	s.require(f.Timeout <= maxFleetTimeout, "fleet.timeout", "%s is too long for a request to wait: at most %s", short(f.Timeout), short(maxFleetTimeout))
+	s.require(f.CAFile == "" || f.Address.TLS() || s.bad["fleet.address"], "fleet.ca_file", "needs a rediss:// address: redis:// is without TLS")
+}
+
+// FleetHash returns a hash of what should be equal in all gates of a fleet. It leaves out the
+// addresses, names of files, limits and logs of one machine, and secrets.
+func (c *Config) FleetHash() (string, error) {
+	d, own := *c, Default()
+	d.Listen, d.DataDir, d.Admin, d.Log, d.Limits = own.Listen, own.DataDir, own.Admin, own.Log, own.Limits
+	d.HTTPS.CACert, d.HTTPS.CAKey, d.Egress.CAFile = "", "", ""
+	d.Fleet.Address, d.Fleet.KeyFile, d.Fleet.CAFile = "", "", ""
+	text, err := d.Effective()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
