@@ -27,7 +27,9 @@ type server interface {
 	// release ends a lease, unless it has ended.
 	release(ctx context.Context, name string, fence int64) error
 
-	// reserve reserves the next start under the name of an origin.
+	// reserve reserves the next start under the name of an origin: now, or the interval after the last
+	// start that the server knows of, whichever is later. What the reservation says of the start
+	// returned and of since counts first, and also if nothing is reserved.
 	reserve(ctx context.Context, name string, r reservation) (granted, error)
 
 	// notify adds a notice to those that all gates read. The server keeps the last maxNotices.
@@ -66,10 +68,10 @@ type stored struct {
 // differ: the server adds them to its own.
 type reservation struct {
 	interval time.Duration // to the start before, of any gate
-	since    time.Duration // since this gate's own last start; negative: it knows of none
-	longest  time.Duration // a start that is farther away is not reserved
-	memory   time.Duration // how long the start is remembered
-	returned time.Duration // if not 0, the start (granted.start) that this gate has reserved and gives back
+	since    time.Duration // since this gate's own last start, to note it if it is later than the stored one; negative: it knows of none
+	longest  time.Duration // a start that is farther away is not reserved; negative: none is
+	memory   time.Duration // how long a start is remembered after it
+	returned time.Duration // if not 0, the start (granted.start) that this gate has reserved and gives back: if it is the stored one, the one before it is stored again
 }
 
 // granted is the answer to a reservation.
