@@ -52,10 +52,15 @@ func expires(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
+	return max(t.Sub(sent(h, now)), 0)
+}
+
+// sent returns when a response was sent, by the clock of its origin if it says so.
+func sent(h http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
+		return date
 	}
-	return max(t.Sub(now), 0)
+	return now
 }
 
 // retryAfter returns the wait in that header, RFC 9110, 10.2.3; 0 if there is none.
@@ -63,7 +68,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	wait, ok := seconds(value)
 	if t, err := http.ParseTime(value); !ok && err == nil {
-		wait = max(t.Sub(now), 0)
+		wait = max(t.Sub(sent(h, now)), 0)
 	}
 	return wait
 }

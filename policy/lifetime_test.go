@@ -92,6 +92,11 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", value, got, want)
 		}
 	}
+	h := header("Retry-After: Sat, 01 Jan 2000 05:02:00 GMT")
+	h.Set("Date", "Sat, 01 Jan 2000 05:00:00 GMT")
+	if got := retryAfter(h, now); got != 2*time.Minute {
+		t.Errorf("by a clock that is 5 h ahead: got %v, want 2m", got)
+	}
 }
 
 func TestUntil(t *testing.T) {

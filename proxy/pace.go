@@ -199,7 +199,7 @@ func (x *exchange) answered(resp *http.Response) {
 	}
 	var a pace.Answer
 	if resp != nil {
-		a = pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After")}
+		a = pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Date: resp.Header.Get("Date")}
 	}
 	x.turn.Done(a)
 	x.turn = nil

@@ -30,6 +30,7 @@ func (p *pause) forgotten(now, backOff time.Duration) bool {
 type Answer struct {
 	Status     int
 	RetryAfter string // the header field, "" if there is none
+	Date       string // the header field: a date in RetryAfter is one of the same clock
 }
 
 // Done says how the request has been answered, and lets others start. It may be called once.
@@ -109,7 +110,7 @@ func (o *origin) pause(t *Turn, a Answer, now, longest time.Duration) {
 	if t.start >= p.since {
 		p.row, p.since, p.probing = p.row+1, now, false
 	}
-	length, ok := retryAfter(a.RetryAfter)
+	length, ok := a.retryAfter()
 	if !ok {
 		length = firstPause << min(p.row-1, 20)
 	}
@@ -131,12 +132,17 @@ func (o *origin) unanswered(t *Turn) {
 	}
 }
 
-// retryAfter reads a Retry-After field (RFC 9110, 10.2.3). A date in the past is no time at all.
-func retryAfter(field string) (time.Duration, bool) {
-	if date, err := http.ParseTime(field); err == nil {
-		return max(time.Until(date), 0), true
+// retryAfter reads the Retry-After field (RFC 9110, 10.2.3). A date in the past is no time at all. The
+// origin's clock may differ from the gate's, so a date counts from the answer's own.
+func (a Answer) retryAfter() (time.Duration, bool) {
+	if until, err := http.ParseTime(a.RetryAfter); err == nil {
+		now, err := http.ParseTime(a.Date)
+		if err != nil {
+			now = time.Now()
+		}
+		return max(until.Sub(now), 0), true
 	}
-	seconds, err := strconv.ParseUint(field, 10, 64)
+	seconds, err := strconv.ParseUint(a.RetryAfter, 10, 64)
 	if err != nil {
 		return 0, false
 	}

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -152,17 +153,27 @@ func TestAlwaysBusy(t *testing.T) {
 	})
 }
 
+// TestRetryAfter: a date counts from the date of the answer, and by the gate's clock only without one.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
-		for field, want := range map[string]time.Duration{
-			"0": 0, "120": 2 * time.Minute, "31536000": 365 * 24 * time.Hour,
-			in(time.Minute): time.Minute, in(-time.Hour): 0, in(365 * 24 * time.Hour): 365 * 24 * time.Hour,
-			"99999999999999999999": -1, "9223372036854775807": forever / time.Second * time.Second,
-			"": -1, "-1": -1, "+1": -1, "1.5": -1, " 1": -1, "1e3": -1, "soon": -1, "Mon, 99 Foo 2026 00:00:00 GMT": -1,
+		for _, c := range []struct {
+			retryAfter, date string
+			want             time.Duration // -1: unreadable
+		}{
+			{"0", "", 0}, {"120", "", 2 * time.Minute}, {"31536000", "", 365 * 24 * time.Hour},
+			{"120", in(time.Hour), 2 * time.Minute},
+			{in(time.Minute), "", time.Minute}, {in(-time.Hour), "", 0}, {in(365 * 24 * time.Hour), "", 365 * 24 * time.Hour},
+			{in(time.Minute), in(0), time.Minute}, {in(time.Minute), "yesterday", time.Minute},
+			{in(time.Hour + time.Minute), in(time.Hour), time.Minute},   // the origin's clock is ahead
+			{in(-time.Hour + time.Minute), in(-time.Hour), time.Minute}, // or behind
+			{in(time.Minute), in(time.Hour), 0}, {"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT", math.MaxInt64},
+			{"99999999999999999999", "", -1}, {"9223372036854775807", "", forever / time.Second * time.Second},
+			{"", "", -1}, {"-1", "", -1}, {"+1", "", -1}, {"1.5", "", -1}, {" 1", "", -1}, {"1e3", "", -1}, {"soon", "", -1}, {"Mon, 99 Foo 2026 00:00:00 GMT", "", -1},
 		} {
-			if got, ok := retryAfter(field); ok != (want >= 0) || ok && got != want {
-				t.Errorf("%q: %v, %v, want %v", field, got, ok, want)
+			a := Answer{Status: 429, RetryAfter: c.retryAfter, Date: c.date}
+			if got, ok := a.retryAfter(); ok != (c.want >= 0) || ok && got != c.want {
+				t.Errorf("%q at %q: %v, %v, want %v", c.retryAfter, c.date, got, ok, c.want)
 			}
 		}
 	})
