@@ -112,6 +112,19 @@ func (c *cache) keep(key string, e *entry) {
 	c.entries.Put(key, e, e.cost(key))
 }
 
+// keepFound keeps an entry that was found, and returns it. It is saved if another gate has made some of
+// it.
+func (c *cache) keepFound(key string, found *entry) *entry {
+	if !found.Foreign {
+		c.keep(key, found)
+		return found
+	}
+	own := &entry{Record: found.Record, file: found.file}
+	own.Foreign = false
+	c.put(key, own, nil)
+	return own
+}
+
 // put keeps an entry in memory and saves it in the background. Then it calls saved, which may be nil.
 func (c *cache) put(key string, e *entry, saved func()) {
 	c.unsaved.add(key, e, saved) // first: it must be found at all times

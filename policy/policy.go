@@ -35,6 +35,7 @@ type Config struct {
 	Robots    Robots
 	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
 	Store     Store             // nil: records are kept in memory only
+	Shared    bool              // several gates share the Store: records note what [Merge] needs
 	Hints     Hints             // for the errors of fetches
 	Log       *slog.Logger      // nil: none
 	OnFetch   func(Fetch)       // called after every fetch; may be nil

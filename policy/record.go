@@ -29,6 +29,13 @@ type Record struct {
 	// Refreshed is when the operator last asked for new copies: answers that were fetched
 	// before are no longer valid.
 	Refreshed time.Time `json:"refreshed,omitzero"`
+
+	// Superseded is for [Merge].
+	Superseded *Superseded `json:"superseded,omitempty"`
+
+	// Foreign says that a gate other than this one has saved some of the record: what this gate
+	// decides by has to be in its own store too, so the Engine saves it there.
+	Foreign bool `json:"-"`
 }
 
 // Empty reports whether the record has no answer. A Store that is given such a record forgets
@@ -112,6 +119,10 @@ func (r *Record) Size() int {
 	}
 	if r.Last != nil && r.Last != r.Good {
 		n += r.Last.size()
+	}
+	if r.Superseded != nil {
+		const each = 64
+		n += each * (1 + len(r.Superseded.Brought) + len(r.Superseded.Failed))
 	}
 	return n
 }

@@ -46,16 +46,25 @@ func (e *Engine) renew(q question, known *entry, s *Snapshot, now time.Time) {
 	}
 }
 
-// waitMargin is how much longer a request waits than two fetches may take: one for another
-// crawler, which may serve all, and its own.
-const waitMargin = time.Second
+const (
+	// waitMargin is how much longer a request waits than two fetches may take: one for another
+	// crawler, or by another gate, which may serve all, and its own.
+	waitMargin = time.Second
+	// permitMargin is how much longer a gate waits for the fetch of another one than that may take.
+	// The other one may have been killed, and its permission has to end, before a third one fetches.
+	permitMargin = 4 * time.Second
+)
 
 // wait joins fetches from an origin until one has brought an answer for this crawler that was not
 // fetched before since. The first may bring one that binds another crawler only, or one
 // from before a refresh was asked for: then another fetch is needed.
 func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolution, error) {
 	asked := time.Now()
-	late := time.NewTimer(2*e.robots.Timeout + waitMargin)
+	longest := 2*e.robots.Timeout + waitMargin
+	if e.config.Shared {
+		longest += permitMargin
+	}
+	late := time.NewTimer(longest)
 	defer late.Stop()
 	sf := e.enter(q.key)
 	defer e.leave(sf)
@@ -139,16 +148,24 @@ func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (re
 // rules are gone: they are in a record of their own, which the store may have forgotten.
 func (e *Engine) copyEntry(key, token string, s *Snapshot) *entry {
 	key = copyKey(key, token)
-	known := e.cache.get(key)
-	if known == nil {
-		sf := e.enter(key) // so that it is loaded once for all requests that wait for it
-		defer e.leave(sf)
-		known = sf.entry
+	has := func(known *entry) bool {
+		return known != nil && known.Good != nil && known.Good.Fetched.Equal(s.Fetched)
 	}
-	if known.Good == nil || !known.Good.Fetched.Equal(s.Fetched) {
+	known := e.cache.get(key)
+	if has(known) {
+		return known
+	}
+	sf := e.enter(key) // so that it is loaded once for all requests that wait for it
+	defer e.leave(sf)
+	if known != nil { // another gate may have saved a newer one
+		e.learn(sf)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !has(sf.entry) {
 		return nil
 	}
-	return known
+	return sf.entry
 }
 
 // recovered logs a panic, which would end the process, and returns an error in its place. It is for defer.

@@ -44,6 +44,9 @@ func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *
 	}
 	e.count(s, rec, job.slot)
 	next := rec.add(job.slot, s)
+	if e.config.Shared {
+		next.note(job.slot, s)
+	}
 	e.robots.vacate(&next, sf.jobs, time.Now())
 	if s.good() && !s.shared() {
 		// The rules of a copy for one crawler are kept in a record of their own.

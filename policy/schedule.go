@@ -61,10 +61,9 @@ func (e *Engine) enter(key string) *scopeFetches {
 	sf.users++
 	e.mu.Unlock()
 	sf.loaded.Do(func() {
-		e.guard(key, func(ctx context.Context) {
+		e.guard(key, 0, func(ctx context.Context) {
 			if found := e.cache.find(ctx, key); found != nil {
-				sf.entry = found
-				e.cache.keep(key, found)
+				sf.entry = e.cache.keepFound(key, found)
 			}
 		})
 	})
@@ -79,14 +78,15 @@ func (e *Engine) leave(sf *scopeFetches) {
 	}
 }
 
-// guard calls the store within a time, for all requests that wait. If it panics, it has done nothing.
-func (e *Engine) guard(key string, call func(context.Context)) {
+// guard calls the store within Robots.Timeout and a margin, for all requests that wait. If it panics, it
+// has done nothing.
+func (e *Engine) guard(key string, margin time.Duration, call func(context.Context)) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.log.Error("panic in the store of robots.txt; please report it", "key", key, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout)
+	ctx, cancel := context.WithTimeout(e.ctx, e.robots.Timeout+margin)
 	defer cancel()
 	call(ctx)
 }
@@ -140,13 +140,13 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	e.mu.Unlock()
 	var file *robotstxt.File
 	var err error
-	release := func() {}
+	var release func()
 	job.layer = InStore
 	if s == nil {
 		changed := false
-		e.guard(permitKey, func(ctx context.Context) { release, changed = e.cache.store.Acquire(ctx, permitKey) })
+		e.guard(permitKey, permitMargin, func(ctx context.Context) { release, changed = e.cache.store.Acquire(ctx, permitKey) })
 		if changed {
-			known, s = e.reload(sf, job, known)
+			known, s = e.reload(sf, job)
 		}
 	}
 	if s == nil {
@@ -158,7 +158,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	defer e.mu.Unlock()
 	if job.layer == Fetched && err == nil {
 		s = e.keepLocked(sf, job, s, file, release)
-	} else {
+	} else if release != nil {
 		release()
 	}
 	delete(sf.jobs, job.slot)
@@ -178,18 +178,11 @@ func (e *Engine) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
 	return s
 }
 
-// reload takes over a record that another process has saved since known was loaded. It returns
-// what is known by now, and an answer that makes the job needless, if there is one.
-func (e *Engine) reload(sf *scopeFetches, job *fetchJob, known *entry) (*entry, *Snapshot) {
-	var saved *entry
-	if e.cache.unsaved.get(sf.key) == nil { // else this process has newer answers
-		e.guard(sf.key, func(ctx context.Context) { saved = e.cache.read(ctx, sf.key) })
-	}
+// reload learns what other processes have saved. It returns what is known by now, and an answer that makes
+// the job needless, if there is one.
+func (e *Engine) reload(sf *scopeFetches, job *fetchJob) (*entry, *Snapshot) {
+	e.learn(sf)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if saved != nil && sf.entry == known { // else another job of this process has ended meanwhile
-		sf.entry = saved
-		e.cache.keep(sf.key, saved)
-	}
 	return sf.entry, e.answeredLocked(sf, job)
 }

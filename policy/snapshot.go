@@ -34,6 +34,8 @@ type Snapshot struct {
 	// Failures counts the failures in a row up to this one; Since is the time of the first.
 	Failures int       `json:"failures,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
+
+	By string `json:"by,omitempty"` // the gate that fetched it; empty: this one
 }
 
 // good reports whether the answer has rules to obey.

@@ -23,16 +23,18 @@ type Store interface {
 	// Acquire asks for permission to fetch a robots.txt, so that of several processes only
 	// one fetches it. It waits while another process has permission for the same key. It returns
 	// when the permission is free, ctx ends, or the store fails; in all cases the caller may fetch.
+	// Ctx lasts for Robots.Timeout and 4 s: as long as another process may need.
 	//
 	// If changed is true, another process may have saved a record under the key since the
 	// caller loaded it, so the caller loads it again before it fetches. After any wait return
 	// changed=true: that is always correct and costs one Load.
 	//
-	// The caller calls release when what it has fetched is saved, or when it has fetched nothing.
-	// A permission must end by itself too, since the process that has it may be killed. It has to
+	// The caller calls release when what it has fetched is saved, or when it has fetched nothing. It
+	// is nil if there is nothing to release. Otherwise other processes may be waiting, so the caller
+	// saves without delay. A permission must end by itself too, since the process that has it may be killed. It has to
 	// last at least for a fetch, which takes Robots.Timeout at most, and the save that follows.
 	//
-	// A store of one process alone returns at once, with a release that does nothing.
+	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
 
 	// Origins returns origins that have records and this text in their name, about limit of them,
@@ -49,7 +51,7 @@ type noStore struct{}
 
 func (noStore) Load(context.Context, string) (Record, bool)    { return Record{}, false }
 func (noStore) Save(context.Context, map[string]Record) error  { return nil }
-func (noStore) Acquire(context.Context, string) (func(), bool) { return func() {}, false }
+func (noStore) Acquire(context.Context, string) (func(), bool) { return nil, false }
 func (noStore) Origins(context.Context, string, string, int) ([]string, string, error) {
 	return nil, "", nil
 }

@@ -36,7 +36,8 @@ type writeBehind struct {
 	bytes    int64               // cost of the queue
 	maxBytes int64
 
-	wake    chan struct{}
+	wake    chan struct{} // something is to be saved
+	hurry   chan struct{} // without a pause before it
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
@@ -53,7 +54,7 @@ func (u *unsaved) cost() int64 { return u.entry.cost(u.key) }
 func newWriteBehind(store Store, maxBytes int64, log *slog.Logger) *writeBehind {
 	w := &writeBehind{
 		store: store, log: log, newest: map[string]*unsaved{}, maxBytes: maxBytes,
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -72,7 +73,7 @@ func (w *writeBehind) get(key string) *entry {
 }
 
 // add puts an entry into the queue. Saved is called after the first try to save it, unless the entry
-// is given up or the process ends before.
+// is given up or the process ends before. If it is not nil the entry is saved without delay.
 func (w *writeBehind) add(key string, e *entry, saved func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,14 +95,17 @@ func (w *writeBehind) add(key string, e *entry, saved func()) {
 		w.queue[0] = nil // otherwise the array would keep it in memory
 		w.queue = w.queue[1:]
 	}
-	w.nudge()
+	nudge(w.wake)
+	if saved != nil {
+		nudge(w.hurry)
+	}
 }
 
-// nudge asks for a save.
-func (w *writeBehind) nudge() {
+// nudge wakes the receiver from a channel with a buffer of one.
+func nudge(c chan struct{}) {
 	select {
-	case w.wake <- struct{}{}:
-	default: // asked for already
+	case c <- struct{}{}:
+	default: // woken already
 	}
 }
 
@@ -136,17 +140,18 @@ func (w *writeBehind) loop(ctx context.Context) {
 		case <-ctx.Done():
 			stopping = true
 		}
-		pause := saveInterval // gathers a burst into one write
+		pause, hurry := saveInterval, w.hurry // gathers a burst into one write
 		if n, err := w.save(); err != nil {
 			if time.Since(logged) >= time.Minute {
 				logged = time.Now()
 				w.log.Error("snapshots can't be saved, they stay in memory", "error", err, "origins", n)
 			}
-			pause = retryInterval
-			w.nudge()
+			pause, hurry = retryInterval, nil
+			nudge(w.wake)
 		}
 		select {
 		case <-time.After(pause):
+		case <-hurry:
 		case <-ctx.Done():
 		}
 	}

@@ -177,7 +177,7 @@ func (d *Disk) guarded(f func() error) error {
 
 // Acquire grants permission at once: no other process uses the folder.
 func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
-	return func() {}, false
+	return nil, false
 }
 
 // Save writes records in batches, each with its bodies first, so that no row ever

@@ -65,7 +65,7 @@ func (m *Memory) forgetLocked(key string) {
 
 // Acquire grants permission at once: no other process uses the memory.
 func (m *Memory) Acquire(context.Context, string) (release func(), changed bool) {
-	return func() {}, false
+	return nil, false
 }
 
 // Origins returns origins by the name of their host.
