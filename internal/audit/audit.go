@@ -19,6 +19,7 @@ import (
 
 // A Log writes records. A nil Log writes nothing.
 type Log struct {
+	gate   string
 	redact bool
 	log    *slog.Logger
 	health health
@@ -30,6 +31,7 @@ type Log struct {
 type Options struct {
 	File        string        // is rotated at 100 MiB; "-" is standard output
 	Keep        int           // number of rotated files
+	Gate        string        // the id of the gate that writes
 	RedactQuery bool          // query values become *
 	Heads       string        // folder for the heads of chains, see [Head]; empty: none are kept
 	KeepHeads   time.Duration // how long the heads of old chains are kept
@@ -43,7 +45,7 @@ const closeWait = 5 * time.Second
 // Open begins a log that appends to a file, or writes to stdout. It reports whether the file
 // can be opened.
 func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
-	l := &Log{redact: o.RedactQuery, log: log, queue: newQueue()}
+	l := &Log{gate: o.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
 		log: log, health: &l.health, queue: l.queue, chain: newChain(o.Key),
@@ -89,6 +91,7 @@ func (l *Log) Write(x *proxy.Record) {
 	buf := lines.Get().(*[]byte)
 	defer lines.Put(buf)
 	r := recordOf(x, l.redact)
+	r.Gate = l.gate
 	line, err := r.appendLine((*buf)[:0])
 	if cap(line) <= maxPooledLine {
 		*buf = line

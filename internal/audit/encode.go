@@ -59,6 +59,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	o.float("duration", r.Duration)
 	o.optional("error", r.Error)
 	o.optional("config", r.Config)
+	o.optional("gate", r.Gate)
 	return append(o.b, "}\n"...), o.err
 }
 

@@ -14,6 +14,7 @@ import (
 // A Filter selects records: those that fit all of its members. The zero Filter selects all.
 type Filter struct {
 	ID      string
+	Gate    string // the id of a gate, or [NoGate]
 	URL     *URLPattern
 	Host    *HostPattern
 	Crawler string    // the name of a crawler, or [NoCrawler]
@@ -23,8 +24,9 @@ type Filter struct {
 	Denied  bool      // the request was denied, or would have been without report mode
 }
 
-// The names under which a [Summary] counts records without a crawler or without a decision.
+// The names under which a [Summary] counts records without a gate, a crawler or a decision.
 const (
+	NoGate     = "(unknown)" // records of an earlier version
 	NoCrawler  = "(none)"
 	NoDecision = "no decision"
 )
@@ -32,6 +34,7 @@ const (
 // Selects reports whether the record fits.
 func (f *Filter) Selects(r *Record) bool {
 	return (f.ID == "" || strings.EqualFold(f.ID, r.ID)) &&
+		(f.Gate == "" || strings.EqualFold(f.Gate, r.gateName())) &&
 		(f.Crawler == "" || f.Crawler == r.crawlerName()) &&
 		(f.Reason == "" || f.Reason == r.reasonName()) &&
 		(!f.Denied || r.denied() || r.Reported()) &&
@@ -40,6 +43,8 @@ func (f *Filter) Selects(r *Record) bool {
 		(f.Host == nil || f.Host.matches(r.Origin)) &&
 		(f.URL == nil || f.URL.matches(r))
 }
+
+func (r *Record) gateName() string { return cmp.Or(r.Gate, NoGate) }
 
 func (r *Record) crawlerName() string { return cmp.Or(r.Crawler, NoCrawler) }
 

@@ -43,6 +43,7 @@ type Record struct {
 	Duration float64       `json:"duration"`       // seconds
 	Error    string        `json:"error,omitempty"`
 	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
+	Gate     string        `json:"gate,omitempty"`   // id of the gate that served the request
 	Link
 }
 

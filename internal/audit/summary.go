@@ -28,7 +28,7 @@ func (c *Count) add(r *Record) {
 	}
 }
 
-// A Named is the count of a crawler, a host, a reason or an error.
+// A Named is the count of a gate, a crawler, a host, a reason or an error.
 type Named struct {
 	Name string `json:"name"`
 	Count
@@ -45,6 +45,7 @@ type Summary struct {
 	Lost      int   `json:"lost"`      // records that could not be written at the time, as other records say
 	NoRecord  int   `json:"invalid"`   // lines that are no records
 
+	Gates    Tally `json:"-"`
 	Reasons  Tally `json:"-"`
 	Crawlers Tally `json:"-"`
 	Hosts    Tally `json:"-"`
@@ -119,6 +120,7 @@ func (s *Summary) Line(l *Line) {
 	if r.Decision == "" && r.Refused == "" {
 		s.Undecided++
 	}
+	s.Gates.add(r.gateName(), r)
 	s.Reasons.add(r.reasonName(), r)
 	s.Crawlers.add(r.crawlerName(), r)
 	if _, host, ok := strings.Cut(r.Origin, "://"); ok {

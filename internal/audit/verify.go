@@ -18,6 +18,11 @@ type VerifyOptions struct {
 	Heads   map[string]Head // of chains, read before the lines; nil: not available
 	Expired map[string]Head // heads that have been removed, see [Expired]
 	Keys    []Key           // that records may be made with
+	// Gate is the gate that the heads are of; empty: not known. The chains of other gates can't be
+	// compared with heads.
+	Gate string
+	// Only leaves out the records of gates other than Gate.
+	Only bool
 	// Guessed says that the heads may be those of other gates: it is no fault if no chain has
 	// one.
 	Guessed bool
@@ -31,6 +36,7 @@ type VerifyOptions struct {
 // VerifyWords is what the caller's users know these things by.
 type VerifyWords struct {
 	Folder    string // where heads are kept
+	OtherGate string // how to verify the chains of another gate
 	GiveHeads string // how to name that folder
 	GiveKey   string // how to name a missing key
 	NoKey     string // why a chain may have no key
@@ -51,6 +57,7 @@ type Verifier struct {
 	keys       keyring
 	later      map[string]Head // read after the lines
 	firstLines map[string]int  // by file
+	leftOut    int             // records of other gates
 	chains     map[string]*chainRecords
 	runs       int
 }
@@ -58,6 +65,7 @@ type Verifier struct {
 // chainRecords are the records of a chain.
 type chainRecords struct {
 	keyID string
+	gate  string
 	count int
 	runs  []run
 	first time.Time // when the oldest was written
@@ -125,6 +133,10 @@ func (v *Verifier) Line(l *Line) {
 		v.fault("%s: a record without its place in a chain: it has been added or changed", l.At())
 		return
 	}
+	if v.o.Only && v.isForeign(r.Chain, r.Gate) {
+		v.leftOut++
+		return
+	}
 	v.Records++
 	v.Lost += r.Lost
 	if intact, known := v.keys.intact(l.Text, r.Key); known && !intact {
@@ -136,11 +148,14 @@ func (v *Verifier) Line(l *Line) {
 	}
 	c := v.chains[r.Chain]
 	if c == nil {
-		c = &chainRecords{keyID: r.Key}
+		c = &chainRecords{keyID: r.Key, gate: r.Gate}
 		v.chains[r.Chain] = c
 	}
 	if c.count++; r.Key != c.keyID {
 		v.fault("%s: record %d of chain %s is not made with the key of others in it", l.At(), r.Number, r.Chain)
+	}
+	if r.Gate != "" && c.gate != r.Gate {
+		v.fault("%s: record %d of chain %s names another gate than others in it", l.At(), r.Number, r.Chain)
 	}
 	at := r.written()
 	c.first = earliest(c.first, at)

@@ -25,19 +25,26 @@ func (v *Verifier) End() {
 	if v.runs > maxRuns {
 		v.fault("the records are in more than %d pieces: not all of them have been compared", maxRuns)
 	}
+	foreign := map[string]bool{}
+	if v.o.Heads != nil {
+		foreign = v.foreignChains()
+	}
 	names := slices.SortedFunc(maps.Keys(v.chains), func(a, b string) int {
 		return cmp.Or(v.chains[a].first.Compare(v.chains[b].first), strings.Compare(a, b))
 	})
 	for _, name := range names {
 		if c := v.chains[name]; len(c.runs) > 0 {
 			last := v.join(name, c)
-			if v.o.Heads != nil {
+			if v.o.Heads != nil && !foreign[name] {
 				v.compareWithHead(name, c, last)
 			}
 		}
 	}
 	v.checkKeys()
 	v.missingChains()
+	if v.leftOut > 0 {
+		v.note("records of other gates were left out: %d", v.leftOut)
+	}
 	for _, file := range v.o.Files {
 		if _, ok := v.firstLines[file]; !ok {
 			v.note("%s: there is nothing in it", file)

@@ -77,7 +77,7 @@ func (a *Audit) checkOptions() error {
 		return errors.New("--top: can't be negative")
 	case !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0):
 		return errors.New("--strict, --keyless and --key-file need --verify")
-	case a.Verify && a.given():
+	case a.Verify && a.givenForVerify():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
 	case a.Follow && (a.Verify || a.Replay):
 		return errors.New("--follow goes with neither --verify nor --replay")
@@ -95,9 +95,15 @@ func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error
 	if err != nil {
 		return err
 	}
-	readErr := a.lines(s, filter, func(l *audit.Line) {
+	whole := filter
+	if a.Verify {
+		whole = &audit.Filter{}
+	}
+	readErr := a.lines(s, whole, func(l *audit.Line) {
 		for _, r := range reports {
-			r.Line(l)
+			if _, verifies := r.(*verifyReport); verifies || l.Record == nil || filter.Selects(l.Record) {
+				r.Line(l)
+			}
 		}
 	})
 	if errors.Is(readErr, errNotLog) {

@@ -12,6 +12,7 @@ import (
 // Filters are the options that select records.
 type Filters struct {
 	ID      string `placeholder:"ID" help:"Only the request with this id, as a refusal names it; prints the whole story of it."`
+	Gate    string `placeholder:"ID" help:"Only records of the gate with this id, as its records and the status page name it; with --verify its chains."`
 	URL     string `placeholder:"URL" help:"Only requests for this URL; * stands for any characters."`
 	Host    string `placeholder:"HOST" help:"Only requests to this host, such as *.example.com or example.com:8443."`
 	Crawler string `placeholder:"NAME" help:"Only requests of this crawler."`
@@ -24,9 +25,15 @@ type Filters struct {
 // given reports whether there is any of the options.
 func (o Filters) given() bool { return o != Filters{} }
 
+// givenForVerify reports whether there is an option that --verify does not take.
+func (o Filters) givenForVerify() bool {
+	o.Gate = ""
+	return o.given()
+}
+
 // filter returns the filter that the options describe.
 func (o Filters) filter(now time.Time) (*audit.Filter, error) {
-	f := &audit.Filter{ID: o.ID, Crawler: o.Crawler, Reason: o.Reason, Denied: o.Denied}
+	f := &audit.Filter{ID: o.ID, Gate: o.Gate, Crawler: o.Crawler, Reason: o.Reason, Denied: o.Denied}
 	var errs []error
 	check := func(option string, err error) {
 		if err != nil {

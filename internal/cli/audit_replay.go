@@ -8,6 +8,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
@@ -20,11 +21,13 @@ type replayReport struct {
 	reader   *store.Reader
 	s        Streams
 	dir      string // data_dir
+	gate     string // that data_dir is of; empty: not known
 	config   string // the file of -c
 	filtered bool   // options select records
 	quiet    bool
 
 	counts      map[replay.Outcome]int
+	foreign     int // records of other gates without their evidence
 	examples    map[replay.Outcome]string
 	differences []string // for JSON
 	noRecord    int
@@ -44,8 +47,9 @@ func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, err
 		History:       reader.History,
 		Body:          reader.Body,
 	})
+	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, reader: reader, s: s, dir: dir, config: a.Config, filtered: a.given(), quiet: a.JSON,
+		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.given(), quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }
@@ -71,6 +75,9 @@ func (a *replayReport) Line(l *audit.Line) {
 	}
 	o, why := a.replayer.Replay(l.Record)
 	a.counts[o]++
+	if g := l.Record.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
+		a.foreign++
+	}
 	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
 	switch {
 	case o == replay.Different && a.quiet:
@@ -110,6 +117,9 @@ func (a *replayReport) result() (string, any, bool) {
 		if first := a.examples[o]; first != "" {
 			r.Examples = append(r.Examples, fmt.Sprintf("%s: %d, first %s", o, n, first))
 		}
+	}
+	if a.foreign > 0 {
+		a.s.note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's records with --gate and its -c", a.foreign, a.gate)
 	}
 	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
 	switch {

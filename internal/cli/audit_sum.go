@@ -39,6 +39,7 @@ func (i invalidLines) warn(s Streams) {
 // A summary is the result of a sumReport.
 type summary struct {
 	*audit.Summary
+	Gates     []audit.Named `json:"gates"`
 	Reasons   []audit.Named `json:"reasons"`
 	Crawlers  []audit.Named `json:"crawlers"`
 	Hosts     []audit.Named `json:"hosts"`
@@ -53,7 +54,7 @@ type summary struct {
 func (t *sumReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
 	return "summary", summary{
-		t.Summary, t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
+		t.Summary, t.Gates.Top(math.MaxInt), t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
 		t.Rules.Top(t.top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(t.top),
 	}, false
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/settings"
 )
 
@@ -21,6 +23,10 @@ func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
 	dir, err := config.DataDir(c)
 	if err != nil {
 		return nil, err
+	}
+	id, err := gate.ReadID(dir)
+	if err != nil {
+		id = "" // of an earlier version, or the folder is missing
 	}
 	dir = filepath.Join(dir, settings.ChainsDir)
 	heads, err := audit.Heads(dir)
@@ -48,9 +54,11 @@ func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
 	}
 	v := audit.NewVerifier(audit.VerifyOptions{
 		Files: a.File, Heads: heads, Expired: expired, Keys: keys,
+		Gate: cmp.Or(a.Gate, id), Only: a.Gate != "",
 		Guessed: a.Config == "", Strict: a.Strict, Keyless: a.Keyless,
 		Words: audit.VerifyWords{
 			Folder:    "data_dir",
+			OtherGate: "; verify them with -c of their gate and --gate",
 			GiveHeads: "; give -c with the gate's configuration",
 			GiveKey:   "; give it with --key-file, or -c with the gate's configuration",
 			NoKey:     "they are from before log.audit_key_file was set, which --keyless accepts, or have been added",

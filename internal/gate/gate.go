@@ -33,6 +33,7 @@ import (
 // A Gate is everything that runs. This file connects its parts.
 type Gate struct {
 	options        Options
+	id             string         // see [ReadID]
 	config         *config.Config // in force
 	log            *slog.Logger
 	level          *slog.LevelVar // of log
@@ -117,10 +118,17 @@ func New(c *config.Config, o Options) (_ *Gate, err error) {
 func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
 	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
-	if err := g.openStore(dir); err != nil || c.Log.Audit == "" {
+	if err := g.openStore(dir); err != nil {
 		return err
 	}
+	if g.id = newID(); g.disk != nil {
+		g.id = ownID(dir, g.log)
+	}
+	if c.Log.Audit == "" {
+		return nil
+	}
 	o := settings.Audit(c.Log)
+	o.Gate = g.id
 	o.Heads, o.KeepHeads, o.Probe = filepath.Join(dir, settings.ChainsDir), c.Robots.Keep, c.Log.AuditRequired
 	if f := c.Log.AuditKeyFile; f != "" {
 		if o.Key, err = config.ReadKey(f); err != nil {
