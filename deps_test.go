@@ -81,6 +81,7 @@ var libraries = map[string][]string{
 	"github.com/elazarl/goproxy":            {"proxy"},
 	"github.com/klauspost/compress":         {"internal/coding"},
 	"github.com/prometheus/client_golang":   {"internal/metrics"},
+	"github.com/redis/rueidis":              {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
 	"go.etcd.io/bbolt":                      {"internal/store"},
 	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/config"},

@@ -1,0 +1,342 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A memoryServer is a server in memory for tests, with faults. Its clock is that of the process, which
+// testing/synctest fakes.
+type memoryServer struct {
+	mu     sync.Mutex
+	faults faults
+	calls  int   // that have reached the server
+	number int64 // the last version or fence, which a flush does not change
+
+	snapshots map[string]*memorySnapshot
+	leases    map[string]memoryLease
+	clocks    map[string]memoryClock
+	notes     []memoryNotice
+	gates     map[string]memoryGate
+	wrong     map[string]bool // keys with a value of another type
+	offset    time.Duration   // of the server's clock
+}
+
+// faults are what calls run into, until they are changed. See set.
+type faults struct {
+	err      error // of all calls
+	hang     bool  // calls end with their context
+	lose     bool  // calls are executed, but hang instead of an answer
+	readOnly bool  // writes fail
+}
+
+type (
+	memorySnapshot struct {
+		stored
+		fence   int64
+		expires time.Time
+	}
+	memoryLease struct {
+		fence   int64
+		gate    string
+		expires time.Time
+	}
+	memoryClock struct {
+		starts  []int64 // as in scripts/reserve.lua
+		expires time.Time
+	}
+	memoryNotice struct {
+		id   int64
+		text []byte
+	}
+	memoryGate struct {
+		at   time.Time
+		text []byte
+	}
+)
+
+func newMemoryServer() *memoryServer {
+	m := new(memoryServer)
+	m.flush()
+	return m
+}
+
+// set changes the faults of calls that begin later.
+func (m *memoryServer) set(f faults) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = f
+}
+
+// flush deletes all keys.
+func (m *memoryServer) flush() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshots, m.leases, m.clocks = map[string]*memorySnapshot{}, map[string]memoryLease{}, map[string]memoryClock{}
+	m.notes, m.gates, m.wrong = nil, map[string]memoryGate{}, map[string]bool{}
+}
+
+// setWrong gives a key a value of another type: NAME:s, NAME:l, NAME:p, fleet:n or fleet:g.
+func (m *memoryServer) setWrong(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(key)
+	m.wrong[key] = true
+}
+
+// remove deletes a key.
+func (m *memoryServer) remove(key string) {
+	name, kind := key[:len(key)-2], key[len(key)-1]
+	switch kind {
+	case 's':
+		delete(m.snapshots, name)
+	case 'l':
+		delete(m.leases, name)
+	case 'p':
+		delete(m.clocks, name)
+	case 'n':
+		m.notes = nil
+	case 'g':
+		clear(m.gates)
+	}
+	delete(m.wrong, key)
+}
+
+// do executes a call, with the faults.
+func (m *memoryServer) do(ctx context.Context, write bool, f func(now time.Time) error) error {
+	m.mu.Lock()
+	m.calls++
+	now, faults := time.Now().Add(m.offset), m.faults
+	err := ctx.Err()
+	switch {
+	case err != nil || faults.hang:
+	case faults.err != nil:
+		err = faults.err
+	case faults.readOnly && write:
+		err = errors.New("READONLY You can't write against a read only replica.")
+	default:
+		err = f(now)
+	}
+	m.mu.Unlock()
+	if faults.hang || faults.lose {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+// next returns a version or a fence that follows an old one.
+func (m *memoryServer) next(old int64, now time.Time) int64 {
+	m.number = max(old+1, m.number+1, now.UnixMicro())
+	return m.number
+}
+
+// snapshot returns what is stored under a name, which may be nothing.
+func (m *memoryServer) snapshot(name string, now time.Time) *memorySnapshot {
+	if s := m.snapshots[name]; s != nil && now.Before(s.expires) {
+		return s
+	}
+	return new(memorySnapshot)
+}
+
+func (m *memoryServer) load(ctx context.Context, name string, withBody bool) (got stored, err error) {
+	err = m.do(ctx, false, func(now time.Time) error {
+		if m.wrong[name+":s"] {
+			return errWrongType
+		}
+		got = m.snapshot(name, now).stored
+		if !withBody {
+			got.body = nil
+		}
+		got.record, got.body = bytes.Clone(got.record), bytes.Clone(got.body)
+		return nil
+	})
+	return got, err
+}
+
+func (m *memoryServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (saved bool, err error) {
+	err = m.do(ctx, true, func(now time.Time) error {
+		if m.wrong[name+":s"] {
+			m.remove(name + ":s")
+		}
+		old := m.snapshot(name, now)
+		if old.version != version {
+			return nil
+		}
+		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now)}, old.fence, now.Add(ttl)}
+		if v.body == nil && version != 0 {
+			s.body = old.body
+		}
+		m.snapshots[name], saved = s, true
+		return nil
+	})
+	return saved, err
+}
+
+func (m *memoryServer) lease(name string, now time.Time) memoryLease {
+	if l := m.leases[name]; now.Before(l.expires) {
+		return l
+	}
+	return memoryLease{}
+}
+
+func (m *memoryServer) acquire(ctx context.Context, name, gate string, ttl time.Duration) (fence int64, err error) {
+	err = m.do(ctx, true, func(now time.Time) error {
+		if m.wrong[name+":l"] {
+			m.remove(name + ":l")
+		}
+		if m.wrong[name+":s"] {
+			m.remove(name + ":s")
+		}
+		if m.lease(name, now).fence != 0 {
+			return nil
+		}
+		s := m.snapshot(name, now)
+		if s.expires.IsZero() {
+			s.expires = now.Add(fenceTTL)
+		}
+		s.fence = m.next(s.fence, now)
+		m.snapshots[name], fence = s, s.fence
+		m.leases[name] = memoryLease{fence, gate, now.Add(ttl)}
+		return nil
+	})
+	return fence, err
+}
+
+func (m *memoryServer) renew(ctx context.Context, name string, fence int64, ttl time.Duration) (renewed bool, err error) {
+	err = m.do(ctx, true, func(now time.Time) error {
+		l := m.lease(name, now)
+		if l.fence == 0 || l.fence != fence {
+			return nil
+		}
+		l.expires = now.Add(ttl)
+		m.leases[name], renewed = l, true
+		return nil
+	})
+	return renewed, err
+}
+
+func (m *memoryServer) release(ctx context.Context, name string, fence int64) error {
+	return m.do(ctx, true, func(now time.Time) error {
+		if m.lease(name, now).fence == fence {
+			delete(m.leases, name)
+		}
+		return nil
+	})
+}
+
+func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) (g granted, err error) {
+	err = m.do(ctx, true, func(at time.Time) error {
+		delete(m.wrong, name+":p")
+		now := at.UnixMicro()
+		var starts []int64
+		if c := m.clocks[name]; at.Before(c.expires) {
+			starts = slices.Clone(c.starts)
+		}
+		if len(starts) == 0 || slices.Max(starts) > now+r.longest.Microseconds()+r.memory.Microseconds() {
+			starts = []int64{0}
+		}
+		store := func() {
+			if starts[0] == 0 {
+				delete(m.clocks, name)
+				return
+			}
+			starts = starts[:min(len(starts), 8)]
+			m.clocks[name] = memoryClock{starts, at.Add(r.memory + time.Duration(max(0, starts[0]-now))*time.Microsecond + time.Second)}
+		}
+		if r.returned != 0 {
+			if i := slices.Index(starts, r.returned.Microseconds()); i >= 0 && i < len(starts)-1 {
+				starts = slices.Delete(starts, i, i+1)
+				store()
+			}
+			return nil
+		}
+		if last := now - r.since.Microseconds(); r.since >= 0 && last > starts[0] {
+			starts = slices.Insert(starts, 0, last)
+		}
+		start := now
+		if starts[0] > 0 {
+			start = max(now, starts[0]+roundUp(r.interval).Microseconds())
+		}
+		g.wait = time.Duration(start-now) * time.Microsecond
+		if g.wait > r.longest {
+			return nil
+		}
+		starts, g.start = slices.Insert(starts, 0, start), time.Duration(start)*time.Microsecond
+		store()
+		return nil
+	})
+	return g, err
+}
+
+func (m *memoryServer) notify(ctx context.Context, notice []byte) error {
+	if len(notice) > maxNotice {
+		return fmt.Errorf("a notice of more than %d bytes", maxNotice)
+	}
+	return m.do(ctx, true, func(now time.Time) error {
+		delete(m.wrong, "fleet:n")
+		id := now.UnixMicro()
+		if n := len(m.notes); n > 0 {
+			id = max(id, m.notes[n-1].id+1)
+		}
+		m.notes = append(m.notes, memoryNotice{id, bytes.Clone(notice)})
+		m.notes = m.notes[max(0, len(m.notes)-maxNotices):]
+		return nil
+	})
+}
+
+func (m *memoryServer) notices(ctx context.Context, after string) (all [][]byte, last string, err error) {
+	err = m.do(ctx, false, func(time.Time) error {
+		if m.wrong["fleet:n"] {
+			return errWrongType
+		}
+		var end int64
+		if n := len(m.notes); n > 0 {
+			end = m.notes[n-1].id
+		}
+		last = fmt.Sprintf("%d-0", end)
+		if after == "" {
+			return nil
+		}
+		var from int64
+		if _, err := fmt.Sscanf(after, "%d-0", &from); err != nil {
+			return err
+		}
+		if from > end {
+			from = 0
+		}
+		for _, n := range m.notes {
+			if n.id > from {
+				all = append(all, bytes.Clone(n.text))
+			}
+		}
+		return nil
+	})
+	return all, last, err
+}
+
+func (m *memoryServer) announce(ctx context.Context, id string, text []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error) {
+	if len(id) > maxGateID || len(text) > maxAnnouncement {
+		return nil, now, errors.New("an id or an announcement of " + strconv.Itoa(max(len(id), len(text))) + " bytes")
+	}
+	err = m.do(ctx, true, func(at time.Time) error {
+		delete(m.wrong, "fleet:g")
+		m.gates[id] = memoryGate{at, bytes.Clone(text)}
+		maps.DeleteFunc(m.gates, func(_ string, g memoryGate) bool { return at.Sub(g.at).Abs() > keep })
+		gates, now = map[string][]byte{}, at.Truncate(time.Microsecond)
+		for id, g := range m.gates {
+			gates[id] = bytes.Clone(g.text)
+		}
+		return nil
+	})
+	return gates, now, err
+}
+
+func (m *memoryServer) close() {}

@@ -1,0 +1,296 @@
+package fleet
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Bounds of what is stored beside the snapshots. What is larger in the server is as if it were not there.
+const (
+	maxGates        = 1000
+	maxGateID       = 128
+	maxAnnouncement = 4 << 10
+	maxNotice       = 1 << 10
+
+	noticesTTL = time.Hour
+	fenceTTL   = 24 * time.Hour
+)
+
+// scripts has one Lua script for each method of a server. They use the commands DEL, GET, HDEL, HGET,
+// HGETALL, HSET, HSTRLEN, PEXPIRE, SET, TIME, XADD, XRANGE, and XREVRANGE.
+//
+//go:embed scripts/*.lua
+var scripts embed.FS
+
+var (
+	loadScript     = newScript("load")
+	saveScript     = newScript("save")
+	acquireScript  = newScript("acquire")
+	renewScript    = newScript("renew")
+	releaseScript  = newScript("release")
+	reserveScript  = newScript("reserve")
+	notifyScript   = newScript("notify")
+	noticesScript  = newScript("notices")
+	announceScript = newScript("announce")
+)
+
+func newScript(name string) *rueidis.Lua {
+	var text []byte
+	for _, file := range []string{"lib", name} {
+		data, err := scripts.ReadFile("scripts/" + file + ".lua")
+		if err != nil {
+			panic(err) // the file is part of the program
+		}
+		text = append(text, data...)
+	}
+	return rueidis.NewLuaScript(string(text))
+}
+
+// A redisServer is a server that is reached with rueidis. Its keys are
+//
+//	NAME:s              a snapshot: a hash of version (v), record (r), body (b), and the last lease's number (f)
+//	NAME:l              a lease: its number and the gate
+//	NAME:p              the clock of an origin: its last starts
+//	PREFIX:{fleet}:n    the stream of notices
+//	PREFIX:{fleet}:g    the hash of the gates
+type redisServer struct {
+	client   rueidis.Client
+	fleet    string // names of the keys of the whole fleet begin with it
+	maxValue int
+	stop     func()
+}
+
+// call runs a script and returns its answer.
+func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []string, args ...string) (answer rueidis.RedisMessage, err error) {
+	defer func() {
+		// rueidis panics if a redirection has no address.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the server's answer is not valid: %v", p)
+		}
+	}()
+	answer, err = script.Exec(ctx, s.client, keys, args).ToMessage()
+	if err != nil {
+		return answer, serverError(err)
+	}
+	return answer, nil
+}
+
+// serverError returns errWrongType for the server's WRONGTYPE, and else the error, at a length for a log.
+func serverError(err error) error {
+	if answer, ok := rueidis.IsRedisErr(err); ok {
+		text := answer.Error()
+		if strings.HasPrefix(text, "WRONGTYPE") {
+			return errWrongType
+		}
+		// What follows is the number of the script.
+		text, _, _ = strings.Cut(text, " script: ")
+		return errors.New(text[:min(len(text), 200)])
+	}
+	return err
+}
+
+var errAnswer = errors.New("the server's answer has not the form that the scripts have")
+
+// list returns the elements of an answer, of which there must be at least so many. A nil element is absent.
+func list(answer rueidis.RedisMessage, least int) ([][]byte, error) {
+	elements, err := answer.ToArray()
+	if err != nil || len(elements) < least {
+		return nil, errAnswer
+	}
+	all := make([][]byte, len(elements))
+	for i := range elements {
+		if elements[i].IsNil() {
+			continue
+		}
+		if all[i], err = elements[i].AsBytes(); err != nil {
+			return nil, errAnswer
+		}
+		if all[i] == nil {
+			all[i] = []byte{}
+		}
+	}
+	return all, nil
+}
+
+// number returns a number that a script has returned as text.
+func number(text []byte) (int64, error) {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || n < 0 || n > 9e15 {
+		return 0, errAnswer
+	}
+	return n, nil
+}
+
+// yes reports whether a script has returned 1.
+func yes(answer rueidis.RedisMessage, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := answer.ToInt64()
+	if err != nil || n != 0 && n != 1 {
+		return false, errAnswer
+	}
+	return n == 1, nil
+}
+
+// micros returns a duration in whole microseconds, not more than ten years.
+func micros(d time.Duration) string {
+	const most = 10 * 365 * 24 * time.Hour
+	return strconv.FormatInt(max(0, min(d, most)).Microseconds(), 10)
+}
+
+// millis returns a time to live, which is at least a millisecond.
+func millis(d time.Duration) string {
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
+}
+
+func (s *redisServer) load(ctx context.Context, name string, withBody bool) (stored, error) {
+	flag := "0"
+	if withBody {
+		flag = "1"
+	}
+	answer, err := s.call(ctx, loadScript, []string{name + ":s"}, strconv.Itoa(s.maxValue), flag)
+	if err != nil {
+		return stored{}, err
+	}
+	got, err := list(answer, 0)
+	if err != nil || len(got) == 0 {
+		return stored{}, err
+	}
+	if len(got) != 3 || got[1] == nil || len(got[1]) > s.maxValue || len(got[2]) > s.maxValue {
+		return stored{}, errAnswer
+	}
+	version, err := number(got[0])
+	if err != nil {
+		return stored{}, err
+	}
+	return stored{value{got[1], got[2]}, version}, nil
+}
+
+func (s *redisServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
+	if len(v.record) > s.maxValue || len(v.body) > s.maxValue {
+		return false, fmt.Errorf("a value of more than %d bytes", s.maxValue)
+	}
+	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(s.maxValue), string(v.record)}
+	if v.body != nil {
+		args = append(args, string(v.body))
+	}
+	return yes(s.call(ctx, saveScript, []string{name + ":s"}, args...))
+}
+
+func (s *redisServer) acquire(ctx context.Context, name, gate string, ttl time.Duration) (int64, error) {
+	answer, err := s.call(ctx, acquireScript, []string{name + ":l", name + ":s"}, gate, millis(ttl), millis(fenceTTL))
+	if err != nil {
+		return 0, err
+	}
+	text, err := answer.ToString()
+	if err != nil {
+		return 0, errAnswer
+	}
+	return number([]byte(text))
+}
+
+func (s *redisServer) renew(ctx context.Context, name string, fence int64, ttl time.Duration) (bool, error) {
+	return yes(s.call(ctx, renewScript, []string{name + ":l"}, strconv.FormatInt(fence, 10), millis(ttl)))
+}
+
+func (s *redisServer) release(ctx context.Context, name string, fence int64) error {
+	_, err := yes(s.call(ctx, releaseScript, []string{name + ":l"}, strconv.FormatInt(fence, 10)))
+	return err
+}
+
+func (s *redisServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
+	since := "-1"
+	if r.since >= 0 {
+		since = micros(r.since)
+	}
+	answer, err := s.call(ctx, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, micros(r.longest),
+		micros(roundUp(r.memory)), strconv.FormatInt(max(0, r.returned.Microseconds()), 10))
+	if err != nil {
+		return granted{}, err
+	}
+	got, err := list(answer, 2)
+	if err != nil {
+		return granted{}, err
+	}
+	wait, err1 := number(got[0])
+	start, err2 := number(got[1])
+	if err := errors.Join(err1, err2); err != nil || start != 0 && time.Duration(wait)*time.Microsecond > r.longest {
+		return granted{}, errAnswer
+	}
+	return granted{
+		wait:  time.Duration(wait) * time.Microsecond,
+		start: time.Duration(start) * time.Microsecond,
+	}, nil
+}
+
+// roundUp returns a duration in whole microseconds that is not shorter.
+func roundUp(d time.Duration) time.Duration {
+	return min(d, math.MaxInt64-time.Microsecond) + time.Microsecond - 1
+}
+
+func (s *redisServer) notify(ctx context.Context, notice []byte) error {
+	if len(notice) > maxNotice {
+		return fmt.Errorf("a notice of more than %d bytes", maxNotice)
+	}
+	_, err := yes(s.call(ctx, notifyScript, []string{s.fleet + "n"}, string(notice), strconv.Itoa(maxNotices), millis(noticesTTL)))
+	return err
+}
+
+// position is the form of a stream's ids.
+var position = regexp.MustCompile(`^[0-9]{1,20}-[0-9]{1,20}$`)
+
+func (s *redisServer) notices(ctx context.Context, after string) ([][]byte, string, error) {
+	answer, err := s.call(ctx, noticesScript, []string{s.fleet + "n"}, after, strconv.Itoa(maxNotices), strconv.Itoa(maxNotice))
+	if err != nil {
+		return nil, "", err
+	}
+	got, err := list(answer, 1)
+	if err != nil || len(got) > 1+maxNotices || !position.Match(got[0]) {
+		return nil, "", errAnswer
+	}
+	for _, notice := range got[1:] {
+		if notice == nil || len(notice) > maxNotice {
+			return nil, "", errAnswer
+		}
+	}
+	return got[1:], string(got[0]), nil
+}
+
+func (s *redisServer) announce(ctx context.Context, id string, text []byte, keep time.Duration) (map[string][]byte, time.Time, error) {
+	if len(id) > maxGateID || len(text) > maxAnnouncement {
+		return nil, time.Time{}, fmt.Errorf("an id of more than %d bytes, or an announcement of more than %d", maxGateID, maxAnnouncement)
+	}
+	answer, err := s.call(ctx, announceScript, []string{s.fleet + "g"}, id, string(text), millis(keep),
+		strconv.Itoa(maxGates), strconv.Itoa(maxAnnouncement))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	got, err := list(answer, 3)
+	if err != nil || len(got)%2 == 0 || len(got) > 2*maxGates+3 {
+		return nil, time.Time{}, errAnswer
+	}
+	now, err := number(got[0])
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	gates := make(map[string][]byte, len(got)/2)
+	for i := 1; i < len(got); i += 2 {
+		if got[i] == nil || got[i+1] == nil || len(got[i]) > maxGateID || len(got[i+1]) > maxAnnouncement {
+			return nil, time.Time{}, errAnswer
+		}
+		gates[string(got[i])] = got[i+1]
+	}
+	return gates, time.UnixMicro(now), nil
+}
+
+func (s *redisServer) close() { s.stop() }

@@ -1,0 +1,239 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/gatetest"
+)
+
+// TestRedisCorrupt writes fields that no gate writes: readers treat the key as one of another type, or
+// as if the field were not there, and writers replace it.
+func TestRedisCorrupt(t *testing.T) {
+	s := newRealServer(t)
+	ctx := testContext(t)
+	long := strings.Repeat("x", 1<<20+1)
+	for name, fields := range map[string][]string{
+		"version is no number":    {"v", "one", "r", "x"},
+		"version is negative":     {"v", "-1", "r", "x"},
+		"version is a fraction":   {"v", "1.5", "r", "x"},
+		"version is 0":            {"v", "0", "r", "x"},
+		"version is too large":    {"v", "99999999999999999999", "r", "x"},
+		"version is not exact":    {"v", "9007199254740993", "r", "x"},
+		"no version":              {"r", "x"},
+		"no record":               {"v", "1", "b", "x"},
+		"the record is too long":  {"v", "1", "r", long},
+		"the body is too long":    {"v", "1", "r", "x", "b", long},
+		"the fence is no number":  {"v", "one", "r", "x", "f", "one"},
+		"the fence is too large":  {"v", "one", "r", "x", "f", "9007199254740993"},
+		"the fence is not finite": {"v", "one", "r", "x", "f", "1e999"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.flush()
+			s.do(t, "HSET", append([]string{testName + ":s"}, fields...)...)
+			if _, err := s.load(ctx, testName, true); !errors.Is(err, errWrongType) {
+				t.Errorf("load: got %v, want errWrongType", err)
+			}
+			fence, err := s.acquire(ctx, testName, "gate-1", time.Minute)
+			if err != nil || fence <= 0 {
+				t.Errorf("acquire: %d, %v", fence, err)
+			}
+			if saved, err := s.save(ctx, testName, 0, value{[]byte("r"), nil}, time.Minute); !saved || err != nil {
+				t.Fatalf("save: %t, %v", saved, err)
+			}
+			if got, err := s.load(ctx, testName, false); err != nil || string(got.record) != "r" {
+				t.Errorf("load after save: %q, %v", got.record, err)
+			}
+		})
+	}
+}
+
+// do runs a command that is not one of the fleet's.
+func (r realServer) do(t *testing.T, command string, args ...string) {
+	t.Helper()
+	client := r.server.(*redisServer).client
+	if err := client.Do(t.Context(), client.B().Arbitrary(command).Args(args...).Build()).Error(); err != nil {
+		t.Fatalf("%s %.100q: %v", command, args, err)
+	}
+}
+
+// TestRedisCorruptKeys writes leases, clocks, notices and announcements that no gate writes.
+func TestRedisCorruptKeys(t *testing.T) {
+	s := newRealServer(t)
+	ctx := testContext(t)
+	for _, lease := range []string{"", "gate-1", "-1 gate-1", "12", strings.Repeat("x", 1<<16)} {
+		s.do(t, "SET", testName+":l", lease)
+		if renewed, err := s.renew(ctx, testName, 12, time.Minute); renewed || err != nil {
+			t.Errorf("renew of %.20q: %t, %v", lease, renewed, err)
+		}
+		if fence, err := s.acquire(ctx, testName, "gate-1", time.Minute); fence == 0 || err != nil {
+			t.Errorf("acquire over %.20q: %d, %v", lease, fence, err)
+		}
+	}
+	future := strconv.FormatInt(time.Now().Add(3*time.Hour).UnixMicro(), 10)
+	for _, clock := range []string{"", " ", "x", "-1", "-1 0", "1e999", "nan", "0 5", "5 x", future, "5 " + future, "9007199254740993", strings.Repeat("1 ", 5000)} {
+		s.do(t, "SET", testName+":p", clock)
+		g, err := s.reserve(ctx, testName, reservation{interval: time.Hour, since: -1, longest: time.Hour, memory: time.Hour})
+		if err != nil || g.wait != 0 || g.start == 0 {
+			t.Errorf("the clock %.30q: got %+v, %v, want a start at once", clock, g, err)
+		}
+	}
+
+	stream := "robotsgate:{fleet}:n"
+	s.do(t, "XADD", stream, "*", "n", strings.Repeat("x", maxNotice+1))
+	s.do(t, "XADD", stream, "*", "other", "x")
+	s.do(t, "XADD", stream, "*", "n", "x", "n", "y")
+	if got, _, err := s.notices(ctx, "0-0"); len(got) != 0 || err != nil {
+		t.Errorf("got the notices %.50q, %v", got, err)
+	}
+	s.do(t, "XADD", stream, "18446744073709551615-18446744073709551615", "n", "x")
+	if err := s.notify(ctx, []byte("new")); err != nil {
+		t.Errorf("notify in a stream without a free id: %v", err)
+	}
+	if got, _, err := s.notices(ctx, "18446744073709551615-18446744073709551615"); len(got) != 1 || err != nil {
+		t.Errorf("got the notices %.50q, %v", got, err)
+	}
+
+	gates, now := "robotsgate:{fleet}:g", strconv.FormatInt(time.Now().UnixMilli(), 10)
+	s.do(t, "HSET", gates, "no-time", "x", "not-a-time", "x x", "future", "9"+now+" x", "huge", now+" "+strings.Repeat("x", maxAnnouncement+1),
+		strings.Repeat("i", maxGateID+1), now+" x", "good", now+" a b")
+	for i := range 2 * maxGates {
+		s.do(t, "HSET", gates, strconv.Itoa(i), now)
+	}
+	got, _, err := s.announce(ctx, "gate-1", []byte("one"), time.Hour)
+	if err != nil || len(got) != 2 || string(got["good"]) != "a b" {
+		t.Errorf("got the gates %.200q, %v", got, err)
+	}
+	for i := range 2 * maxGates {
+		s.do(t, "HSET", gates, strconv.Itoa(i), now+" x")
+	}
+	if got, _, err = s.announce(ctx, "gate-1", []byte("one"), time.Hour); err != nil || len(got) > maxGates || string(got["gate-1"]) != "one" {
+		t.Errorf("got %d gates, %v", len(got), err)
+	}
+}
+
+// useAll calls each method of a server, each of which writes all that it can write.
+func useAll(ctx context.Context, s server) error {
+	_, err := s.save(ctx, testName, 0, value{[]byte("r"), []byte("b")}, time.Minute)
+	add := func(_ any, e error) { err = errors.Join(err, e) }
+	add(s.load(ctx, testName, true))
+	for _, name := range []string{testName, testName + "-without-snapshot"} {
+		fence, e := s.acquire(ctx, name, "gate-1", time.Minute)
+		add(fence, e)
+		add(s.renew(ctx, name, fence, time.Minute))
+		add(nil, s.release(ctx, name, fence))
+		add(s.acquire(ctx, name, "gate-1", time.Minute))
+	}
+	g, e := s.reserve(ctx, testName, reservation{interval: time.Minute, since: time.Second, longest: time.Hour, memory: time.Hour})
+	add(g, e)
+	add(s.reserve(ctx, testName, reservation{memory: time.Hour, returned: g.start}))
+	g, e = s.reserve(ctx, testName+"-2", reservation{memory: time.Hour, since: -1})
+	add(g, e)
+	add(s.reserve(ctx, testName+"-2", reservation{memory: time.Hour, returned: g.start}))
+	add(s.reserve(ctx, testName+"-3", reservation{memory: time.Hour, since: -1}))
+	add(nil, s.notify(ctx, []byte("a")))
+	_, _, e = s.notices(ctx, "")
+	add(nil, e)
+	_, _, e = s.notices(ctx, "0-0")
+	add(nil, e)
+	_, _, e = s.announce(ctx, "gate-1", []byte("a"), time.Minute)
+	add(nil, e)
+	return err
+}
+
+func TestRedisTimesToLive(t *testing.T) {
+	s := newRealServer(t)
+	if err := useAll(testContext(t), s); err != nil {
+		t.Fatal(err)
+	}
+	keys := strings.Fields(s.process.Command("KEYS", "*"))
+	if len(keys) < 8 {
+		t.Errorf("got the keys %q, want those of all methods", keys)
+	}
+	for _, key := range keys {
+		ttl, err := strconv.Atoi(s.process.Command("TTL", key))
+		if err != nil || ttl < 1 || ttl > 25*60*60 {
+			t.Errorf("%s lives for %d s, %v", key, ttl, err)
+		}
+	}
+}
+
+func TestRedisFailures(t *testing.T) {
+	s := newRealServer(t, "--requirepass", "")
+	ctx := testContext(t)
+	_, err := dial(ctx, "redis://gate:s3cret@"+s.process.HostPort(), nil, "robotsgate", time.Second, 1<<20)
+	if err == nil || !strings.HasPrefix(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a wrong password: got %v", err)
+	}
+	if err := useAll(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	s.process.Command("CONFIG", "SET", "maxmemory", "1")
+	if err := s.notify(ctx, []byte("a")); err == nil || !strings.HasPrefix(err.Error(), "OOM") || strings.Contains(err.Error(), "script") {
+		t.Errorf("without memory: got %v", err)
+	}
+	s.process.Command("CONFIG", "SET", "maxmemory", "0")
+	s.process.Command("REPLICAOF", "127.0.0.1", "1")
+	if _, _, err := s.announce(ctx, "gate-1", nil, time.Minute); err == nil || !strings.HasPrefix(err.Error(), "READONLY") && !strings.HasPrefix(err.Error(), "MASTERDOWN") {
+		t.Errorf("a replica: got %v", err)
+	}
+	s.process.Command("REPLICAOF", "NO", "ONE")
+	if err := useAll(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	s.process.Restart()
+	if err := useAll(ctx, s); err != nil {
+		t.Errorf("after a restart: %v", err) // the first call makes a connection
+	}
+	s.process.Kill()
+	if err := useAll(ctx, s); err == nil {
+		t.Error("calls of a server that is down succeed")
+	}
+	begin := time.Now()
+	if _, err := dial(ctx, s.process.Address(), nil, "robotsgate", time.Second, 1<<20); err == nil || time.Since(begin) > 5*time.Second {
+		t.Errorf("dial: got %v after %v", err, time.Since(begin))
+	}
+}
+
+// TestRedisHung lets a server hang: calls end with their context, and close and dial do not wait.
+func TestRedisHung(t *testing.T) {
+	process := gatetest.Redis(t)
+	cable := gatetest.NewCable(t, process.HostPort())
+	s, err := dial(t.Context(), "redis://"+cable.HostPort(), nil, "robotsgate", 100*time.Millisecond, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := useAll(testContext(t), s); err != nil {
+		t.Fatal(err)
+	}
+	cable.Hang()
+	within := func(limit time.Duration, what string, f func()) {
+		t.Helper()
+		begin := time.Now()
+		if f(); time.Since(begin) > limit {
+			t.Errorf("%s took %v", what, time.Since(begin))
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	within(3*time.Second, "a call", func() {
+		if _, err := s.load(ctx, testName, true); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want context.DeadlineExceeded", err)
+		}
+	})
+	within(3*time.Second, "dial", func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := dial(ctx, "redis://"+cable.HostPort(), nil, "robotsgate", 20*time.Second, 1<<20); err == nil {
+			t.Error("dial succeeds")
+		}
+	})
+	within(3*time.Second, "close", s.close)
+	if _, err := s.load(testContext(t), testName, true); err == nil {
+		t.Error("a call after close succeeds")
+	}
+}

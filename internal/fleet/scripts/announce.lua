@@ -1,0 +1,22 @@
+-- KEYS: the gates. ARGV: the gate's id, its announcement, milliseconds after which a gate is removed,
+-- how many gates and how long announcements are returned. Returns the server's time in microseconds,
+-- and ids and announcements.
+local time = now()
+local keep, most, longest = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local ms = math.floor(time / 1000)
+write('HSET', KEYS[1], ARGV[1], decimal(ms) .. ' ' .. ARGV[2])
+local answer, all = {decimal(time), ARGV[1], ARGV[2]}, redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  local id = all[i]
+  local digits, text = string.match(all[i + 1], '^(%d+) (.*)$')
+  local at = integer(digits)
+  if id == ARGV[1] then
+    -- It is the first.
+  elseif at and math.abs(ms - at) <= keep and #answer < 2 * most and #id <= 128 and #text <= longest then
+    answer[#answer + 1], answer[#answer + 2] = id, text
+  else
+    redis.call('HDEL', KEYS[1], id)
+  end
+end
+redis.call('PEXPIRE', KEYS[1], 2 * keep)
+return answer

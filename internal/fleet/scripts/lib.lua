@@ -1,0 +1,43 @@
+-- Functions for all scripts: each is sent with this file before it.
+
+-- now returns the server's time in microseconds.
+local function now()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+-- integer returns the number in a text, or nil if it is not a decimal number that Lua has exactly.
+local function integer(text)
+  if type(text) == 'string' and #text <= 16 and string.match(text, '^%d+$') then
+    local n = tonumber(text)
+    if n <= 9e15 then return n end
+  end
+  return nil
+end
+
+-- decimal is the inverse of integer.
+local function decimal(n) return string.format('%.0f', n) end
+
+-- write calls a command. A key with a value of another type is deleted first.
+local function write(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err and string.match(answer.err, '^WRONGTYPE') then
+    redis.call('DEL', key)
+    answer = redis.pcall(command, key, ...)
+  end
+  if type(answer) == 'table' and answer.err then error(answer) end
+  return answer
+end
+
+-- versionOf returns the version of a snapshot, with which nothing in it is longer than longest: 0 if there
+-- is none, nil if no gate has written it so.
+local function versionOf(key, longest)
+  local text, record, body = redis.call('HGET', key, 'v'), redis.call('HSTRLEN', key, 'r'), redis.call('HSTRLEN', key, 'b')
+  if not text and record == 0 and body == 0 then return 0 end
+  local version = integer(text)
+  if not version or version == 0 or record == 0 or record > tonumber(longest) or body > tonumber(longest) then return nil end
+  return version
+end
+
+-- wrong is the answer for a value that the fleet has not written.
+local wrong = redis.error_reply('WRONGTYPE the value was not written by a gate')

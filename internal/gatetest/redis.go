@@ -1,0 +1,143 @@
+package gatetest
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A RedisServer is a process of redis-server or valkey-server on loopback. Its data is in a temporary folder.
+type RedisServer struct {
+	Port int
+	Log  *Output
+
+	t       testing.TB
+	program string
+	args    []string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the process has ended
+}
+
+// Redis starts a server until the test ends, with more lines of its configuration as arguments, such
+// as "--requirepass", "secret". Without a program for it the test is skipped: see [Missing].
+func Redis(t testing.TB, args ...string) *RedisServer {
+	t.Helper()
+	return startRedis(t, freePort(t), args...)
+}
+
+// redisPrograms are looked for in this order, each with its client.
+var redisPrograms = [][2]string{{"redis-server", "redis-cli"}, {"valkey-server", "valkey-cli"}}
+
+// redisProgram returns the paths of a server and its client.
+func redisProgram(t testing.TB) (server, client string) {
+	t.Helper()
+	for _, names := range redisPrograms {
+		server, err1 := exec.LookPath(names[0])
+		client, err2 := exec.LookPath(names[1])
+		if err1 == nil && err2 == nil {
+			return server, client
+		}
+	}
+	Missing(t, "neither redis-server nor valkey-server is installed")
+	return "", ""
+}
+
+// startRedis starts a server on a port.
+func startRedis(t testing.TB, port int, args ...string) *RedisServer {
+	t.Helper()
+	program, _ := redisProgram(t)
+	dir := t.TempDir()
+	r := &RedisServer{Port: port, t: t, program: program}
+	r.args = append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}, args...)
+	r.start()
+	t.Cleanup(r.Kill)
+	return r
+}
+
+// start starts the process and waits until it listens.
+func (r *RedisServer) start() {
+	r.t.Helper()
+	cmd, log, exited := exec.Command(r.program, r.args...), new(Output), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait() // killed, in most tests
+		close(exited)
+	}()
+	r.mu.Lock()
+	r.cmd, r.exited, r.Log = cmd, exited, log
+	r.mu.Unlock()
+	if !becomes(patience, func() bool { return r.listens() || ended(exited) }) || ended(exited) {
+		r.t.Fatalf("%s does not listen:\n%s", r.program, log)
+	}
+}
+
+func ended(exited chan struct{}) bool {
+	select {
+	case <-exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *RedisServer) listens() bool {
+	conn, err := net.DialTimeout("tcp", r.HostPort(), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// HostPort returns host:port.
+func (r *RedisServer) HostPort() string { return fmt.Sprintf("127.0.0.1:%d", r.Port) }
+
+// Address returns the server's address for fleet.address, without a password.
+func (r *RedisServer) Address() string { return "redis://" + r.HostPort() }
+
+// Kill ends the process as a power cut does.
+func (r *RedisServer) Kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.cmd.Process.Kill() // it may have ended
+	<-r.exited
+}
+
+// Restart starts the process again, empty, on the same port.
+func (r *RedisServer) Restart() {
+	r.t.Helper()
+	r.Kill()
+	r.start()
+}
+
+// Command runs a command of the client and returns its output without the last line end. A failure
+// of the client ends the test; an error of the server is output.
+func (r *RedisServer) Command(args ...string) string {
+	r.t.Helper()
+	_, client := redisProgram(r.t)
+	out, err := exec.Command(client, append([]string{"-p", fmt.Sprint(r.Port)}, args...)...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%s %s: %v\n%s", client, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
+
+// freePort returns a port of loopback that no process listens on.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
