@@ -1,13 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ func (f Fleet) On() bool { return f.Address != "" }
 
 // A StoreAddress says where a Valkey or Redis is:
 //
-//	redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]…[?sentinel=NAME]
+//	redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]…[/DATABASE][?sentinel=NAME]
 //
 // The scheme rediss is for TLS. Convert it to a string to get the password.
 type StoreAddress string
@@ -60,30 +61,28 @@ func parseStoreAddress(text string) (StoreAddress, error) {
 	if text == "" {
 		return "", nil
 	}
-	const encode = "percent-encode special characters in a password"
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "redis" && scheme != "rediss" {
 		return "", errors.New("expected redis://HOST:PORT, or rediss://HOST:PORT for TLS")
 	}
-	rest, query, hasQuery := strings.Cut(rest, "?")
-	if name, ok := strings.CutPrefix(query, "sentinel="); hasQuery && (!ok || !sentinelName.MatchString(name)) {
-		return "", errors.New("behind the ? only sentinel=NAME may stand, with the name that the sentinels have for the store; " + encode)
-	}
-	if strings.ContainsAny(rest, "/#") {
-		return "", errors.New("the address ends after the hosts, or with ?sentinel=NAME; " + encode)
-	}
-	hosts := rest
 	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		hosts = rest[at+1:]
-		user, password, both := strings.Cut(rest[:at], ":")
-		_, errUser := url.PathUnescape(user)
-		_, errPassword := url.PathUnescape(password)
-		switch {
-		case !both || password == "":
-			return "", errors.New("before the @ expected USER:PASSWORD, or :PASSWORD for the store's default user")
-		case errUser != nil || errPassword != nil || strings.ContainsAny(rest[:at], "@, ") || strings.Contains(password, ":"):
-			return "", errors.New("user and password stand once, before the first host; " + encode)
+		if err := checkStoreLogin(rest[:at]); err != nil {
+			return "", err
 		}
+		rest = rest[at+1:]
+	}
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	name, isSentinel := strings.CutPrefix(query, "sentinel=")
+	if hasQuery && (!isSentinel || !sentinelName.MatchString(name)) {
+		return "", errors.New("behind the ? only sentinel=NAME may stand, with the name that the Sentinels have for the store")
+	}
+	hosts, database, hasDatabase := strings.Cut(rest, "/")
+	number, err := strconv.ParseUint(cmp.Or(database, "0"), 10, 16)
+	if hasDatabase && err != nil {
+		return "", errors.New("behind the hosts only /NUMBER may stand, of a database, and ?sentinel=NAME")
+	}
+	if number > 0 && !isSentinel && strings.Contains(hosts, ",") {
+		return "", errors.New("several hosts without ?sentinel=NAME are nodes of a Cluster, which has no database but 0")
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
 		if err := checkStoreHost(host); err != nil {
@@ -93,13 +92,27 @@ func parseStoreAddress(text string) (StoreAddress, error) {
 	return StoreAddress(text), nil
 }
 
-// checkStoreHost checks a HOST or HOST:PORT.
+// checkStoreLogin checks what stands before the @.
+func checkStoreLogin(text string) error {
+	user, password, both := strings.Cut(text, ":")
+	_, errUser := url.PathUnescape(user)
+	_, errPassword := url.PathUnescape(password)
+	switch {
+	case !both || password == "":
+		return errors.New("before the @ expected USER:PASSWORD, or :PASSWORD for the store's default user")
+	case errUser != nil || errPassword != nil:
+		return errors.New("user or password has a % that is not followed by two hexadecimal digits: write %25 for a %")
+	}
+	return nil
+}
+
+// checkStoreHost checks a HOST or HOST:PORT. Without its @, a login looks like one.
 func checkStoreHost(text string) error {
 	host, port, hasPort := text, "", false
 	if inside, behind, ok := strings.Cut(text, "]"); ok {
 		addr, err := netip.ParseAddr(strings.TrimPrefix(inside, "["))
 		if err != nil || !addr.Is6() || !strings.HasPrefix(inside, "[") || behind != "" && behind[0] != ':' {
-			return fmt.Errorf("%q is no host: an IPv6 address is written as [2001:db8::1]:6379", cut(text))
+			return errors.New("an IPv6 address is written as [2001:db8::1]:6379")
 		}
 		host, port, hasPort = "localhost", strings.TrimPrefix(behind, ":"), behind != ""
 	} else {
@@ -109,9 +122,9 @@ func checkStoreHost(text string) error {
 	case host == "":
 		return errors.New("a host is missing: expected HOST:PORT, several separated by commas")
 	case !storeHost.MatchString(host):
-		return fmt.Errorf("%q is no host: expected HOST:PORT, such as valkey.lan:6379; an IPv6 address is written as [2001:db8::1]:6379", cut(text))
-	case hasPort:
-		return checkPort(port, 1)
+		return errors.New("a host is no host name: expected HOST:PORT, such as valkey.lan:6379; an IPv6 address is written as [2001:db8::1]:6379")
+	case hasPort && checkPort(port, 1) != nil:
+		return errors.New("expected a port between 1 and 65535 behind a host; user and password end with @")
 	}
 	return nil
 }
