@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
@@ -26,8 +27,9 @@ type Options struct {
 
 	Connections func() Connections
 	Sizes       func() []Size
-	Queues      func() []Queue // the origins for which requests wait, those with the most first; nil: there is no pace
-	Alerts      func() []Alert // of the gate itself; nil: none
+	Queues      func() []Queue      // the origins for which requests wait, those with the most first; nil: there is no pace
+	Alerts      func() []Alert      // of the gate itself; nil: none
+	Fleet       func() fleet.Status // nil: the gate is in none
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
 	// Body returns the robots.txt with a digest of the History, as long as it is kept.

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -26,7 +27,8 @@ import (
 
 // An origin answers for every host, and counts the fetches.
 type origin struct {
-	queues  func() []Queue // of the pacer; nil: there is no pace
+	queues  func() []Queue      // of the pacer; nil: there is no pace
+	fleet   func() fleet.Status // nil: there is none
 	status  int
 	body    string
 	fetches int
@@ -85,6 +87,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Body:        o.bodies,
 		Alerts:      func() []Alert { return o.alerts },
 		Queues:      o.queues,
+		Fleet:       o.fleet,
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
 	})
 }

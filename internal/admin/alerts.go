@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
@@ -28,6 +29,9 @@ func (a *admin) alerts(s *status) []Alert {
 	if a.Alerts != nil {
 		all = append(all, a.Alerts()...)
 	}
+	if s.Fleet != nil {
+		all = append(all, ofFleet(s.Fleet, s.Now)...)
+	}
 	all = append(all, refusedLogins(s.Causes)...)
 	all = append(all, unreachable(s.Unreachable, s.Now)...)
 	for i := range all {
@@ -41,6 +45,25 @@ func (a *Alert) bound() {
 	if more := len(a.Details) - maxDetails; more > 0 {
 		a.Details = append(a.Details[:maxDetails:maxDetails], fmt.Sprintf("and %d more", more))
 	}
+}
+
+func ofFleet(f *fleet.Status, now time.Time) (all []Alert) {
+	if f.State != fleet.Connected {
+		since := strings.ReplaceAll(lasted(int64(now.Sub(f.Since)/time.Second)), "\u00a0", " ")
+		all = append(all, Alert{
+			Kind: "fleet", Text: fmt.Sprintf("The fleet's store is away, for %s. This gate goes on alone:", since), Details: []string{cmp.Or(f.Error, "it does not answer")},
+			Do: "Check the store, and the network to it. The gate tries again by itself. robotsgate doctor -c FILE, on this machine, says what is wrong.",
+		})
+	}
+	if f.Differ {
+		a := Alert{Kind: "configurations", Text: "The gates of the fleet have different configurations:",
+			Do: "Give all gates the same configuration, except listen, data_dir, admin, log, limits and the names of files. During an upgrade this alert is normal."}
+		for _, g := range f.Gates {
+			a.Details = append(a.Details, fmt.Sprintf("%s: configuration %s, version %s", g.ID, g.Config, g.Version))
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 func refusedLogins(causes []overview.Cause) []Alert {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
@@ -51,6 +52,7 @@ type status struct {
 	Sizes       []Size          `json:"sizes"`
 	Queues      []Queue         `json:"queues"`
 	Waiting     int             `json:"waiting"` // in all queues
+	Fleet       *fleet.Status   `json:"fleet,omitempty"`
 
 	Paced bool      `json:"-"`
 	Now   time.Time `json:"-"`
@@ -95,6 +97,14 @@ func (a *admin) status() status {
 			s.Waiting += q.Waiting
 		}
 		s.Queues = append(s.Queues, all[:min(len(all), maxQueues)]...)
+	}
+	if a.Fleet != nil {
+		s.Fleet = new(a.Fleet())
+		s.Fleet.Since = second(s.Fleet.Since)
+		s.Fleet.Gates = append([]fleet.Gate{}, s.Fleet.Gates...) // in JSON [] in place of null
+		for i := range s.Fleet.Gates {
+			s.Fleet.Gates[i].Started = second(s.Fleet.Gates[i].Started)
+		}
 	}
 	s.Alerts = a.alerts(&s)
 	return s

@@ -28,17 +28,26 @@ type Options struct {
 	Gate    string // this gate's id
 	Version string // of the program
 	Config  string // hash of the configuration, to compare with other gates
+
+	OnCall func(took time.Duration) // called for each call of the server that it answers; nil: none
 }
+
+// The states of a fleet's store.
+const (
+	Connected = "connected"
+	Away      = "away"
+)
 
 // A Status is how a fleet is doing, for the status page, the API and the metrics.
 type Status struct {
 	Address  string    `json:"address"` // without a password
-	State    string    `json:"state"`   // "connected", or "away"
+	State    string    `json:"state"`   // Connected or Away
 	Since    time.Time `json:"since"`
 	Error    string    `json:"error,omitempty"` // why it is away
 	Gates    []Gate    `json:"gates"`           // seen last, by id; this one is always in it
 	Differ   bool      `json:"configurations_differ"`
 	Calls    uint64    `json:"calls"`
+	Latency  float64   `json:"latency"` // seconds: an average of the last answered calls
 	Failures uint64    `json:"failures"`
 	Rejected uint64    `json:"rejected"` // values that were not authentic, or beyond the bounds
 }

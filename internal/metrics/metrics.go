@@ -36,6 +36,8 @@ type Metrics struct {
 
 	reloads *prometheus.CounterVec
 
+	fleetCalls prometheus.Histogram
+
 	signed  prometheus.Counter // certificates
 	cached  prometheus.Counter // certificates that were signed before
 	signing prometheus.Histogram
@@ -55,7 +57,7 @@ var (
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), lookups: map[policy.Layer]prometheus.Counter{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), fleetCalls: newFleetCalls(), lookups: map[policy.Layer]prometheus.Counter{}}
 	m.requests = newRequests(m.counters("robotsgate_requests_total", "Requests by decision (allow, deny, reported: would be denied, but report mode let it through, none), reason and crawler.", "decision", "reason", "crawler"))
 	m.heads = m.counters("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags, and why not further.", "state", "why")
 	for _, labels := range [][2]string{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -20,7 +21,12 @@ import (
 // watched returns metrics with all sources.
 func watched() *Metrics {
 	m := New()
-	m.Watch(Sources{
+	m.Watch(watchedSources())
+	return m
+}
+
+func watchedSources() Sources {
+	return Sources{
 		Build: map[string]string{"version": "v1", "revision": "abc", "goversion": "go1.26"},
 		Connections: func() proxy.Connections {
 			return proxy.Connections{Open: 3, Tunnels: 2, Rejected: map[string]int64{"limits.max_connections": 4}}
@@ -33,8 +39,10 @@ func watched() *Metrics {
 		Failures:  func() int64 { return 14 },
 		Waiting:   func() int { return 15 },
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
-	})
-	return m
+		Fleet: func() fleet.Status {
+			return fleet.Status{State: fleet.Connected, Gates: make([]fleet.Gate, 3), Differ: true, Calls: 16, Failures: 17, Rejected: 18}
+		},
+	}
 }
 
 // scrape returns the lines of our own metrics that Prometheus would get.
@@ -124,7 +132,9 @@ func TestRequest(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	wantLines(t, scrape(watched()),
+	m := watched()
+	m.FleetCall(time.Millisecond)
+	wantLines(t, scrape(m),
 		`robotsgate_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
 		`robotsgate_connections 3`,
 		`robotsgate_tunnels 2`,
@@ -140,7 +150,30 @@ func TestWatch(t *testing.T) {
 		`robotsgate_audit_lost_records_total 11`,
 		`robotsgate_resource_failures_total 14`,
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
+		`robotsgate_fleet_up 1`,
+		`robotsgate_fleet_gates 3`,
+		`robotsgate_fleet_calls_total 16`,
+		`robotsgate_fleet_failures_total 17`,
+		`robotsgate_fleet_rejected_total 18`,
+		`robotsgate_fleet_configurations_differ 1`,
+		`robotsgate_fleet_call_seconds_count 1`,
+		`robotsgate_fleet_call_seconds_bucket{le="0.0005"} 0`,
 	)
+}
+
+// TestNoFleet: a gate that is in no fleet has no metrics of one; the store may be away.
+func TestNoFleet(t *testing.T) {
+	alone := New()
+	s := watchedSources()
+	s.Fleet = nil
+	alone.Watch(s)
+	if got := scrape(alone); strings.Contains(got, "fleet") {
+		t.Errorf("got\n%s", got)
+	}
+	s.Fleet = func() fleet.Status { return fleet.Status{State: fleet.Away, Gates: make([]fleet.Gate, 1)} }
+	away := New()
+	away.Watch(s)
+	wantLines(t, scrape(away), "robotsgate_fleet_up 0", "robotsgate_fleet_gates 1", "robotsgate_fleet_configurations_differ 0")
 }
 
 // TestLint: names and units follow the conventions of Prometheus.

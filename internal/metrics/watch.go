@@ -5,12 +5,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
 // Sources are functions that are called for each scrape, from several goroutines. None may be
-// nil.
+// nil, except where a comment says otherwise.
 type Sources struct {
 	Build       map[string]string // what identifies the program, as labels
 	Connections func() proxy.Connections
@@ -22,10 +23,16 @@ type Sources struct {
 	Failures    func() int64                        // see proxy.Descriptors
 	Waiting     func() int                          // requests that wait for their turn
 	CAEnds      func() time.Time                    // when the CA's certificate expires
+	Fleet       func() fleet.Status                 // may be nil: the gate is in no fleet, and has no metrics of one
 }
 
 // Watch adds the sources to the metrics. It is called once.
-func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(watch{s}) }
+func (m *Metrics) Watch(s Sources) {
+	m.registry.MustRegister(watch{s})
+	if s.Fleet != nil {
+		m.registry.MustRegister(m.fleetCalls)
+	}
+}
 
 type watch struct{ Sources }
 
@@ -59,4 +66,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(counter, "robotsgate_resource_failures_total", "Connections that could not be opened or accepted because no file descriptor, local port or memory was left.", w.Failures(), nil)
 	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)
 	send(gauge, "robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.", w.CAEnds().Unix(), nil)
+	if w.Fleet != nil {
+		collectFleet(w.Fleet(), func(kind prometheus.ValueType, name, help string, value int64) { send(kind, name, help, value, nil) })
+	}
 }
