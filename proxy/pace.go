@@ -48,8 +48,10 @@ const (
 type Paced struct {
 	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
 	Source PaceSource    // "": only the turns of other requests
-	Line   int           // of the Crawl-delay
-	Held   time.Duration // the request has waited; in report mode: would have
+	// Announced is set with ByMinDelay if a Crawl-delay is only to be reported. The header reports that.
+	Announced bool
+	Line      int           // of the Crawl-delay
+	Held      time.Duration // the request has waited; in report mode: would have
 	// Retry is the time until the request's turn, for which it was not held, but refused; in report
 	// mode: would have been.
 	Retry    time.Duration
@@ -117,7 +119,7 @@ func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
 	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
 	paced := Paced{Delay: s.MinDelay}
 	if s.MinDelay > 0 {
-		paced.Source = ByMinDelay
+		paced.Source, paced.Announced = ByMinDelay, !s.ObeyCrawlDelay
 	}
 	if s.ObeyCrawlDelay {
 		if seconds, line, ok := d.Group.CrawlDelay(); ok && seconds > 0 && delay(seconds) >= s.MinDelay {

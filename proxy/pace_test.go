@@ -102,7 +102,7 @@ func TestPaceRequests(t *testing.T) {
 	}{
 		"obeyed":          {Pace{ObeyCrawlDelay: true}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
 		"longer":          {Pace{ObeyCrawlDelay: true, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"shorter":         {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "1.5;line=7"},
+		"shorter":         {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
 		"announced":       {Pace{}, pacedRobots, pace.Request{}, "1.5;line=7"},
 		"announced alone": {Pace{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "1.5;line=7"},
 		"only a minimum":  {Pace{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
