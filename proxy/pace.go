@@ -191,7 +191,7 @@ func tooLate(x *exchange, late *pace.TooLate) *problem {
 
 // seconds returns a duration in seconds with at most three decimals.
 func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64)
+	return strconv.FormatFloat(float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64)
 }
 
 // answered says how the origin has answered, so that others may be sent. It may be called again.

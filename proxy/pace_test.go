@@ -131,6 +131,15 @@ func TestPaceRequests(t *testing.T) {
 	}
 }
 
+// Seconds are written without the noise of binary fractions.
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{1985 * time.Millisecond: "1.985", 90 * time.Second: "90", 7349400 * time.Microsecond: "7.349", 0: "0"} {
+		if got := seconds(d); got != want {
+			t.Errorf("%v: got %s, want %s", d, got, want)
+		}
+	}
+}
+
 // An error refuses the request; TooLate says when to try again. The decision stays.
 func TestPacerRefuses(t *testing.T) {
 	pacer := newTestPacer()
