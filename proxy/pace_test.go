@@ -20,7 +20,7 @@ type testPacer struct {
 }
 
 func newTestPacer() *testPacer {
-	return &testPacer{free: pace.New(pace.Settings{}), waiting: make(chan pace.Request, 1), turn: make(chan error)}
+	return &testPacer{free: pace.New(pace.Settings{}, nil), waiting: make(chan pace.Request, 1), turn: make(chan error)}
 }
 
 func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error) {
@@ -224,7 +224,7 @@ func TestFreeSubresources(t *testing.T) {
 
 // An origin's 429 pauses the requests of its crawler, whatever becomes of the response.
 func TestBackOff(t *testing.T) {
-	pacer := pace.New(pace.Settings{MaxWait: time.Second, BackOff: time.Minute})
+	pacer := pace.New(pace.Settings{MaxWait: time.Second, BackOff: time.Minute}, nil)
 	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }, handler: func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "40")
 		rw.WriteHeader(http.StatusTooManyRequests)
@@ -270,7 +270,7 @@ func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 // A held request of a client that disconnects frees its place within 10 ms, on every way. The fastest of
 // some counts, since the machine may be busy.
 func TestHangUp(t *testing.T) {
-	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10})
+	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
 	defer pacer.Close()
 	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, MinDelay: time.Hour} }})
 	waits := func(n int) (took time.Duration) {

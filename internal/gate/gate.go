@@ -144,7 +144,7 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 // wire makes the parts that work on requests, and connects them.
 func (g *Gate) wire() (err error) {
 	c := g.config
-	g.pacer = pace.New(settings.Pacer(c.Pace))
+	g.pacer = pace.New(settings.Pacer(c.Pace), nil)
 	pool, err := settings.Roots(c)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ type origin struct {
 	fetched time.Duration // the last start of a fetch of robots.txt
 	memory  time.Duration // how long a start is remembered
 	pauses  map[string]*pause
+	shared  *shared // nil: no start of it is shared by a Clock
 
 	waiting int
 	lines   []*line // with requests that wait; the first has the turn
@@ -39,10 +40,21 @@ type waiter struct {
 	origin   *origin
 	arrived  time.Duration
 	deadline time.Duration
+	urgent   bool // it may start at once only, since its interval is longer than MaxDelay
 
 	over chan struct{} // closed when turn and err are set
 	turn *Turn
 	err  error
+}
+
+// ended reports whether the waiting has ended.
+func (w *waiter) ended() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // end ends the waiting.
@@ -56,11 +68,15 @@ func (o *origin) due(r Request) time.Duration {
 	if r.Interval == 0 {
 		return never
 	}
-	last := o.last
-	if !r.Fetched {
-		last = max(last, o.fetched)
+	return o.before(r) + r.Interval
+}
+
+// before returns the last start that counts for a request.
+func (o *origin) before(r Request) time.Duration {
+	if r.Fetched {
+		return o.last
 	}
-	return last + r.Interval
+	return max(o.last, o.fetched)
 }
 
 // started notes the start of a request.
@@ -136,8 +152,16 @@ func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Sou
 		}
 	}
 	at = now
+	factor := 1 // of intervals
+	if s := o.shared; s != nil && o.waiting > 0 {
+		factor = s.factor
+		if s.slot != nil {
+			at = max(at, s.slot.at)
+		}
+	}
 	first := true
 	pass := func(r Request) {
+		r.Interval = times(r.Interval, factor)
 		if due := o.due(r); first {
 			at = max(at, due)
 		} else {
@@ -169,11 +193,12 @@ func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Sou
 	return at, ByInterval
 }
 
-// earliest returns the request that may wait for the shortest time, and until when.
-func (o *origin) earliest() (deadline time.Duration, first *waiter) {
+// earliest returns the request that may wait for the shortest time, and until when; but not one for
+// which a shared clock is asked.
+func (o *origin) earliest(asking *waiter) (deadline time.Duration, first *waiter) {
 	deadline = forever
 	for w := range o.all() {
-		if w.deadline < deadline {
+		if w != asking && w.deadline < deadline {
 			deadline, first = w.deadline, w
 		}
 	}
@@ -213,6 +238,9 @@ func (o *origin) stop() {
 
 // idle reports whether the origin can't delay a request any more.
 func (o *origin) idle(now, backOff time.Duration) bool {
+	if o.shared != nil && o.shared.asking {
+		return false
+	}
 	for token, p := range o.pauses {
 		if p.forgotten(now, backOff) {
 			delete(o.pauses, token)

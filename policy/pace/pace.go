@@ -6,6 +6,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -65,6 +66,7 @@ var ErrClosed = errors.New("the gate is ending")
 // A Pacer has the clocks and the queues of all origins. Its methods are safe for concurrent use.
 type Pacer struct {
 	epoch time.Time // with a monotonic clock: times are durations since then
+	clock Clock     // that other gates share; nil: there is none
 
 	mu       sync.Mutex
 	settings Settings
@@ -74,11 +76,12 @@ type Pacer struct {
 	closed   bool
 	sweeping bool // a removal is scheduled
 	swept    time.Duration
+	calls    int // of clock in the background
 }
 
-// New returns a Pacer.
-func New(s Settings) *Pacer {
-	return &Pacer{epoch: time.Now(), settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
+// New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
+func New(s Settings, clock Clock) *Pacer {
+	return &Pacer{epoch: time.Now(), clock: clock, settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
 }
 
 // Use puts changed settings in force. Requests that wait go on under those before.
@@ -108,7 +111,7 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 	if w == nil {
 		return turn, err
 	}
-	if r.OnHold != nil {
+	if r.OnHold != nil && !w.ended() {
 		r.OnHold()
 	}
 	select {
@@ -138,17 +141,20 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 			return nil, nil, &TooLate{After: sweepInterval, By: ByInterval, Full: true}
 		}
 	}
-	if after == 0 {
+	if shared := p.share(o, r); after == 0 && !shared {
 		return nil, p.start(o, r, now), nil
 	}
-	if p.closed {
+	if after > 0 && p.closed {
 		return nil, nil, ErrClosed
 	}
 	w := &waiter{request: r, by: by, origin: o, arrived: now, deadline: now + p.settings.MaxWait, over: make(chan struct{})}
+	w.urgent = r.Interval > p.settings.MaxDelay
 	o.queue(w)
 	p.queued[o] = struct{}{}
 	p.waiting++
-	p.pump(o, now)
+	if next := p.pump(o, now); next != nil {
+		p.ask(o, next)
+	}
 	return w, nil, nil
 }
 
@@ -162,7 +168,7 @@ func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (after time.Dur
 	after = max(at-now, 0)
 	switch {
 	case after == 0 && o.waiting == 0 && !o.probing(r.Token):
-		return 0, by, nil
+		return 0, "", nil
 	case r.Interval > p.settings.MaxDelay || after > p.settings.MaxWait:
 		return 0, by, &TooLate{After: after, By: by}
 	case o.waiting >= p.settings.MaxQueue:
@@ -184,6 +190,9 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	}
 	if turn = p.start(o, r, now); o != nil {
 		turn.By = by
+		if p.share(o, r) {
+			p.tell(o, false)
+		}
 	}
 	return hold, turn, err
 }
@@ -202,6 +211,7 @@ func (p *Pacer) Started(name string) {
 	}
 	o.fetched = now
 	o.memory = max(o.memory, p.settings.MaxDelay)
+	p.tell(o, true)
 }
 
 // Close ends the waiting of all requests. Requests that need not wait may still start.
@@ -210,12 +220,17 @@ func (p *Pacer) Close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for o := range p.queued {
-		for w := range o.all() {
-			p.remove(w)
-			w.end(nil, ErrClosed)
-		}
-		p.pump(o, 0)
+		p.drain(o)
 	}
+}
+
+// drain ends the waiting of all requests for an origin.
+func (p *Pacer) drain(o *origin) {
+	for w := range o.all() {
+		p.remove(w)
+		w.end(nil, ErrClosed)
+	}
+	p.pump(o, p.now())
 }
 
 // now returns the time since the epoch. A wall clock that jumps does not change it.
@@ -249,23 +264,51 @@ func (p *Pacer) leave(w *waiter) {
 	}
 	p.remove(w)
 	w.end(nil, context.Canceled)
-	p.pump(w.origin, p.now())
+	p.pumpSoon(w.origin, p.now())
+}
+
+// refuse ends the waiting of a request with a turn that would come too late.
+func (p *Pacer) refuse(w *waiter, after time.Duration, by Source) {
+	p.remove(w)
+	w.end(nil, &TooLate{After: after, By: by})
 }
 
 // pump starts the requests of an origin that are due, refuses those that have waited for too long,
-// and sets the timer for the next ones.
-func (p *Pacer) pump(o *origin, now time.Duration) {
+// and sets the timer for the next ones. If a start must be reserved first, it returns the request for
+// which the caller is to call ask.
+func (p *Pacer) pump(o *origin, now time.Duration) (ask *waiter) {
 	for o.waiting > 0 {
 		w, at := o.next(now)
+		shared, reserve := w != nil && p.shares(w.request), false
+		if shared {
+			at, reserve = o.dueShared(w.request, now)
+		}
 		if w != nil && at <= now {
+			if shared {
+				o.shared.slot = nil
+			}
 			p.remove(w)
 			o.passTurn(w.request.Crawler)
 			turn := p.start(o, w.request, now)
-			turn.Held, turn.By = now-w.arrived, w.by
+			if turn.By = w.by; w.by != "" {
+				turn.Held = now - w.arrived
+			}
 			w.end(turn, nil)
 			continue
 		}
-		deadline, late := o.earliest()
+		var asking *waiter
+		switch {
+		case w == nil:
+			p.giveBack(o)
+		case shared && at == forever:
+			asking = w
+		case shared && o.shared.failed == now && at-now > p.longest(w, now):
+			p.refuse(w, at-now, ByInterval)
+			continue
+		default:
+			w.by = cmp.Or(w.by, ByInterval)
+		}
+		deadline, late := o.earliest(asking)
 		if deadline <= now {
 			p.remove(late)
 			at, by := o.foresee(late.request, now)
@@ -273,15 +316,29 @@ func (p *Pacer) pump(o *origin, now time.Duration) {
 			continue
 		}
 		o.wake(min(at, deadline)-now, func() { p.due(o) })
-		return
+		if reserve {
+			return asking
+		}
+		return nil
 	}
+	p.giveBack(o)
 	o.stop()
 	delete(p.queued, o)
+	return nil
+}
+
+// pumpSoon is pump for callers that can't wait for the clock: the timer's goroutine does.
+func (p *Pacer) pumpSoon(o *origin, now time.Duration) {
+	if p.pump(o, now) != nil {
+		o.wake(0, func() { p.due(o) })
+	}
 }
 
 // due is called by an origin's timer.
 func (p *Pacer) due(o *origin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pump(o, p.now())
+	if w := p.pump(o, p.now()); w != nil {
+		p.ask(o, w)
+	}
 }

@@ -30,7 +30,7 @@ type event struct {
 	text string
 }
 
-func newSchedule(s Settings) *schedule { return &schedule{Pacer: New(s), begun: time.Now()} }
+func newSchedule(s Settings) *schedule { return &schedule{Pacer: New(s, nil), begun: time.Now()} }
 
 func (s *schedule) add(format string, args ...any) {
 	s.mu.Lock()
@@ -334,7 +334,7 @@ func TestMemory(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	p := New(usual)
+	p := New(usual, nil)
 	defer p.Close()
 	for i := range origins {
 		if _, err := p.Wait(t.Context(), Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "a", Token: "a", Interval: time.Minute}); err != nil {

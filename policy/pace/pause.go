@@ -58,7 +58,7 @@ func (t *Turn) Done(a Answer) {
 	default:
 		o.resume(t)
 	}
-	p.pump(o, now)
+	p.pumpSoon(o, now)
 }
 
 // key returns under which name the pause of a token is.

@@ -1,0 +1,421 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A testClock is a Clock in memory, with faults.
+type testClock struct {
+	begun time.Time
+
+	mu     sync.Mutex
+	starts map[string][2]Start // the one before the last, and the last
+	gates  int
+	delay  time.Duration // of each answer, half of it before the reservation
+	err    error         // of each call
+	panics bool
+	calls  int
+	wrong  func(wait time.Duration, start Start) (time.Duration, Start) // replaces answers
+}
+
+func newTestClock() *testClock {
+	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][2]Start{}, gates: 1}
+}
+
+func (c *testClock) Alone() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gates
+}
+
+func (c *testClock) set(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+func (c *testClock) Reserve(r Reservation) (time.Duration, Start, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	if c.panics {
+		panic("a mistake in the clock")
+	}
+	if err, delay := c.err, c.delay; delay > 0 {
+		c.mu.Unlock()
+		time.Sleep(delay / 2) // fake clock
+		defer time.Sleep(delay - delay/2)
+		c.mu.Lock()
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	if c.err != nil {
+		return 0, 0, c.err
+	}
+	wait, start := c.reserve(r)
+	if c.wrong != nil {
+		wait, start = c.wrong(wait, start)
+	}
+	return wait, start, nil
+}
+
+func (c *testClock) reserve(r Reservation) (time.Duration, Start) {
+	now := Start(time.Since(c.begun))
+	s := c.starts[r.Origin]
+	if r.Returned != 0 && s[1] == r.Returned {
+		s = [2]Start{0, s[0]}
+	}
+	if noted := now - Start(r.Since); r.Since >= 0 && noted > s[1] {
+		s = [2]Start{s[1], noted}
+	}
+	start := now
+	if s[1] != 0 {
+		start = max(now, s[1]+Start(r.Interval))
+	}
+	wait := time.Duration(start - now)
+	if wait > r.Longest {
+		start = 0
+	} else {
+		s = [2]Start{s[1], start}
+	}
+	c.starts[r.Origin] = s
+	return wait, start
+}
+
+// gates are Pacers that share a clock, and one schedule.
+type gates struct {
+	*schedule
+	clock  *testClock
+	pacers []*Pacer
+}
+
+func newGates(n int, s Settings) *gates {
+	g := &gates{schedule: newSchedule(s), clock: newTestClock()}
+	g.clock.gates = n
+	for range n {
+		g.pacers = append(g.pacers, New(s, g.clock))
+	}
+	return g
+}
+
+// send sends a request through one of the gates.
+func (g *gates) send(ctx context.Context, gate int, name string, r Request) {
+	pacer := g.Pacer
+	g.Pacer = g.pacers[gate]
+	defer func() { g.Pacer = pacer }()
+	g.schedule.send(ctx, name, r, ok)
+}
+
+// closed checks that all requests are over, and that the clock has no start that is not used.
+func (g *gates) closed(t *testing.T) {
+	t.Helper()
+	g.wg.Wait()
+	synctest.Wait()
+	for i, p := range g.pacers {
+		p.mu.Lock()
+		if p.waiting > 0 || p.calls > 0 || len(p.queued) > 0 {
+			t.Errorf("gate %d: %d requests wait, %d calls are under way", i, p.waiting, p.calls)
+		}
+		for _, o := range p.origins {
+			if o.shared != nil && (o.shared.slot != nil || o.shared.asking) {
+				t.Errorf("gate %d has a reservation left", i)
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+// TestShared: the interval holds over all gates, in order of asking.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		for i := range 3 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
+		}
+		g.send(t.Context(), 1, "b0", to("b", 2*time.Second))
+		g.send(t.Context(), 1, "b1", to("b", 2*time.Second))
+		g.wants(t, "0s a0", "2s a1", "4s b0", "6s a2", "8s b1")
+		g.closed(t)
+	})
+}
+
+// TestSharedCalls: a start costs one call of the clock, and an origin without a pace none. A request
+// that starts at once was not held.
+func TestSharedCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(1, usual)
+		g.clock.delay = time.Millisecond
+		held := to("a", time.Second)
+		held.OnHold = func() { t.Error("the request is held") }
+		turn, err := g.pacers[0].Wait(t.Context(), held)
+		if err != nil || turn.Held != 0 || turn.By != "" {
+			t.Errorf("held for %v by %q, %v", turn.Held, turn.By, err)
+		}
+		for i := range 9 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", time.Second))
+		}
+		g.wg.Wait()
+		if g.clock.calls != 10 {
+			t.Errorf("10 starts have cost %d calls", g.clock.calls)
+		}
+		g.send(t.Context(), 0, "unpaced", to("b", 0))
+		if g.clock.calls != 10 {
+			t.Error("the clock is asked for an unpaced origin")
+		}
+		g.closed(t)
+	})
+}
+
+// TestSharedLeave: when a client leaves, the next request uses the start that was reserved; if there is
+// none, it is given back.
+func TestSharedLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		ctx, leave := context.WithCancel(t.Context())
+		g.send(t.Context(), 0, "first", to("a", 2*time.Second))
+		g.send(ctx, 0, "gone", to("a", 2*time.Second))
+		g.send(t.Context(), 0, "next", to("b", 2*time.Second))
+		leave()
+		synctest.Wait()
+		g.send(t.Context(), 1, "other", to("a", 2*time.Second))
+		time.Sleep(6 * time.Second) // fake clock
+		ctx, leave = context.WithCancel(t.Context())
+		g.send(t.Context(), 0, "second", to("a", 2*time.Second))
+		g.send(ctx, 0, "gone too", to("a", 2*time.Second))
+		leave()
+		synctest.Wait()
+		g.send(t.Context(), 1, "later", to("a", 2*time.Second))
+		g.wants(t, "0s first", "0s gone context canceled", "2s next", "4s other", "6s gone too context canceled", "6s second", "8s later")
+		g.closed(t)
+	})
+}
+
+// TestSharedOtherInterval: a start that was reserved for another interval is given back, and another
+// reserved.
+func TestSharedOtherInterval(t *testing.T) {
+	for _, test := range []struct {
+		gone, next time.Duration
+		want       string
+	}{
+		{2 * time.Second, 5 * time.Second, "5s next"},
+		{5 * time.Second, 2 * time.Second, "2s next"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGates(2, usual)
+			ctx, leave := context.WithCancel(t.Context())
+			g.send(t.Context(), 0, "first", to("a", time.Second))
+			g.send(ctx, 0, "gone", to("a", test.gone))
+			g.send(t.Context(), 0, "next", to("b", test.next))
+			leave()
+			g.wants(t, "0s first", "0s gone context canceled", test.want)
+			g.closed(t)
+		})
+	}
+}
+
+// TestSharedTooLate: a start that is farther away than a request may wait is not reserved, and the
+// request is refused at once.
+func TestSharedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, Settings{MaxDelay: 5 * time.Second, MaxWait: 5 * time.Second, MaxQueue: 10})
+		g.send(t.Context(), 0, "first", to("a", 3*time.Second))
+		g.send(t.Context(), 0, "second", to("a", 3*time.Second))
+		g.send(t.Context(), 1, "refused", to("a", 3*time.Second))
+		time.Sleep(4 * time.Second) // fake clock
+		g.send(t.Context(), 1, "long", to("a", 6*time.Second))
+		g.wants(t, "0s first", "0s refused too late by 6s, interval, full false", "3s second", "4s long too late by 5s, interval, full false")
+		g.closed(t)
+	})
+}
+
+var errAway = errors.New("away")
+
+// TestAlone: while the clock is away, gates start by their own starts, at a multiple of the interval.
+func TestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(3, usual)
+		g.clock.err = errAway
+		for i := range 3 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
+		}
+		g.send(t.Context(), 0, "late", to("a", 10*time.Second))
+		g.send(t.Context(), 1, "b", to("b", 2*time.Second))
+		time.Sleep(13 * time.Second) // fake clock: the clock is back
+		g.clock.set(func() { g.clock.err = nil })
+		for i := range 3 {
+			g.send(t.Context(), 0, fmt.Sprint("c", i), to("a", 2*time.Second))
+		}
+		g.wants(t, "0s a0", "0s b", "0s late too late by 42s, interval, full false", "6s a1", "12s a2", "14s c0", "16s c1", "18s c2")
+		g.closed(t)
+	})
+}
+
+// TestEmptied: a clock that was emptied does not forget the last start of the gate that asks.
+func TestEmptied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		g.send(t.Context(), 0, "first", to("a", 4*time.Second))
+		time.Sleep(time.Second) // fake clock
+		clear(g.clock.starts)
+		g.send(t.Context(), 0, "second", to("a", 4*time.Second))
+		g.wants(t, "0s first", "4s second")
+	})
+}
+
+// TestRecent: when a clock is back, and empty, the recent starts can be noted in it, and reserved ones
+// are reserved anew.
+func TestRecent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		g.send(t.Context(), 0, "first", to("a", 4*time.Second))
+		g.send(t.Context(), 0, "second", to("a", 4*time.Second))
+		time.Sleep(time.Second) // fake clock
+		clear(g.clock.starts)
+		recent := g.pacers[0].Recent()
+		if want := []Reservation{{Origin: "http://shop.example:80", Since: time.Second, Longest: -1, Memory: 4 * time.Second}}; !slices.Equal(recent, want) {
+			t.Fatalf("got %v, want %v", recent, want)
+		}
+		for _, r := range recent {
+			g.clock.Reserve(r)
+		}
+		g.send(t.Context(), 1, "other", to("b", 4*time.Second))
+		g.wants(t, "0s first", "4s other", "8s second")
+		time.Sleep(4 * time.Second) // fake clock
+		if recent := g.pacers[0].Recent(); len(recent) > 0 {
+			t.Errorf("a start after its memory is still recent: %v", recent)
+		}
+		g.closed(t)
+	})
+}
+
+// TestSharedFetch: a fetch of robots.txt delays the requests of all gates, but not the request that has
+// waited for it.
+func TestSharedFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		waited := to("a", 2*time.Second)
+		waited.Fetched = true
+		g.pacers[0].Started(waited.Origin) // nothing is known of the origin
+		g.send(t.Context(), 0, "page", waited)
+		g.send(t.Context(), 1, "other", to("b", 2*time.Second))
+		time.Sleep(10 * time.Second) // fake clock
+		g.pacers[0].Started(waited.Origin)
+		synctest.Wait()
+		g.send(t.Context(), 0, "page again", waited)
+		g.send(t.Context(), 1, "other again", to("b", 2*time.Second))
+		time.Sleep(10 * time.Second) // fake clock
+		g.pacers[0].Started(waited.Origin)
+		synctest.Wait()
+		g.send(t.Context(), 1, "delayed", to("b", 2*time.Second))
+		g.wants(t, "0s page", "2s other", "10s page again", "12s other again", "22s delayed")
+		g.closed(t)
+	})
+}
+
+// TestSharedObserve: a request in report mode does not wait for the clock, and delays the requests of
+// all gates.
+func TestSharedObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		g.clock.delay = 100 * time.Millisecond
+		if hold, _, err := g.pacers[0].Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
+			t.Errorf("would have been held for %v, %v", hold, err)
+		}
+		if g.since() > 0 {
+			t.Error("the request has waited")
+		}
+		time.Sleep(time.Second) // fake clock
+		g.send(t.Context(), 1, "other", to("b", 2*time.Second))
+		g.wants(t, "2.1s other") // half a round trip before, half of it after
+		g.closed(t)
+	})
+}
+
+func (s *schedule) since() time.Duration { return time.Since(s.begun) }
+
+// TestSharedClose: requests that wait end when the gate does, also while a reservation is under way, and
+// what they have reserved is given back.
+func TestSharedClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		g.clock.delay = 100 * time.Millisecond
+		for i := range 3 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
+		}
+		time.Sleep(120 * time.Millisecond) // fake clock: the second reservation is under way
+		g.pacers[0].Use(Settings{})
+		g.pacers[0].Close()
+		synctest.Wait()
+		time.Sleep(880 * time.Millisecond) // fake clock
+		g.send(t.Context(), 0, "held", to("a", 2*time.Second))
+		g.send(t.Context(), 1, "other", to("b", 2*time.Second))
+		time.Sleep(4 * time.Second) // fake clock
+		g.send(t.Context(), 0, "due", to("a", 2*time.Second))
+		g.wants(t, "100ms a0", "120ms a1 the gate is ending", "120ms a2 the gate is ending", "1s held too late by 1.1s, interval, full false", "2.2s other", "5.1s due")
+		g.closed(t)
+	})
+}
+
+// TestWrongAnswers: a clock that panics, or whose answers can't be true, is as one that is away.
+func TestWrongAnswers(t *testing.T) {
+	for name, wrong := range map[string]func(time.Duration, Start) (time.Duration, Start){
+		"in the past":       func(time.Duration, Start) (time.Duration, Start) { return -time.Hour, 1 },
+		"far away":          func(time.Duration, Start) (time.Duration, Start) { return time.Hour, 1 },
+		"far away, refused": func(time.Duration, Start) (time.Duration, Start) { return time.Hour, 0 },
+		"refused":           func(time.Duration, Start) (time.Duration, Start) { return 0, 0 },
+		"panic":             nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGates(1, usual)
+				g.clock.wrong, g.clock.panics = wrong, wrong == nil
+				for i := range 3 {
+					g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
+				}
+				g.wants(t, "0s a0", "2s a1", "4s a2")
+				g.closed(t)
+			})
+		})
+	}
+}
+
+// TestHang: requests wait for a clock that does not answer as long as a call takes, and no longer.
+func TestHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(1, usual)
+		g.clock.delay, g.clock.err = 100*time.Millisecond, context.DeadlineExceeded
+		ctx, leave := context.WithCancel(t.Context())
+		g.send(t.Context(), 0, "a0", to("a", 2*time.Second))
+		g.send(ctx, 0, "gone", to("a", 2*time.Second))
+		leave()
+		g.send(t.Context(), 0, "a1", to("a", 2*time.Second))
+		g.wants(t, "0s gone context canceled", "100ms a0", "2.2s a1")
+		g.closed(t)
+	})
+}
+
+// TestStopped: a gate that was stopped when its reserved start came reserves another.
+func TestStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		g.send(t.Context(), 0, "first", to("a", 2*time.Second))
+		g.send(t.Context(), 0, "second", to("a", 2*time.Second))
+		g.send(t.Context(), 1, "other", to("b", 2*time.Second))
+		p := g.pacers[0]
+		p.mu.Lock()
+		for _, o := range p.origins {
+			o.timer.Reset(3500 * time.Millisecond)
+		}
+		p.mu.Unlock()
+		g.wants(t, "0s first", "4s other", "6s second")
+		g.closed(t)
+	})
+}
