@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -17,7 +16,7 @@ import (
 type memoryServer struct {
 	mu     sync.Mutex
 	faults faults
-	calls  int   // that have reached the server
+	calls  int   // see count
 	number int64 // the last version or fence, which a flush does not change
 
 	snapshots map[string]*memorySnapshot
@@ -73,6 +72,13 @@ func (m *memoryServer) set(f faults) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults = f
+}
+
+// count returns how many calls have reached the server.
+func (m *memoryServer) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls
 }
 
 // flush deletes all keys.
@@ -278,7 +284,7 @@ func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) 
 
 func (m *memoryServer) notify(ctx context.Context, notice []byte) error {
 	if len(notice) > maxNotice {
-		return fmt.Errorf("a notice of more than %d bytes", maxNotice)
+		return fmt.Errorf("%w: a notice of more than %d bytes", errTooLong, maxNotice)
 	}
 	return m.do(ctx, true, func(now time.Time) error {
 		delete(m.wrong, "fleet:n")
@@ -324,7 +330,7 @@ func (m *memoryServer) notices(ctx context.Context, after string) (all [][]byte,
 
 func (m *memoryServer) announce(ctx context.Context, id string, text []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error) {
 	if len(id) > maxGateID || len(text) > maxAnnouncement {
-		return nil, now, errors.New("an id or an announcement of " + strconv.Itoa(max(len(id), len(text))) + " bytes")
+		return nil, now, fmt.Errorf("%w: an id of %d bytes, or an announcement of %d", errTooLong, len(id), len(text))
 	}
 	err = m.do(ctx, true, func(at time.Time) error {
 		delete(m.wrong, "fleet:g")

@@ -178,7 +178,7 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 
 func (s *redisServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
 	if len(v.record) > s.maxValue || len(v.body) > s.maxValue {
-		return false, fmt.Errorf("a value of more than %d bytes", s.maxValue)
+		return false, fmt.Errorf("%w: more than %d bytes", errTooLong, s.maxValue)
 	}
 	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(s.maxValue), string(v.record)}
 	if v.body != nil {
@@ -240,7 +240,7 @@ func roundUp(d time.Duration) time.Duration {
 
 func (s *redisServer) notify(ctx context.Context, notice []byte) error {
 	if len(notice) > maxNotice {
-		return fmt.Errorf("a notice of more than %d bytes", maxNotice)
+		return fmt.Errorf("%w: a notice of more than %d bytes", errTooLong, maxNotice)
 	}
 	_, err := yes(s.call(ctx, notifyScript, []string{s.fleet + "n"}, string(notice), strconv.Itoa(maxNotices), millis(noticesTTL)))
 	return err
@@ -268,7 +268,7 @@ func (s *redisServer) notices(ctx context.Context, after string) ([][]byte, stri
 
 func (s *redisServer) announce(ctx context.Context, id string, text []byte, keep time.Duration) (map[string][]byte, time.Time, error) {
 	if len(id) > maxGateID || len(text) > maxAnnouncement {
-		return nil, time.Time{}, fmt.Errorf("an id of more than %d bytes, or an announcement of more than %d", maxGateID, maxAnnouncement)
+		return nil, time.Time{}, fmt.Errorf("%w: an id of more than %d bytes, or an announcement of more than %d", errTooLong, maxGateID, maxAnnouncement)
 	}
 	answer, err := s.call(ctx, announceScript, []string{s.fleet + "g"}, id, string(text), millis(keep),
 		strconv.Itoa(maxGates), strconv.Itoa(maxAnnouncement))

@@ -10,8 +10,8 @@ import (
 // [sealer.name]; the values are sealed, except where a comment says otherwise.
 //
 // The context always has a deadline. An error is errWrongType if a key has a value of another type
-// than the fleet's: the next write under it replaces it. Any other error means that the server
-// can't be used now.
+// than the fleet's: the next write under it replaces it. It is errTooLong if an argument is longer
+// than the server may store. Any other error means that the server can't be used now.
 type server interface {
 	// load returns what is stored under a name. With withBody it has the body too.
 	load(ctx context.Context, name string, withBody bool) (stored, error)
@@ -48,6 +48,9 @@ type server interface {
 
 // errWrongType is the error for a key with a value of another type than the fleet's.
 var errWrongType = errors.New("the key has a value of another type")
+
+// errTooLong is the error for an argument that is longer than a server may store.
+var errTooLong = errors.New("the value is too long")
 
 // maxNotices bounds the notices that a server keeps.
 const maxNotices = 1000

@@ -291,8 +291,8 @@ func testNotices(t *testing.T, s testServer) {
 	// The position is after the last notice of the server, which has lost some.
 	last = "99999999999999999-0"
 	want("d")
-	if err := s.notify(ctx, make([]byte, maxNotice+1)); err == nil {
-		t.Error("a notice beyond the bound was stored")
+	if err := s.notify(ctx, make([]byte, maxNotice+1)); !errors.Is(err, errTooLong) {
+		t.Errorf("a notice beyond the bound: got %v", err)
 	}
 	many := make([]string, maxNotices+10)
 	for i := range many {
@@ -319,8 +319,8 @@ func testGates(t *testing.T, s testServer) {
 	want("gate-1", "one again", time.Minute, "gate-1", "gate-2")
 	<-time.After(3 * time.Millisecond)
 	want("gate-3", "three", time.Millisecond, "gate-3")
-	if _, _, err := s.announce(ctx, "gate-4", make([]byte, maxAnnouncement+1), time.Minute); err == nil {
-		t.Error("an announcement beyond the bound was stored")
+	if _, _, err := s.announce(ctx, "gate-4", make([]byte, maxAnnouncement+1), time.Minute); !errors.Is(err, errTooLong) {
+		t.Errorf("an announcement beyond the bound: got %v", err)
 	}
 }
 

@@ -1,0 +1,229 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// errAway is the error of calls while the server can't be used. They don't wait.
+var errAway = errors.New("the server of the fleet is away")
+
+const (
+	maxCalls     = 32 // at once; further ones wait
+	dialLimit    = 10 * time.Second
+	firstRetry   = 100 * time.Millisecond // with jitter: 50 to 150 ms
+	longestRetry = 2 * time.Second
+	healthy      = 10 * time.Second // a connection that has lasted so long lets retries begin with firstRetry again
+)
+
+// A link is the connection to the server, with a circuit breaker. It is away until the server has been
+// dialled and probed, and again from the first call that fails on. Then it closes the connection and
+// tries again in the background.
+type link struct {
+	dial    func(context.Context) (server, error)
+	probe   func(context.Context, server) error
+	timeout time.Duration
+	log     *slog.Logger
+
+	// These may be set before start. onUp is called when up is true, after probe, and onDown when up is
+	// false. They are called in turn; while one runs there are no retries.
+	onUp, onDown func()
+	observe      func(what string, took time.Duration, err error) // after each call
+
+	calls, failures, losses atomic.Uint64
+
+	slots   chan struct{}
+	current atomic.Pointer[session] // nil while away
+	ctx     context.Context         // until close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	since time.Time // of the state
+	err   error     // why it is away
+}
+
+// A session is the time between two losses of the server.
+type session struct {
+	server server
+	ctx    context.Context // ends with the session, with its cause
+	end    context.CancelCauseFunc
+}
+
+// newLink returns a link that is away, until start has been called.
+//
+// The context of dial has a time limit. probe checks that the server can be read and written; it is the
+// first that uses a new connection, before up is true. timeout is for one call.
+func newLink(dial func(context.Context) (server, error), timeout time.Duration, probe func(context.Context, server) error, log *slog.Logger) *link {
+	l := &link{dial: dial, probe: probe, timeout: timeout, log: log, slots: make(chan struct{}, maxCalls), since: time.Now(), err: errNotYet}
+	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(string, time.Duration, error) {}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+var (
+	errNotYet = errors.New("not connected yet")
+	errClosed = errors.New("the gate stops")
+)
+
+// start dials the server in the background.
+func (l *link) start() { l.running.Go(l.run) }
+
+// close ends the link and waits until it has ended.
+func (l *link) close() {
+	l.cancel()
+	l.running.Wait()
+}
+
+// up reports whether the server can be used.
+func (l *link) up() bool { return l.current.Load() != nil }
+
+// A linkStatus is how a link is doing.
+type linkStatus struct {
+	up              bool
+	since           time.Time // of being up or away
+	err             error     // why it is away
+	calls, failures uint64
+	losses          uint64 // how often the server was lost
+}
+
+func (l *link) status() linkStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return linkStatus{l.err == nil, l.since, l.err, l.calls.Load(), l.failures.Load(), l.losses.Load()}
+}
+
+// call calls f with the server and a context that ends after the timeout. It returns errAway at once
+// while the server is away, and if it is lost meanwhile. An error of f loses the server, except
+// errWrongType, errTooLong, and one after the end of ctx: call returns these.
+//
+// what names the call for observe.
+func (l *link) call(ctx context.Context, what string, f func(context.Context, server) error) error {
+	s := l.current.Load()
+	if s == nil {
+		return errAway
+	}
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-limited.Done():
+		// The calls that have the slots decide whether the server is lost.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return errAway
+	}
+	l.calls.Add(1)
+	begin := time.Now()
+	err := f(limited, s.server)
+	defer func() { l.observe(what, time.Since(begin), err) }()
+	switch {
+	case err == nil || errors.Is(err, errWrongType) || errors.Is(err, errTooLong):
+		return err
+	case s.ctx.Err() != nil:
+		l.failures.Add(1)
+		return errAway
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	l.failures.Add(1)
+	l.lose(s, l.late(err))
+	return errAway
+}
+
+// late says what the end of a call's context means.
+func (l *link) late(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return errors.New("no answer within " + l.timeout.String())
+	}
+	return err
+}
+
+// lose ends a session: from now on calls return errAway, those that wait too.
+func (l *link) lose(s *session, err error) {
+	if l.current.CompareAndSwap(s, nil) {
+		l.setState(err)
+		s.end(err)
+	}
+}
+
+// setState notes that the server is up, or why it is away. It reports whether that is a change.
+func (l *link) setState(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if (l.err == nil) != (err == nil) {
+		l.since = time.Now()
+	}
+	l.err = err
+}
+
+// run connects to the server again and again, until close.
+func (l *link) run() {
+	states := stateLog{log: l.log}
+	retry := firstRetry
+	for l.ctx.Err() == nil {
+		s, err := l.connect()
+		if err == nil {
+			began := time.Now()
+			states.up()
+			l.onUp()
+			<-s.ctx.Done()
+			l.lose(s, errClosed) // if close has ended it
+			s.server.close()
+			l.onDown()
+			if err = context.Cause(s.ctx); l.ctx.Err() == nil {
+				l.losses.Add(1)
+			}
+			if time.Since(began) >= healthy {
+				retry = firstRetry
+			}
+		} else {
+			l.setState(err)
+		}
+		if l.ctx.Err() != nil {
+			return
+		}
+		states.away(err)
+		l.sleep(min(longestRetry, retry/2+rand.N(retry)))
+		retry = min(longestRetry, 2*retry)
+	}
+}
+
+// connect returns a new session, which is current.
+func (l *link) connect() (*session, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, dialLimit)
+	defer cancel()
+	server, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel = context.WithTimeout(l.ctx, l.timeout)
+	defer cancel()
+	if err := l.probe(ctx, server); err != nil {
+		server.close()
+		return nil, l.late(err)
+	}
+	s := &session{server: server}
+	s.ctx, s.end = context.WithCancelCause(l.ctx)
+	l.setState(nil)
+	l.current.Store(s)
+	return s, nil
+}
+
+// sleep waits, but not beyond close.
+func (l *link) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-l.ctx.Done():
+	}
+}

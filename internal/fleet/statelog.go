@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"strings"
+)
+
+// A stateLog logs that the server is away or back, once a change.
+type stateLog struct {
+	log    *slog.Logger
+	logged map[string]bool // the advice that was logged since the server is away
+}
+
+func (l *stateLog) up() {
+	l.logged = nil
+	l.log.Info("connected to the server of the fleet")
+}
+
+// away logs why the server is away. While it is, it logs another reason only if that needs
+// something else to be done.
+func (l *stateLog) away(err error) {
+	text := advice(err)
+	if l.logged[text] || l.logged != nil && text == unreachable {
+		return
+	}
+	if l.logged == nil {
+		l.logged = map[string]bool{}
+	}
+	l.logged[text] = true
+	l.log.Warn("the server of the fleet is away: this gate goes on alone", "error", err, "advice", text)
+}
+
+const unreachable = "check that the server at fleet.address runs and can be reached"
+
+// advices are what to do about the errors of a server, by the first word.
+var advices = map[string]string{
+	"NOAUTH":      "give USER:PASSWORD in fleet.address",
+	"WRONGPASS":   "check USER:PASSWORD in fleet.address",
+	"NOPERM":      "give the server's user the permissions that docs/fleet.md lists",
+	"READONLY":    "the server is a replica: give the address of the primary, or of the Sentinels with ?sentinel=NAME",
+	"OOM":         "raise maxmemory of the server",
+	"MISCONF":     "the server cannot write to its disk: see its log",
+	"LOADING":     "wait until the server has loaded its data",
+	"MASTERDOWN":  "the server is a replica without its primary: see its log",
+	"CLUSTERDOWN": "the Cluster has lost nodes: see CLUSTER INFO",
+	"MOVED":       "the server is a node of a Cluster, whose user needs the permission +cluster|slots too",
+	"NOREPLICAS":  "the server has too few replicas: see min-replicas-to-write",
+}
+
+// advice returns what to do about an error.
+func advice(err error) string {
+	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
+		return "check fleet.ca_file, and that the server's certificate is for the host in fleet.address"
+	}
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return "the server does not use TLS: begin fleet.address with redis://"
+	}
+	word, _, _ := strings.Cut(err.Error(), " ")
+	if text, ok := advices[word]; ok {
+		return text
+	}
+	return unreachable
+}
