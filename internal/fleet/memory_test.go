@@ -246,23 +246,11 @@ func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) 
 		if c := m.clocks[name]; at.Before(c.expires) {
 			starts = slices.Clone(c.starts)
 		}
-		if len(starts) == 0 || slices.Max(starts) > now+r.longest.Microseconds()+r.memory.Microseconds() {
+		if len(starts) == 0 || slices.Max(starts) > now+(24*time.Hour).Microseconds() {
 			starts = []int64{0}
 		}
-		store := func() {
-			if starts[0] == 0 {
-				delete(m.clocks, name)
-				return
-			}
-			starts = starts[:min(len(starts), 8)]
-			m.clocks[name] = memoryClock{starts, at.Add(r.memory + time.Duration(max(0, starts[0]-now))*time.Microsecond + time.Second)}
-		}
-		if r.returned != 0 {
-			if i := slices.Index(starts, r.returned.Microseconds()); i >= 0 && i < len(starts)-1 {
-				starts = slices.Delete(starts, i, i+1)
-				store()
-			}
-			return nil
+		if i := slices.Index(starts, r.returned.Microseconds()); r.returned != 0 && i >= 0 && i < len(starts)-1 {
+			starts = slices.Delete(starts, i, i+1)
 		}
 		if last := now - r.since.Microseconds(); r.since >= 0 && last > starts[0] {
 			starts = slices.Insert(starts, 0, last)
@@ -272,11 +260,15 @@ func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) 
 			start = max(now, starts[0]+roundUp(r.interval).Microseconds())
 		}
 		g.wait = time.Duration(start-now) * time.Microsecond
-		if g.wait > r.longest {
+		if g.wait <= r.longest {
+			starts, g.start = slices.Insert(starts, 0, start), time.Duration(start)*time.Microsecond
+		}
+		if starts[0] == 0 {
+			delete(m.clocks, name)
 			return nil
 		}
-		starts, g.start = slices.Insert(starts, 0, start), time.Duration(start)*time.Microsecond
-		store()
+		starts = starts[:min(len(starts), 8)]
+		m.clocks[name] = memoryClock{starts, at.Add(r.memory + time.Duration(max(0, starts[0]-now))*time.Microsecond + time.Second)}
 		return nil
 	})
 	return g, err

@@ -209,11 +209,14 @@ func (s *redisServer) release(ctx context.Context, name string, fence int64) err
 }
 
 func (s *redisServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
-	since := "-1"
+	since, longest := "-1", "-1"
 	if r.since >= 0 {
 		since = micros(r.since)
 	}
-	answer, err := s.call(ctx, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, micros(r.longest),
+	if r.longest >= 0 {
+		longest = micros(r.longest)
+	}
+	answer, err := s.call(ctx, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, longest,
 		micros(roundUp(r.memory)), strconv.FormatInt(max(0, r.returned.Microseconds()), 10))
 	if err != nil {
 		return granted{}, err

@@ -74,7 +74,7 @@ func TestRedisCorruptKeys(t *testing.T) {
 			t.Errorf("acquire over %.20q: %d, %v", lease, fence, err)
 		}
 	}
-	future := strconv.FormatInt(time.Now().Add(3*time.Hour).UnixMicro(), 10)
+	future := strconv.FormatInt(time.Now().Add(30*time.Hour).UnixMicro(), 10)
 	for _, clock := range []string{"", " ", "x", "-1", "-1 0", "1e999", "nan", "0 5", "5 x", future, "5 " + future, "9007199254740993", strings.Repeat("1 ", 5000)} {
 		s.do(t, "SET", testName+":p", clock)
 		g, err := s.reserve(ctx, testName, reservation{interval: time.Hour, since: -1, longest: time.Hour, memory: time.Hour})

@@ -206,11 +206,27 @@ func testReservations(t *testing.T, s testServer) {
 		{10 * minute, 4 * minute, 6 * minute},
 		{10 * minute, minute, 16 * minute},
 		{0, 0, 16 * minute},
+		{10 * minute, 0, 26 * minute},
 	} {
 		g, err := s.reserve(ctx, name, reservation{interval: step.interval, since: step.since, longest: time.Hour, memory: time.Hour})
 		if err != nil || !near(g.wait, step.wait) || g.start == 0 {
 			t.Errorf("own start, step %d: got %+v, %v, want a wait of %v", i, g, err, step.wait)
 		}
+	}
+	// A start that is far away stays, however short a request may wait.
+	if g, err := s.reserve(ctx, name, reservation{since: -1, memory: minute}); err != nil || g.start != 0 || !near(g.wait, 26*minute) {
+		t.Errorf("a start at once: got %+v, %v", g, err)
+	}
+	// A gate's own start counts also if nothing is reserved.
+	name = testName + "3"
+	for i, want := range []granted{{}, {wait: 9 * minute}} {
+		g, err := s.reserve(ctx, name, reservation{interval: time.Duration(i) * 10 * minute, since: minute, longest: -1, memory: time.Hour})
+		if err != nil || g.start != 0 || !near(g.wait, want.wait) {
+			t.Errorf("nothing reserved, step %d: got %+v, %v, want %+v", i, g, err, want)
+		}
+	}
+	if g, err := s.reserve(ctx, name, reservation{interval: 10 * minute, since: -1, longest: time.Hour, memory: time.Hour}); err != nil || !near(g.wait, 9*minute) {
+		t.Errorf("after that: got %+v, %v", g, err)
 	}
 }
 
@@ -227,9 +243,9 @@ func testGivenBack(t *testing.T, s testServer) {
 	}
 	giveBack := func(start time.Duration) {
 		t.Helper()
-		g, err := s.reserve(ctx, testName, reservation{interval: 10 * minute, since: 0, longest: time.Hour, memory: time.Hour, returned: start})
-		if g != (granted{}) || err != nil {
-			t.Fatalf("giving back: got %+v, %v, want nothing", g, err)
+		g, err := s.reserve(ctx, testName, reservation{since: -1, longest: -1, memory: time.Hour, returned: start})
+		if g.start != 0 || err != nil {
+			t.Fatalf("giving back: got %+v, %v, want no start", g, err)
 		}
 	}
 	giveBack(1234567) // of nothing

@@ -1,5 +1,5 @@
--- KEYS: the clock of an origin. ARGV, all in microseconds: interval, since (or -1), longest, memory,
--- returned (or 0). Returns wait and start.
+-- KEYS: the clock of an origin. ARGV, all in microseconds: interval, since (or -1), longest (or -1),
+-- memory, returned (or 0). Returns wait and start.
 --
 -- The clock is a list of starts, the latest first, so that a start that is given back leaves the
 -- start before it. A 0 at the end says that there was none before; the list is cut after 8.
@@ -11,9 +11,9 @@ local clock = write('GET', KEYS[1])
 for start in string.gmatch(clock and #clock <= 256 and clock or '', '[^ ]+') do
   starts[#starts + 1] = integer(start) or math.huge
 end
--- A clock that is not a list of numbers, or far in the future, counts as none.
+-- A clock that is not a list of numbers, or more than a day in the future, counts as none.
 for i, start in ipairs(starts) do
-  if start > now + longest + memory then starts = {} break end
+  if start > now + 86400000000 then starts = {} break end
 end
 if #starts == 0 or starts[1] == 0 then starts = {0} end
 
@@ -28,22 +28,14 @@ local function store()
   redis.call('SET', KEYS[1], table.concat(texts, ' '), 'PX', decimal(ttl))
 end
 
-if ARGV[5] ~= '0' then
-  for i, start in ipairs(starts) do
-    -- The last of a list that was cut stays, since the start before it is not known.
-    if decimal(start) == ARGV[5] and i < #starts then
-      table.remove(starts, i)
-      store()
-      break
-    end
-  end
-  return {'0', '0'}
+for i, start in ipairs(starts) do
+  -- The last of a list that was cut stays, since the start before it is not known.
+  if start > 0 and decimal(start) == ARGV[5] and i < #starts then table.remove(starts, i) break end
 end
-
 if since >= 0 and now - since > starts[1] then table.insert(starts, 1, now - since) end
 local start = now
 if starts[1] > 0 then start = math.max(now, starts[1] + interval) end
-if start - now > longest then return {decimal(start - now), '0'} end
-table.insert(starts, 1, start)
+local wait = start - now
+if wait <= longest then table.insert(starts, 1, start) else start = 0 end
 store()
-return {decimal(start - now), decimal(start)}
+return {decimal(wait), decimal(start)}
