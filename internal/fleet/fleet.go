@@ -7,8 +7,12 @@
 package fleet
 
 import (
+	"context"
 	"crypto/x509"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"robotsgate/policy"
@@ -29,7 +33,36 @@ type Options struct {
 	Version string // of the program
 	Config  string // hash of the configuration, to compare with other gates
 
-	OnCall func(took time.Duration) // called for each call of the server that it answers; nil: none
+	Observe func(call string, took time.Duration) // called for each call of the server; may be nil
+}
+
+// A Fleet is this gate's part in a fleet. It is a [policy.Store]: this gate's own, and what the
+// other gates share.
+type Fleet struct {
+	address       string // without a password
+	gate, version string
+	local         policy.Store
+	robots        policy.Robots
+	log           *slog.Logger
+	sealer        *sealer
+	link          *link
+	roots         atomic.Pointer[x509.CertPool]
+	started       time.Time
+	rhythm        rhythm
+	now           func() time.Time
+
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	lastNotice string // only watch uses it
+	rejected   atomic.Uint64
+	warned     atomic.Int64 // when a rejected value was last logged, in Unix seconds
+
+	mu     sync.Mutex
+	config string        // hash of the configuration
+	gates  []Gate        // seen last
+	ahead  time.Duration // this gate's clock before that of the server
 }
 
 // The states of a fleet's store.
@@ -59,4 +92,101 @@ type Gate struct {
 	Config  string    `json:"config"`
 	Started time.Time `json:"started"`
 	Self    bool      `json:"self,omitempty"`
+}
+
+// Open joins a fleet. It does not wait for the server, which may be away. The caller calls Start when
+// it can learn from other gates, and Close in the end.
+func Open(o Options) (*Fleet, error) {
+	f, err := newFleet(o)
+	if err != nil {
+		return nil, err
+	}
+	a, err := parseAddress(o.Address)
+	if err != nil {
+		return nil, err
+	}
+	f.address = a.String()
+	f.roots.Store(o.Roots)
+	maxValue := max(o.Robots.MaxBytes, 1<<20) + 64<<10
+	f.connect(o, func(ctx context.Context) (server, error) {
+		return dial(ctx, o.Address, f.roots.Load(), o.Prefix, o.Timeout, maxValue)
+	})
+	return f, nil
+}
+
+// newFleet returns a fleet without a connection.
+func newFleet(o Options) (*Fleet, error) {
+	s, err := newSealer(o.Key, o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{
+		gate: o.Gate, version: o.Version, config: o.Config, local: o.Local, robots: o.Robots, log: o.Log,
+		sealer: s, started: time.Now(), now: time.Now, rhythm: usual,
+	}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f, nil
+}
+
+// connect makes the link to a server.
+func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
+	f.link = newLink(dial, o.Timeout, f.announce, f.log)
+	f.link.observe = o.Observe
+}
+
+// Start announces the gate, and calls learn with the key of each record that has to be read again.
+func (f *Fleet) Start(learn func(key string)) {
+	f.link.start()
+	f.running.Go(func() { f.watch(learn) })
+}
+
+// Use puts a changed time-out, roots and hash of the configuration in force. The roots are for the next
+// connection.
+func (f *Fleet) Use(timeout time.Duration, roots *x509.CertPool, config string) {
+	f.link.setTimeout(timeout)
+	f.roots.Store(roots)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.config = config
+}
+
+// Close leaves the fleet. The caller has closed what uses the store.
+func (f *Fleet) Close() {
+	f.stop()
+	f.running.Wait()
+	f.link.close()
+}
+
+// Status returns how the fleet is doing.
+func (f *Fleet) Status() Status {
+	s := Status{Address: f.address, State: "connected", Rejected: f.rejected.Load()}
+	l := f.link.status()
+	s.Since, s.Calls, s.Failures = l.since, l.calls, l.failures
+	if !l.up {
+		s.State, s.Error = "away", l.err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Gates = slices.Clone(f.gates)
+	if !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Self }) {
+		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: f.config, Started: f.started.UTC(), Self: true})
+	}
+	s.Differ = slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Config != f.config })
+	return s
+}
+
+// members returns the number of gates last seen, at least 1.
+func (f *Fleet) members() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(len(f.gates), 1)
+}
+
+// reject counts a value that is treated as absent, and logs it once a minute.
+func (f *Fleet) reject(what string, err error) {
+	f.rejected.Add(1)
+	now, before := time.Now().Unix(), f.warned.Load()
+	if now-before >= 60 && f.warned.CompareAndSwap(before, now) {
+		f.log.Warn("a value in the fleet's store is ignored: do all gates have the same fleet.key_file, and right clocks?", "about", what, "error", err)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
@@ -40,7 +41,8 @@ type Gate struct {
 	authority      *ca.Authority
 	clients        ca.ClientFiles // the files that make clients trust the CA
 	store          snapshotStore
-	disk           *store.Disk // the store; nil: it is in memory, since another gate uses the folder
+	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
+	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
@@ -124,6 +126,9 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	if g.id = newID(); g.disk != nil {
 		g.id = ownID(dir, g.log)
 	}
+	if err := g.openFleet(); err != nil {
+		return err
+	}
 	if c.Log.Audit == "" {
 		return nil
 	}
@@ -154,6 +159,9 @@ func (g *Gate) wire() (err error) {
 	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
+	}
+	if g.fleet != nil {
+		g.fleet.Start(g.engine.Learn)
 	}
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
@@ -196,7 +204,9 @@ func (g *Gate) done(x *proxy.Record) {
 }
 
 func (g *Gate) engineConfig() policy.Config {
-	return settings.Engine(g.config, g.fetching(), g.store, g.log, g.metrics.Fetch)
+	c := settings.Engine(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
+	c.Shared = g.fleet != nil
+	return c
 }
 
 // wrapped returns what sends requests and the fetches of robots.txt.
@@ -258,6 +268,9 @@ func (g *Gate) Close() {
 	}
 	if g.engine != nil {
 		g.engine.Close()
+	}
+	if g.fleet != nil {
+		g.fleet.Close()
 	}
 	if g.remembered != nil {
 		g.remembered.Close()

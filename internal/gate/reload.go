@@ -19,6 +19,8 @@ type revision struct {
 	config *config.Config
 	roots  *x509.CertPool // for the certificates of origins
 	err    error
+
+	fleetRoots *x509.CertPool // for the certificate of the fleet's store
 }
 
 // read returns the configurations that are read after each change, until ctx ends. It
@@ -35,6 +37,9 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 			g.renewTrust()
 			if r.config, r.err = g.options.Load(); r.err == nil {
 				r.roots, r.err = settings.Roots(r.config)
+			}
+			if r.err == nil {
+				r.fleetRoots, r.err = settings.FleetRoots(r.config.Fleet)
 			}
 			select {
 			case revisions <- r:
@@ -150,6 +155,9 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 		if upstream, err = settings.Upstream(next, r.roots, g.own, g.descriptors); err != nil {
 			return nil, err
 		}
+	}
+	if err := g.changeFleet(r); err != nil {
+		return nil, err
 	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream

@@ -1,0 +1,135 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+)
+
+// A rhythm says how often a gate looks at what others tell.
+type rhythm struct {
+	announce time.Duration // between two announcements
+	keep     time.Duration // how long a gate is in the list after its last one
+	notices  time.Duration // between two looks at the notices
+}
+
+// usual is the rhythm of gates. A gate that has died is gone from all lists after 20 s, and a refresh
+// reaches all gates within a second.
+var usual = rhythm{announce: 5 * time.Second, keep: 15 * time.Second, notices: 250 * time.Millisecond}
+
+const (
+	kindGate   = "gate"
+	kindNotice = "notice"
+
+	maxField = 64 // of an announcement
+)
+
+// An announcement is what a gate says of itself.
+type announcement struct {
+	Version string    `json:"version"`
+	Config  string    `json:"config"`
+	Started time.Time `json:"started"`
+}
+
+// announce announces this gate, and notes which others there are. It is also the test whether the server
+// can be used.
+func (f *Fleet) announce(ctx context.Context, server server) error {
+	f.mu.Lock()
+	config := f.config
+	f.mu.Unlock()
+	text, err := json.Marshal(announcement{f.version, config, f.started})
+	if err != nil {
+		return err
+	}
+	begun := f.now()
+	all, at, err := server.announce(ctx, f.gate, f.sealer.seal(f.gate, kindGate, text), f.rhythm.keep)
+	if err != nil {
+		return err
+	}
+	var gates []Gate
+	for id, value := range all {
+		if g, err := f.gateOf(id, value); err != nil {
+			f.reject("gate "+id, err)
+		} else {
+			gates = append(gates, g)
+		}
+	}
+	slices.SortFunc(gates, func(a, b Gate) int { return cmp.Compare(a.ID, b.ID) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gates = gates
+	f.ahead = begun.Add(f.now().Sub(begun) / 2).Sub(at)
+	return nil
+}
+
+// gateOf returns the gate that an announcement is of.
+func (f *Fleet) gateOf(id string, value []byte) (Gate, error) {
+	text, at, err := f.sealer.open(id, kindGate, value)
+	if err != nil {
+		return Gate{}, err
+	}
+	if at.Before(f.now().Add(-f.rhythm.keep - maxAhead)) {
+		return Gate{}, errors.New("the announcement is old: the server may have been restored from a backup")
+	}
+	var a announcement
+	if err := json.Unmarshal(text, &a); err != nil {
+		return Gate{}, err
+	}
+	if len(id) > maxField || len(a.Version) > maxField || len(a.Config) > maxField {
+		return Gate{}, errors.New("the announcement is too long")
+	}
+	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC(), Self: id == f.gate}, nil
+}
+
+// notify tells all gates that the record of a key has to be read again.
+func (f *Fleet) notify(ctx context.Context, key string) {
+	_ = f.link.call(ctx, "notify", func(ctx context.Context, server server) error {
+		return server.notify(ctx, f.sealer.seal(kindNotice, kindNotice, []byte(key)))
+	})
+}
+
+// readNotices returns the keys in the notices since the last call.
+func (f *Fleet) readNotices(ctx context.Context) (keys []string) {
+	var all [][]byte
+	var last string
+	err := f.link.call(ctx, "notices", func(ctx context.Context, server server) (err error) {
+		all, last, err = server.notices(ctx, f.lastNotice)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	f.lastNotice = last
+	for _, n := range all {
+		key, _, err := f.sealer.open(kindNotice, kindNotice, n)
+		if err != nil {
+			f.reject("notice", err)
+			continue
+		}
+		keys = append(keys, string(key))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// watch announces the gate and reads notices until the gate ends.
+func (f *Fleet) watch(learn func(key string)) {
+	announce, notices := time.NewTicker(f.rhythm.announce), time.NewTicker(f.rhythm.notices)
+	defer announce.Stop()
+	defer notices.Stop()
+	for {
+		select {
+		case <-f.ctx.Done():
+			return
+		case <-announce.C:
+			_ = f.link.call(f.ctx, "announce", f.announce)
+		case <-notices.C:
+			for _, key := range f.readNotices(f.ctx) {
+				learn(key)
+			}
+		}
+	}
+}

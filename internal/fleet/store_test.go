@@ -1,0 +1,331 @@
+package fleet
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/policy"
+)
+
+// inFleet runs a test with some gates that share a server in memory.
+func inFleet(t *testing.T, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newMemoryServer(), newWeb()
+		var all []*testGate
+		for i := range gates {
+			g := newTestGate(t, fmt.Sprint("gate", i), newLocalStore(), w, to(s))
+			defer g.close()
+			all = append(all, g)
+		}
+		connected(all...)
+		test(t, s, w, all)
+	})
+}
+
+// TestOneFetch: however many gates ask at once, an origin is asked once, and its answer is on the disk
+// of each, with the gate that has fetched it.
+func TestOneFetch(t *testing.T) {
+	inFleet(t, 8, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		var all sync.WaitGroup
+		for _, g := range gates {
+			for range 3 {
+				all.Go(func() {
+					if got := g.decide(t, "a.example", "bot"); !strings.HasPrefix(got, "deny rule") {
+						t.Error(got)
+					}
+				})
+			}
+		}
+		all.Wait()
+		time.Sleep(time.Second) // fake clock: until it is saved
+		if n := w.count("a.example"); n != 1 {
+			t.Errorf("%d fetches", n)
+		}
+		by := map[string]int{}
+		for _, g := range gates {
+			rec, ok := g.own.Load(t.Context(), "https://a.example")
+			if !ok || string(rec.Body) == "" || rec.Good == nil {
+				t.Fatalf("%s: %+v, %v", g.gate, rec, ok)
+			}
+			by[rec.Good.By]++
+		}
+		if len(by) != 2 || by[""] != 1 {
+			t.Errorf("the answers were fetched by %v", by)
+		}
+	})
+}
+
+// TestKnownByAnother: a gate that starts late has what others know, also stale copies and outages.
+func TestKnownByAnother(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		a, b := gates[0], gates[1]
+		a.decide(t, "a.example", "bot")
+		time.Sleep(25 * time.Hour) // fake clock
+		w.answer = func(*http.Request) (int, string) { return 503, "" }
+		if got := a.decide(t, "a.example", "bot"); got != "deny rule fetch" {
+			t.Error(got)
+		}
+		time.Sleep(time.Second) // fake clock
+		if got := b.decide(t, "a.example", "bot"); got != "deny rule store" {
+			t.Errorf("by the stale copy: %s", got)
+		}
+		if n := w.count("a.example"); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
+// TestKeptForOneToken: answers that bind one product token are kept for it.
+func TestKeptForOneToken(t *testing.T) {
+	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.answer = func(r *http.Request) (int, string) {
+			if r.UserAgent() == "good" {
+				return 200, "Vary\nUser-agent: *\nAllow: /\n"
+			}
+			return 200, "Vary\nUser-agent: *\nDisallow: /\n"
+		}
+		for i, g := range gates {
+			for agent, want := range map[string]string{"good": "allow rule", "bad": "deny rule"} {
+				if got := g.decide(t, "a.example", agent); !strings.HasPrefix(got, want) {
+					t.Errorf("gate %d, %s: %s", i, agent, got)
+				}
+			}
+			time.Sleep(time.Second) // fake clock
+		}
+		if w.by["good"] != 1 || w.by["bad"] != 1 {
+			t.Errorf("fetches: %v", w.by)
+		}
+	})
+}
+
+// TestRefresh: a refresh on one gate reaches the others within a second.
+func TestRefresh(t *testing.T) {
+	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		for _, g := range gates {
+			g.decide(t, "a.example", "bot")
+		}
+		w.mu.Lock()
+		w.answer = func(*http.Request) (int, string) { return 200, "User-agent: *\nAllow: /\n" }
+		w.mu.Unlock()
+		time.Sleep(time.Hour) // fake clock
+		target, err := policy.ParseURL("https://a.example/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gates[1].engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // fake clock
+		for i, g := range gates {
+			if got := g.decide(t, "a.example", "bot"); got != "allow rule memory" {
+				t.Errorf("gate %d: %s", i, got)
+			}
+		}
+		if n := w.count("a.example"); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
+// TestKilled: a gate that dies while it fetches delays the others by 4 s at most.
+func TestKilled(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		// The lease of a gate that is gone.
+		if _, err := s.acquire(t.Context(), gates[0].sealer.name("https://a.example"), "dead", leaseTime); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		var all sync.WaitGroup
+		for _, g := range gates {
+			all.Go(func() {
+				if got := g.decide(t, "a.example", "bot"); !strings.HasPrefix(got, "deny rule") {
+					t.Error(got)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(begun); took < leaseTime || took > leaseTime+time.Second {
+			t.Errorf("decided after %v", took)
+		}
+		if n := w.count("a.example"); n != 1 {
+			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
+// TestSlowOrigin: gates wait for a gate that fetches, for as long as that may take, and take over that
+// there was no answer.
+func TestSlowOrigin(t *testing.T) {
+	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.took = time.Hour
+		var all sync.WaitGroup
+		begun := time.Now()
+		for _, g := range gates {
+			all.Go(func() {
+				if got := g.decide(t, "a.example", "bot"); !strings.HasPrefix(got, "deny unreachable") {
+					t.Error(got)
+				}
+			})
+		}
+		all.Wait()
+		if took, n := time.Since(begun), w.count("a.example"); n != 1 || took > 11*time.Second {
+			t.Errorf("%d fetches, decided after %v", n, took)
+		}
+	})
+}
+
+// TestAway: whatever happens to the server, gates go on alone, and no request waits for it longer than
+// the time-out, once.
+func TestAway(t *testing.T) {
+	for name, f := range map[string]faults{
+		"hung": {hang: true}, "answers lost": {lose: true}, "failing": {err: errTest}, "read-only": {readOnly: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+				gates[0].decide(t, "known.example", "bot")
+				s.set(f)
+				for i, g := range gates {
+					for n := range 3 {
+						begun := time.Now()
+						if got := g.decide(t, fmt.Sprint("cold", n, ".example"), "bot"); got != "deny rule fetch" {
+							t.Errorf("gate %d: %s", i, got)
+						}
+						if took := time.Since(begun); took > w.took+110*time.Millisecond || n > 0 && took > w.took {
+							t.Errorf("gate %d, request %d: decided after %v", i, n, took)
+						}
+					}
+				}
+				if got := gates[0].decide(t, "known.example", "bot"); got != "deny rule memory" {
+					t.Error(got)
+				}
+				time.Sleep(10 * time.Minute) // fake clock
+				for _, g := range gates {
+					if st := g.Status(); st.State != "away" || st.Error == "" {
+						t.Errorf("%+v", st)
+					}
+				}
+				s.set(faults{})
+				time.Sleep(10 * time.Second) // fake clock
+				for _, g := range gates {
+					if st := g.Status(); st.State != "connected" {
+						t.Errorf("%+v", st)
+					}
+				}
+				gates[0].decide(t, "again.example", "bot")
+				time.Sleep(time.Second) // fake clock
+				if got := gates[1].decide(t, "again.example", "bot"); got != "deny rule store" {
+					t.Error(got)
+				}
+			})
+		})
+	}
+}
+
+var errTest = fmt.Errorf("OOM command not allowed")
+
+// TestForged: a value that does not fit is treated as absent, and counted.
+func TestForged(t *testing.T) {
+	const key = "https://a.example"
+	change := func(f func(s *memoryServer, name string)) func(*memoryServer, string) { return f }
+	for name, forge := range map[string]func(*memoryServer, string){
+		"the wrong type":                        change(func(s *memoryServer, name string) { s.setWrong(name + ":s") }),
+		"a version of values that is not known": change(func(s *memoryServer, name string) { s.snapshots[name].record[0]++ }),
+		"one bit":                               change(func(s *memoryServer, name string) { s.snapshots[name].record[40] ^= 1 }),
+		"no body":                               change(func(s *memoryServer, name string) { s.snapshots[name].body = nil }),
+		"a cut record":                          change(func(s *memoryServer, name string) { s.snapshots[name].record = s.snapshots[name].record[:20] }),
+		"an empty one":                          change(func(s *memoryServer, name string) { s.snapshots[name].record = []byte{} }),
+		"another origin's": change(func(s *memoryServer, name string) {
+			for other, v := range s.snapshots {
+				if other != name {
+					s.snapshots[name].stored = v.stored
+				}
+			}
+		}),
+		"the body as the record": change(func(s *memoryServer, name string) { s.snapshots[name].record = s.snapshots[name].body }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+				gates[0].decide(t, "a.example", "bot")
+				gates[0].decide(t, "b.example", "bot")
+				time.Sleep(time.Second) // fake clock
+				forge(s, gates[0].sealer.name(key))
+				if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" {
+					t.Error(got)
+				}
+				if gates[1].Status().Rejected == 0 {
+					t.Error("the value was not counted")
+				}
+				time.Sleep(time.Second) // fake clock
+				if rec, _, err := gates[0].read(t.Context(), key, true); err != nil || rec.Good == nil || len(rec.Body) == 0 {
+					t.Errorf("it was not replaced: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestInvalid: an authentic record with a value that no gate writes is rejected as a whole.
+func TestInvalid(t *testing.T) {
+	f := &Fleet{gate: "g", now: time.Now}
+	now := time.Now()
+	good := func(change func(*policy.Snapshot)) policy.Record {
+		s := &policy.Snapshot{Status: 200, Fetched: now, SHA256: "x"}
+		change(s)
+		return policy.Record{Good: s, Last: s}
+	}
+	for name, rec := range map[string]policy.Record{
+		"future":            good(func(s *policy.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
+		"future failure":    good(func(s *policy.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
+		"too old":           good(func(s *policy.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
+		"failures":          good(func(s *policy.Snapshot) { s.Failures = -1 }),
+		"retry":             good(func(s *policy.Snapshot) { s.Retry = -1 }),
+		"status":            good(func(s *policy.Snapshot) { s.Status = 1000 }),
+		"refreshed":         {Refreshed: now.Add(time.Hour)},
+		"superseded":        {Superseded: &policy.Superseded{Varied: now.Add(time.Hour)}},
+		"brought":           {Superseded: &policy.Superseded{Brought: map[string]time.Time{"a": now.Add(time.Hour)}}},
+		"an empty answer":   {Bound: map[string]*policy.Snapshot{"a": nil}},
+		"an empty own copy": {Copies: map[string]*policy.Snapshot{"a": nil}},
+	} {
+		text := []byte(nil)
+		if strings.HasPrefix(name, "an empty") {
+			text = []byte(`{"bound":{"a":null}}`)
+		} else {
+			text = f.encode(rec)
+		}
+		if got, err := f.decode(text); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if _, err := f.decode(f.encode(good(func(*policy.Snapshot) {}))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSize: what is stored for an origin beside the body is bounded, however many answers it has.
+func TestSize(t *testing.T) {
+	f := &Fleet{gate: "0123456789abcdef0123456789abcdef", now: time.Now}
+	long := &policy.Snapshot{URL: "https://a.example/" + strings.Repeat("r", 200), Status: 503, Error: strings.Repeat("e", 5000), Fetched: time.Now(), Since: time.Now(), ETag: strings.Repeat("t", 60)}
+	rec := policy.Record{Good: long, Last: new(*long), Bound: map[string]*policy.Snapshot{}, Copies: map[string]*policy.Snapshot{}}
+	for i := range 100 {
+		s := *long
+		s.Fetched = time.Now().Add(time.Duration(-i) * time.Second)
+		rec.Bound[fmt.Sprint("bound", i)], rec.Copies[fmt.Sprint("copy", i)] = &s, &s
+	}
+	text := f.encode(rec)
+	if len(text) == 0 || len(text) > maxRecord {
+		t.Fatalf("%d bytes", len(text))
+	}
+	got, err := f.decode(text)
+	if err != nil || got.Good == nil || got.Last == nil || got.Bound["bound0"] == nil && got.Copies["copy0"] == nil || got.Bound["bound99"] != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	long.URL = strings.Repeat("r", maxRecord)
+	if text := f.encode(policy.Record{Good: long}); text != nil {
+		t.Errorf("%d bytes", len(text))
+	}
+}
