@@ -33,7 +33,7 @@ type Options struct {
 	Version string // of the program
 	Config  string // hash of the configuration, to compare with other gates
 
-	Observe func(call string, took time.Duration) // called for each call of the server; may be nil
+	Observe func(took time.Duration) // called for each call that the server has answered; may be nil
 }
 
 // A Fleet is this gate's part in a fleet. It is a [policy.Store]: this gate's own, and what the
@@ -59,10 +59,11 @@ type Fleet struct {
 	rejected   atomic.Uint64
 	warned     atomic.Int64 // when a rejected value was last logged, in Unix seconds
 
-	mu     sync.Mutex
-	config string        // hash of the configuration
-	gates  []Gate        // seen last
-	ahead  time.Duration // this gate's clock before that of the server
+	mu      sync.Mutex
+	config  string        // hash of the configuration
+	gates   []Gate        // seen last
+	ahead   time.Duration // this gate's clock before that of the server
+	latency float64       // seconds: an average of the last answered calls
 }
 
 // The states of a fleet's store.
@@ -131,7 +132,17 @@ func newFleet(o Options) (*Fleet, error) {
 // connect makes the link to a server.
 func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	f.link = newLink(dial, o.Timeout, f.announce, f.log)
-	f.link.observe = o.Observe
+	f.link.observe = func(_ string, took time.Duration, err error) {
+		if err != nil {
+			return
+		}
+		if o.Observe != nil {
+			o.Observe(took)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.latency += (took.Seconds() - f.latency) / 16
+	}
 }
 
 // Start announces the gate, and calls learn with the key of each record that has to be read again.
@@ -159,15 +170,15 @@ func (f *Fleet) Close() {
 
 // Status returns how the fleet is doing.
 func (f *Fleet) Status() Status {
-	s := Status{Address: f.address, State: "connected", Rejected: f.rejected.Load()}
+	s := Status{Address: f.address, State: Connected, Rejected: f.rejected.Load()}
 	l := f.link.status()
 	s.Since, s.Calls, s.Failures = l.since, l.calls, l.failures
 	if !l.up {
-		s.State, s.Error = "away", l.err
+		s.State, s.Error = Away, l.err.Error()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Gates = slices.Clone(f.gates)
+	s.Gates, s.Latency = slices.Clone(f.gates), f.latency
 	if !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Self }) {
 		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: f.config, Started: f.started.UTC(), Self: true})
 	}

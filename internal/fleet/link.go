@@ -27,7 +27,7 @@ const (
 type link struct {
 	dial    func(context.Context) (server, error)
 	probe   func(context.Context, server) error
-	timeout time.Duration
+	timeout atomic.Int64 // of one call, a time.Duration
 	log     *slog.Logger
 
 	// These may be set before start. onUp is called when up is true, after probe, and onDown when up is
@@ -60,9 +60,10 @@ type session struct {
 // The context of dial has a time limit. probe checks that the server can be read and written; it is the
 // first that uses a new connection, before up is true. timeout is for one call.
 func newLink(dial func(context.Context) (server, error), timeout time.Duration, probe func(context.Context, server) error, log *slog.Logger) *link {
-	l := &link{dial: dial, probe: probe, timeout: timeout, log: log, slots: make(chan struct{}, maxCalls), since: time.Now(), err: errNotYet}
+	l := &link{dial: dial, probe: probe, log: log, slots: make(chan struct{}, maxCalls), since: time.Now(), err: errNotYet}
 	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(string, time.Duration, error) {}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.setTimeout(timeout)
 	return l
 }
 
@@ -70,6 +71,11 @@ var (
 	errNotYet = errors.New("not connected yet")
 	errClosed = errors.New("the gate stops")
 )
+
+// setTimeout changes the time for one call.
+func (l *link) setTimeout(d time.Duration) { l.timeout.Store(int64(d)) }
+
+func (l *link) limit() time.Duration { return time.Duration(l.timeout.Load()) }
 
 // start dials the server in the background.
 func (l *link) start() { l.running.Go(l.run) }
@@ -108,7 +114,7 @@ func (l *link) call(ctx context.Context, what string, f func(context.Context, se
 	if s == nil {
 		return errAway
 	}
-	limited, cancel := context.WithTimeout(ctx, l.timeout)
+	limited, cancel := context.WithTimeout(ctx, l.limit())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	select {
@@ -142,7 +148,7 @@ func (l *link) call(ctx context.Context, what string, f func(context.Context, se
 // late says what the end of a call's context means.
 func (l *link) late(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return errors.New("no answer within " + l.timeout.String())
+		return errors.New("no answer within " + l.limit().String())
 	}
 	return err
 }
@@ -205,7 +211,7 @@ func (l *link) connect() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel = context.WithTimeout(l.ctx, l.timeout)
+	ctx, cancel = context.WithTimeout(l.ctx, l.limit())
 	defer cancel()
 	if err := l.probe(ctx, server); err != nil {
 		server.close()

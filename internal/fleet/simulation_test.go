@@ -52,9 +52,9 @@ type simGate struct {
 	store *localStore
 
 	mu      sync.Mutex
-	fault   faults    // between this gate and the server
+	fault   faults         // between this gate and the server
 	outages [][2]time.Time // from when to when it was away
-	dead    bool      // it is being killed
+	dead    bool           // it is being killed
 	running bool
 	seen    map[string]time.Time // by host: the newest evidence of a decision
 }

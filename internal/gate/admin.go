@@ -30,6 +30,9 @@ func (g *Gate) administer() {
 	if g.config.Pace.On() {
 		a.Queues = g.queues
 	}
+	if g.fleet != nil {
+		a.Fleet = g.fleet.Status
+	}
 	c := g.config // as the engine below
 	a.Alerts = func() []admin.Alert { return g.alerts(c) }
 	engine := g.engine // a reload changes the field, and makes new pages
@@ -69,7 +72,7 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 // watchMetrics gives the metrics their sources. A reload does not change them: engines
 // share their caches.
 func (g *Gate) watchMetrics() {
-	g.metrics.Watch(metrics.Sources{
+	sources := metrics.Sources{
 		Build:       map[string]string{"version": g.options.Version, "revision": g.options.Commit, "goversion": runtime.Version()},
 		Connections: g.proxy.Connections,
 		Logins:      g.proxy.LoginComparisons,
@@ -80,5 +83,9 @@ func (g *Gate) watchMetrics() {
 		Failures:    g.descriptors.Failures,
 		Waiting:     g.pacer.Waiting,
 		CAEnds:      func() time.Time { return g.authority.Certificate().NotAfter },
-	})
+	}
+	if g.fleet != nil {
+		sources.Fleet = g.fleet.Status
+	}
+	g.metrics.Watch(sources)
 }
