@@ -41,6 +41,7 @@ var (
 	notifyScript   = newScript("notify")
 	noticesScript  = newScript("notices")
 	announceScript = newScript("announce")
+	checkScript    = newScript("check") // for Check
 )
 
 func newScript(name string) *rueidis.Lua {

@@ -58,6 +58,9 @@ func advice(err error) string {
 		return "the server does not use TLS: begin fleet.address with redis://"
 	}
 	word, _, _ := strings.Cut(err.Error(), " ")
+	if strings.Contains(err.Error(), "The user executing the script") {
+		word = "NOPERM" // the server says ERR
+	}
 	if text, ok := advices[word]; ok {
 		return text
 	}

@@ -1,0 +1,262 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Finding is the result of one check of a fleet's store.
+type Finding struct {
+	Subject string
+	Verdict Verdict
+	Text    string
+	Advice  []string // what to do, if it has not passed
+}
+
+// A Verdict is the result of a check in a word.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed Verdict = "passed"
+	Warned Verdict = "warned" // the gate works, but needs attention
+	Failed Verdict = "failed"
+)
+
+// maxClockDifference is a difference to the server's clock that needs no attention.
+const maxClockDifference = time.Second
+
+// checkTime bounds one call of Check. A server that answers later than Options.Timeout is a finding of its
+// own, so Check waits longer.
+const checkTime = 5 * time.Second
+
+// scratchTime is how long the server keeps what Check writes.
+const scratchTime = 10 * time.Second
+
+// Check tries what a gate needs of the server: it connects, runs every script with keys of its own, and
+// reads what other gates announce. It needs Address, Roots, Key, Prefix and Timeout.
+func Check(ctx context.Context, o Options) []Finding {
+	s, err := newSealer(o.Key, o.Prefix)
+	if err != nil {
+		return []Finding{{Subject: "key", Verdict: Failed, Text: err.Error()}}
+	}
+	a, err := parseAddress(o.Address)
+	if err != nil {
+		return []Finding{{Subject: "store", Verdict: Failed, Text: err.Error()}}
+	}
+	server, err := checked(ctx, func(ctx context.Context) (server, error) {
+		return dial(ctx, o.Address, o.Roots, o.Prefix, checkTime, 1<<20)
+	})
+	if err != nil {
+		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, o.Prefix)}}
+	}
+	defer server.close()
+	c := &checker{options: o, sealer: s, server: server.(*redisServer), address: a.String()}
+	findings := c.state(ctx)
+	return append(findings, c.permissions(ctx))
+}
+
+// checked calls f with a time limit.
+func checked[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return f(ctx)
+}
+
+// A checker checks a server that answers.
+type checker struct {
+	options Options
+	sealer  *sealer
+	server  *redisServer
+	address string
+}
+
+// state checks the version, the clock, the time of a call, and the announcements of other gates.
+func (c *checker) state(ctx context.Context) []Finding {
+	store := Finding{Subject: "store", Verdict: Passed, Text: c.address}
+	var took, difference time.Duration
+	got, err := checked(ctx, func(ctx context.Context) (got [][]byte, err error) {
+		for range 3 { // the first call sends the script
+			begin := time.Now()
+			answer, err := c.server.call(ctx, checkScript, []string{c.server.fleet + "g"})
+			if err != nil {
+				return nil, err
+			}
+			took = time.Since(begin)
+			if got, err = list(answer, 2); err != nil || len(got)%2 != 0 {
+				return nil, errAnswer
+			}
+			micros, err := number(got[1])
+			if err != nil {
+				return nil, err
+			}
+			difference = begin.Add(took / 2).Sub(time.UnixMicro(micros))
+		}
+		return got, nil
+	})
+	if errors.Is(err, errWrongType) {
+		got, err = [][]byte{[]byte("nil"), nil}, nil // the next announcement replaces it
+	}
+	if err != nil {
+		store.Verdict, store.Text, store.Advice = Failed, fmt.Sprintf("%s: %v", c.address, err), remedy(err, c.options.Prefix)
+		return []Finding{store}
+	}
+	store.Text += fmt.Sprintf(", answers in %.1f ms", took.Seconds()*1000)
+	if took > c.options.Timeout/2 {
+		if store.Verdict = Warned; took > c.options.Timeout {
+			store.Verdict = Failed
+		}
+		store.Text += fmt.Sprintf("; fleet.timeout is %v", c.options.Timeout)
+		store.Advice = []string{"use a store that is nearer, or a longer fleet.timeout: a gate gives up the store when one answer takes longer"}
+	}
+	return []Finding{store, version(string(got[0])), clock(difference), c.gates(got[2:])}
+}
+
+// version judges the version of Redis that a server is compatible with. Before 7.0 scripts have none.
+func version(text string) Finding {
+	if text == "nil" {
+		return Finding{Subject: "version", Verdict: Failed, Text: "older than Redis 7.0, or not compatible with it", Advice: []string{"use Valkey, or Redis 7.0 or later"}}
+	}
+	return Finding{Subject: "version", Verdict: Passed, Text: "compatible with Redis " + text[:min(len(text), 20)]}
+}
+
+// clock judges the difference of this machine's clock to the server's.
+func clock(difference time.Duration) Finding {
+	word := "ahead of"
+	if difference < 0 {
+		word = "behind"
+	}
+	f := Finding{Subject: "clock", Verdict: Passed, Text: fmt.Sprintf("%.3f s %s the store's", difference.Abs().Seconds(), word)}
+	if difference.Abs() > maxClockDifference {
+		f.Verdict, f.Advice = Warned, []string{"synchronise the clocks of this machine and of the store, as with chrony: a gate rejects values that are a minute from the future"}
+	}
+	if difference.Abs() > maxAhead {
+		f.Verdict = Failed
+	}
+	return f
+}
+
+// gates judges the announcements of other gates, which are ids and sealed values. Old ones are of gates
+// that have ended.
+func (c *checker) gates(all [][]byte) Finding {
+	var known []string
+	strangers := 0
+	for pair := range slices.Chunk(all, 2) {
+		// As the script announce stores it: a time, a space, and what gates.go has sealed.
+		_, value, _ := bytes.Cut(pair[1], []byte(" "))
+		if _, _, err := c.sealer.open(string(pair[0]), "gate", value); err != nil {
+			strangers++
+			continue
+		}
+		known = append(known, string(pair[0]))
+	}
+	slices.Sort(known)
+	f := Finding{Subject: "key", Verdict: Passed, Text: "no other gate is there to compare it with"}
+	switch {
+	case strangers > 0:
+		f.Verdict, f.Text = Failed, fmt.Sprintf("announcements that this key does not authenticate: %d, of %d", strangers, strangers+len(known))
+		f.Advice = []string{"give all gates the same fleet.key_file, and restart them; two fleets in one store need a fleet.prefix each"}
+	case len(known) > 0:
+		f.Text = fmt.Sprintf("the same as that of %d gates: %s", len(known), strings.Join(known[:min(len(known), 10)], ", "))
+		if len(known) == 1 {
+			f.Text = "the same as that of one gate: " + known[0]
+		}
+	}
+	return f
+}
+
+// permissions runs every script with keys that no gate has.
+func (c *checker) permissions(ctx context.Context) Finding {
+	id := strings.ToLower(rand.Text())
+	name := c.sealer.name("doctor " + id)
+	s := *c.server
+	s.fleet = name + ":"
+	var fence int64
+	steps := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"save", func(ctx context.Context) error {
+			saved, err := s.save(ctx, name, 0, value{record: c.sealer.seal(name, "record", []byte(id))}, scratchTime)
+			return cmp.Or(err, missing(saved))
+		}},
+		{"load", func(ctx context.Context) error {
+			got, err := s.load(ctx, name, false)
+			if err != nil {
+				return err
+			}
+			text, _, err := c.sealer.open(name, "record", got.record)
+			return cmp.Or(err, missing(string(text) == id))
+		}},
+		{"acquire", func(ctx context.Context) (err error) {
+			fence, err = s.acquire(ctx, name, id, scratchTime)
+			return cmp.Or(err, missing(fence > 0))
+		}},
+		{"renew", func(ctx context.Context) error {
+			held, err := s.renew(ctx, name, fence, scratchTime)
+			return cmp.Or(err, missing(held))
+		}},
+		{"release", func(ctx context.Context) error { return s.release(ctx, name, fence) }},
+		{"reserve", func(ctx context.Context) error {
+			_, err := s.reserve(ctx, name, reservation{interval: time.Second, since: -1, longest: time.Second, memory: scratchTime})
+			return err
+		}},
+		{"notify", func(ctx context.Context) error { return s.notify(ctx, []byte(id)) }},
+		{"notices", func(ctx context.Context) error {
+			all, _, err := s.notices(ctx, "0-1") // a position before the first, to read it
+			return cmp.Or(err, missing(len(all) == 1))
+		}},
+		{"announce", func(ctx context.Context) error {
+			_, _, err := s.announce(ctx, id, []byte(id), scratchTime)
+			return err
+		}},
+	}
+	var first error
+	var failed []string
+	for _, step := range steps {
+		if _, err := checked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, step.run(ctx) }); err != nil {
+			first = cmp.Or(first, err)
+			failed = append(failed, step.name)
+		}
+	}
+	if first == nil {
+		return Finding{Subject: "permissions", Verdict: Passed, Text: "all scripts run, and read what they write"}
+	}
+	return Finding{Subject: "permissions", Verdict: Failed, Text: fmt.Sprintf("scripts that fail: %s; the first: %v", strings.Join(failed, ", "), first), Advice: remedy(first, c.options.Prefix)}
+}
+
+var errMissing = errors.New("what was written is not there: the address may be that of several servers that share nothing")
+
+func missing(found bool) error {
+	if found {
+		return nil
+	}
+	return errMissing
+}
+
+// remedy returns what to do about an error of the server, or of the way to it.
+func remedy(err error, prefix string) []string {
+	if errors.Is(err, errMissing) || errors.Is(err, errAnswer) {
+		return []string{"use Valkey, or Redis 7.0 or later; a proxy between must pass scripts on as they are"}
+	}
+	text := advice(err)
+	if text == advices["NOPERM"] {
+		text = "give the user these rights: ACL SETUSER NAME " + Rights(prefix)
+	}
+	return []string{text}
+}
+
+// Rights returns the least rights of the store's user, as for ACL SETUSER.
+func Rights(prefix string) string {
+	return "resetkeys ~" + prefix + ":* resetchannels -@all " + rights
+}
+
+// rights are the commands that the client sends, and those in the scripts. A Cluster needs cluster|slots.
+const rights = "+eval +evalsha +del +get +hdel +hget +hgetall +hset +hstrlen +pexpire +set +time +xadd +xrange +xrevrange"
