@@ -197,9 +197,11 @@ func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Sou
 // which a shared clock is asked.
 func (o *origin) earliest(asking *waiter) (deadline time.Duration, first *waiter) {
 	deadline = forever
-	for w := range o.all() {
-		if w != asking && w.deadline < deadline {
-			deadline, first = w.deadline, w
+	for _, l := range o.lines { // not by all, which copies the lines
+		for _, w := range l.waiters {
+			if w != asking && w.deadline < deadline {
+				deadline, first = w.deadline, w
+			}
 		}
 	}
 	return deadline, first
