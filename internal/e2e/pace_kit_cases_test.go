@@ -208,7 +208,7 @@ var tunnelCases = []kitCase{
 
 // clientCases have a long delay, since some of the clients take a second to start.
 var clientCases = slices.Concat(kitClient("httpx"), kitClient("requests"), kitClient("scrapy"), kitClient("node"), []kitCase{
-	{name: "clients of four kinds", do: []string{"curl URL/a", "& httpx URL/p => 200", "& requests URL/p => 200", "& scrapy URL/p => 200", "& node URL/p => 200"}, arrivals: "/a /p /p /p /p"},
+	{name: "node, httpx, requests and scrapy together", do: []string{"curl URL/a", "& httpx URL/p => 200", "& requests URL/p => 200", "& scrapy URL/p => 200", "& node URL/p => 200"}, arrivals: "/a /p /p /p /p"},
 })
 
 // kitClient returns cases of a client that is held, and of one that is refused.

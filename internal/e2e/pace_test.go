@@ -199,35 +199,66 @@ func TestPaceShares(t *testing.T) {
 func TestPaceClients(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
+	var (
+		curl    = []string{"curl", "--version"}
+		scrapy  = []string{"scrapy", "version"}
+		python  = []string{"/usr/bin/python3", "-c", "import httpx, requests"}
+		nodeJS  = []string{node(), "testdata/clients/fetch.cjs"}
+		undici  = []string{node(), "-e", "require('./testdata/clients/node_modules/undici')"}
+		got     = []string{node(), "testdata/clients/got.mjs"}
+		crawlee = []string{node(), "testdata/clients/crawlee.mjs"}
+	)
 	for _, c := range []struct {
 		name, pace string
-		program    []string // that is installed
+		works      []string // command that succeeds if the client is installed
 		command    string   // run when another request has just started
-		want       string   // in its output
+		want       string   // its output
 	}{
-		{"curl waits", "{min_delay: 2s}", []string{"curl"}, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "200\n"},
-		{"curl retries a 429", "{min_delay: 2s, max_wait: 0s}", []string{"curl"}, `cd "$(mktemp -d)" && curl -s -o page -w '%{http_code}\n' --retry 3 URL`, "200\n"},
-		{"curl does not by itself", "{min_delay: 2s, max_wait: 0s}", []string{"curl"}, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "429\n"},
-		{"httpx waits for 5 s", "{min_delay: 7s}", []string{"/usr/bin/python3", "-c", "import httpx"}, `/usr/bin/python3 -c 'import httpx
+		{"curl waits", "{min_delay: 2s}", curl, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "200\n"},
+		{"curl retries a 429", "{min_delay: 2s, max_wait: 0s}", curl, `cd "$(mktemp -d)" && curl -s -o page -w '%{http_code}\n' --retry 3 URL`, "200\n"},
+		{"curl does not by itself", "{min_delay: 2s, max_wait: 0s}", curl, `curl -s -o /dev/null -w '%{http_code}\n' URL`, "429\n"},
+		{"httpx waits for 5 s", "{min_delay: 7s}", python, `/usr/bin/python3 -c 'import httpx
 try: print(httpx.get("URL").status_code)
 except httpx.ReadTimeout: print("timed out")'`, "timed out\n"},
-		{"httpx is refused in time", "{min_delay: 7s, max_wait: 4s}", []string{"/usr/bin/python3", "-c", "import httpx"}, `/usr/bin/python3 -c 'import httpx
-r = httpx.get("URL"); print(r.status_code, 7 <= int(r.headers["Retry-After"]) <= 8)'`, "429 True\n"},
-		{"requests waits", "{min_delay: 7s}", []string{"/usr/bin/python3", "-c", "import requests"}, `/usr/bin/python3 -c 'import requests
+		{"httpx waits as long as it is told", "{min_delay: 7s}", python, `/usr/bin/python3 -c 'import httpx
+print(httpx.get("URL", timeout=30).status_code)'`, "200\n"},
+		{"httpx is refused in time", "{min_delay: 7s, max_wait: 4s}", python, `/usr/bin/python3 -c 'import httpx
+r = httpx.get("URL"); print(r.status_code, 6 <= int(r.headers["Retry-After"]) <= 8)'`, "429 True\n"},
+		{"requests waits", "{min_delay: 7s}", python, `/usr/bin/python3 -c 'import requests
 print(requests.get("URL").status_code)'`, "200\n"},
-		{"urllib3 retries a 429", "{min_delay: 2s, max_wait: 0s}", []string{"/usr/bin/python3", "-c", "import requests"}, `/usr/bin/python3 -c 'import requests, urllib3
+		{"urllib3 retries a 429", "{min_delay: 2s, max_wait: 0s}", python, `/usr/bin/python3 -c 'import requests, urllib3
 s = requests.Session(); s.mount("http://", requests.adapters.HTTPAdapter(max_retries=urllib3.Retry(3)))
 print(s.get("URL").status_code)'`, "200\n"},
-		{"Scrapy retries twice without waiting", "{min_delay: 1m, max_wait: 0s}", []string{"scrapy", "version"}, `scrapy fetch URL 2>&1 | grep -o "failed 3 times" | head -1`, "failed 3 times\n"},
-		{"Scrapy waits", "{min_delay: 7s}", []string{"scrapy", "version"}, `scrapy fetch --nolog --headers URL | grep -c "held=[1-6]" && scrapy settings --get DOWNLOAD_TIMEOUT`, "1\n180\n"},
-		{"Node waits", "{min_delay: 2s}", []string{node(), "-e", "process.exit(+process.versions.node.split('.')[0] < 24 ? 1 : 0)"}, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "200\n"},
+		{"Scrapy retries twice without waiting", "{min_delay: 1m, max_wait: 0s}", scrapy, `scrapy fetch URL 2>&1 | grep -o "failed 3 times" | head -1`, "failed 3 times\n"},
+		{"Scrapy waits", "{min_delay: 7s, max_wait: 150s}", scrapy, `scrapy fetch --nolog --headers URL | grep -c "held=[1-6]" && scrapy settings --get DOWNLOAD_TIMEOUT`, "1\n180\n"},
+		{"Scrapy waits for as long as its time-out", "{min_delay: 20s}", scrapy, `scrapy fetch -s DOWNLOAD_TIMEOUT=1 URL 2>&1 | grep -o "took longer than 1.0 seconds" | head -1`, "took longer than 1.0 seconds\n"},
+		{"Node waits", "{min_delay: 2s}", nodeJS, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "200\n"},
+		{"Node does not retry a 429", "{min_delay: 2s, max_wait: 0s}", nodeJS, node() + ` -e 'fetch("URL").then(r => console.log(r.status))'`, "429\n"},
+		{"undici waits for 300 s", "{min_delay: 2s}", undici, node() + ` -e 'const c = new (require("./testdata/clients/node_modules/undici").Client)("URL".slice(0, -5))
+console.log(Object.getOwnPropertySymbols(c).filter(s => s.description === "headers timeout").map(s => c[s])[0])'`, "300000\n"},
+		{"undici waits as long as it is told", "{min_delay: 7s}", undici, node() + ` -e 'const u = require("./testdata/clients/node_modules/undici")
+u.setGlobalDispatcher(new u.EnvHttpProxyAgent({ headersTimeout: 1000 }))
+u.fetch("URL").catch(e => { console.log(e.cause.code); process.exit() })'`, "UND_ERR_HEADERS_TIMEOUT\n"},
+		{"undici retries a 429", "{min_delay: 2s, max_wait: 0s}", undici, node() + ` -e 'const u = require("./testdata/clients/node_modules/undici")
+u.setGlobalDispatcher(new u.RetryAgent(new u.EnvHttpProxyAgent()))
+u.fetch("URL").then(r => { console.log(r.status); process.exit() })'`, "200\n"},
+		{"got waits", "{min_delay: 7s}", got, node() + " testdata/clients/got.mjs URL", "200 after 0 retries\n"},
+		{"got retries a 429", "{min_delay: 3s, max_wait: 0s}", got, node() + " testdata/clients/got.mjs URL", "200 after 1 retries\n"}, // so it waits for Retry-After
+		{"Crawlee waits", "{min_delay: 7s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "200\n1 attempts of 30 s\n"},
+		{"Crawlee gives up", "{min_delay: 40s, max_wait: 60s}", crawlee, node() + ` testdata/clients/crawlee.mjs URL '{"navigationTimeoutSecs": 3}' | tail -n 1`, "4 attempts of 3 s\n"},
+		{"Crawlee takes a 429 for a block", "{min_delay: 1m, max_wait: 0s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "Request blocked - received 429 status code.\n4 attempts of 30 s\n"},
+		{"Crawlee takes a 403 for a block", "{min_delay: 1s}", crawlee, node() + " testdata/clients/crawlee.mjs URL/private", "Request blocked - received 403 status code.\n4 attempts of 30 s\n"},
+		{"Crawlee handles a 451", "{min_delay: 1s}\ncrawlers: [{name: crawlee, deny_status: 451}]", crawlee, node() + " testdata/clients/crawlee.mjs URL/private", "451\n1 attempts of 30 s\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // they wait most of the time
-			if err := exec.Command(c.program[0], c.program[1:]...).Run(); len(c.program) > 1 && err != nil {
-				t.Skipf("%s: %v", c.program, err)
+			if err := exec.Command(c.works[0], c.works[1:]...).Run(); err != nil {
+				if c.works[0] == node() {
+					t.Skipf("%s: %v: npm has it", c.works, err)
+				}
+				gatetest.Missing(t, "%s: %v", c.works, err)
 			}
-			origin := newTimedOrigin(t, "", 0)
+			origin := newTimedOrigin(t, "User-agent: *\nDisallow: /page/private\n", 0)
 			gate := pacedGate(t, c.pace, "")
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", `curl -s -o /dev/null `+origin.URL+"/first\n"+strings.ReplaceAll(c.command, "URL", origin.URL+"/page"))
 			cmd.Env = append(cmd.Environ(), "http_proxy="+gate.Proxy, "no_proxy=", "NO_PROXY=", "NODE_USE_ENV_PROXY=1")
