@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy/internal/memory"
 )
 
 // A testPacer lets the test decide each request's turn.
@@ -336,4 +338,49 @@ func TestPingWhileHeld(t *testing.T) {
 	if err := receive(t, got, "the response"); err != nil {
 		t.Error(err)
 	}
+}
+
+// Held HTTP/2 requests of one client take their share of the memory for requests in progress, and no
+// more: further ones wait for memory, other clients are served, and when the client leaves all of it
+// is returned.
+func TestHeldHTTP2(t *testing.T) {
+	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
+	defer pacer.Close()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, MinDelay: time.Hour}; o.Done = func(*Record) {} }})
+	pacer.Observe(pace.Request{Origin: w.https, Interval: time.Hour}) // a request has just started
+	const conns, streams = 13, 100
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var all sync.WaitGroup
+	for range conns {
+		client := w.clientVia("http", w.addr, true)
+		client.Transport.(*http.Transport).MaxConnsPerHost = 1
+		for range streams {
+			all.Go(func() {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.https+"/page", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if resp, err := client.Do(req); err == nil {
+					resp.Body.Close()
+					t.Errorf("a request was not held: %s", resp.Status)
+				}
+			})
+		}
+	}
+	const cost = memory.StreamCost + memory.ProgressCost
+	const share = memory.Limit / (int(memory.ForProgress) + 1) / cost // of one client
+	eventually(t, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
+	time.Sleep(300 * time.Millisecond) // real time: no further ones may come
+	n, used := pacer.Waiting(), w.gate.memory.Used()
+	t.Logf("%d requests wait, and take %d MiB of the memory for requests in progress", n, used>>20)
+	if n > share+conns || used > memory.Limit/2 {
+		t.Errorf("%d requests wait, want at most %d; %d MiB are taken", n, share+conns, used>>20)
+	}
+	resp, _ := w.get(w.https + "/private/")
+	wantStatus(t, resp, http.StatusForbidden)
+	leave()
+	all.Wait()
+	eventually(t, "all memory is returned", func() bool { return pacer.Waiting() == 0 && w.gate.memory.Used() == 0 })
 }
