@@ -88,7 +88,7 @@ func (o *origin) dueShared(r Request, now time.Duration) (at time.Duration, ask 
 	case s.asking:
 		return forever, false
 	case s.failed == now:
-		r.Interval = times(r.Interval, s.factor)
+		r.Interval = Times(r.Interval, s.factor)
 		return o.due(r), false
 	case s.slot == nil || s.slot.interval != r.Interval || s.slot.lost || s.slot.at+s.slot.late() < max(own, now):
 		return forever, true
@@ -96,8 +96,8 @@ func (o *origin) dueShared(r Request, now time.Duration) (at time.Duration, ask 
 	return max(s.slot.at, own), false
 }
 
-// times multiplies an interval.
-func times(interval time.Duration, factor int) time.Duration {
+// Times multiplies an interval, up to a time that does not come.
+func Times(interval time.Duration, factor int) time.Duration {
 	if interval > forever/2/time.Duration(factor) {
 		return forever / 2
 	}

@@ -161,7 +161,7 @@ func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Sou
 	}
 	first := true
 	pass := func(r Request) {
-		r.Interval = times(r.Interval, factor)
+		r.Interval = Times(r.Interval, factor)
 		if due := o.due(r); first {
 			at = max(at, due)
 		} else {

@@ -1,0 +1,140 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"robotsgate/policy/pace"
+)
+
+// caution is how long the server's starts count as incomplete after it was away: it may have been
+// emptied, and other gates may need as long until they have told it of theirs.
+const caution = 3 * time.Second
+
+// tellers is how many calls at once tell the server of starts.
+const tellers = 16
+
+// A paceClock is a [pace.Clock] on the server: it has the last starts of all gates at each origin.
+type paceClock struct {
+	sealer *sealer
+	call   func(ctx context.Context, what string, f func(context.Context, server) error) error
+	gates  func() int // seen last
+
+	mu     sync.Mutex
+	state  clockState
+	losses int
+	factor int // of intervals; it is the number of gates when the server was lost, which does not know them any more
+}
+
+type clockState int
+
+const (
+	clockAway     clockState = iota
+	clockCautious            // the server is there, but may not know all starts
+	clockReady
+)
+
+// newPaceClock returns a clock whose server is away until back is called.
+func newPaceClock(s *sealer, call func(context.Context, string, func(context.Context, server) error) error, gates func() int) *paceClock {
+	return &paceClock{sealer: s, call: call, gates: gates, factor: 1}
+}
+
+func (c *paceClock) Reserve(r pace.Reservation) (wait time.Duration, start pace.Start, err error) {
+	state, factor := c.now()
+	if state == clockAway {
+		return 0, 0, errAway
+	}
+	if state == clockCautious {
+		r.Interval = pace.Times(r.Interval, factor)
+	}
+	g, err := c.reserve(context.Background(), r)
+	return g.wait, pace.Start(g.start), err
+}
+
+func (c *paceClock) Alone() int {
+	_, factor := c.now()
+	return max(factor, c.gates())
+}
+
+func (c *paceClock) now() (clockState, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state, c.factor
+}
+
+func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g granted, err error) {
+	err = c.call(ctx, "reserve", func(ctx context.Context, s server) (err error) {
+		g, err = s.reserve(ctx, c.sealer.name("pace "+r.Origin), reservation{
+			interval: r.Interval, since: r.Since, longest: r.Longest, memory: r.Memory, returned: time.Duration(r.Returned),
+		})
+		return err
+	})
+	return g, err
+}
+
+// away is called when the server is lost, before it can be there again.
+func (c *paceClock) away() {
+	gates := c.gates()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == clockReady { // else the gates seen last may be fewer than there are
+		c.factor = gates
+	}
+	c.state = clockAway
+	c.losses++
+}
+
+// back is called when the server is there. It tells the server of this gate's recent starts. Until a
+// while after that, reservations are made as if this gate was alone: with a multiple of the interval. It
+// returns then, or when ctx ends or the server is lost again.
+//
+// At the first time a gate without starts has nothing to tell, and does not wait.
+func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) {
+	c.mu.Lock()
+	losses := c.losses
+	c.state = clockCautious
+	c.mu.Unlock()
+	if all := recent(); len(all) > 0 || losses > 0 {
+		if !c.tell(ctx, all) {
+			return
+		}
+		select {
+		case <-time.After(caution):
+		case <-ctx.Done():
+			return
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.losses == losses {
+		c.state, c.factor = clockReady, 1
+	}
+}
+
+// tell notes starts on the server. It reports false if the server is lost meanwhile.
+func (c *paceClock) tell(ctx context.Context, all []pace.Reservation) bool {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	next := make(chan pace.Reservation)
+	var running sync.WaitGroup
+	for range min(tellers, len(all)) {
+		running.Go(func() {
+			for r := range next {
+				if _, err := c.reserve(ctx, r); errors.Is(err, errAway) {
+					stop()
+				}
+			}
+		})
+	}
+	for _, r := range all {
+		select {
+		case next <- r:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	running.Wait()
+	return ctx.Err() == nil
+}
