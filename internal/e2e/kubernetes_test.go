@@ -16,11 +16,11 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// manifests returns the documents of deploy/kubernetes.yaml by kind and name.
-func manifests(t *testing.T) map[string]manifest {
+// manifests returns the documents of a file in deploy/ by kind and name.
+func manifests(t *testing.T, file string) map[string]manifest {
 	t.Helper()
 	all := map[string]manifest{}
-	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/kubernetes.yaml")))
+	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/"+file)))
 	for {
 		var m manifest
 		err := dec.Decode(&m)
@@ -44,8 +44,11 @@ type manifest struct {
 	Type string
 	Data map[string]string
 	Spec struct {
-		Selector yaml.Node
-		Ports    []struct {
+		Replicas       int
+		MaxUnavailable int                                        `yaml:"maxUnavailable"`
+		Claims         []struct{ Metadata struct{ Name string } } `yaml:"volumeClaimTemplates"`
+		Selector       yaml.Node
+		Ports          []struct {
 			Port       int
 			TargetPort string `yaml:"targetPort"`
 		}
@@ -57,10 +60,14 @@ type manifest struct {
 			MatchLabels map[string]string `yaml:"matchLabels"`
 		} `yaml:"podSelector"`
 		PolicyTypes []string `yaml:"policyTypes"`
-		Ingress     []struct{ Ports []struct{ Port int } }
-		Egress      []struct {
+		Ingress     []struct {
+			From  []peer
+			Ports []struct{ Port int }
+		}
+		Egress []struct {
 			To []struct {
-				IPBlock struct {
+				PodSelector labels `yaml:"podSelector"`
+				IPBlock     struct {
 					CIDR   string
 					Except []string
 				} `yaml:"ipBlock"`
@@ -70,7 +77,20 @@ type manifest struct {
 	}
 }
 
+type labels struct {
+	MatchLabels map[string]string `yaml:"matchLabels"`
+}
+
+// A peer may connect to the pods of a NetworkPolicy.
+type peer struct {
+	PodSelector labels `yaml:"podSelector"`
+}
+
 type pod struct {
+	Spread []struct {
+		TopologyKey   string `yaml:"topologyKey"`
+		LabelSelector labels `yaml:"labelSelector"`
+	} `yaml:"topologySpreadConstraints"`
 	Grace    int `yaml:"terminationGracePeriodSeconds"`
 	Security struct {
 		RunAsNonRoot bool `yaml:"runAsNonRoot"`
@@ -79,8 +99,15 @@ type pod struct {
 		FSGroup      int  `yaml:"fsGroup"`
 	} `yaml:"securityContext"`
 	Containers []struct {
-		Image string
-		Args  []string
+		Image   string
+		Command []string
+		Args    []string
+		Env     []struct {
+			Name      string
+			ValueFrom struct {
+				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
+			} `yaml:"valueFrom"`
+		}
 		Ports []struct {
 			Name          string
 			ContainerPort int `yaml:"containerPort"`
@@ -116,7 +143,7 @@ type probe struct {
 }
 
 func TestKubernetes(t *testing.T) {
-	all := manifests(t)
+	all := manifests(t, "kubernetes.yaml")
 	for _, kind := range []string{"Namespace robotsgate", "ConfigMap robotsgate", "Secret robotsgate-ca", "PersistentVolumeClaim robotsgate-data",
 		"Deployment robotsgate", "Service robotsgate", "NetworkPolicy robotsgate", "NetworkPolicy only-through-the-gate"} {
 		if _, ok := all[kind]; !ok {
@@ -211,7 +238,7 @@ func TestKubernetes(t *testing.T) {
 	})
 	t.Run("network policies", func(t *testing.T) {
 		in := all["NetworkPolicy robotsgate"].Spec
-		wantSame(t, "ingress of the gate", fmt.Sprint(in.Ingress), fmt.Sprintf("[{[{%s}]} {[{%s}]}]", ports["proxy"], ports["admin"]))
+		wantSame(t, "ingress of the gate", fmt.Sprint(in.Ingress[0].Ports, in.Ingress[1].Ports, len(in.Ingress)), fmt.Sprintf("[{%s}] [{%s}] 2", ports["proxy"], ports["admin"]))
 		var excluded []string
 		for _, to := range in.Egress {
 			for _, peer := range to.To {
