@@ -98,8 +98,11 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 	if err != nil {
 		return nil, err
 	}
-	if conn, err = d.track(conn); err != nil || d.tls == nil {
-		return conn, err
+	if conn, err = d.track(conn); err != nil {
+		return nil, err
+	}
+	if d.tls == nil {
+		return d.guard(conn), nil
 	}
 	config := d.tls.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
@@ -111,7 +114,13 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 		conn.Close()
 		return nil, err
 	}
-	return encrypted, nil
+	return d.guard(encrypted), nil
+}
+
+func (d *dialer) guard(conn net.Conn) net.Conn {
+	const beside = 1 << 20 // lines between values, and all that is short
+	maxAnswer := max(2*d.maxValue, maxGates*(maxAnnouncement+maxGateID), maxNotices*maxNotice) + beside
+	return newGuard(conn, int64(max(d.maxValue, maxAnnouncement)), int64(maxAnswer))
 }
 
 // track returns a connection that close closes too.
