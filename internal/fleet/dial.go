@@ -30,16 +30,29 @@ func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string,
 	}
 	// rueidis dials without a context when a client is made.
 	defer context.AfterFunc(ctx, d.close)()
-	client, err := d.connect(ctx, a)
+	servers := a
+	if a.sentinel != "" {
+		primary, err := d.primary(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		servers.hosts = []string{primary}
+	}
+	client, err := d.connect(servers, a.sentinel != "")
 	if err != nil {
 		d.close()
 		return nil, serverError(err)
 	}
+	open, end := context.WithCancel(context.Background())
 	s := &redisServer{client: client, fleet: prefix + ":{fleet}:", maxValue: maxValue}
 	s.stop = sync.OnceFunc(func() {
+		end()
 		d.close() // first, so that Close does not wait for answers
 		client.Close()
 	})
+	if a.sentinel != "" {
+		go d.watchPrimary(open, a, servers.hosts[0])
+	}
 	return s, nil
 }
 
@@ -54,14 +67,21 @@ type dialer struct {
 	closed bool
 }
 
-// connect returns a client for an address.
-func (d *dialer) connect(ctx context.Context, a address) (client rueidis.Client, err error) {
+// connect returns a client for the servers of an address. With single, the server is not asked whether it
+// is a node of a Cluster.
+func (d *dialer) connect(a address, single bool) (client rueidis.Client, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the server's answer is not valid: %v", p)
 		}
 	}()
-	return rueidis.NewClient(d.options(a))
+	options := d.options(a)
+	options.ForceSingleClient = single
+	client, err = rueidis.NewClient(options)
+	if err != nil && client != nil {
+		client.Close()
+	}
+	return client, err
 }
 
 // options are for a client that makes no calls of its own, keeps one connection to each node, and repeats nothing.

@@ -94,6 +94,9 @@ func serverError(err error) error {
 		}
 		// What follows is the number of the script.
 		text, _, _ = strings.Cut(text, " script: ")
+		if strings.HasPrefix(text, "The user executing the script can't") {
+			text = "NOPERM " + text // which Redis 7.0 leaves out
+		}
 		return errors.New(text[:min(len(text), 200)])
 	}
 	return err

@@ -121,6 +121,7 @@ func useAll(ctx context.Context, s server) error {
 	_, err := s.save(ctx, testName, 0, value{[]byte("r"), []byte("b")}, time.Minute)
 	add := func(_ any, e error) { err = errors.Join(err, e) }
 	add(s.load(ctx, testName, true))
+	add(s.save(ctx, testName+"-without-body", 0, value{[]byte("r"), nil}, time.Minute))
 	for _, name := range []string{testName, testName + "-without-snapshot"} {
 		fence, e := s.acquire(ctx, name, "gate-1", time.Minute)
 		add(fence, e)

@@ -34,7 +34,7 @@ func (l *stateLog) away(err error) {
 
 const unreachable = "check that the server at fleet.address runs and can be reached"
 
-// advices are what to do about the errors of a server, by the first word.
+// advices are what to do about the errors of a server, by their first word.
 var advices = map[string]string{
 	"NOAUTH":      "give USER:PASSWORD in fleet.address",
 	"WRONGPASS":   "check USER:PASSWORD in fleet.address",
@@ -57,12 +57,10 @@ func advice(err error) string {
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
 		return "the server does not use TLS: begin fleet.address with redis://"
 	}
-	word, _, _ := strings.Cut(err.Error(), " ")
-	if strings.Contains(err.Error(), "The user executing the script") {
-		word = "NOPERM" // the server says ERR
-	}
-	if text, ok := advices[word]; ok {
-		return text
+	for word := range strings.FieldsSeq(err.Error()) {
+		if text, ok := advices[word]; ok {
+			return text
+		}
 	}
 	return unreachable
 }

@@ -1,9 +1,13 @@
 package gatetest
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,11 +16,14 @@ import (
 
 // A RedisServer is a process of redis-server or valkey-server on loopback. Its data is in a temporary folder.
 type RedisServer struct {
-	Port int
-	Log  *Output
+	Port   int
+	Log    *Output
+	CA     string   // file with the root of its certificate; empty: without TLS
+	Client []string // options for Command beside the address, such as a password
 
 	t       testing.TB
 	program string
+	dir     string
 	args    []string
 
 	mu     sync.Mutex
@@ -28,7 +35,35 @@ type RedisServer struct {
 // as "--requirepass", "secret". Without a program for it the test is skipped: see [Missing].
 func Redis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
-	return startRedis(t, freePort(t), args...)
+	r := newRedis(t)
+	r.start(append(r.plain(), args...)...)
+	return r
+}
+
+// RedisTLS is as Redis, with TLS. The certificate is for 127.0.0.1.
+func RedisTLS(t testing.TB, args ...string) *RedisServer {
+	t.Helper()
+	r := newRedis(t)
+	r.CA = filepath.Join(r.dir, "ca.pem")
+	r.Client = []string{"--tls", "--cacert", r.CA}
+	certificate, err := newCertificate(r.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(r.dir, "key.pem")
+	Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	r.start(append([]string{"--port", "0", "--tls-port", fmt.Sprint(r.Port), "--bind", "127.0.0.1", "--dir", r.dir, "--save", "",
+		"--tls-cert-file", r.CA, "--tls-key-file", key, "--tls-ca-cert-file", r.CA, "--tls-auth-clients", "no"}, args...)...)
+	return r
+}
+
+// plain returns the arguments of a server without TLS, that keeps nothing on disk.
+func (r *RedisServer) plain() []string {
+	return []string{"--port", fmt.Sprint(r.Port), "--bind", "127.0.0.1", "--dir", r.dir, "--save", "", "--appendonly", "no"}
 }
 
 // redisPrograms are looked for in this order, each with its client.
@@ -48,20 +83,23 @@ func redisProgram(t testing.TB) (server, client string) {
 	return "", ""
 }
 
-// startRedis starts a server on a port.
-func startRedis(t testing.TB, port int, args ...string) *RedisServer {
+// newRedis returns a server that is not started.
+func newRedis(t testing.TB) *RedisServer {
 	t.Helper()
 	program, _ := redisProgram(t)
-	dir := t.TempDir()
-	r := &RedisServer{Port: port, t: t, program: program}
-	r.args = append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}, args...)
-	r.start()
-	t.Cleanup(r.Kill)
-	return r
+	return &RedisServer{Port: freePort(t), t: t, program: program, dir: t.TempDir()}
 }
 
-// start starts the process and waits until it listens.
-func (r *RedisServer) start() {
+// start starts the server until the test ends.
+func (r *RedisServer) start(args ...string) {
+	r.t.Helper()
+	r.args = args
+	r.run()
+	r.t.Cleanup(r.Kill)
+}
+
+// run starts the process and waits until it listens.
+func (r *RedisServer) run() {
 	r.t.Helper()
 	cmd, log, exited := exec.Command(r.program, r.args...), new(Output), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
@@ -102,7 +140,12 @@ func (r *RedisServer) listens() bool {
 func (r *RedisServer) HostPort() string { return fmt.Sprintf("127.0.0.1:%d", r.Port) }
 
 // Address returns the server's address for fleet.address, without a password.
-func (r *RedisServer) Address() string { return "redis://" + r.HostPort() }
+func (r *RedisServer) Address() string {
+	if r.CA != "" {
+		return "rediss://" + r.HostPort()
+	}
+	return "redis://" + r.HostPort()
+}
 
 // Kill ends the process as a power cut does.
 func (r *RedisServer) Kill() {
@@ -116,7 +159,7 @@ func (r *RedisServer) Kill() {
 func (r *RedisServer) Restart() {
 	r.t.Helper()
 	r.Kill()
-	r.start()
+	r.run()
 }
 
 // Command runs a command of the client and returns its output without the last line end. A failure
@@ -124,7 +167,7 @@ func (r *RedisServer) Restart() {
 func (r *RedisServer) Command(args ...string) string {
 	r.t.Helper()
 	_, client := redisProgram(r.t)
-	out, err := exec.Command(client, append([]string{"-p", fmt.Sprint(r.Port)}, args...)...).CombinedOutput()
+	out, err := exec.Command(client, slices.Concat([]string{"-p", fmt.Sprint(r.Port)}, r.Client, args)...).CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("%s %s: %v\n%s", client, strings.Join(args, " "), err, out)
 	}
