@@ -187,6 +187,7 @@ func destinationCases() (all []kitCase) {
 
 var reportCases = []kitCase{
 	{name: "report: would hold", gate: "report", do: []string{kitGet("/a", "Delay: 1.0;src=crawl-delay;line=2;would-hold=0.0"), kitGet("/b", "Delay: 1.0;src=crawl-delay;line=2;would-hold=~1.0"), "audit /b => !\"paced\":\"refused\""}, arrivals: "/a /b+0"},
+	{name: "report: starts count", gate: "report", do: []string{"curl URL/a", "pass 1100ms", kitGet("/b", ";would-hold=0.0"), kitGet("/c", ";would-hold=~1.0")}, arrivals: "/a /b+1.1 /c+0"},
 	{name: "report: would refuse", gate: "report", robots: "User-agent: *\nCrawl-delay: 3\n", do: []string{kitGet("/a", ""), kitGet("/b", "Delay: 3.0;src=crawl-delay;line=2;would-refuse\r"), "audit /b => \"status\":200 | !\"refused\""}, arrivals: "/a /b+0"},
 	{name: "report: a pause", gate: "report", robots: unpaced, answers: map[string]kitAnswer{"/busy": {status: 429, retryAfter: "60"}}, do: []string{"curl URL/busy => 429", kitGet("/a", ";src=back-off;would-refuse\r")}, arrivals: "/busy /a+0"},
 	{name: "report: a denied request", gate: "report", robots: "User-agent: *\nCrawl-delay: 1\nDisallow: /private/\n", do: []string{"curl URL/private/a => 200 | enforced=?0", "curl URL/private/b => 200 | enforced=?0"}, arrivals: "/private/a /private/b+0"},
