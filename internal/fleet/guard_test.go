@@ -192,6 +192,24 @@ func TestGuardCounts(t *testing.T) {
 	}
 }
 
+// BenchmarkGuard scans an answer with a body of 500 KiB, and one with 1,000 short values.
+func BenchmarkGuard(b *testing.B) {
+	for name, answer := range map[string]string{
+		"body":  "*3\r\n$16\r\n1795428130004875\r\n$4\r\n1234\r\n$512000\r\n" + strings.Repeat("x", 512000) + "\r\n",
+		"gates": "*1000\r\n" + strings.Repeat("$100\r\n"+strings.Repeat("x", 100)+"\r\n", 1000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, data := respScanner{maxValue: 1 << 20, maxMessage: 1 << 21}, []byte(answer)
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if _, err := s.scan(data, always); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // helloAnswer is what a server says at first, when it is in standalone mode.
 const helloAnswer = "%3\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n:3\r\n"
 

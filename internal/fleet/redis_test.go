@@ -238,3 +238,41 @@ func TestRedisHung(t *testing.T) {
 		t.Error("a call after close succeeds")
 	}
 }
+
+// BenchmarkRedis makes calls of a real server, one at a time and from many goroutines.
+func BenchmarkRedis(b *testing.B) {
+	process := gatetest.Redis(b)
+	s, err := dial(b.Context(), process.Address(), nil, "robotsgate", time.Second, 1<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.close)
+	if _, err := s.save(b.Context(), testName, 0, value{[]byte("r"), make([]byte, 10<<10)}, time.Hour); err != nil {
+		b.Fatal(err)
+	}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"reserve": func(ctx context.Context) error {
+			_, err := s.reserve(ctx, testName, reservation{interval: time.Microsecond, since: -1, longest: time.Hour, memory: time.Hour})
+			return err
+		},
+		"load": func(ctx context.Context) error { _, err := s.load(ctx, testName, true); return err },
+	} {
+		b.Run(name+"/one", func(b *testing.B) {
+			for b.Loop() {
+				if err := call(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/many", func(b *testing.B) {
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := call(b.Context()); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
