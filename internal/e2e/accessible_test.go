@@ -27,12 +27,16 @@ func TestAccessible(t *testing.T) {
 	}
 	browser := startBrowser(t, chromedp.Flag("no-proxy-server", true))
 	empty, g := startForPage(t), startForPage(t)
+	alone := startForPage(t, "fleet: {address: \"redis://127.0.0.1:1\", key_file: fleet.key}\n")
+	ofTwo := inFleet(t)
 	id := g.fill(t)
 	refusals := g.refusals()
 	defer refusals.Close()
 	for name, url := range map[string]string{
 		"status, empty":      empty.Admin + "/",
 		"status":             g.Admin + "/",
+		"the store is away":  alone.Admin + "/",
+		"in a fleet":         ofTwo.Admin + "/",
 		"explain":            g.Admin + "/?url=http://shop.invalid/private/x&agent=TrialBot",
 		"explain, a mistake": g.Admin + "/?url=x",
 		"refusal by its id":  g.Admin + "/?id=" + id,
@@ -61,6 +65,18 @@ func TestAccessible(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inFleet returns a gate that sees another one, with another configuration.
+func inFleet(t *testing.T) *pageGate {
+	t.Helper()
+	fleet := "fleet: {address: \"" + gatetest.Redis(t).Address() + "\", key_file: fleet.key}\n"
+	startForPage(t, fleet, "mode: report\n")
+	g := startForPage(t, fleet)
+	for page := ""; !strings.Contains(page, "Different configurations") && t.Context().Err() == nil; {
+		page, _ = gatetest.Request(t, http.DefaultClient, http.MethodGet, g.Admin+"/", http.StatusOK)
+	}
+	return g
 }
 
 // violations runs axe-core and lists what it finds.

@@ -169,12 +169,18 @@ type pageGate struct {
 
 const hostileRule = `/hostile*</script><img src=x onerror="document.title='owned';alert(1)">` + `wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww`
 
-func startForPage(t *testing.T) *pageGate {
+// startForPage starts a gate, with more lines of its configuration. The file fleet.key in its folder is a key.
+func startForPage(t *testing.T, more ...string) *pageGate {
 	t.Helper()
 	dir := t.TempDir()
 	robots := filepath.Join(dir, "site/robots.txt")
 	gatetest.Write(t, robots, "User-agent: *\nDisallow: /private/\nDisallow: "+hostileRule+"\nDisallow: /hostile\n")
 	gatetest.Write(t, filepath.Join(dir, "site/page.txt"), "public")
+	key := filepath.Join(dir, "fleet.key")
+	gatetest.Write(t, key, strings.Repeat("key ", 8))
+	if err := os.Chmod(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	g := &pageGate{robots: robots, Site: gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, `admin: {listen: "127.0.0.1:0"}
 crawlers:
 - name: trial
@@ -182,7 +188,7 @@ crawlers:
   mode: report
 - name: 'news "&<b>'
   product_tokens: [NewsBot]
-`)}
+`+strings.Join(more, ""))}
 	g.client = gatetest.Client(t, g.Proxy)
 	return g
 }
