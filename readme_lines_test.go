@@ -29,7 +29,9 @@ var lineTests = []struct{ pattern, test string }{
 	{`127\.0\.0\.1:9309/(ca|bundle)\.pem$`, "TestReadmeShell"},
 	{`^curl -x http://news:`, "TestReadmeLogin"},
 	{`127\.0\.0\.1:9309|^keytool |^java `, "TestReadmeClients"}, // which compares them with those of TestOwnPageLines
-	{`^docker compose `, "needs Docker; TestCompose and TestImage check the files"},
+	{`^(cp -r deploy/fleet |mkdir secrets|mv made/|\(umask 077; |head -c |sed "s/>PASSWORD/)`, "TestFleetCommands"},
+	{`^sudo chown `, "needs root, and the image's user"},
+	{`^docker (compose|build) `, "needs Docker; TestCompose and TestImage check the files"},
 	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
 	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
 	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},

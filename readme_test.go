@@ -262,13 +262,16 @@ func TestReadmeTests(t *testing.T) {
 func TestReadmeConfiguration(t *testing.T) {
 	for i, block := range blocks(t, "yaml") {
 		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), "fleet.key"), make([]byte, 32), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		gatetest.Write(t, file, block)
 		if _, err := config.Load(file); err != nil {
 			t.Errorf("block %d of yaml: %v", i+1, err)
 		}
 	}
 	known := keys(t)
-	for _, m := range regexp.MustCompile("`((?:robots|tags|https|egress|limits|admin|log|crawlers\\[\\]|overrides\\[\\])\\.[a-z_]+)[`:]").FindAllStringSubmatch(documentation(t), -1) {
+	for _, m := range regexp.MustCompile("`((?:robots|tags|https|egress|pace|fleet|limits|admin|log|crawlers\\[\\]|overrides\\[\\])\\.[a-z_]+)[`:]").FindAllStringSubmatch(documentation(t), -1) {
 		if !slices.Contains(known, m[1]) {
 			t.Errorf("the documentation names the key %s, which config.yaml does not have", m[1])
 		}

@@ -162,6 +162,66 @@ func TestDeployFleet(t *testing.T) {
 	})
 }
 
+// TestFleetCommands runs the commands of docs/fleet.md that make secrets, without those of Docker and
+// Kubernetes, and uses what they make.
+func TestFleetCommands(t *testing.T) {
+	page := gatetest.Read(t, "../../docs/fleet.md")
+	deploy, err := filepath.Abs("../../deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := func(heading string) (dir string) {
+		t.Helper()
+		_, section, _ := strings.Cut(page, "\n## "+heading+"\n")
+		_, block, _ := strings.Cut(section, "```sh\n")
+		block, _, _ = strings.Cut(block, "```")
+		var script strings.Builder
+		for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", "")) {
+			if word, _, _ := strings.Cut(line, " "); !slices.Contains([]string{"docker", "kubectl", "sudo"}, word) {
+				script.WriteString(strings.NewReplacer("cp -r deploy/", "cp -r "+deploy+"/", " deploy/", " "+deploy+"/").Replace(line))
+			}
+		}
+		dir = t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-euc", script.String())
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s\n%s", err, script.String(), out)
+		}
+		return dir
+	}
+
+	made := filepath.Join(commands("Compose"), "fleet")
+	for _, file := range []string{"secrets/fleet.key", "secrets/ca-key.pem", "trust/ca.pem", "trust/bundle.pem", "compose.yaml", "config.yaml", "users.acl"} {
+		if gatetest.Read(t, filepath.Join(made, file)) == "" {
+			t.Errorf("%s is empty", file)
+		}
+	}
+	if _, err := config.ReadKey(filepath.Join(made, "secrets/fleet.key")); err != nil {
+		t.Error(err)
+	}
+	if _, password, _ := strings.Cut(gatetest.Read(t, filepath.Join(made, ".env")), "FLEET_PASSWORD="); len(strings.TrimSpace(password)) != 48 {
+		t.Errorf("the password is %q", password)
+	}
+
+	made = commands("Kubernetes")
+	key, password := gatetest.Read(t, filepath.Join(made, "fleet.key")), gatetest.Read(t, filepath.Join(made, "password"))
+	users := gatetest.Read(t, filepath.Join(made, "users.acl"))
+	if len(key) != 32 || len(password) != 48 || strings.Contains(users, "PASSWORD") || strings.Contains(users, password) {
+		t.Errorf("%d bytes of key, password %q, users\n%s", len(key), password, users)
+	}
+	server := gatetest.Redis(t, "--aclfile", filepath.Join(made, "users.acl"))
+	address := strings.Replace(server.Address(), "://", "://gate:"+password+"@", 1)
+	findings := fleet.Check(t.Context(), fleet.Options{Address: address, Key: []byte(key), Prefix: "robotsgate", Timeout: time.Second})
+	for _, f := range findings {
+		if f.Verdict != fleet.Passed {
+			t.Errorf("%+v", f)
+		}
+	}
+	if want := fleet.Rights("robotsgate"); !strings.Contains(page, "ACL SETUSER gate on >PASSWORD "+want+"\n") {
+		t.Errorf("docs/fleet.md does not have the rights %s", want)
+	}
+}
+
 // startValkey runs the command of deploy/fleet/compose.yaml for Valkey, and returns its host and port.
 func startValkey(t *testing.T, command string) string {
 	t.Helper()

@@ -149,9 +149,9 @@ func (c *checker) gates(all [][]byte) Finding {
 	var known []string
 	strangers := 0
 	for pair := range slices.Chunk(all, 2) {
-		// As the script announce stores it: a time, a space, and what gates.go has sealed.
+		// As the script announce stores it: a time, a space, and what the gate has sealed.
 		_, value, _ := bytes.Cut(pair[1], []byte(" "))
-		if _, _, err := c.sealer.open(string(pair[0]), "gate", value); err != nil {
+		if _, _, err := c.sealer.open(string(pair[0]), kindGate, value); err != nil {
 			strangers++
 			continue
 		}
@@ -184,7 +184,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 		run  func(context.Context) error
 	}{
 		{"save", func(ctx context.Context) error {
-			saved, err := s.save(ctx, name, 0, value{record: c.sealer.seal(name, "record", []byte(id))}, scratchTime)
+			saved, err := s.save(ctx, name, 0, value{record: c.sealer.seal(name, kindRecord, []byte(id))}, scratchTime)
 			return cmp.Or(err, missing(saved))
 		}},
 		{"load", func(ctx context.Context) error {
@@ -192,7 +192,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 			if err != nil {
 				return err
 			}
-			text, _, err := c.sealer.open(name, "record", got.record)
+			text, _, err := c.sealer.open(name, kindRecord, got.record)
 			return cmp.Or(err, missing(string(text) == id))
 		}},
 		{"acquire", func(ctx context.Context) (err error) {
