@@ -16,7 +16,7 @@ type testClock struct {
 	begun time.Time
 
 	mu     sync.Mutex
-	starts map[string][2]Start // the one before the last, and the last
+	starts map[string][]Start
 	gates  int
 	delay  time.Duration // of each answer, half of it before the reservation
 	err    error         // of each call
@@ -26,7 +26,7 @@ type testClock struct {
 }
 
 func newTestClock() *testClock {
-	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][2]Start{}, gates: 1}
+	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][]Start{}, gates: 1}
 }
 
 func (c *testClock) Alone() int {
@@ -41,50 +41,48 @@ func (c *testClock) set(f func()) {
 	f()
 }
 
-func (c *testClock) Reserve(r Reservation) (time.Duration, Start, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls++
-	if c.panics {
-		panic("a mistake in the clock")
-	}
-	if err, delay := c.err, c.delay; delay > 0 {
-		c.mu.Unlock()
+func (c *testClock) Reserve(r Reservation) (wait time.Duration, start Start, err error) {
+	var delay time.Duration
+	c.set(func() {
+		c.calls++
+		delay = c.delay
+	})
+	if delay > 0 {
 		time.Sleep(delay / 2) // fake clock
 		defer time.Sleep(delay - delay/2)
-		c.mu.Lock()
-		if err != nil {
-			return 0, 0, err
+	}
+	c.set(func() {
+		if c.panics {
+			panic("a mistake in the clock")
 		}
-	}
-	if c.err != nil {
-		return 0, 0, c.err
-	}
-	wait, start := c.reserve(r)
-	if c.wrong != nil {
-		wait, start = c.wrong(wait, start)
-	}
-	return wait, start, nil
+		if err = c.err; err != nil {
+			return
+		}
+		wait, start = c.reserve(r)
+		if c.wrong != nil {
+			wait, start = c.wrong(wait, start)
+		}
+	})
+	return wait, start, err
 }
 
 func (c *testClock) reserve(r Reservation) (time.Duration, Start) {
-	now := Start(time.Since(c.begun))
-	s := c.starts[r.Origin]
-	if r.Returned != 0 && s[1] == r.Returned {
-		s = [2]Start{0, s[0]}
+	now, s := Start(time.Since(c.begun)), c.starts[r.Origin]
+	if i := slices.Index(s, r.Returned); i > 0 {
+		s = slices.Delete(s, i, i+1)
 	}
-	if noted := now - Start(r.Since); r.Since >= 0 && noted > s[1] {
-		s = [2]Start{s[1], noted}
+	if s == nil {
+		s = []Start{Start(never)} // before all starts
 	}
-	start := now
-	if s[1] != 0 {
-		start = max(now, s[1]+Start(r.Interval))
+	if noted := now - Start(r.Since); r.Since >= 0 && noted > s[len(s)-1] {
+		s = append(s, noted)
 	}
+	start := max(now, s[len(s)-1]+Start(r.Interval))
 	wait := time.Duration(start - now)
 	if wait > r.Longest {
 		start = 0
 	} else {
-		s = [2]Start{s[1], start}
+		s = append(s, start)
 	}
 	c.starts[r.Origin] = s
 	return wait, start
