@@ -147,11 +147,12 @@ type answerRow struct {
 	Bytes    *int         `json:"bytes,omitempty"`
 	SHA256   string       `json:"sha256,omitempty"`
 	Error    string       `json:"error,omitempty"`
+	By       string       `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
 }
 
 func (p *originHistory) row(a store.Answer) answerRow {
 	s := a.Snapshot
-	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, For: a.Token, State: p.rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error}
+	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, For: a.Token, State: p.rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
 		r.Error = "its redirects have no end"
 	}
@@ -211,6 +212,9 @@ func (r answerRow) String() string {
 		bytes = fmt.Sprint(*r.Bytes)
 	}
 	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
+	if r.By != "" {
+		what += " (fetched by gate " + escape.Printable(r.By) + ")"
+	}
 	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", utc(r.From), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
 	return strings.TrimRight(line, " ")
 }
