@@ -5,17 +5,20 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A Cable is a TCP proxy in front of a server, which a test can cut.
 type Cable struct {
 	listener net.Listener
-	target   string
 
-	mu    sync.Mutex
-	state cableState
-	flows sync.Cond // signalled when state changes
-	conns map[net.Conn]bool
+	mu     sync.Mutex
+	target string
+	state  cableState
+	hung   cableWay      // which bytes pass no more while the state is cableHung
+	delay  time.Duration // of all bytes, in both directions
+	flows  sync.Cond     // signalled when state changes
+	conns  map[net.Conn]bool
 }
 
 type cableState int
@@ -25,6 +28,15 @@ const (
 	cableCut
 	cableHung
 	cableClosed
+)
+
+// A cableWay is a direction in which bytes pass.
+type cableWay int
+
+const (
+	bothWays cableWay = iota
+	toServer
+	fromServer
 )
 
 // NewCable returns a cable to a host:port until the test ends.
@@ -51,10 +63,42 @@ func (c *Cable) HostPort() string { return c.listener.Addr().String() }
 func (c *Cable) Cut() { c.set(cableCut) }
 
 // Hang lets no byte pass until Restore. Connections stay open, and can be made.
-func (c *Cable) Hang() { c.set(cableHung) }
+func (c *Cable) Hang() { c.hang(bothWays) }
 
-// Restore ends the effect of Cut or Hang.
-func (c *Cable) Restore() { c.set(cableWhole) }
+// HangRequests lets no byte pass to the server until Restore.
+func (c *Cable) HangRequests() { c.hang(toServer) }
+
+// HangAnswers lets no byte pass from the server until Restore.
+func (c *Cable) HangAnswers() { c.hang(fromServer) }
+
+func (c *Cable) hang(way cableWay) {
+	c.mu.Lock()
+	c.hung = way
+	c.mu.Unlock()
+	c.set(cableHung)
+}
+
+// Slow delays all bytes in both directions, until Restore.
+func (c *Cable) Slow(delay time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delay = delay
+}
+
+// Lead resets all connections, and connects later ones with another host:port.
+func (c *Cable) Lead(target string) {
+	c.mu.Lock()
+	c.target = target
+	c.mu.Unlock()
+	c.Cut()
+	c.Restore()
+}
+
+// Restore ends the effect of Cut, Hang and Slow.
+func (c *Cable) Restore() {
+	c.Slow(0)
+	c.set(cableWhole)
+}
 
 func (c *Cable) set(s cableState) {
 	c.mu.Lock()
@@ -88,14 +132,15 @@ func (c *Cable) accept() {
 	}
 }
 
-// passes waits while the cable hangs, and reports whether bytes pass then.
-func (c *Cable) passes() bool {
+// passes waits while the cable hangs, and reports whether bytes pass then in a direction, and how much
+// later. With bothWays it reports whether a connection can be made.
+func (c *Cable) passes(way cableWay) (delay time.Duration, passes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.state == cableHung {
+	for c.state == cableHung && (c.hung == bothWays || c.hung == way) {
 		c.flows.Wait()
 	}
-	return c.state == cableWhole
+	return c.delay, c.state == cableWhole || c.state == cableHung
 }
 
 // add makes a connection one that Cut resets.
@@ -112,22 +157,27 @@ func (c *Cable) add(conn net.Conn) {
 func (c *Cable) serve(conn net.Conn) {
 	c.add(conn)
 	defer c.end(conn)
-	if !c.passes() {
+	if _, passes := c.passes(bothWays); !passes {
 		return
 	}
-	server, err := net.Dial("tcp", c.target)
+	c.mu.Lock()
+	target := c.target
+	c.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
 	c.add(server)
 	defer c.end(server)
 	done := make(chan struct{}, 2)
-	for _, way := range [][2]net.Conn{{conn, server}, {server, conn}} {
-		go func() {
-			c.copy(way[1], way[0])
-			done <- struct{}{}
-		}()
-	}
+	go func() {
+		c.copy(server, conn, toServer)
+		done <- struct{}{}
+	}()
+	go func() {
+		c.copy(conn, server, fromServer)
+		done <- struct{}{}
+	}()
 	<-done
 }
 
@@ -138,13 +188,15 @@ func (c *Cable) end(conn net.Conn) {
 	delete(c.conns, conn)
 }
 
-func (c *Cable) copy(to io.Writer, from io.Reader) {
+func (c *Cable) copy(to io.Writer, from io.Reader, way cableWay) {
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !c.passes() {
+		delay, passes := c.passes(way)
+		if !passes {
 			return
 		}
+		time.Sleep(delay) // real time: other processes are connected
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return

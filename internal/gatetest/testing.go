@@ -65,6 +65,14 @@ func becomes(limit time.Duration, condition func() bool) bool {
 	return true
 }
 
+// Becomes fails the test unless a condition becomes true within a time limit.
+func Becomes(t testing.TB, limit time.Duration, what string, condition func() bool) {
+	t.Helper()
+	if !becomes(limit, condition) {
+		t.Fatalf("not within %v: %s", limit, what)
+	}
+}
+
 // WaitFor waits until a pattern matches the output.
 func (o *Output) WaitFor(t testing.TB, pattern string) {
 	t.Helper()
