@@ -55,10 +55,10 @@ func Check(ctx context.Context, o Options) []Finding {
 		return dial(ctx, o.Address, o.Roots, o.Prefix, checkTime, 1<<20)
 	})
 	if err != nil {
-		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, o.Prefix)}}
+		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, a, o.Prefix)}}
 	}
 	defer server.close()
-	c := &checker{options: o, sealer: s, server: server.(*redisServer), address: a.String()}
+	c := &checker{options: o, sealer: s, server: server.(*redisServer), address: a}
 	findings := c.state(ctx)
 	return append(findings, c.permissions(ctx))
 }
@@ -75,12 +75,12 @@ type checker struct {
 	options Options
 	sealer  *sealer
 	server  *redisServer
-	address string
+	address address
 }
 
 // state checks the version, the clock, the time of a call, and the announcements of other gates.
 func (c *checker) state(ctx context.Context) []Finding {
-	store := Finding{Subject: "store", Verdict: Passed, Text: c.address}
+	store := Finding{Subject: "store", Verdict: Passed, Text: c.address.String()}
 	var took, difference time.Duration
 	got, err := checked(ctx, func(ctx context.Context) (got [][]byte, err error) {
 		for range 3 { // the first call sends the script
@@ -105,7 +105,7 @@ func (c *checker) state(ctx context.Context) []Finding {
 		got, err = [][]byte{[]byte("nil"), nil}, nil // the next announcement replaces it
 	}
 	if err != nil {
-		store.Verdict, store.Text, store.Advice = Failed, fmt.Sprintf("%s: %v", c.address, err), remedy(err, c.options.Prefix)
+		store.Verdict, store.Text, store.Advice = Failed, fmt.Sprintf("%s: %v", c.address, err), remedy(err, c.address, c.options.Prefix)
 		return []Finding{store}
 	}
 	store.Text += fmt.Sprintf(", answers in %.1f ms", took.Seconds()*1000)
@@ -229,7 +229,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 	if first == nil {
 		return Finding{Subject: "permissions", Verdict: Passed, Text: "all scripts run, and read what they write"}
 	}
-	return Finding{Subject: "permissions", Verdict: Failed, Text: fmt.Sprintf("scripts that fail: %s; the first: %v", strings.Join(failed, ", "), first), Advice: remedy(first, c.options.Prefix)}
+	return Finding{Subject: "permissions", Verdict: Failed, Text: fmt.Sprintf("scripts that fail: %s; the first: %v", strings.Join(failed, ", "), first), Advice: remedy(first, c.address, c.options.Prefix)}
 }
 
 var errMissing = errors.New("what was written is not there: the address may be that of several servers that share nothing")
@@ -242,13 +242,19 @@ func missing(found bool) error {
 }
 
 // remedy returns what to do about an error of the server, or of the way to it.
-func remedy(err error, prefix string) []string {
+func remedy(err error, a address, prefix string) []string {
 	if errors.Is(err, errMissing) || errors.Is(err, errAnswer) {
 		return []string{"use Valkey, or Redis 7.0 or later; a proxy between must pass scripts on as they are"}
 	}
 	text := advice(err)
 	if text == advices["NOPERM"] {
 		text = "give the user these rights: ACL SETUSER NAME " + Rights(prefix)
+		if strings.Contains(err.Error(), "cluster") || len(a.hosts) > 1 && a.sentinel == "" {
+			text += " +cluster|slots +cluster|shards"
+		}
+		if a.database != 0 {
+			text += " +select"
+		}
 	}
 	return []string{text}
 }

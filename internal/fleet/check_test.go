@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,8 +102,31 @@ func TestCheckRights(t *testing.T) {
 			t.Errorf("without %s:\n%s", command, report(all))
 		}
 	}
+	database := o
+	database.Address += "/1"
+	grant(Rights("robotsgate"))
+	wantFindings(t, Check(t.Context(), database), "ACL SETUSER NAME "+Rights("robotsgate")+" +select]")
 	grant(Rights("other"))
 	wantFindings(t, Check(t.Context(), o), "ACL SETUSER NAME "+Rights("robotsgate"))
+}
+
+// TestCheckCluster: all checks pass in a Cluster, with the rights that the advice has.
+func TestCheckCluster(t *testing.T) {
+	gatetest.Long(t)
+	cluster := gatetest.Cluster(t)
+	var user string
+	for _, more := range []string{"", " +cluster|slots +cluster|shards"} {
+		for _, node := range cluster.Nodes {
+			user = addUser(node, Rights("robotsgate")+more)
+		}
+		all := Check(t.Context(), checkOptions(strings.Replace(cluster.Address(), "redis://", "redis://"+user, 1)))
+		passed := !slices.ContainsFunc(all, func(f Finding) bool { return f.Verdict != Passed })
+		if more == "" {
+			wantFindings(t, all, "ACL SETUSER NAME "+Rights("robotsgate")+" +cluster|slots +cluster|shards]")
+		} else if !passed || len(all) != 5 {
+			t.Errorf("%s", report(all))
+		}
+	}
 }
 
 // TestCheckFailures: each kind of failure comes with what to do about it.
