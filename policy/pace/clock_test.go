@@ -400,6 +400,19 @@ func TestHang(t *testing.T) {
 	})
 }
 
+// TestSharedDeadline: the way of the clock's answer does not make a reserved start too late.
+func TestSharedDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(1, Settings{MaxDelay: time.Minute, MaxWait: 2 * time.Second, MaxQueue: 10})
+		g.clock.delay = 100 * time.Millisecond
+		g.send(t.Context(), 0, "first", to("a", 2*time.Second))
+		g.wg.Wait()
+		g.send(t.Context(), 0, "second", to("a", 2*time.Second))
+		g.wants(t, "100ms first", "2.2s second")
+		g.closed(t)
+	})
+}
+
 // TestStopped: a gate that was stopped when its reserved start came reserves another.
 func TestStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
