@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -260,6 +264,32 @@ func TestPacerClientLeaves(t *testing.T) {
 	wantArrived(t, w)
 }
 
+// A client that waits for 100 Continue gets it after its turn, since the body is of no use before.
+func TestPacerExpect(t *testing.T) {
+	pacer := newTestPacer()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }, handler: func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+	}})
+	conn := w.dial()
+	fmt.Fprintf(conn, "POST %s/page HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", w.http)
+	receive(t, pacer.waiting, "the request's wait")
+	conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := conn.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("before its turn the client reads %d bytes, %v", n, err)
+	}
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	pacer.turn <- nil
+	r := bufio.NewReader(conn)
+	if line, err := r.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Errorf("after its turn the client reads %q, %v", line, err)
+	}
+	r.ReadString('\n')
+	io.WriteString(conn, "body")
+	if line, err := r.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200 ") {
+		t.Errorf("after its body the client reads %q, %v", line, err)
+	}
+}
+
 // What the gate answers itself does not wait.
 func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: newTestPacer()} }})
@@ -308,6 +338,7 @@ func TestHangUp(t *testing.T) {
 			fastest = min(fastest, waits(0))
 			<-ended
 		}
+		t.Logf("a place is free after %v", fastest)
 		if fastest > 10*time.Millisecond {
 			t.Errorf("a place is free after %v", fastest)
 		}
