@@ -231,6 +231,8 @@ print(requests.get("URL").status_code)'`, "200\n"},
 		{"urllib3 retries a 429", "{min_delay: 2s, max_wait: 0s}", python, `/usr/bin/python3 -c 'import requests, urllib3
 s = requests.Session(); s.mount("http://", requests.adapters.HTTPAdapter(max_retries=urllib3.Retry(3)))
 print(s.get("URL").status_code)'`, "200\n"},
+		{"urllib3 by itself retries a 429", "{min_delay: 3s, max_wait: 0s}", python, `/usr/bin/python3 -c 'import os, urllib3
+r = urllib3.ProxyManager(os.environ["http_proxy"]).request("GET", "URL"); print(r.status, len(r.retries.history))'`, "200 1\n"},
 		{"Scrapy retries twice without waiting", "{min_delay: 1m, max_wait: 0s}", scrapy, `scrapy fetch URL 2>&1 | grep -o "failed 3 times" | head -1`, "failed 3 times\n"},
 		{"Scrapy waits", "{min_delay: 7s, max_wait: 150s}", scrapy, `scrapy fetch --nolog --headers URL | grep -c "held=[1-6]" && scrapy settings --get DOWNLOAD_TIMEOUT`, "1\n180\n"},
 		{"Scrapy waits for as long as its time-out", "{min_delay: 20s}", scrapy, `scrapy fetch -s DOWNLOAD_TIMEOUT=1 URL 2>&1 | grep -o "took longer than 1.0 seconds" | head -1`, "took longer than 1.0 seconds\n"},
@@ -246,7 +248,7 @@ u.setGlobalDispatcher(new u.RetryAgent(new u.EnvHttpProxyAgent()))
 u.fetch("URL").then(r => { console.log(r.status); process.exit() })'`, "200\n"},
 		{"got waits", "{min_delay: 7s}", got, node() + " testdata/clients/got.mjs URL", "200 after 0 retries\n"},
 		{"got retries a 429", "{min_delay: 3s, max_wait: 0s}", got, node() + " testdata/clients/got.mjs URL", "200 after 1 retries\n"}, // so it waits for Retry-After
-		{"Crawlee waits", "{min_delay: 7s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "200\n1 attempts of 30 s\n"},
+		{"Crawlee waits", "{min_delay: 7s, max_wait: 25s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "200\n1 attempts of 30 s\n"},
 		{"Crawlee gives up", "{min_delay: 40s, max_wait: 60s}", crawlee, node() + ` testdata/clients/crawlee.mjs URL '{"navigationTimeoutSecs": 3}' | tail -n 1`, "4 attempts of 3 s\n"},
 		{"Crawlee takes a 429 for a block", "{min_delay: 1m, max_wait: 0s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "Request blocked - received 429 status code.\n4 attempts of 30 s\n"},
 		{"Crawlee takes a 403 for a block", "{min_delay: 1s}", crawlee, node() + " testdata/clients/crawlee.mjs URL/private", "Request blocked - received 403 status code.\n4 attempts of 30 s\n"},
