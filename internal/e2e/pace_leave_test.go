@@ -14,15 +14,15 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestPaceManyLeave: a client opens 10,000 requests, or as many as the descriptors allow, which all wait
+// TestLongPaceLeave: a client opens 10,000 requests, or as many as the descriptors allow, which all wait
 // at one origin, and leaves. The queue is empty at once, and another client's request is the next.
-func TestPaceManyLeave(t *testing.T) {
+func TestLongPaceLeave(t *testing.T) {
 	gatetest.Long(t)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	n := int(min(10_000, files.Cur/2-200)) // half of its descriptors are for the gate's clients
+	n := min(gatetest.Size(2000, 10_000), int(files.Cur/2)-200) // half of its descriptors are for the gate's clients
 	origin := newTimedOrigin(t, "", 0)
 	gate := gatetest.Serve(t, t.TempDir(), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\n"+
 		"limits: {max_connections: 20000}\npace: {min_delay: 5s, max_wait: 100000h, max_queue: 10000}\n")

@@ -11,12 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"robotsgate/internal/gatetest"
 )
 
-// TestManyLeave: clients open 10,000 requests and leave. Afterwards nothing waits, the memory is
+// TestLongManyLeave: clients open 10,000 requests and leave. Afterwards nothing waits, the memory is
 // returned, and the next request has its turn.
-func TestManyLeave(t *testing.T) {
-	const requests = 10_000
+func TestLongManyLeave(t *testing.T) {
+	requests := gatetest.Size(2000, 10_000)
 	synctest.Test(t, func(t *testing.T) {
 		p := New(Settings{MaxDelay: time.Hour, MaxWait: 1e6 * time.Hour, MaxQueue: requests, BackOff: time.Minute}, nil)
 		r := to("a", time.Hour)
