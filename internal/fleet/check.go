@@ -264,5 +264,6 @@ func Rights(prefix string) string {
 	return "resetkeys ~" + prefix + ":* resetchannels -@all " + rights
 }
 
-// rights are the commands that the client sends, and those in the scripts. A Cluster needs cluster|slots.
+// rights are the commands that the client sends, and those in the scripts. A Cluster needs
+// asking, cluster|slots and cluster|shards too.
 const rights = "+eval +evalsha +del +get +hdel +hget +hgetall +hset +hstrlen +pexpire +set +time +xadd +xrange +xrevrange"

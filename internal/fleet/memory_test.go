@@ -39,7 +39,6 @@ type faults struct {
 type (
 	memorySnapshot struct {
 		stored
-		fence   int64
 		expires time.Time
 	}
 	memoryLease struct {
@@ -176,7 +175,7 @@ func (m *memoryServer) save(ctx context.Context, name string, version int64, v v
 		if old.version != version {
 			return nil
 		}
-		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now)}, old.fence, now.Add(ttl)}
+		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now)}, now.Add(ttl)}
 		if v.body == nil && version != 0 {
 			s.body = old.body
 		}
@@ -198,18 +197,10 @@ func (m *memoryServer) acquire(ctx context.Context, name, gate string, ttl time.
 		if m.wrong[name+":l"] {
 			m.remove(name + ":l")
 		}
-		if m.wrong[name+":s"] {
-			m.remove(name + ":s")
-		}
 		if m.lease(name, now).fence != 0 {
 			return nil
 		}
-		s := m.snapshot(name, now)
-		if s.expires.IsZero() {
-			s.expires = now.Add(fenceTTL)
-		}
-		s.fence = m.next(s.fence, now)
-		m.snapshots[name], fence = s, s.fence
+		fence = m.next(0, now)
 		m.leases[name] = memoryLease{fence, gate, now.Add(ttl)}
 		return nil
 	})

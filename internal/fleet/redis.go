@@ -22,7 +22,6 @@ const (
 	maxNotice       = 1 << 10
 
 	noticesTTL = time.Hour
-	fenceTTL   = 24 * time.Hour
 )
 
 // scripts has one Lua script for each method of a server. They use the commands DEL, GET, HDEL, HGET,
@@ -58,7 +57,7 @@ func newScript(name string) *rueidis.Lua {
 
 // A redisServer is a server that is reached with rueidis. Its keys are
 //
-//	NAME:s              a snapshot: a hash of version (v), record (r), body (b), and the last lease's number (f)
+//	NAME:s              a snapshot: a hash of version (v), record (r), and body (b)
 //	NAME:l              a lease: its number and the gate
 //	NAME:p              the clock of an origin: its last starts
 //	PREFIX:{fleet}:n    the stream of notices
@@ -192,7 +191,7 @@ func (s *redisServer) save(ctx context.Context, name string, version int64, v va
 }
 
 func (s *redisServer) acquire(ctx context.Context, name, gate string, ttl time.Duration) (int64, error) {
-	answer, err := s.call(ctx, acquireScript, []string{name + ":l", name + ":s"}, gate, millis(ttl), millis(fenceTTL))
+	answer, err := s.call(ctx, acquireScript, []string{name + ":l"}, gate, millis(ttl))
 	if err != nil {
 		return 0, err
 	}

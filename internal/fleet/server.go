@@ -19,8 +19,8 @@ type server interface {
 	// It reports whether it has.
 	save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error)
 
-	// acquire takes the lease of a name for ttl, if no gate has it: fence is a number that is larger
-	// for each lease of that name. If another gate has it, fence is 0.
+	// acquire takes the lease of a name for ttl, if no gate has it: fence is a number that no
+	// other lease of that name has. If another gate has it, fence is 0.
 	acquire(ctx context.Context, name, gate string, ttl time.Duration) (fence int64, err error)
 	// renew makes a lease last for ttl from now on. It reports false if it has ended.
 	renew(ctx context.Context, name string, fence int64, ttl time.Duration) (bool, error)

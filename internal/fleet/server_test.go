@@ -364,13 +364,6 @@ func testWrongTypes(t *testing.T, s testServer) {
 			}
 			return err
 		}},
-		{testName + ":s", load, func() error {
-			fence, err := s.acquire(ctx, testName, "gate-1", time.Minute)
-			if err == nil && fence == 0 {
-				return errors.New("no lease")
-			}
-			return errors.Join(err, s.release(ctx, testName, fence))
-		}},
 		{testName + ":l", nil, func() error {
 			if renewed, err := s.renew(ctx, testName, 1, time.Minute); renewed || err != nil {
 				return fmt.Errorf("renew: %t, %v", renewed, err)

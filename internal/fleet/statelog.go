@@ -45,7 +45,7 @@ var advices = map[string]string{
 	"LOADING":     "wait until the server has loaded its data",
 	"MASTERDOWN":  "the server is a replica without its primary: see its log",
 	"CLUSTERDOWN": "the Cluster has lost nodes: see CLUSTER INFO",
-	"MOVED":       "the server is a node of a Cluster, whose user needs +cluster|slots and +cluster|shards too",
+	"MOVED":       "the server is a node of a Cluster, whose user needs +cluster|slots, +cluster|shards and +asking too",
 	"NOREPLICAS":  "the server has too few replicas: see min-replicas-to-write",
 }
 

@@ -116,9 +116,9 @@ func TestCluster(t *testing.T) {
 	gatetest.Long(t)
 	cluster := gatetest.Cluster(t)
 	for _, node := range cluster.Nodes {
-		addUser(node, Rights("robotsgate")+" +cluster|slots +cluster|shards")
+		addUser(node, Rights("robotsgate")+" +asking +cluster|slots +cluster|shards")
 	}
-	user := addUser(cluster.Nodes[0], Rights("robotsgate")+" +cluster|slots +cluster|shards")
+	user := addUser(cluster.Nodes[0], Rights("robotsgate")+" +asking +cluster|slots +cluster|shards")
 	for _, address := range []string{
 		strings.Replace(cluster.Address(), "redis://", "redis://"+user, 1),
 		"redis://" + user + cluster.Nodes[1].HostPort(),
@@ -143,14 +143,18 @@ func TestCluster(t *testing.T) {
 			node.Command("FLUSHALL")
 		}
 	}
-	// Slots move to another node while the client knows the old one.
-	s := mustDial(t, cluster.Address())
+	// A slot moves to another node while the client knows the old one.
+	s := mustDial(t, strings.Replace(cluster.Address(), "redis://", "redis://"+user, 1))
 	if err := useAll(testContext(t), s); err != nil {
 		t.Fatal(err)
 	}
-	from, to := moveSlot(t, cluster, testName+":s")
+	moveSlot(t, cluster, testName+":s", func() {
+		if err := useAll(testContext(t), s); err != nil {
+			t.Errorf("while a slot moves: %v", err)
+		}
+	})
 	if err := useAll(testContext(t), s); err != nil {
-		t.Errorf("after a slot has moved from %s to %s: %v", from, to, err)
+		t.Errorf("after a slot has moved: %v", err)
 	}
 
 	addUser(cluster.Nodes[0], Rights("robotsgate"))
@@ -163,8 +167,9 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// moveSlot moves the slot of a key, which is empty, to another node.
-func moveSlot(t *testing.T, cluster *gatetest.RedisCluster, key string) (from, to string) {
+// moveSlot moves the slot of a key, which is empty, to another node. It calls meanwhile in between, when the
+// old node sends clients on to the new one.
+func moveSlot(t *testing.T, cluster *gatetest.RedisCluster, key string, meanwhile func()) {
 	t.Helper()
 	slot := cluster.Nodes[0].Command("CLUSTER", "KEYSLOT", key)
 	var owner, other *gatetest.RedisServer
@@ -176,12 +181,16 @@ func moveSlot(t *testing.T, cluster *gatetest.RedisCluster, key string) (from, t
 			other = node
 		}
 	}
-	id := other.Command("CLUSTER", "MYID")
-	other.Command("CLUSTER", "SETSLOT", slot, "NODE", id)
-	for _, node := range cluster.Nodes {
-		node.Command("CLUSTER", "SETSLOT", slot, "NODE", id)
+	from, to := owner.Command("CLUSTER", "MYID"), other.Command("CLUSTER", "MYID")
+	other.Command("CLUSTER", "SETSLOT", slot, "IMPORTING", from)
+	owner.Command("CLUSTER", "SETSLOT", slot, "MIGRATING", to)
+	meanwhile()
+	if owner.Command("CLUSTER", "COUNTKEYSINSLOT", slot) != "0" || other.Command("CLUSTER", "COUNTKEYSINSLOT", slot) == "0" {
+		t.Errorf("the keys of slot %s are not on the new node", slot)
 	}
-	return owner.HostPort(), other.HostPort()
+	for _, node := range []*gatetest.RedisServer{other, owner, cluster.Nodes[0], cluster.Nodes[1], cluster.Nodes[2]} {
+		node.Command("CLUSTER", "SETSLOT", slot, "NODE", to)
+	}
 }
 
 // TestSentinel kills the primary, and makes the other server the primary while both run.
