@@ -349,10 +349,20 @@ type storeClient struct {
 }
 
 // do returns the answer to a command: nil, a string, an int64, or a []any of these. An error may be the
-// server's.
+// server's. If the connection has ended, do makes another one.
 func (c *storeClient) do(args ...string) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	used := c.conn != nil
+	answer, err := c.try(args)
+	if c.conn == nil && used {
+		return c.try(args)
+	}
+	return answer, err
+}
+
+// try sends a command once. After an error that is not the server's there is no connection.
+func (c *storeClient) try(args []string) (any, error) {
 	if c.conn == nil {
 		conn, err := net.DialTimeout("tcp", c.hostPort, 5*time.Second)
 		if err != nil {
