@@ -5,7 +5,12 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -116,6 +121,10 @@ var outageCases = []outage{
 	{name: "values of other keys", do: []string{"script swapped"}, rejected: true},
 	{name: "bodies of other keys", do: []string{"script bodies"}, rejected: true},
 	{name: "records without bodies", do: []string{"script bodiless"}, rejected: true},
+	{name: "values from the future", do: []string{"sealed 2m"}, rejected: true},
+	{name: "values from the far future", do: []string{"sealed 876000h"}, rejected: true},
+	{name: "values from a clock that is half a minute ahead", do: []string{"sealed 30s"}},
+	{name: "values from long ago", do: []string{"sealed -100000h"}},
 	{name: "values of 20 MiB", do: []string{"script huge"}},
 	{name: "versions that are no numbers", do: []string{"script versions"}},
 	{name: "permissions that do not end", do: []string{"script leases"}, lasts: 8 * time.Second},
@@ -622,6 +631,12 @@ func (r *outageRun) step(step string) error {
 	case "fill": // keys that take long to load
 		_, err := r.store.do("EVAL", `for i = 1, 1000 do redis.call('SET', 'other:' .. i, 'x') end`, "0")
 		return err
+	case "sealed":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			return err
+		}
+		return r.sealed(d)
 	case "fake":
 		r.cable.Lead(serveFake(r.t, r.ctx, rest))
 	case "another":
@@ -659,6 +674,57 @@ func documentedUser(t *testing.T, name, password string) []string {
 		}
 	}
 	t.Error("docs/fleet.md has no command for the store's user")
+	return nil
+}
+
+// sealed replaces the time at which the records were sealed, as a gate with a wrong clock would.
+func (r *outageRun) sealed(ahead time.Duration) error {
+	secret, err := os.ReadFile(r.key)
+	if err != nil {
+		return err
+	}
+	macs, err := hkdf.Key(sha256.New, secret, nil, "robotsgate fleet macs", 32)
+	if err != nil {
+		return err
+	}
+	keys, err := r.store.do("KEYS", "*:s")
+	if err != nil {
+		return err
+	}
+	changed := 0
+	for _, key := range keys.([]any) {
+		name := strings.TrimSuffix(key.(string), ":s")
+		value, err := r.store.do("HGET", key.(string), "r")
+		if err != nil {
+			return err
+		}
+		text, _ := value.(string)
+		if len(text) < 9+sha256.Size {
+			continue // a permission without a record
+		}
+		mac := func(sealed string) string {
+			h := hmac.New(sha256.New, macs)
+			for _, part := range []string{name, "record"} {
+				h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
+				io.WriteString(h, part)
+			}
+			io.WriteString(h, sealed)
+			return string(h.Sum(nil))
+		}
+		sealed, old := text[:len(text)-sha256.Size], text[len(text)-sha256.Size:]
+		if mac(sealed) != old {
+			return errors.New("the test seals values in another way than the gates")
+		}
+		at := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ahead).UnixMilli()))
+		sealed = sealed[:1] + string(at) + sealed[9:]
+		if _, err := r.store.do("HSET", key.(string), "r", sealed+mac(sealed)); err != nil {
+			return err
+		}
+		changed++
+	}
+	if changed == 0 {
+		return errors.New("no record to change")
+	}
 	return nil
 }
 
