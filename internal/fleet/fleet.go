@@ -55,15 +55,19 @@ type Fleet struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	lastNotice string // only watch uses it
+	lastNotice string        // only watch uses it
+	doubled    atomic.Bool   // another gate has this one's id, which was logged
+	back       chan struct{} // the server is back
 	rejected   atomic.Uint64
 	warned     atomic.Int64 // when a rejected value was last logged, in Unix seconds
 
-	mu      sync.Mutex
-	config  string        // hash of the configuration
-	gates   []Gate        // seen last
-	ahead   time.Duration // this gate's clock before that of the server
-	latency float64       // seconds: an average of the last answered calls
+	mu        sync.Mutex
+	config    string              // hash of the configuration
+	gates     []Gate              // seen last
+	announced []byte              // last, as it was sent
+	unshared  map[string]struct{} // keys of records that were saved while the server was away
+	ahead     time.Duration       // this gate's clock before that of the server
+	latency   float64             // seconds: an average of the last answered calls
 }
 
 // The states of a fleet's store.
@@ -123,7 +127,7 @@ func newFleet(o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		gate: o.Gate, version: o.Version, config: o.Config, local: o.Local, robots: o.Robots, log: o.Log,
-		sealer: s, started: time.Now(), now: time.Now, rhythm: usual,
+		sealer: s, started: time.Now(), now: time.Now, rhythm: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]struct{}{},
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f, nil
@@ -132,6 +136,12 @@ func newFleet(o Options) (*Fleet, error) {
 // connect makes the link to a server.
 func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	f.link = newLink(dial, o.Timeout, f.announce, f.log)
+	f.link.onUp = func() {
+		select {
+		case f.back <- struct{}{}:
+		default: // said already
+		}
+	}
 	f.link.observe = func(_ string, took time.Duration, err error) {
 		if err != nil {
 			return
@@ -149,6 +159,7 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 func (f *Fleet) Start(learn func(key string)) {
 	f.link.start()
 	f.running.Go(func() { f.watch(learn) })
+	f.running.Go(f.catchUp)
 }
 
 // Use puts a changed time-out, roots and hash of the configuration in force. The roots are for the next
@@ -165,6 +176,7 @@ func (f *Fleet) Use(timeout time.Duration, roots *x509.CertPool, config string) 
 func (f *Fleet) Close() {
 	f.stop()
 	f.running.Wait()
+	f.leave()
 	f.link.close()
 }
 

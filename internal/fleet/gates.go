@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -25,6 +26,10 @@ const (
 	kindNotice = "notice"
 
 	maxField = 64 // of an announcement
+
+	// firstNotice is the position before all notices. A gate that has connected late has to know which
+	// records were refreshed since it started.
+	firstNotice = "0-0"
 )
 
 // An announcement is what a gate says of itself.
@@ -44,12 +49,20 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	if err != nil {
 		return err
 	}
-	begun := f.now()
-	all, at, err := server.announce(ctx, f.gate, f.sealer.seal(f.gate, kindGate, text), f.rhythm.keep)
+	begun, sealed := f.now(), f.sealer.seal(f.gate, kindGate, text)
+	f.mu.Lock()
+	before := f.announced
+	f.announced = sealed // the answer may be lost
+	f.mu.Unlock()
+	all, at, err := server.announce(ctx, f.gate, sealed, f.rhythm.keep)
 	if err != nil {
 		return err
 	}
-	var gates []Gate
+	if before != nil && len(all[f.gate]) > 0 && !bytes.Equal(all[f.gate], before) && f.doubled.CompareAndSwap(false, true) {
+		f.log.Warn("another gate of the fleet has the same id: was its data_dir copied? Stop it, remove its file gate-id, and start it again", "gate", f.gate)
+	}
+	delete(all, f.gate)
+	gates := []Gate{{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true}}
 	for id, value := range all {
 		if g, err := f.gateOf(id, value); err != nil {
 			f.reject("gate "+id, err)
@@ -81,7 +94,7 @@ func (f *Fleet) gateOf(id string, value []byte) (Gate, error) {
 	if len(id) > maxField || len(a.Version) > maxField || len(a.Config) > maxField {
 		return Gate{}, errors.New("the announcement is too long")
 	}
-	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC(), Self: id == f.gate}, nil
+	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC()}, nil
 }
 
 // notify tells all gates that the record of a key has to be read again.
@@ -132,4 +145,12 @@ func (f *Fleet) watch(learn func(key string)) {
 			}
 		}
 	}
+}
+
+// leave removes this gate from the list of the others, which would miss it soon anyway.
+func (f *Fleet) leave() {
+	_ = f.link.call(context.Background(), "leave", func(ctx context.Context, server server) error {
+		_, _, err := server.announce(ctx, f.gate, nil, f.rhythm.keep)
+		return err
+	})
 }

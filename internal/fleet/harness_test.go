@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 )
 
@@ -99,6 +100,7 @@ type testGate struct {
 	*Fleet
 	engine *policy.Engine
 	own    *localStore
+	logged *gatetest.Output
 }
 
 // newTestGate returns a gate that reaches a server through calls of dial.
@@ -106,7 +108,8 @@ func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, 
 	t.Helper()
 	robots := policy.DefaultRobots()
 	robots.CacheBytes = 8 << 20
-	log := slog.New(slog.DiscardHandler)
+	logged := new(gatetest.Output)
+	log := slog.New(slog.NewTextHandler(logged, nil))
 	o := Options{Key: testKey, Prefix: "robotsgate", Timeout: 100 * time.Millisecond, Local: own, Robots: robots, Log: log, Gate: id, Version: "1", Config: "c"}
 	f, err := newFleet(o)
 	if err != nil {
@@ -118,7 +121,7 @@ func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, 
 		t.Fatal(err)
 	}
 	f.Start(engine.Learn)
-	return &testGate{f, engine, own}
+	return &testGate{f, engine, own, logged}
 }
 
 func to(s server) func(context.Context) (server, error) {

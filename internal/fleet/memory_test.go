@@ -317,12 +317,17 @@ func (m *memoryServer) announce(ctx context.Context, id string, text []byte, kee
 	}
 	err = m.do(ctx, true, func(at time.Time) error {
 		delete(m.wrong, "fleet:g")
+		before := m.gates[id].text
 		m.gates[id] = memoryGate{at, bytes.Clone(text)}
+		if len(text) == 0 {
+			delete(m.gates, id)
+		}
 		maps.DeleteFunc(m.gates, func(_ string, g memoryGate) bool { return at.Sub(g.at).Abs() > keep })
 		gates, now = map[string][]byte{}, at.Truncate(time.Microsecond)
 		for id, g := range m.gates {
 			gates[id] = bytes.Clone(g.text)
 		}
+		gates[id] = before
 		return nil
 	})
 	return gates, now, err

@@ -38,9 +38,10 @@ type server interface {
 	// first call has after = "": it returns only the position.
 	notices(ctx context.Context, after string) (all [][]byte, last string, err error)
 
-	// announce stores a gate's announcement under its id, and removes those that are older than keep.
-	// It returns all that are left, by id, and the server's time. It is also the test whether the
-	// server can be used, so it reads and writes.
+	// announce stores a gate's announcement under its id, or removes it if text is empty, and removes
+	// those that are older than keep. It returns all others by id, what this gate had announced before
+	// under its own, and the server's time. It is also the test whether the server can be used, so it
+	// reads and writes.
 	announce(ctx context.Context, id string, value []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error)
 
 	close()

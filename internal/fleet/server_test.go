@@ -320,21 +320,23 @@ func testNotices(t *testing.T, s testServer) {
 
 func testGates(t *testing.T, s testServer) {
 	ctx := testContext(t)
-	want := func(id, text string, keep time.Duration, want ...string) {
+	want := func(id, text, before string, keep time.Duration, want ...string) {
 		t.Helper()
 		gates, now, err := s.announce(ctx, id, []byte(text), keep)
 		if err != nil || time.Since(now).Abs() > time.Minute {
 			t.Fatalf("got the time %v, %v", now, err)
 		}
-		if got := slices.Sorted(maps.Keys(gates)); !slices.Equal(got, want) || string(gates[id]) != text {
-			t.Fatalf("got %v, %q, want %v, %q", got, gates[id], want, text)
+		if got := slices.Sorted(maps.Keys(gates)); !slices.Equal(got, want) || string(gates[id]) != before {
+			t.Fatalf("got %v, %q, want %v, %q", got, gates[id], want, before)
 		}
 	}
-	want("gate-1", "one\r\n\x00", time.Minute, "gate-1")
-	want("gate-2", "two", time.Minute, "gate-1", "gate-2")
-	want("gate-1", "one again", time.Minute, "gate-1", "gate-2")
+	want("gate-1", "one\r\n\x00", "", time.Minute, "gate-1")
+	want("gate-2", "two", "", time.Minute, "gate-1", "gate-2")
+	want("gate-1", "one again", "one\r\n\x00", time.Minute, "gate-1", "gate-2")
+	want("gate-2", "", "two", time.Minute, "gate-1", "gate-2") // it leaves
+	want("gate-1", "one", "one again", time.Minute, "gate-1")
 	<-time.After(3 * time.Millisecond)
-	want("gate-3", "three", time.Millisecond, "gate-3")
+	want("gate-3", "three", "", time.Millisecond, "gate-3")
 	if _, _, err := s.announce(ctx, "gate-4", make([]byte, maxAnnouncement+1), time.Minute); !errors.Is(err, errTooLong) {
 		t.Errorf("an announcement beyond the bound: got %v", err)
 	}

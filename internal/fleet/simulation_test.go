@@ -245,7 +245,7 @@ func (g *simGate) start() {
 		g.s.t.Fatal(err)
 	}
 	f.Start(engine.Learn)
-	g.testGate = &testGate{f, engine, g.store}
+	g.testGate = &testGate{f, engine, g.store, nil}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running, g.dead = true, false

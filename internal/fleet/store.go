@@ -24,7 +24,8 @@ const (
 	shortest = 24 * time.Hour
 	longest  = 366 * 24 * time.Hour
 
-	maxSaves = 16 // at once, of one call of Save
+	maxSaves    = 16     // at once, of one call of Save
+	maxUnshared = 20_000 // records that are shared when the server is back
 )
 
 // The kinds of values under the name of a scope.
@@ -114,36 +115,69 @@ func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) erro
 	places := make(chan struct{}, maxSaves)
 	for key, rec := range records {
 		// A copy that no record names any more ends by itself: another gate may have a newer one.
-		if rec.Empty() || !f.link.up() {
+		if rec.Empty() {
 			continue
 		}
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			f.share(ctx, key, rec)
+			if !f.share(ctx, key, rec) {
+				f.shareLater(key)
+			}
 		})
 	}
 	all.Wait()
 	return f.local.Save(ctx, records)
 }
 
+// shareLater notes that a record has to be shared when the server is back.
+func (f *Fleet) shareLater(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.unshared) < maxUnshared {
+		f.unshared[key] = struct{}{}
+	}
+}
+
+// catchUp shares what was saved while the server was away, whenever it is back.
+func (f *Fleet) catchUp() {
+	for {
+		select {
+		case <-f.back:
+		case <-f.ctx.Done():
+			return
+		}
+		f.mu.Lock()
+		keys := f.unshared
+		f.unshared = map[string]struct{}{}
+		f.mu.Unlock()
+		for key := range keys {
+			rec, ok := f.local.Load(f.ctx, key)
+			if ok && !f.share(f.ctx, key, rec) {
+				f.shareLater(key)
+			}
+		}
+	}
+}
+
 // share merges a record into that of the server. What is older than the record there changes nothing.
-func (f *Fleet) share(ctx context.Context, key string, rec policy.Record) {
-	const tries = 5 // other gates may save at the same time
+// It reports false if the server is away.
+func (f *Fleet) share(ctx context.Context, key string, rec policy.Record) bool {
+	const tries = 20 // other gates may save at the same time
 	name := f.sealer.name(key)
 	for range tries {
 		theirs, version, err := f.read(ctx, key, false)
 		if err != nil && err != errNothing {
-			return
+			return false
 		}
 		merged, _ := policy.Merge(theirs, rec)
 		text := f.encode(merged)
 		if text == nil {
 			f.log.Debug("a record of robots.txt is too long to share; each gate fetches it", "origin", policy.ParseKey(key).Origin)
-			return
+			return true
 		}
 		if bytes.Equal(text, f.encode(theirs)) {
-			return
+			return true
 		}
 		v := value{record: f.sealer.seal(name, kindRecord, text)}
 		if rec.Good != nil && merged.Good == rec.Good {
@@ -155,15 +189,16 @@ func (f *Fleet) share(ctx context.Context, key string, rec policy.Record) {
 			return err
 		})
 		if err != nil {
-			return
+			return errors.Is(err, errTooLong)
 		}
 		if saved {
 			if merged.Refreshed.After(theirs.Refreshed) {
 				f.notify(ctx, key)
 			}
-			return
+			return true
 		}
 	}
+	return true // what other gates have saved meanwhile is as new
 }
 
 // timeToLive returns how long the server keeps a record.

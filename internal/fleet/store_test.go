@@ -231,7 +231,13 @@ var errTest = fmt.Errorf("OOM command not allowed")
 // TestForged: a value that does not fit is treated as absent, and counted.
 func TestForged(t *testing.T) {
 	const key = "https://a.example"
-	change := func(f func(s *memoryServer, name string)) func(*memoryServer, string) { return f }
+	change := func(f func(s *memoryServer, name string)) func(*memoryServer, string) {
+		return func(s *memoryServer, name string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			f(s, name)
+		}
+	}
 	for name, forge := range map[string]func(*memoryServer, string){
 		"the wrong type":                        change(func(s *memoryServer, name string) { s.setWrong(name + ":s") }),
 		"a version of values that is not known": change(func(s *memoryServer, name string) { s.snapshots[name].record[0]++ }),

@@ -1,11 +1,17 @@
--- KEYS: the gates. ARGV: the gate's id, its announcement, milliseconds after which a gate is removed,
--- how many gates and how long announcements are returned. Returns the server's time in microseconds,
--- and ids and announcements.
+-- KEYS: the gates. ARGV: the gate's id, its announcement or nothing if it leaves, milliseconds after which
+-- a gate is removed, how many gates and how long announcements are returned. Returns the server's time
+-- in microseconds, the gate's id and the announcement that it had before, and those of the others.
 local time = now()
 local keep, most, longest = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ms = math.floor(time / 1000)
-write('HSET', KEYS[1], ARGV[1], decimal(ms) .. ' ' .. ARGV[2])
-local answer, all = {decimal(time), ARGV[1], ARGV[2]}, redis.call('HGETALL', KEYS[1])
+local before = redis.pcall('HGET', KEYS[1], ARGV[1])
+before = type(before) == 'string' and string.match(before, '^%d+ (.*)$') or ''
+if ARGV[2] == '' then
+  write('HDEL', KEYS[1], ARGV[1])
+else
+  write('HSET', KEYS[1], ARGV[1], decimal(ms) .. ' ' .. ARGV[2])
+end
+local answer, all = {decimal(time), ARGV[1], #before <= longest and before or ''}, redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local id = all[i]
   local digits, text = string.match(all[i + 1], '^(%d+) (.*)$')
