@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // Options are what a gate needs to join a fleet.
@@ -46,6 +47,8 @@ type Fleet struct {
 	log           *slog.Logger
 	sealer        *sealer
 	link          *link
+	clock         *paceClock
+	recent        func() []pace.Reservation // starts of this gate
 	roots         atomic.Pointer[x509.CertPool]
 	started       time.Time
 	rhythm        rhythm
@@ -54,6 +57,7 @@ type Fleet struct {
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	pacing  sync.WaitGroup // what the link has started
 
 	lastNotice string        // only watch uses it
 	doubled    atomic.Bool   // another gate has this one's id, which was logged
@@ -137,11 +141,14 @@ func newFleet(o Options) (*Fleet, error) {
 func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	f.link = newLink(dial, o.Timeout, f.announce, f.log)
 	f.link.onUp = func() {
+		f.pacing.Go(func() { f.clock.back(f.ctx, f.recent) })
 		select {
 		case f.back <- struct{}{}:
 		default: // said already
 		}
 	}
+	f.clock = newPaceClock(f.sealer, f.link.call, f.members)
+	f.link.onDown = f.clock.away
 	f.link.observe = func(_ string, took time.Duration, err error) {
 		if err != nil {
 			return
@@ -155,12 +162,17 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	}
 }
 
-// Start announces the gate, and calls learn with the key of each record that has to be read again.
-func (f *Fleet) Start(learn func(key string)) {
+// Start announces the gate, calls learn with the key of each record that has to be read again, and tells
+// the others of the recent starts of requests whenever the server is back.
+func (f *Fleet) Start(learn func(key string), recent func() []pace.Reservation) {
+	f.recent = recent
 	f.link.start()
 	f.running.Go(func() { f.watch(learn) })
 	f.running.Go(f.catchUp)
 }
+
+// Clock returns the clock that the gates share.
+func (f *Fleet) Clock() pace.Clock { return f.clock }
 
 // Use puts a changed time-out, roots and hash of the configuration in force. The roots are for the next
 // connection.
@@ -178,6 +190,7 @@ func (f *Fleet) Close() {
 	f.running.Wait()
 	f.leave()
 	f.link.close()
+	f.pacing.Wait()
 }
 
 // Status returns how the fleet is doing.

@@ -16,6 +16,7 @@ import (
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 var testKey = bytes.Repeat([]byte("k"), MinKey)
@@ -120,7 +121,7 @@ func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Start(engine.Learn)
+	f.Start(engine.Learn, func() []pace.Reservation { return nil })
 	return &testGate{f, engine, own, logged}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // A simulation is a fleet over two days: gates crash and start again, lose the server, hang, and have
@@ -35,6 +36,7 @@ type simulation struct {
 	fetches   map[string][]simFetch // by host
 	flushes   []time.Time           // when the server was emptied
 	decisions int
+	starts    map[string][]simFetch // of paced requests, by host
 }
 
 // A simFetch is one fetch of a robots.txt.
@@ -47,6 +49,7 @@ type simFetch struct {
 type simGate struct {
 	*testGate
 	s     *simulation
+	pacer *pace.Pacer
 	id    string
 	skew  time.Duration // of its clock
 	store *localStore
@@ -192,6 +195,13 @@ func (s simServer) release(ctx context.Context, name string, fence int64) error 
 	return s.memoryServer.release(ctx, name, fence)
 }
 
+func (s simServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
+	if err := s.do(ctx); err != nil {
+		return granted{}, err
+	}
+	return s.memoryServer.reserve(ctx, name, r)
+}
+
 func (s simServer) notices(ctx context.Context, after string) ([][]byte, string, error) {
 	if err := s.do(ctx); err != nil {
 		return nil, "", err
@@ -244,10 +254,11 @@ func (g *simGate) start() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	f.Start(engine.Learn)
-	g.testGate = &testGate{f, engine, g.store, nil}
+	pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
+	f.Start(engine.Learn, pacer.Recent)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.testGate, g.pacer = &testGate{f, engine, g.store, nil}, pacer
 	g.running, g.dead = true, false
 	g.outageLocked(10 * time.Second) // until it is connected
 }
@@ -269,8 +280,9 @@ func (g *simGate) away(at time.Time) bool {
 func (g *simGate) crash() {
 	g.mu.Lock()
 	g.dead, g.running = true, false
-	g.outageLocked(0)
+	g.outageLocked(5 * time.Minute)
 	g.mu.Unlock()
+	g.pacer.Close()
 	g.close()
 }
 
@@ -303,7 +315,9 @@ func (g *simGate) decide(host string) {
 		g.s.t.Error(err)
 		return
 	}
+	g.mu.Lock()
 	engine, asked := g.engine, time.Now()
+	g.mu.Unlock()
 	d, err := engine.Decide(context.Background(), policy.Request{Target: target, UserAgent: "bot"})
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -348,6 +362,46 @@ func (g *simGate) decide(host string) {
 	}
 	if want := !strings.Contains(rules, "/private/1\n"); d.Allow != want || now.Before(asked) {
 		g.s.t.Errorf("%s, %s: allowed %v by %q", g.id, host, d.Allow, rules)
+	}
+}
+
+// simInterval is the distance at the paced origins.
+const simInterval = 2 * time.Second
+
+// send sends a request to a paced origin when its turn comes.
+func (g *simGate) send(host string) {
+	g.mu.Lock()
+	pacer := g.pacer
+	g.mu.Unlock()
+	turn, err := pacer.Wait(context.Background(), pace.Request{Origin: "https://" + host, Crawler: "bot", Token: "bot", Interval: simInterval})
+	if err != nil {
+		return // many others wait
+	}
+	g.s.mu.Lock()
+	g.s.starts[host] = append(g.s.starts[host], simFetch{time.Now(), g})
+	g.s.mu.Unlock()
+	turn.Done(pace.Answer{Status: 200})
+}
+
+// checkPace looks at the distances of starts, except those around an outage.
+func (s *simulation) checkPace() {
+	total, others := 0, 0
+	for host, starts := range s.starts {
+		for i, f := range starts[1:] {
+			before := starts[i]
+			total++
+			if f.gate != before.gate {
+				others++
+			}
+			emptied := slices.ContainsFunc(s.flushes, func(at time.Time) bool { return f.at.Sub(at).Abs() < time.Minute })
+			if f.at.Sub(before.at) < simInterval-time.Millisecond && !emptied && !f.gate.away(f.at) && !before.gate.away(before.at) {
+				s.t.Errorf("%s: %s started %v after %s", host, f.gate.id, f.at.Sub(before.at), before.gate.id)
+			}
+		}
+	}
+	s.t.Logf("%d paced starts, %d of them by another gate than the one before", total, others)
+	if others < total/4 {
+		s.t.Error("the gates have not shared the paced origins")
 	}
 }
 
@@ -400,10 +454,18 @@ func (s *simulation) run(requests int, during time.Duration) {
 				// Some origins are asked for often, most rarely.
 				host := fmt.Sprintf("%d.example", int(float64(s.origins)*s.rand.Float64()*s.rand.Float64()))
 				all.Go(func() { g.decide(host) })
+				if s.rand.IntN(100) == 0 { // several gates have something to send at the same time
+					host := fmt.Sprintf("paced-%d.example", s.rand.IntN(20))
+					for range 6 {
+						g := s.gates[s.rand.IntN(len(s.gates))]
+						all.Go(func() { g.send(host) })
+					}
+				}
 			}
 		}
 		all.Wait()
 		for _, g := range s.gates {
+			g.pacer.Close()
 			g.close()
 		}
 	})
@@ -443,11 +505,12 @@ func (s *simulation) check() {
 // the short form, and with the race detector, they are fewer.
 func TestSimulation(t *testing.T) {
 	gates, origins, requests := gatetest.Size(10, 50), gatetest.Size(200, 10_000), gatetest.Size(4_000, 100_000)
-	s := &simulation{t: t, rand: gatetest.Random(t), origins: origins, fetches: map[string][]simFetch{}}
+	s := &simulation{t: t, rand: gatetest.Random(t), origins: origins, fetches: map[string][]simFetch{}, starts: map[string][]simFetch{}}
 	for i := range gates {
 		skew := time.Duration(s.rand.Int64N(int64(2*time.Second))) - time.Second // differences of up to 2 s
 		s.gates = append(s.gates, &simGate{s: s, id: fmt.Sprintf("gate-%02d", i), skew: skew, store: newLocalStore(), seen: map[string]time.Time{}})
 	}
 	s.run(requests, 48*time.Hour)
 	s.check()
+	s.checkPace()
 }

@@ -149,7 +149,7 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 // wire makes the parts that work on requests, and connects them.
 func (g *Gate) wire() (err error) {
 	c := g.config
-	g.pacer = pace.New(settings.Pacer(c.Pace), nil)
+	g.pacer = g.newPacer()
 	pool, err := settings.Roots(c)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (g *Gate) wire() (err error) {
 		return err
 	}
 	if g.fleet != nil {
-		g.fleet.Start(g.engine.Learn)
+		g.fleet.Start(g.engine.Learn, g.pacer.Recent)
 	}
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
