@@ -239,7 +239,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for name, forge := range map[string]func(*memoryServer, string){
-		"the wrong type":                        change(func(s *memoryServer, name string) { s.setWrong(name + ":s") }),
+		"the wrong type":                        func(s *memoryServer, name string) { s.setWrong(name + ":s") },
 		"a version of values that is not known": change(func(s *memoryServer, name string) { s.snapshots[name].record[0]++ }),
 		"one bit":                               change(func(s *memoryServer, name string) { s.snapshots[name].record[40] ^= 1 }),
 		"no body":                               change(func(s *memoryServer, name string) { s.snapshots[name].body = nil }),
