@@ -28,6 +28,16 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
+// longFleet skips a test that takes long or measures times, also under the race detector: .ci/run runs
+// those of the fleet once more without it.
+func longFleet(t *testing.T) {
+	t.Helper()
+	gatetest.Long(t)
+	if race := !gatetest.Size(false, true); race {
+		t.Skip("this test runs without the race detector only")
+	}
+}
+
 // fleetOrigins are origins at many addresses of loopback, with one listener. What an origin answers
 // depends on the last number of its address.
 type fleetOrigins struct {

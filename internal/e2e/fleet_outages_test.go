@@ -185,7 +185,7 @@ var outageChecks = []string{
 // TestFleetOutages breaks the store of two gates, in each way that outageCases has, and compares them with a gate
 // that is in no fleet.
 func TestFleetOutages(t *testing.T) {
-	gatetest.Long(t)
+	longFleet(t)
 	k := &outageKit{t: t, origins: newFleetOrigins(t)}
 	k.lone = startFleet(t, 1, fleetGateConfig("", "", outageBounds))[0]
 	running := make(chan struct{}, 3)

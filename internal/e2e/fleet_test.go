@@ -28,7 +28,7 @@ const patientFleet = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 
 
 // TestFleet runs eight gates that share a Redis.
 func TestFleet(t *testing.T) {
-	gatetest.Long(t)
+	longFleet(t)
 	redis := gatetest.Redis(t)
 	f := &fleetTest{
 		origins: newFleetOrigins(t), store: &storeClient{hostPort: redis.HostPort()},
@@ -571,7 +571,7 @@ func TestFleetStale(t *testing.T) {
 
 // TestFleetKilled: when the gate that fetches dies, the others decide in time.
 func TestFleetKilled(t *testing.T) {
-	gatetest.Long(t)
+	longFleet(t)
 	const timeout = 4 * time.Second
 	for _, c := range []struct {
 		name   string

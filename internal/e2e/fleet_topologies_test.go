@@ -99,7 +99,7 @@ func mustCommand(t *testing.T, r *gatetest.RedisServer, args ...string) {
 
 // TestFleetTopologies: three gates behave as one with each kind of store.
 func TestFleetTopologies(t *testing.T) {
-	gatetest.Long(t)
+	longFleet(t)
 	t.Parallel()
 	origins := newFleetOrigins(t)
 	for _, c := range topologies {
@@ -191,7 +191,7 @@ func refreshed(t *testing.T, origins *fleetOrigins, gates []*fleetGate) {
 
 // TestFleetRoots: a store whose certificate is not trusted is away, until the configuration names its root.
 func TestFleetRoots(t *testing.T) {
-	gatetest.Long(t)
+	longFleet(t)
 	t.Parallel()
 	origins, store, other := newFleetOrigins(t), gatetest.RedisTLS(t), gatetest.RedisTLS(t)
 	key := newFleetKey(t)
