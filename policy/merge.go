@@ -14,6 +14,18 @@ type Superseded struct {
 	Brought map[string]time.Time `json:"brought,omitempty"` // by slot: when the crawler last brought an answer about the file for all
 	Failed  map[string]time.Time `json:"failed,omitempty"`  // by slot: when it last got no answer
 	Varied  time.Time            `json:"varied,omitzero"`   // when an answer last said that there is none for all
+
+	// Forgotten is the latest time that was dropped from the maps.
+	Forgotten time.Time `json:"forgotten,omitzero"`
+}
+
+// slotName is the name of a slot in Superseded. A token may be as long as a User-Agent.
+func slotName(slot string) string {
+	const longest = 32
+	if len(slot) > longest {
+		return Digest(slot)[:longest]
+	}
+	return slot
 }
 
 // maxSuperseded bounds the slots in each map of Superseded. The latest are kept.
@@ -21,15 +33,17 @@ const maxSuperseded = 2 * maxBound
 
 // note notes which answers s supersedes, which was fetched for the crawler with this slot.
 func (r *Record) note(slot string, s *Snapshot) {
+	slot = slotName(slot)
 	next := Superseded{}
 	if r.Superseded != nil {
 		next = *r.Superseded
 	}
+	slots := map[string]time.Time{slot: s.Fetched}
 	switch {
 	case s.shared() && s.aboutFile():
-		next.Brought = latest(next.Brought, map[string]time.Time{slot: s.Fetched})
+		next.Brought = next.latest(next.Brought, slots)
 	case s.shared():
-		next.Failed = latest(next.Failed, map[string]time.Time{slot: s.Fetched})
+		next.Failed = next.latest(next.Failed, slots)
 	case s.Varies && s.aboutFile():
 		next.Varied = s.Fetched
 	default:
@@ -39,7 +53,7 @@ func (r *Record) note(slot string, s *Snapshot) {
 }
 
 // latest returns the later time of each slot, of at most maxSuperseded slots.
-func latest(a, b map[string]time.Time) map[string]time.Time {
+func (s *Superseded) latest(a, b map[string]time.Time) map[string]time.Time {
 	all := maps.Clone(a)
 	if all == nil {
 		all = map[string]time.Time{}
@@ -48,10 +62,28 @@ func latest(a, b map[string]time.Time) map[string]time.Time {
 		all[slot] = later(all[slot], at)
 	}
 	for len(all) > maxSuperseded {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int { return cmp.Or(all[a].Compare(all[b]), cmp.Compare(a, b)) })
-		delete(all, oldest)
+		s.drop(all)
 	}
 	return all
+}
+
+// Trim drops the oldest time, so that the record becomes shorter. It reports false if there is none.
+// The maps must belong to the caller.
+func (s *Superseded) Trim() bool {
+	if len(s.Brought) < len(s.Failed) {
+		return s.drop(s.Failed)
+	}
+	return s.drop(s.Brought)
+}
+
+func (s *Superseded) drop(all map[string]time.Time) bool {
+	if len(all) == 0 {
+		return false
+	}
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b string) int { return cmp.Or(all[a].Compare(all[b]), cmp.Compare(a, b)) })
+	s.Forgotten = later(s.Forgotten, all[oldest])
+	delete(all, oldest)
+	return true
 }
 
 func later(a, b time.Time) time.Time {
@@ -85,7 +117,7 @@ func Merge(a, b Record) (merged Record, learned bool) {
 		m.Last = nil
 	}
 	m.Copies = mergeOwn(a.Copies, b.Copies, func(slot string, own *Snapshot) bool {
-		return !s.Brought[slot].Before(own.Fetched)
+		return !s.Brought[slotName(slot)].Before(own.Fetched)
 	})
 	var forAll time.Time // the last answer for all crawlers, which is for those without a slot too
 	for _, times := range []map[string]time.Time{s.Brought, s.Failed} {
@@ -97,7 +129,11 @@ func Merge(a, b Record) (merged Record, learned bool) {
 		forAll = later(forAll, m.Last.Fetched)
 	}
 	m.Bound = mergeOwn(a.Bound, b.Bound, func(slot string, own *Snapshot) bool {
-		by := later(s.Brought[slot], s.Failed[slot])
+		if name := slotName(slot); a.mayHaveSuperseded(slot, own) || b.mayHaveSuperseded(slot, own) ||
+			!later(s.Brought[name], s.Failed[name]).Before(own.Fetched) {
+			return true
+		}
+		var by time.Time
 		if c := m.Copies[slot]; c != nil {
 			by = later(by, c.Fetched)
 		}
@@ -109,6 +145,21 @@ func Merge(a, b Record) (merged Record, learned bool) {
 	return m, m.Good != a.Good || m.Last != a.last() || !maps.Equal(m.Bound, a.Bound) || !maps.Equal(m.Copies, a.Copies) || !m.Refreshed.Equal(a.Refreshed)
 }
 
+// mayHaveSuperseded reports whether the record may have lost the answer own, which is not in it, to a newer
+// one for all crawlers, and does not say so: it was made by a gate alone, or knows only its last slots.
+// An answer such as 403 allows everything, so it must not come back. One that denies may.
+func (r *Record) mayHaveSuperseded(slot string, own *Snapshot) bool {
+	last := r.last()
+	if mine := r.Bound[slot]; mine != nil && mine.Fetched.Equal(own.Fetched) || own.Status < 400 || own.Status > 499 || own.NoSlot ||
+		last == nil || !last.Fetched.After(own.Fetched) {
+		return false
+	}
+	if r.Superseded == nil {
+		return true
+	}
+	return r.Superseded.Forgotten.After(own.Fetched)
+}
+
 // last returns Last. A store may leave it out if it is Good.
 func (r *Record) last() *Snapshot { return cmp.Or(r.Last, r.Good) }
 
@@ -116,7 +167,9 @@ func mergeSuperseded(a, b *Superseded) *Superseded {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	return &Superseded{Brought: latest(a.Brought, b.Brought), Failed: latest(a.Failed, b.Failed), Varied: later(a.Varied, b.Varied)}
+	m := &Superseded{Varied: later(a.Varied, b.Varied), Forgotten: later(a.Forgotten, b.Forgotten)}
+	m.Brought, m.Failed = m.latest(a.Brought, b.Brought), m.latest(a.Failed, b.Failed)
+	return m
 }
 
 // newer returns the snapshot that was fetched later; a, if at the same time.

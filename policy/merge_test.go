@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -109,6 +110,12 @@ func TestMergeBound(t *testing.T) {
 	if n := len(merged.Superseded.Brought); n != maxSuperseded {
 		t.Errorf("%d slots are remembered, want %d", n, maxSuperseded)
 	}
+	long := Record{}.tell(strings.Repeat("t", 1000), &Snapshot{Status: 200, Fetched: mergeStart})
+	for slot := range long.Superseded.Brought {
+		if len(slot) > 32 {
+			t.Errorf("a slot of %d bytes is remembered", len(slot))
+		}
+	}
 }
 
 // TestMergeRefreshed: a refresh is learned, also without an answer.
@@ -123,6 +130,34 @@ func TestMergeRefreshed(t *testing.T) {
 		got, learned := Merge(test.a, test.b)
 		if learned != test.learned || got.Good != s || !got.Refreshed.Equal(later(test.a.Refreshed, test.b.Refreshed)) {
 			t.Errorf("%s and %s: got %s, %v", test.a.text(), test.b.text(), got.text(), learned)
+		}
+	}
+}
+
+// TestMergeUntold: an answer to one crawler that allows everything does not come back if a newer one may have
+// superseded it, as a gate alone does not note; nor if that was forgotten. One that denies does.
+func TestMergeUntold(t *testing.T) {
+	old := func(status int) Record {
+		return Record{}.tell("a", &Snapshot{Status: status, Fetched: mergeStart})
+	}
+	shared := &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Hour)}
+	alone := Record{Good: shared, Last: shared}
+	told := Record{}.tell("b", shared)
+	var forgetful Record
+	for i := range 2 * maxSuperseded {
+		forgetful = forgetful.tell(fmt.Sprint("c", i), &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Duration(i+1) * time.Minute)})
+	}
+	for name, test := range map[string]struct {
+		other  Record
+		status int
+		kept   bool
+	}{
+		"403, alone": {alone, 403, false}, "403, told": {told, 403, true}, "403, forgotten": {forgetful, 403, false}, "503, alone": {alone, 503, true},
+	} {
+		for _, pair := range [][2]Record{{old(test.status), test.other}, {test.other, old(test.status)}} {
+			if merged, _ := Merge(pair[0], pair[1]); (merged.Bound["a"] != nil) != test.kept {
+				t.Errorf("%s: got %s", name, merged.text())
+			}
 		}
 	}
 }

@@ -133,15 +133,15 @@ func (v *Verifier) Line(l *Line) {
 		v.fault("%s: a record without its place in a chain: it has been added or changed", l.At())
 		return
 	}
+	if intact, known := v.keys.intact(l.Text, r.Key); known && !intact {
+		v.fault("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
+	}
 	if v.o.Only && v.isForeign(r.Chain, r.Gate) {
 		v.leftOut++
 		return
 	}
 	v.Records++
 	v.Lost += r.Lost
-	if intact, known := v.keys.intact(l.Text, r.Key); known && !intact {
-		v.fault("%s: record %d of chain %s has been changed", l.At(), r.Number, r.Chain)
-	}
 	h, ok := v.head(r.Chain)
 	if ok && h.Number == r.Number && h.Hash != r.Hash {
 		v.fault("%s: record %d of chain %s is another than the one that was written", l.At(), r.Number, r.Chain)

@@ -266,4 +266,4 @@ func Rights(prefix string) string {
 
 // rights are the commands that the client sends, and those in the scripts. A Cluster needs
 // asking, cluster|slots and cluster|shards too.
-const rights = "+eval +evalsha +del +get +hdel +hget +hgetall +hset +hstrlen +pexpire +set +time +xadd +xrange +xrevrange"
+const rights = "+eval +evalsha +del +get +hdel +hget +hgetall +hset +hstrlen +pexpire +pttl +set +time +xadd +xrange +xrevrange"

@@ -10,8 +10,9 @@ import (
 )
 
 // caution is how long the server's starts count as incomplete after it was away: it may have been
-// emptied, and other gates may need as long until they have told it of theirs.
-const caution = 3 * time.Second
+// emptied, and other gates may need as long until they have told it of theirs. It is longer than gates
+// take to connect and to announce themselves, so that their number is known when it is over.
+const caution = 8 * time.Second
 
 // tellers is how many calls at once tell the server of starts.
 const tellers = 16
@@ -97,7 +98,7 @@ func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) 
 	c.state = clockCautious
 	c.mu.Unlock()
 	if all := recent(); len(all) > 0 || losses > 0 {
-		if !c.tell(ctx, all) {
+		if !c.tell(ctx, all, losses) {
 			return
 		}
 		select {
@@ -113,8 +114,15 @@ func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) 
 	}
 }
 
-// tell notes starts on the server. It reports false if the server is lost meanwhile.
-func (c *paceClock) tell(ctx context.Context, all []pace.Reservation) bool {
+func (c *paceClock) lostSince(losses int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.losses != losses
+}
+
+// tell notes starts on the server. It reports false if the server is lost meanwhile. A call may also fail
+// since the link is busy; the next reservation at that origin tells the start.
+func (c *paceClock) tell(ctx context.Context, all []pace.Reservation, losses int) bool {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	next := make(chan pace.Reservation)
@@ -122,7 +130,7 @@ func (c *paceClock) tell(ctx context.Context, all []pace.Reservation) bool {
 	for range min(tellers, len(all)) {
 		running.Go(func() {
 			for r := range next {
-				if _, err := c.reserve(ctx, r); errors.Is(err, errAway) {
+				if _, err := c.reserve(ctx, r); errors.Is(err, errAway) && c.lostSince(losses) {
 					stop()
 				}
 			}

@@ -281,13 +281,13 @@ func TestClockCautious(t *testing.T) {
 		p.lose()
 		p.find(t, 0)
 		time.Sleep(time.Second) // fake clock
-		for i := range 3 {
+		for i := range 5 {
 			p.send(t, 0, fmt.Sprint("a", i), time.Second)
 		}
 		p.wg.Wait()
-		for i, want := range []time.Duration{time.Second, 4 * time.Second, 5 * time.Second} {
-			if got := p.starts[i].at.Round(10 * time.Millisecond); got != want {
-				t.Errorf("start %d was after %v, want %v", i, got, want)
+		for i, want := range []time.Duration{1, 4, 7, 10, 11} {
+			if got := p.starts[i].at.Round(10 * time.Millisecond); got != want*time.Second {
+				t.Errorf("start %d was after %v, want %v s", i, got, int64(want))
 			}
 		}
 	})
@@ -336,6 +336,7 @@ func TestClockTells(t *testing.T) {
 		}
 		p.lose()
 		calls := p.server.count()
+		time.AfterFunc(time.Second, c.away)
 		c.back(t.Context(), func() []pace.Reservation { return all })
 		if c.state == clockReady || p.server.count() > calls {
 			t.Errorf("the clock is ready although the server is lost")

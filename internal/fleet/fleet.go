@@ -59,7 +59,7 @@ type Fleet struct {
 	running sync.WaitGroup
 	pacing  sync.WaitGroup // what the link has started
 
-	lastNotice string        // only watch uses it
+	lastNotice string        // only readNotices uses it
 	doubled    atomic.Bool   // another gate has this one's id, which was logged
 	back       chan struct{} // the server is back
 	rejected   atomic.Uint64
@@ -68,8 +68,8 @@ type Fleet struct {
 	mu        sync.Mutex
 	config    string              // hash of the configuration
 	gates     []Gate              // seen last
-	announced []byte              // last, as it was sent
-	unshared  map[string]struct{} // keys of records that were saved while the server was away
+	announced time.Time           // when it last was; zero: never
+	unshared  map[string]unshared // by key: what was saved while the server was away
 	ahead     time.Duration       // this gate's clock before that of the server
 	latency   float64             // seconds: an average of the last answered calls
 }
@@ -131,7 +131,7 @@ func newFleet(o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		gate: o.Gate, version: o.Version, config: o.Config, local: o.Local, robots: o.Robots, log: o.Log,
-		sealer: s, started: time.Now(), now: time.Now, rhythm: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]struct{}{},
+		sealer: s, started: time.Now(), now: time.Now, rhythm: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]unshared{},
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f, nil
@@ -142,10 +142,7 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	f.link = newLink(dial, o.Timeout, f.announce, f.log)
 	f.link.onUp = func() {
 		f.pacing.Go(func() { f.clock.back(f.ctx, f.recent) })
-		select {
-		case f.back <- struct{}{}:
-		default: // said already
-		}
+		f.wakeUp()
 	}
 	f.clock = newPaceClock(f.sealer, f.link.call, f.members)
 	f.link.onDown = f.clock.away
@@ -167,7 +164,16 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 func (f *Fleet) Start(learn func(key string), recent func() []pace.Reservation) {
 	f.recent = recent
 	f.link.start()
-	f.running.Go(func() { f.watch(learn) })
+	f.running.Go(func() {
+		f.every(f.rhythm.announce, func() { _ = f.link.call(f.ctx, "announce", f.announce) })
+	})
+	f.running.Go(func() {
+		f.every(f.rhythm.notices, func() {
+			for _, key := range f.readNotices(f.ctx) {
+				learn(key)
+			}
+		})
+	})
 	f.running.Go(f.catchUp)
 }
 

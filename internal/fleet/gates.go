@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -50,21 +49,15 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 		return err
 	}
 	begun, sealed := f.now(), f.sealer.seal(f.gate, kindGate, text)
-	f.mu.Lock()
-	before := f.announced
-	f.announced = sealed // the answer may be lost
-	f.mu.Unlock()
 	all, at, err := server.announce(ctx, f.gate, sealed, f.rhythm.keep)
 	if err != nil {
 		return err
 	}
-	if before != nil && len(all[f.gate]) > 0 && !bytes.Equal(all[f.gate], before) && f.doubled.CompareAndSwap(false, true) {
-		f.log.Warn("another gate of the fleet has the same id: was its data_dir copied? Stop it, remove its file gate-id, and start it again", "gate", f.gate)
-	}
+	f.compare(all[f.gate], begun)
 	delete(all, f.gate)
 	gates := []Gate{{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true}}
 	for id, value := range all {
-		if g, err := f.gateOf(id, value); err != nil {
+		if g, _, err := f.gateOf(id, value); err != nil {
 			f.reject("gate "+id, err)
 		} else {
 			gates = append(gates, g)
@@ -78,30 +71,57 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	return nil
 }
 
-// gateOf returns the gate that an announcement is of.
-func (f *Fleet) gateOf(id string, value []byte) (Gate, error) {
+// compare looks at the announcement that this gate's id had before the one at a time.
+func (f *Fleet) compare(text []byte, now time.Time) {
+	f.mu.Lock()
+	last := f.announced
+	f.announced = now
+	f.mu.Unlock()
+	if last.IsZero() {
+		return // it may be that of this gate before it was started again
+	}
+	if len(text) == 0 {
+		// The server was emptied: the starts of paced requests are lost too.
+		f.clock.away()
+		f.pacing.Go(func() { f.clock.back(f.ctx, f.recent) })
+		return
+	}
+	g, at, err := f.gateOf(f.gate, text)
+	// After a failover of the server it may be an older one of this gate.
+	if err == nil && !g.Started.Equal(f.started) && at.After(last) && f.doubled.CompareAndSwap(false, true) {
+		f.log.Warn("another gate of the fleet has the same id: was its data_dir copied? Stop it, remove its file gate-id, and start it again", "gate", f.gate)
+	}
+}
+
+// gateOf returns the gate that an announcement is of, and when it was made.
+func (f *Fleet) gateOf(id string, value []byte) (Gate, time.Time, error) {
 	text, at, err := f.sealer.open(id, kindGate, value)
 	if err != nil {
-		return Gate{}, err
+		return Gate{}, at, err
 	}
 	if at.Before(f.now().Add(-f.rhythm.keep - maxAhead)) {
-		return Gate{}, errors.New("the announcement is old: the server may have been restored from a backup")
+		return Gate{}, at, errors.New("the announcement is old: the server may have been restored from a backup")
 	}
 	var a announcement
 	if err := json.Unmarshal(text, &a); err != nil {
-		return Gate{}, err
+		return Gate{}, at, err
 	}
 	if len(id) > maxField || len(a.Version) > maxField || len(a.Config) > maxField {
-		return Gate{}, errors.New("the announcement is too long")
+		return Gate{}, at, errors.New("the announcement is too long")
 	}
-	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC()}, nil
+	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC()}, at, nil
 }
 
-// notify tells all gates that the record of a key has to be read again.
-func (f *Fleet) notify(ctx context.Context, key string) {
-	_ = f.link.call(ctx, "notify", func(ctx context.Context, server server) error {
+// notify tells all gates that the record of a key has to be read again. It returns what is left to be
+// done.
+func (f *Fleet) notify(ctx context.Context, key string) unshared {
+	err := f.link.call(ctx, "notify", func(ctx context.Context, server server) error {
 		return server.notify(ctx, f.sealer.seal(kindNotice, kindNotice, []byte(key)))
 	})
+	if err != nil && !errors.Is(err, errTooLong) {
+		return theNotice
+	}
+	return nothing
 }
 
 // readNotices returns the keys in the notices since the last call.
@@ -117,7 +137,10 @@ func (f *Fleet) readNotices(ctx context.Context) (keys []string) {
 	}
 	f.lastNotice = last
 	for _, n := range all {
-		key, _, err := f.sealer.open(kindNotice, kindNotice, n)
+		key, at, err := f.sealer.open(kindNotice, kindNotice, n)
+		if err == nil && at.Before(f.now().Add(-noticesTTL-maxAhead)) {
+			err = errors.New("the notice is old: it was put back")
+		}
 		if err != nil {
 			f.reject("notice", err)
 			continue
@@ -128,21 +151,16 @@ func (f *Fleet) readNotices(ctx context.Context) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// watch announces the gate and reads notices until the gate ends.
-func (f *Fleet) watch(learn func(key string)) {
-	announce, notices := time.NewTicker(f.rhythm.announce), time.NewTicker(f.rhythm.notices)
-	defer announce.Stop()
-	defer notices.Stop()
+// every calls do again and again, until the gate ends.
+func (f *Fleet) every(interval time.Duration, do func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-f.ctx.Done():
 			return
-		case <-announce.C:
-			_ = f.link.call(f.ctx, "announce", f.announce)
-		case <-notices.C:
-			for _, key := range f.readNotices(f.ctx) {
-				learn(key)
-			}
+		case <-ticker.C:
+			do()
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,8 +86,10 @@ func TestForgedGates(t *testing.T) {
 func TestSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemoryServer()
-		a, b := newTestGate(t, "same", newLocalStore(), newWeb(), to(s)), newTestGate(t, "same", newLocalStore(), newWeb(), to(s))
+		a := newTestGate(t, "same", newLocalStore(), newWeb(), to(s))
 		defer a.close()
+		time.Sleep(time.Second) // fake clock
+		b := newTestGate(t, "same", newLocalStore(), newWeb(), to(s))
 		defer b.close()
 		time.Sleep(time.Minute) // fake clock
 		synctest.Wait()
@@ -156,6 +159,119 @@ func TestDiffer(t *testing.T) {
 			if !g.Status().Differ {
 				t.Errorf("%s does not see that they differ", g.gate)
 			}
+		}
+	})
+}
+
+// TestNoticeLost: the other gates learn of a refresh even if the server is lost between the record and
+// its notice.
+func TestNoticeLost(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		for _, g := range gates {
+			g.decide(t, "a.example", "bot")
+		}
+		w.mu.Lock()
+		w.answer = func(*http.Request) (int, string) { return 200, "User-agent: *\nAllow: /\n" }
+		w.mu.Unlock()
+		time.Sleep(time.Hour) // fake clock
+		gates[0].link.dial = to(&noNotices{memoryServer: s, until: time.Now().Add(5 * time.Second)})
+		gates[0].link.lose(gates[0].link.current.Load(), errTest)
+		connected(gates[0])
+		target, err := policy.ParseURL("https://a.example/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gates[0].engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second) // fake clock
+		if got := gates[1].decide(t, "a.example", "bot"); got != "allow rule memory" {
+			t.Error(got)
+		}
+	})
+}
+
+// noNotices is a server that fails for notices, for some time.
+type noNotices struct {
+	*memoryServer
+	until time.Time
+}
+
+func (s *noNotices) notify(ctx context.Context, notice []byte) error {
+	if time.Now().Before(s.until) {
+		return errTest
+	}
+	return s.memoryServer.notify(ctx, notice)
+}
+
+// TestBusy: what could not be shared since all places for calls were taken is shared soon after.
+func TestBusy(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		gates[0].decide(t, "a.example", "bot")
+		time.Sleep(time.Second) // fake clock
+		rec, _ := gates[0].own.Load(t.Context(), "https://a.example")
+		s.flush()
+		for range maxCalls {
+			gates[0].link.slots <- struct{}{}
+		}
+		if err := gates[0].Save(t.Context(), map[string]policy.Record{"https://a.example": rec}); err != nil {
+			t.Fatal(err)
+		}
+		for range maxCalls {
+			<-gates[0].link.slots
+		}
+		time.Sleep(5 * time.Second) // fake clock
+		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule store" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestPutBack: an authentic value or notice that is older than the server keeps them is rejected.
+func TestPutBack(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.answer = func(*http.Request) (int, string) { return 503, "" }
+		gates[0].decide(t, "a.example", "bot")
+		time.Sleep(time.Second) // fake clock
+		name := gates[0].sealer.name("https://a.example")
+		got, err := s.load(t.Context(), name, true)
+		if err != nil || got.record == nil {
+			t.Fatal(got, err)
+		}
+		notice := gates[0].sealer.seal(kindNotice, kindNotice, []byte("https://a.example"))
+		time.Sleep(25 * time.Hour) // fake clock
+		if _, err := s.save(t.Context(), name, 0, got.value, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		before := gates[1].Status().Rejected
+		if rec, ok := gates[1].Load(t.Context(), "https://a.example"); ok {
+			t.Errorf("got %+v", rec)
+		}
+		if err := s.notify(t.Context(), notice); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // fake clock
+		if n := gates[1].Status().Rejected - before; n != 2 {
+			t.Errorf("%d values were rejected, want 2", n)
+		}
+	})
+}
+
+// TestEmptied: an emptied server is noticed, and paces are cautious for a while.
+func TestEmptied(t *testing.T) {
+	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		time.Sleep(20 * time.Second) // fake clock
+		if state, _ := gates[0].clock.now(); state != clockReady {
+			t.Fatalf("state %v", state)
+		}
+		s.flush()
+		time.Sleep(5 * time.Second) // fake clock
+		if state, _ := gates[0].clock.now(); state != clockCautious || gates[0].clock.Alone() != 3 {
+			t.Errorf("state %v, factor %d", state, gates[0].clock.Alone())
+		}
+		time.Sleep(10 * time.Second) // fake clock
+		if state, _ := gates[0].clock.now(); state != clockReady {
+			t.Errorf("state %v", state)
 		}
 	})
 }

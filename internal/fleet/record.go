@@ -21,7 +21,8 @@ const (
 )
 
 // encode returns a record without its body. Answers of this gate get its id. If the result would be too
-// long, the oldest answers that bind one crawler only are left out. It returns nil if it still is.
+// long, the oldest answers that bind one crawler only are left out, and what has superseded such
+// answers longest ago. It returns nil if it still is.
 func (f *Fleet) encode(rec policy.Record) []byte {
 	rec.Body = nil
 	if rec.Last == rec.Good {
@@ -29,6 +30,9 @@ func (f *Fleet) encode(rec policy.Record) []byte {
 	}
 	rec.Good, rec.Last = f.signed(rec.Good), f.signed(rec.Last)
 	rec.Bound, rec.Copies = f.allSigned(rec.Bound), f.allSigned(rec.Copies)
+	if s := rec.Superseded; s != nil {
+		rec.Superseded = &policy.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
+	}
 	for {
 		text, err := json.Marshal(rec)
 		if err != nil {
@@ -37,7 +41,11 @@ func (f *Fleet) encode(rec policy.Record) []byte {
 		if len(text) <= maxRecord {
 			return text
 		}
-		if !dropOldest(rec.Bound, rec.Copies) {
+		dropped := dropOldest(rec.Bound, rec.Copies)
+		if rec.Superseded != nil && rec.Superseded.Trim() {
+			dropped = true
+		}
+		if !dropped {
 			return nil
 		}
 	}
@@ -111,7 +119,7 @@ func (f *Fleet) decode(text []byte) (rec policy.Record, err error) {
 	}
 	latest := rec.Refreshed
 	if s := rec.Superseded; s != nil {
-		times := slices.Concat(slices.Collect(maps.Values(s.Brought)), slices.Collect(maps.Values(s.Failed)), []time.Time{s.Varied, latest})
+		times := slices.Concat(slices.Collect(maps.Values(s.Brought)), slices.Collect(maps.Values(s.Failed)), []time.Time{s.Varied, s.Forgotten, latest})
 		latest = slices.MaxFunc(times, time.Time.Compare)
 	}
 	if err == nil && latest.After(now.Add(maxAhead)) {

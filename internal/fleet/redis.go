@@ -91,8 +91,9 @@ func serverError(err error) error {
 		if strings.HasPrefix(text, "WRONGTYPE") {
 			return errWrongType
 		}
-		// What follows is the number of the script.
+		// What follows is the number of the script, or what the gate has sent: its password, perhaps.
 		text, _, _ = strings.Cut(text, " script: ")
+		text, _, _ = strings.Cut(text, "with args beginning with")
 		if strings.HasPrefix(text, "The user executing the script can't") {
 			text = "NOPERM " + text // which Redis 7.0 leaves out
 		}

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -265,5 +267,49 @@ func BenchmarkRedis(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// TestEndlessLease: a lease that does not end by itself, or too late, is no gate's, and is replaced.
+func TestEndlessLease(t *testing.T) {
+	s := newRealServer(t)
+	for name, args := range map[string][]string{"{a}": nil, "{b}": {"PX", "7000000"}} {
+		s.process.Command(append([]string{"SET", name + ":l", "1 other"}, args...)...)
+		if fence, err := s.acquire(t.Context(), name, "gate", leaseTime); err != nil || fence == 0 {
+			t.Errorf("%v: got %d, %v", args, fence, err)
+		}
+		if fence, err := s.acquire(t.Context(), name, "other", leaseTime); err != nil || fence != 0 {
+			t.Errorf("%v: another gate got %d, %v", args, fence, err)
+		}
+	}
+}
+
+// TestErrorsHidePasswords: what a server says of the gate's own commands is not repeated.
+func TestErrorsHidePasswords(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for buf := make([]byte, 4096); ; {
+					if _, err := conn.Read(buf); err != nil {
+						return
+					}
+					fmt.Fprintf(conn, "-ERR unknown command 'AUTH', with args beginning with: 'gate' 'correct-horse'\r\n")
+				}
+			}()
+		}
+	}()
+	_, err = dial(t.Context(), "redis://gate:correct-horse@"+l.Addr().String(), nil, "robotsgate", time.Second, 1<<20)
+	if err == nil || strings.Contains(err.Error(), "correct-horse") {
+		t.Errorf("got %v", err)
 	}
 }

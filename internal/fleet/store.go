@@ -92,11 +92,14 @@ func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec policy
 
 // unseal returns a stored record.
 func (f *Fleet) unseal(name string, s stored, withBody bool) (policy.Record, error) {
-	text, _, err := f.sealer.open(name, kindRecord, s.record)
+	text, at, err := f.sealer.open(name, kindRecord, s.record)
 	if err != nil {
 		return policy.Record{}, err
 	}
 	rec, err := f.decode(text)
+	if err == nil && at.Before(f.now().Add(-f.timeToLive(&rec)-maxAhead)) {
+		return policy.Record{}, errors.New("the value is older than the server keeps values: it was put back")
+	}
 	if err != nil || rec.Good == nil || !withBody {
 		return rec, err
 	}
@@ -110,8 +113,9 @@ func (f *Fleet) unseal(name string, s stored, withBody bool) (policy.Record, err
 }
 
 // Save keeps records in this gate's own store, and shares them. Its errors are those of the own store.
-func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) error {
+func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) (err error) {
 	var all sync.WaitGroup
+	all.Go(func() { err = f.local.Save(ctx, records) }) // evidence does not wait for the server
 	places := make(chan struct{}, maxSaves)
 	for key, rec := range records {
 		// A copy that no record names any more ends by itself: another gate may have a newer one.
@@ -121,21 +125,41 @@ func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) erro
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			if !f.share(ctx, key, rec) {
-				f.shareLater(key)
+			if left := f.share(ctx, key, rec, nothing); left != nothing {
+				f.shareLater(key, left)
 			}
 		})
 	}
 	all.Wait()
-	return f.local.Save(ctx, records)
+	return err
 }
 
+// An unshared record has to be shared later: it is what is left to be done.
+type unshared int
+
+const (
+	nothing   unshared = iota
+	theRecord          // it could not be saved
+	theNotice          // it could, but the other gates have not been told
+)
+
 // shareLater notes that a record has to be shared when the server is back.
-func (f *Fleet) shareLater(key string) {
+func (f *Fleet) shareLater(key string, left unshared) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.unshared) < maxUnshared {
-		f.unshared[key] = struct{}{}
+		f.unshared[key] = max(left, f.unshared[key])
+	}
+	if f.link.up() { // it is back already, or only busy
+		f.wakeUp()
+	}
+}
+
+// wakeUp makes catchUp look.
+func (f *Fleet) wakeUp() {
+	select {
+	case f.back <- struct{}{}:
+	default: // it will
 	}
 }
 
@@ -149,35 +173,52 @@ func (f *Fleet) catchUp() {
 		}
 		f.mu.Lock()
 		keys := f.unshared
-		f.unshared = map[string]struct{}{}
+		f.unshared = map[string]unshared{}
 		f.mu.Unlock()
-		for key := range keys {
-			rec, ok := f.local.Load(f.ctx, key)
-			if ok && !f.share(f.ctx, key, rec) {
-				f.shareLater(key)
+		failed := false
+		for key, left := range keys {
+			if !failed {
+				if rec, ok := f.local.Load(f.ctx, key); ok {
+					left = f.share(f.ctx, key, rec, left)
+				} else {
+					left = nothing
+				}
+			}
+			if left != nothing {
+				f.shareLater(key, left)
+				failed = true
+			}
+		}
+		if failed {
+			select {
+			case <-time.After(time.Second): // it may only be busy
+			case <-f.ctx.Done():
 			}
 		}
 	}
 }
 
-// share merges a record into that of the server. What is older than the record there changes nothing.
-// It reports false if the server is away.
-func (f *Fleet) share(ctx context.Context, key string, rec policy.Record) bool {
+// share merges a record into that of the server. What is older than the record there changes nothing. It
+// returns what is left to be done, if the server is away; left is what was, if it is called again.
+func (f *Fleet) share(ctx context.Context, key string, rec policy.Record, left unshared) unshared {
 	const tries = 20 // other gates may save at the same time
 	name := f.sealer.name(key)
 	for range tries {
 		theirs, version, err := f.read(ctx, key, false)
 		if err != nil && err != errNothing {
-			return false
+			return max(left, theRecord)
 		}
 		merged, _ := policy.Merge(theirs, rec)
 		text := f.encode(merged)
 		if text == nil {
 			f.log.Debug("a record of robots.txt is too long to share; each gate fetches it", "origin", policy.ParseKey(key).Origin)
-			return true
+			return nothing
 		}
 		if bytes.Equal(text, f.encode(theirs)) {
-			return true
+			if left == theNotice {
+				return f.notify(ctx, key)
+			}
+			return nothing
 		}
 		v := value{record: f.sealer.seal(name, kindRecord, text)}
 		if rec.Good != nil && merged.Good == rec.Good {
@@ -188,17 +229,19 @@ func (f *Fleet) share(ctx context.Context, key string, rec policy.Record) bool {
 			saved, err = server.save(ctx, name, version, v, f.timeToLive(&merged))
 			return err
 		})
-		if err != nil {
-			return errors.Is(err, errTooLong)
+		switch {
+		case errors.Is(err, errTooLong):
+			return nothing
+		case err != nil:
+			return max(left, theRecord)
+		case !saved:
+			continue
+		case left == theNotice || merged.Refreshed.After(theirs.Refreshed):
+			return f.notify(ctx, key)
 		}
-		if saved {
-			if merged.Refreshed.After(theirs.Refreshed) {
-				f.notify(ctx, key)
-			}
-			return true
-		}
+		return nothing
 	}
-	return true // what other gates have saved meanwhile is as new
+	return nothing // what other gates have saved meanwhile is as new
 }
 
 // timeToLive returns how long the server keeps a record.

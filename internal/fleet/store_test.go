@@ -330,6 +330,15 @@ func TestSize(t *testing.T) {
 	if err != nil || got.Good == nil || got.Last == nil || got.Bound["bound0"] == nil && got.Copies["copy0"] == nil || got.Bound["bound99"] != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
+	// A crowd of crawlers that have brought answers.
+	crowd := policy.Record{Good: long, Superseded: &policy.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
+	for i := range 32 {
+		token := fmt.Sprintf("%032d", i)
+		crowd.Superseded.Brought[token], crowd.Superseded.Failed[token] = time.Now(), time.Now()
+	}
+	if text := f.encode(crowd); len(text) == 0 || len(text) > maxRecord || len(crowd.Superseded.Brought) != 32 {
+		t.Errorf("%d bytes, %d crawlers", len(text), len(crowd.Superseded.Brought))
+	}
 	long.URL = strings.Repeat("r", maxRecord)
 	if text := f.encode(policy.Record{Good: long}); text != nil {
 		t.Errorf("%d bytes", len(text))
