@@ -137,7 +137,7 @@ var outageCases = []outage{
 var outageScripts = map[string]string{
 	"expire":   `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('PEXPIRE', k, 1) end`,
 	"endless":  `while true do end`,
-	"long":     `for i = 1, 400000000 do end`,
+	"long":     `for i = 1, 1500000000 do end`, // some 5 s
 	"lists":    `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('DEL', k) redis.call('RPUSH', k, 'x', 'y') end`,
 	"strings":  `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('SET', k, 'no record') end`,
 	"short":    `for _, k in ipairs(redis.call('KEYS', '*:s')) do local r = redis.call('HGET', k, 'r') if r then redis.call('HSET', k, 'r', string.sub(r, 1, -2)) end end`,
@@ -188,7 +188,7 @@ func TestFleetOutages(t *testing.T) {
 	longFleet(t)
 	k := &outageKit{t: t, origins: newFleetOrigins(t)}
 	k.lone = startFleet(t, 1, fleetGateConfig("", "", outageBounds))[0]
-	running := make(chan struct{}, 3)
+	running := make(chan struct{}, 6)
 	results := make([]chan *outageRun, len(outageCases))
 	for i := range outageCases {
 		results[i] = make(chan *outageRun, 1)
