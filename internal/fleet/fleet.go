@@ -61,6 +61,7 @@ type Fleet struct {
 
 	lastNotice string        // only readNotices uses it
 	doubled    atomic.Bool   // another gate has this one's id, which was logged
+	skewed     atomic.Bool   // this machine's clock differs, which was logged
 	back       chan struct{} // the server is back
 	rejected   atomic.Uint64
 	warned     atomic.Int64 // when a rejected value was last logged, in Unix seconds
@@ -70,7 +71,6 @@ type Fleet struct {
 	gates     []Gate              // seen last
 	announced time.Time           // when it last was; zero: never
 	unshared  map[string]unshared // by key: what was saved while the server was away
-	ahead     time.Duration       // this gate's clock before that of the server
 	latency   float64             // seconds: an average of the last answered calls
 }
 

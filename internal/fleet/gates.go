@@ -65,10 +65,22 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	}
 	slices.SortFunc(gates, func(a, b Gate) int { return cmp.Compare(a.ID, b.ID) })
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.gates = gates
-	f.ahead = begun.Add(f.now().Sub(begun) / 2).Sub(at)
+	f.mu.Unlock()
+	f.compareClocks(begun.Add(f.now().Sub(begun) / 2).Sub(at).Round(time.Millisecond))
 	return nil
+}
+
+// maxSkew is how much clocks may differ until the operator is warned. Times of answers are those of
+// the gates' own clocks.
+const maxSkew = time.Second
+
+// compareClocks warns if this gate's clock is ahead of that of the server by so much, or behind, once
+// until they agree again.
+func (f *Fleet) compareClocks(ahead time.Duration) {
+	if differ := ahead.Abs() > maxSkew; f.skewed.Swap(differ) != differ && differ {
+		f.log.Warn("this machine's clock differs from that of the fleet's store: keep the clocks of all gates within a second", "ahead", ahead)
+	}
 }
 
 // compare looks at the announcement that this gate's id had before the one at a time.

@@ -275,3 +275,21 @@ func TestEmptied(t *testing.T) {
 		}
 	})
 }
+
+// TestClocksDiffer: a clock that differs from the server's is warned of once, until it is right again.
+func TestClocksDiffer(t *testing.T) {
+	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		for _, test := range []struct {
+			offset   time.Duration
+			warnings int
+		}{{0, 0}, {500 * time.Millisecond, 0}, {2 * time.Second, 1}, {3 * time.Second, 1}, {0, 1}, {-2 * time.Second, 2}} {
+			s.mu.Lock()
+			s.offset = test.offset
+			s.mu.Unlock()
+			time.Sleep(12 * time.Second) // fake clock
+			if n := strings.Count(gates[0].logged.String(), "clock differs"); n != test.warnings {
+				t.Errorf("offset %v: %d warnings, want %d", test.offset, n, test.warnings)
+			}
+		}
+	})
+}
