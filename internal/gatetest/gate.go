@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,8 @@ type Gate struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended and its output is read
 	err    error         // of cmd.Wait; read after exited
+
+	ending atomic.Bool // SIGTERM has been sent
 }
 
 // patience is the time limit for operations that are normally fast. The machine may be busy with
@@ -69,14 +72,23 @@ func after(text, begin string) string {
 // PID returns the id of the process.
 func (g *Gate) PID() int { return g.cmd.Process.Pid }
 
-// Terminate sends SIGTERM and returns how the process ended.
-func (g *Gate) Terminate() error { return errors.Join(g.Signal(syscall.SIGTERM), g.Ended()) }
+// Terminate sends SIGTERM, unless it has been sent, and returns how the process ended. A second one would
+// end a gate at once that lets its requests finish.
+func (g *Gate) Terminate() error {
+	if g.ending.Load() {
+		return g.Ended()
+	}
+	return errors.Join(g.Signal(syscall.SIGTERM), g.Ended())
+}
 
 // Kill sends SIGKILL, which has the effect of a power cut on the process.
 func (g *Gate) Kill() error { return errors.Join(g.Signal(syscall.SIGKILL), g.Ended()) }
 
 // Signal sends a signal and does not wait for its effect. It succeeds if the process has ended.
 func (g *Gate) Signal(s syscall.Signal) error {
+	if s == syscall.SIGTERM {
+		g.ending.Store(true)
+	}
 	if err := g.cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
