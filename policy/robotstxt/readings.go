@@ -32,8 +32,8 @@ import (
 // not become /*. The tests in internal/e2e compare with the servers themselves.
 
 // Readings returns the other paths that common servers read path as, with the same query:
-// none for nearly all paths, at most 32: eight paths, once with their slashes merged and
-// once as they are, and the same in ISO 8859-1. They have no dot segments.
+// none for nearly all paths, at most 48: eight paths, with their slashes merged before or after dot
+// segments are removed, or as they are, and the same in ISO 8859-1. They have no dot segments.
 func Readings(path string) []string {
 	if !hasReadings(path) {
 		return nil
@@ -67,6 +67,8 @@ func Readings(path string) []string {
 	}
 	for _, text := range texts {
 		add(text)
+		// Jetty removes dot segments before it merges slashes: /a//../b is /a/b to it.
+		add(mergeSlashes(RemoveDotSegments(text)))
 	}
 	for i := range readings {
 		readings[i] += query
