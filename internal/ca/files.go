@@ -15,8 +15,13 @@ import (
 )
 
 func readFile(path string) ([]byte, error) {
-	// Opening a pipe blocks until another process writes to it, and a device may have no end.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || info.Mode().IsRegular() || info.IsDir():
+	case info.Mode()&fs.ModeSocket != 0:
+		return nil, fmt.Errorf("%s: is a socket, as run --confine puts one in the place of its gate's key: a gate inside needs another data_dir", path)
+	default:
+		// Opening a pipe blocks until another process writes to it, and a device may have no end.
 		return nil, fmt.Errorf("%s: is a pipe or a device, which can't be read again: use a file", path)
 	}
 	return os.ReadFile(path)

@@ -98,7 +98,7 @@ func missing(path string) (bool, error) {
 
 func createKey(keyFile string) error {
 	if err := makeDir(filepath.Dir(keyFile)); err != nil {
-		return err
+		return fmt.Errorf("%w; name a folder in which this user may write, with data_dir in the configuration", err)
 	}
 	_, data, err := newKey()
 	if err != nil {

@@ -342,3 +342,10 @@ func TestOpenWaitsForAWriter(t *testing.T) {
 		}
 	})
 }
+
+// TestOpenWithoutFolder: the error says what to do if the folder cannot be made.
+func TestOpenWithoutFolder(t *testing.T) {
+	if _, err := Open("/proc/robotsgate/data"); err == nil || !strings.Contains(err.Error(), "data_dir") {
+		t.Errorf("got %v", err)
+	}
+}
