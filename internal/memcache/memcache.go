@@ -121,6 +121,18 @@ func (c *Cache[V]) take() (batch map[string]sized[V], open bool) {
 	return c.given, !c.closed
 }
 
+// Clear removes all values.
+func (c *Cache[V]) Clear() {
+	c.settling.Lock()
+	defer c.settling.Unlock()
+	c.mu.Lock() // with both locks no other call uses ristretto, as its Clear requires
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.recent, c.bytes = map[string]sized[V]{}, 0
+		c.front.Clear()
+	}
+}
+
 // Usage returns the number of values, their size in bytes, and the bound on it. It looks at
 // every value: not for every request.
 func (c *Cache[V]) Usage() (values int, bytes, maxBytes int64) {

@@ -107,6 +107,42 @@ func TestCloseInUse(t *testing.T) {
 	}
 }
 
+// Clear removes each value, wherever it is, while other goroutines use the cache.
+func TestClear(t *testing.T) {
+	c := newCache(t, 1<<20, 100)
+	var others sync.WaitGroup
+	for i := range 4 {
+		others.Go(func() {
+			for n := range 20_000 {
+				key := fmt.Sprint("other", (n+i)%500)
+				c.Put(key, n, 100)
+				c.Get(key)
+			}
+		})
+	}
+	for range 20 {
+		c.Put("settled", 1, 100)
+		c.settle()
+		c.Put("recent", 2, 100)
+		c.Clear()
+		for _, key := range []string{"settled", "recent"} {
+			if got, ok := c.Get(key); ok {
+				t.Errorf("%s: got %d after Clear", key, got)
+			}
+		}
+	}
+	others.Wait()
+	c.Clear()
+	if n, bytes, _ := c.Usage(); n != 0 || bytes != 0 {
+		t.Errorf("%d values, %d bytes are left", n, bytes)
+	}
+	c.Put("again", 3, 100)
+	c.settle()
+	if got, ok := c.Get("again"); !ok || got != 3 {
+		t.Errorf("got %d, %v", got, ok)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	if _, err := New[int](0, 1); err == nil {
 		t.Error("a cache of 0 bytes was made")
