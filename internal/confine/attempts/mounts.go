@@ -1,0 +1,122 @@
+//go:build linux && (amd64 || arm64)
+
+package attempts
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// hiddenSockets has ways to see a Unix socket that a mount hides.
+var hiddenSockets = []Attempt{
+	{Name: "mount-bind", Tries: "bind the folder of a Unix socket elsewhere, in a mount namespace of its own", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "bind")
+	}},
+	{Name: "mount-clone", Tries: "clone the mount of a Unix socket's folder", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "bind", "clone")
+	}},
+	{Name: "mount-recursive", Tries: "bind the folder of a Unix socket with all mounts below it, and remove these", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "bind", "recursive")
+	}},
+	{Name: "mount-unmount", Tries: "remove the mounts that hide a Unix socket", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "unmount")
+	}},
+	{Name: "mount-unmount-root", Tries: "remove the mount over a Unix socket without a new user namespace", Root: true, Needs: []string{"hidden"}, try: func(t *trial) error { return stageUnmount(t, []string{t.Unix["hidden"]}) }},
+	{Name: "mount-overlay", Tries: "see a Unix socket through an overlay", Unproven: "an overlay's sockets are not those below", try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "overlay")
+	}},
+	{Name: "chroot", Tries: "see a Unix socket from another root folder", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "bind", "chroot")
+	}},
+}
+
+// stageBind connects to a socket in a copy of the mount that its folder is on, without what is
+// mounted below it.
+func stageBind(t *trial, args []string) error {
+	from, base := filepath.Dir(t.Unix["stream"]), filepath.Base(t.Unix["stream"])
+	flags := uintptr(unix.MS_BIND)
+	switch strings.Join(args, "") {
+	case "recursive":
+		flags |= unix.MS_REC
+	case "clone":
+		fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("open_tree: %w", err)
+		}
+		return t.send("unix", fmt.Sprintf("/proc/self/fd/%d/%s", fd, base), t.token())
+	case "chroot":
+		if err := unix.Chroot(from); err != nil {
+			return fmt.Errorf("chroot: %w", err)
+		}
+		return t.send("unix", "/"+base, t.token())
+	}
+	// Another user's mount of the root may not be bound, so try the folders above too.
+	to, err := os.MkdirTemp(t.Dir, "bind")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(to)
+	var errs []error
+	for dir := from; ; dir = filepath.Dir(dir) {
+		if err := unix.Mount(dir, to, "", flags, ""); err != nil {
+			errs = append(errs, fmt.Errorf("bind %s: %w", dir, err))
+		} else {
+			path := to + strings.TrimPrefix(t.Unix["stream"], strings.TrimSuffix(dir, "/"))
+			_ = unix.Unmount(path, unix.MNT_DETACH)
+			errs = append(errs, t.send("unix", path, t.token()))
+			unix.Unmount(to, unix.MNT_DETACH)
+		}
+		if dir == "/" {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// stageUnmount removes what is mounted on a socket or anywhere, and connects. Without arguments it
+// does this in a namespace of its own.
+func stageUnmount(t *trial, only []string) error {
+	target := t.Unix["stream"]
+	points := only
+	if len(only) == 0 {
+		file, err := os.Open("/proc/self/mountinfo")
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if fields := strings.Fields(lines.Text()); len(fields) > 4 {
+				points = append(points, fields[4])
+			}
+		}
+	} else {
+		target = only[0]
+	}
+	var errs []error
+	for i := len(points) - 1; i >= 0; i-- {
+		if strings.HasPrefix(target, points[i]) {
+			errs = append(errs, unix.Unmount(points[i], unix.MNT_DETACH))
+		}
+	}
+	return errors.Join(append(errs, t.send("unix", target, t.token()))...)
+}
+
+// stageOverlay connects to a socket in an overlay file system above its folder.
+func stageOverlay(t *trial, _ []string) error {
+	to, err := os.MkdirTemp("/var/tmp", "overlay")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(to)
+	options := "lowerdir=" + filepath.Dir(t.Unix["stream"]) + ":" + to
+	if err := unix.Mount("overlay", to, "overlay", 0, options); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	defer unix.Unmount(to, unix.MNT_DETACH)
+	return t.send("unix", filepath.Join(to, filepath.Base(t.Unix["stream"])), t.token())
+}

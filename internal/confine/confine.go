@@ -1,0 +1,95 @@
+// Package confine runs one command where the gate is the only network there is, on Linux and without
+// root.
+//
+// [Run] starts a second process of this program, the stub, in new user, network, PID, mount and IPC
+// namespaces. There every address is a local one, so that a connection to any address and a caught
+// port reaches a listener of the stub, which passes its listeners to this process. This process, which
+// stays outside, accepts connections inside and dials outside. The stub then gives up all its
+// privileges for the command, starts it, and ends with it; at its end the kernel ends all processes in
+// the PID namespace.
+package confine
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// Options are what a confined command may use besides the gate.
+type Options struct {
+	Ports []uint16 // caught, at every address; nil: [DefaultPorts]
+	Reach []Reach  // destinations that bypass the gate
+	Keep  []int    // descriptors beyond 2 that are passed on; pipes and regular files always are
+}
+
+// DefaultPorts are caught unless others are chosen.
+var DefaultPorts = []uint16{80, 443}
+
+// Listeners accept the connections of the confined command.
+type Listeners struct {
+	Proxy       net.Listener // for clients that know of the proxy; on a free port of 127.0.0.1 inside
+	Transparent net.Listener // for all others: the local address of a connection is the destination that the client chose
+}
+
+// A Command is what to run.
+type Command struct {
+	Args   []string // the program and its arguments
+	Env    []string
+	Bundle string // a PEM file that replaces the system's bundle of certificate authorities; "": none does
+	// The command can neither change the files and folders ReadOnly, nor read the files Hidden.
+	ReadOnly, Hidden []string
+	Ended            func() error // called when the command has ended, while the listeners are still open; may be nil
+}
+
+// A StepError says which step of the confinement the system does not permit. The command was not
+// started.
+type StepError struct {
+	Step   string // as in "cannot make a user namespace"
+	Err    error
+	Remedy string
+}
+
+func (e *StepError) Error() string {
+	text := fmt.Sprintf("the command was not started: cannot %s: %v", e.Step, e.Err)
+	if e.Remedy != "" {
+		text += "\n" + e.Remedy
+	}
+	return text
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// check reports mistakes in the options.
+func (o *Options) check() error {
+	if o.Ports == nil {
+		o.Ports = DefaultPorts
+	}
+	if len(o.Ports) > maxPorts || len(o.Reach) > maxReach {
+		return fmt.Errorf("at most %d ports and %d destinations can be given", maxPorts, maxReach)
+	}
+	if slices.Contains(o.Ports, 53) {
+		return fmt.Errorf("port 53 cannot be caught: the gate answers DNS there")
+	}
+	return nil
+}
+
+// Bounds of what Options may ask for.
+const (
+	maxPorts = 64
+	maxReach = 64
+)
+
+// ParsePorts reads a list such as 80,443.
+func ParsePorts(list string) (ports []uint16, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		port, err := parsePort(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports, nil
+}

@@ -1,0 +1,136 @@
+//go:build linux && (amd64 || arm64)
+
+package confine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// TestFilter runs the seccomp filter for system calls.
+func TestFilter(t *testing.T) {
+	vm, err := bpf.NewVM(filter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		allowed  = unix.SECCOMP_RET_ALLOW
+		refusing = unix.SECCOMP_RET_ERRNO
+	)
+	for _, c := range []struct {
+		name         string
+		arch, number uint32
+		args         [2]uint32
+		want         uint32
+	}{
+		{"read", auditArch, unix.SYS_READ, [2]uint32{}, allowed},
+		{"socket of IPv4", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_INET}, allowed},
+		{"socket of IPv6", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_INET6}, allowed},
+		{"socket of Unix", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_UNIX}, allowed},
+		{"socket pair", auditArch, unix.SYS_SOCKETPAIR, [2]uint32{unix.AF_UNIX}, allowed},
+		{"socket of netlink", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_NETLINK}, allowed},
+		{"socket of vsock", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_VSOCK}, refusing | uint32(unix.EAFNOSUPPORT)},
+		{"packet socket", auditArch, unix.SYS_SOCKET, [2]uint32{unix.AF_PACKET}, refusing | uint32(unix.EAFNOSUPPORT)},
+		{"socket pair of vsock", auditArch, unix.SYS_SOCKETPAIR, [2]uint32{unix.AF_VSOCK}, refusing | uint32(unix.EAFNOSUPPORT)},
+		{"typing into the terminal", auditArch, unix.SYS_IOCTL, [2]uint32{0, unix.TIOCSTI}, refusing | uint32(unix.EPERM)},
+		{"pasting into a console", auditArch, unix.SYS_IOCTL, [2]uint32{0, unix.TIOCLINUX}, refusing | uint32(unix.EPERM)},
+		{"size of the terminal", auditArch, unix.SYS_IOCTL, [2]uint32{0, unix.TIOCGWINSZ}, allowed},
+		{"io_uring", auditArch, unix.SYS_IO_URING_SETUP, [2]uint32{}, refusing | uint32(unix.ENOSYS)},
+		{"an io_uring that was inherited", auditArch, unix.SYS_IO_URING_ENTER, [2]uint32{}, refusing | uint32(unix.ENOSYS)},
+		{"request_key", auditArch, unix.SYS_REQUEST_KEY, [2]uint32{}, refusing | uint32(unix.ENOSYS)},
+		{"bpf", auditArch, unix.SYS_BPF, [2]uint32{}, refusing | uint32(unix.EPERM)},
+		{"open_by_handle_at", auditArch, unix.SYS_OPEN_BY_HANDLE_AT, [2]uint32{}, refusing | uint32(unix.EPERM)},
+		{"another architecture", unix.AUDIT_ARCH_I386, unix.SYS_READ, [2]uint32{}, refusing | uint32(unix.ENOSYS)},
+		{"x32", auditArch, 0x40000000 | unix.SYS_SOCKET, [2]uint32{unix.AF_VSOCK}, refusing | uint32(unix.ENOSYS)},
+	} {
+		// The machine of package bpf reads big-endian words, the kernel native ones.
+		data := make([]byte, 64)
+		put := func(at int, v uint32) { copy(data[at:], []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}) }
+		put(numberAt, c.number)
+		put(archAt, c.arch)
+		put(firstArgAt, c.args[0])
+		put(firstArgAt+8, c.args[1])
+		got, err := vm.Run(data)
+		if err != nil || uint32(got) != c.want {
+			t.Errorf("%s: got %#x, %v; want %#x", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestParseUnixSockets(t *testing.T) {
+	list := `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/docker.sock
+0000000000000000: 00000003 00000000 00000000 0001 03 12346
+0000000000000000: 00000002 00000000 00010000 0001 01 12347 @abstract
+0000000000000000: 00000002 00000000 00000000 0002 01 12348 relative
+0000000000000000: 00000002 00000000 00010000 0001 01 12349 /srv/with space
+0000000000000000: 00000002 00000000 00010000 0001 01   150 /tmp/two
+lines
+`
+	want := "[{/run/docker.sock 12345} {relative 12348} {/srv/with space 12349} {/tmp/two\nlines 150}]"
+	if got := fmt.Sprint(parseUnixSockets(list)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAliases(t *testing.T) {
+	mounts := parseMounts(`22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:21 / /proc rw - proc proc rw
+24 22 0:25 / /run rw - tmpfs tmpfs rw
+25 22 0:25 /user /home/me/a\040b rw - tmpfs tmpfs rw
+26 22 8:1 /srv /mnt rw - ext4 /dev/sda1 rw
+27 22 8:1 / /mnt/root rw - ext4 /dev/sda1 rw
+`)
+	for _, c := range []struct{ path, want string }{
+		{"/run/user/bus", "[/home/me/a b/bus]"},
+		{"/home/me/a b/bus", "[/run/user/bus]"},
+		{"/run/docker.sock", "[]"},
+		{"/srv/s", "[/mnt/s /mnt/root/srv/s]"},
+		{"/tmp/s", "[/mnt/root/tmp/s]"},
+	} {
+		if got := fmt.Sprint(aliases(mounts, c.path)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.path, got, c.want)
+		}
+	}
+}
+
+// TestRemedy checks that the message for a step names what to change.
+func TestRemedy(t *testing.T) {
+	for _, c := range []struct {
+		step  string
+		files map[string]string
+		want  string
+	}{
+		{"make namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "0"}, "user.max_user_namespaces="},
+		{"make namespaces", map[string]string{"/proc/sys/user/max_net_namespaces": "0"}, "user.max_net_namespaces="},
+		{"make namespaces", map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"},
+		{"make namespaces", map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1", "/proc/self/attr/current": "unconfined"}, "deploy/apparmor/robotsgate"},
+		{"mount /proc", nil, "systempaths=unconfined"},
+		{"make namespaces", nil, "--security-opt seccomp"},
+	} {
+		got := remedy(c.step, func(path string) string { return c.files[path] })
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s with %v: got %q, want %q in it", c.step, c.files, got, c.want)
+		}
+	}
+}
+
+func TestUnchangedMappings(t *testing.T) {
+	smaps := `00400000-01400000 r-xp 00000000 08:01 1 /usr/bin/robotsgate
+Rss:               12000 kB
+Anonymous:             0 kB
+01400000-02400000 r--p 01000000 08:01 1 /usr/bin/robotsgate
+Anonymous:             4 kB
+02400000-02500000 rw-p 02000000 08:01 1 /usr/bin/robotsgate
+Anonymous:             0 kB
+7f0000000000-7f0000001000 r--p 00000000 08:01 2 /usr/lib/libc.so
+Anonymous:             0 kB
+`
+	if got, want := fmt.Sprintf("%x", unchanged(smaps, "/usr/bin/robotsgate")), "[{400000 1400000}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

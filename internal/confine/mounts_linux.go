@@ -1,0 +1,216 @@
+//go:build linux && (amd64 || arm64)
+
+package confine
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// scratch is where a file system in memory is mounted for a moment, to take files from it. Every system
+// has it, and nothing else runs here yet.
+const scratch = "/proc"
+
+// readOnlyProc are the parts of /proc that root may write to without a capability, and by which the
+// kernel would run programs outside, as with /proc/sys/kernel/core_pattern.
+var readOnlyProc = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+
+// kernelFileSystems are those by which root could change the kernel's settings, as with
+// /sys/kernel/uevent_helper. The file systems of cgroups are among them.
+var kernelFileSystems = []string{"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2", "bpf", "binfmt_misc", "efivarfs", "pstore", "selinuxfs"}
+
+// devices lead to other systems, without the network.
+var devices = []string{"/dev/vhost-vsock", "/dev/vhost-net", "/dev/vsock"}
+
+// setUpMounts changes what the command sees of the file system. It cannot undo that: it has no
+// capability here, and in a namespace of its own the kernel locks these mounts, mount_namespaces(7).
+// FinishMounts does the rest, when the gate has a CA.
+func setUpMounts(masked []string) error {
+	// What is mounted outside later does not appear here: it could show a hidden socket at another path.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return failed("separate the mounts from those outside", err)
+	}
+	if err := protectKernel(); err != nil {
+		return err
+	}
+	if err := mountProc(); err != nil {
+		return err
+	}
+	if err := keepInPlace(masked); err != nil {
+		return err
+	}
+	if err := mountScratch(); err != nil {
+		return err
+	}
+	return hide(append(masked, devices...))
+}
+
+// keepInPlace makes the folders of hidden files mount points, which cannot be renamed. A command could
+// otherwise move a socket out of reach of the search at the start of the next command, and connect to it
+// there. It leaves out folders that the command cannot rename, and those in the root folder: a file
+// cannot be renamed from one mount to another, and programs rename files from /tmp to other folders.
+func keepInPlace(paths []string) error {
+	mounts, err := readMounts()
+	if err != nil {
+		return failed("read the list of mounts", err)
+	}
+	done := map[string]bool{}
+	for _, m := range mounts {
+		done[m.point] = true
+	}
+	for _, path := range paths {
+		for _, dir := range foldersTo(path) {
+			if parent := filepath.Dir(dir); done[dir] || parent == "/" || !changeable(parent) {
+				continue
+			}
+			done[dir] = true
+			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !unreachable(err) {
+				return failed("keep "+dir+" in its place", err)
+			}
+		}
+	}
+	return nil
+}
+
+// changeable reports whether the command may rename what is in a folder, now or after a chmod(2).
+func changeable(dir string) bool {
+	var s unix.Stat_t
+	return unix.Access(dir, unix.W_OK) == nil || unix.Stat(dir, &s) == nil && int(s.Uid) == os.Geteuid()
+}
+
+// foldersTo returns the folders that lead to an absolute path, from the first one in the root folder.
+func foldersTo(path string) (dirs []string) {
+	for dir := filepath.Dir(path); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+func finishMounts(t trust, l *launch) error {
+	if err := t.replace(string(l.Bundle)); err != nil {
+		return err
+	}
+	// A name server such as fe80::1%eth0 has no route inside.
+	if err := replaceWith("resolv.conf", []byte("nameserver 127.0.0.1\n"), existing([]string{"/etc/resolv.conf"})); err != nil {
+		return err
+	}
+	for _, path := range texts(l.ReadOnly) {
+		if err := bindReadOnly(path); err != nil && !unreachable(err) {
+			return failed("make "+path+" read-only", err)
+		}
+	}
+	if err := hide(texts(l.Hidden)); err != nil {
+		return err
+	}
+	if err := unix.Unmount(scratch, unix.MNT_DETACH); err != nil {
+		return failed("unmount a file system in memory", err)
+	}
+	// The mounts in these folders stay. The next gate would otherwise make new files, and the command could read the old ones.
+	if err := keepInPlace(append(texts(l.ReadOnly), texts(l.Hidden)...)); err != nil {
+		return err
+	}
+	// The current directory may be below a mount of before.
+	return failed("return to the current directory", os.Chdir(string(l.Dir)))
+}
+
+// protectKernel makes the file systems of the kernel read-only, and gives the command message queues of its own.
+func protectKernel() error {
+	mounts, err := readMounts()
+	if err != nil {
+		return failed("read the list of mounts", err)
+	}
+	for _, m := range mounts {
+		switch {
+		case m.kind == "mqueue":
+			if err := unix.Mount("mqueue", m.point, "mqueue", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+				return failed("mount message queues at "+m.point, err)
+			}
+		case slices.Contains(kernelFileSystems, m.kind) && !below(m.point, "/proc"):
+			// A mount below another one, or out of reach, is not found by its path.
+			if err := makeReadOnly(m.point); err != nil && !unreachable(err) && err != unix.EINVAL {
+				return failed("make "+m.point+" read-only", err)
+			}
+		}
+	}
+	return nil
+}
+
+// mountProc mounts a /proc that has only the processes in the PID namespace.
+func mountProc() error {
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return failed("mount /proc", err)
+	}
+	for _, path := range readOnlyProc {
+		if err := bindReadOnly(path); err != nil && err != unix.ENOENT {
+			return failed("make "+path+" read-only", err)
+		}
+	}
+	return nil
+}
+
+// bindReadOnly makes one file or folder read-only.
+func bindReadOnly(path string) error {
+	if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	return makeReadOnly(path)
+}
+
+// makeReadOnly changes one mount. A flag that it has must be set again, since a user namespace must not
+// clear it: mount_namespaces(7).
+func makeReadOnly(path string) error {
+	var have unix.Statfs_t
+	if err := unix.Statfs(path, &have); err != nil {
+		return err
+	}
+	flags := uintptr(have.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME)
+	return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
+}
+
+// mountScratch mounts a file system in memory at scratch, with a socket that no process listens on, and an
+// empty folder.
+func mountScratch() error {
+	if err := unix.Mount("tmpfs", scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0755,size=16m"); err != nil {
+		return failed("mount a file system in memory", err)
+	}
+	return failed("make a socket in memory", cmp.Or(
+		unix.Mknod(closedSocket, unix.S_IFSOCK, 0), os.Chmod(closedSocket, 0o666), unix.Mkdir(emptyFolder, 0o555)))
+}
+
+const (
+	closedSocket = scratch + "/closed"
+	emptyFolder  = scratch + "/empty"
+)
+
+// hide puts the closed socket in front of files, and the empty folder in front of folders.
+func hide(paths []string) error {
+	for _, path := range paths {
+		err := unix.Mount(closedSocket, path, "", unix.MS_BIND, "")
+		if err == unix.ENOTDIR {
+			err = unix.Mount(emptyFolder, path, "", unix.MS_BIND, "")
+		}
+		if err != nil && !unreachable(err) {
+			return failed("hide "+path, err)
+		}
+	}
+	return nil
+}
+
+// unreachable reports whether a path leads nowhere, for the command too.
+func unreachable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+// below reports whether path is dir or in it.
+func below(path, dir string) bool {
+	rest, is := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return is && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,121 @@
+package confine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// The network of synthetic addresses is 198.18.0.0/15, which RFC 2544 reserves for benchmarks. Its
+// first 256 addresses are for the names of Options.Reach.
+var (
+	firstReach = netip.AddrFrom4([4]byte{198, 18, 0, 1})
+	synthetic  = netip.MustParsePrefix("198.18.0.0/15")
+	loopback4  = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	loopback6  = netip.IPv6Loopback()
+)
+
+const (
+	reachAddresses = 256
+	allAddresses   = 1 << 17
+	answerTTL      = 60 // seconds
+)
+
+// names gives every name an address. The address says nothing of the name, and need not: the gate
+// reads the name from TLS or HTTP. It is computed from the name, so that it is stable and no table can
+// be filled. Two names may have the same one.
+type names struct {
+	reach map[string]netip.Addr // each has an address of its own
+}
+
+func newNames(reach []Reach) *names {
+	n := &names{reach: map[string]netip.Addr{}}
+	next := firstReach
+	for _, r := range reach {
+		if _, err := netip.ParseAddr(r.Host); err == nil || r.Path != "" || isLocalhost(r.Host) {
+			continue
+		}
+		if _, has := n.reach[r.Host]; !has {
+			n.reach[r.Host] = next
+			next = next.Next()
+		}
+	}
+	return n
+}
+
+// address returns the address of a canonical name.
+func (n *names) address(name string) netip.Addr {
+	if addr, is := n.reach[name]; is {
+		return addr
+	}
+	sum := sha256.Sum256([]byte(name))
+	// All but the addresses for reach, and the last one, which is the broadcast address of a /15.
+	offset := reachAddresses + binary.BigEndian.Uint32(sum[:])%(allAddresses-reachAddresses-1)
+	base := synthetic.Addr().As4()
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(base[:])+offset)))
+}
+
+// canonicalName returns a name in lower case, without the dot at its end.
+func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// isLocalhost reports whether a canonical name is always this host: RFC 6761, section 6.3.
+func isLocalhost(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// reply answers a DNS query. It is nil if the message gets no answer. Every name exists, and has
+// one address: a name that does not exist is found by the gate, which looks up what is permitted only.
+func (n *names) reply(query []byte) []byte {
+	var p dnsmessage.Parser
+	h, err := p.Start(query)
+	if err != nil || h.Response {
+		return nil
+	}
+	reply := dnsmessage.Message{Header: dnsmessage.Header{
+		ID: h.ID, Response: true, OpCode: h.OpCode, RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
+	}}
+	q, err := p.Question()
+	switch {
+	case h.OpCode != 0:
+		reply.RCode = dnsmessage.RCodeNotImplemented
+	case err != nil:
+		reply.RCode = dnsmessage.RCodeFormatError
+	case p.SkipQuestion() != dnsmessage.ErrSectionDone:
+		reply.RCode = dnsmessage.RCodeFormatError // RFC 9619: one question
+	case q.Class != dnsmessage.ClassINET:
+		reply.RCode = dnsmessage.RCodeRefused
+	default:
+		reply.Questions = []dnsmessage.Question{q}
+		reply.Answers = n.answer(q)
+	}
+	packed, err := reply.Pack()
+	if err != nil {
+		return nil
+	}
+	return packed
+}
+
+// answer returns the records for a question: an address, or none.
+func (n *names) answer(q dnsmessage.Question) []dnsmessage.Resource {
+	name := canonicalName(q.Name.String())
+	var body dnsmessage.ResourceBody
+	switch {
+	case name == "":
+		return nil
+	case q.Type == dnsmessage.TypeA && isLocalhost(name):
+		body = &dnsmessage.AResource{A: loopback4.As4()}
+	case q.Type == dnsmessage.TypeA:
+		body = &dnsmessage.AResource{A: n.address(name).As4()}
+	case q.Type == dnsmessage.TypeAAAA && isLocalhost(name):
+		body = &dnsmessage.AAAAResource{AAAA: loopback6.As16()}
+	default:
+		return nil
+	}
+	return []dnsmessage.Resource{{
+		Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: answerTTL},
+		Body:   body,
+	}}
+}

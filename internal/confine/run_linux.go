@@ -1,0 +1,322 @@
+//go:build linux && (amd64 || arm64)
+
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs a command with this process's standard streams and terminal, and returns its exit status as
+// a shell does. It calls prepare with the listeners inside, which must be served when prepare returns.
+// If the system does not permit a step, or the options are wrong, the command is not started. The error
+// is a [*StepError] in the first case, and an [*exec.Error] if the command cannot be executed.
+//
+// No other part of the process may start processes before Run returns.
+func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err error) {
+	if err := o.check(); err != nil {
+		return 0, err
+	}
+	if err := checkStreams(o.Keep); err != nil {
+		return 0, err
+	}
+	keep, err := passedOn(o.Keep)
+	if err != nil {
+		return 0, err
+	}
+	hidden := make(chan hiddenSockets, 1)
+	go func() {
+		paths, err := hostSockets(o.Reach)
+		hidden <- hiddenSockets{paths, err}
+	}()
+	p := newPlan(&o)
+	c, err := startStub()
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if waited := c.end(); err == nil {
+			status = waited
+		}
+	}()
+	n := p.network()
+	defer n.close()
+	// The stub prepares the namespaces while the caller prepares the gate.
+	ready := make(chan error, 1)
+	go func() { ready <- c.setUp(p, n, <-hidden) }()
+	command, err := prepare(Listeners{Proxy: n.proxy, Transparent: n.caught})
+	if command.Ended != nil {
+		defer func() { err = errors.Join(err, command.Ended()) }()
+	}
+	if setUpErr := <-ready; setUpErr != nil {
+		return 0, setUpErr
+	}
+	if err != nil {
+		return 0, err
+	}
+	// A signal that comes from now on is for the command. The terminal sends SIGINT and SIGQUIT to the
+	// command too: this process goes on until the command ends.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, notIgnored(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)...)
+	defer close(signals)
+	defer signal.Stop(signals)
+	defer keepForeground()()
+	if err := c.launch(command, keep); err != nil {
+		return 0, err
+	}
+	go c.forward(signals)
+	return c.wait(), nil
+}
+
+// hiddenSockets is the result of [hostSockets].
+type hiddenSockets struct {
+	paths []string
+	err   error
+}
+
+// setUp has the stub prepare the namespaces, and serves the sockets in them.
+func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
+	if hidden.err != nil {
+		return stepError("find the Unix sockets to hide", hidden.err)
+	}
+	_ = c.to.Encode(setup{Sockets: p.sockets, Masked: raw(hidden.paths)}) // if the stub has ended, its report says why
+	files, err := c.receive(len(p.sockets))
+	defer func() {
+		for _, f := range files {
+			if f != nil {
+				f.Close() // the network has a copy
+			}
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	return n.attach(p, files)
+}
+
+// A child is the stub, as seen by this process.
+type child struct {
+	pid     int
+	control *os.File
+	to      *json.Encoder
+	from    *json.Decoder
+	release chan struct{} // lets the thread that has started the stub end
+	status  *int          // set after the stub has been waited for
+}
+
+// startStub starts this program as the stub in new namespaces.
+func startStub() (*child, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	// The stub gets the descriptors that have no close-on-exec flag at their numbers, and this is one.
+	theirs, err := unix.FcntlInt(uintptr(pair[1]), unix.F_DUPFD, 3)
+	unix.Close(pair[1])
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, err
+	}
+	defer unix.Close(theirs)
+	sys := identity()
+	sys.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
+	sys.Pdeathsig = syscall.SIGKILL
+	sys.AmbientCaps = ambient
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
+	c := &child{control: os.NewFile(uintptr(pair[0]), "control"), release: make(chan struct{})}
+	c.to, c.from = json.NewEncoder(c.control), json.NewDecoder(c.control)
+	started := make(chan error, 1)
+	go func() {
+		// The signal of Pdeathsig comes when the thread ends that has started the process: prctl(2).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], stubArgument, strconv.Itoa(theirs)}, attr)
+		c.pid = pid
+		started <- err
+		<-c.release
+	}()
+	if err := <-started; err != nil {
+		close(c.release)
+		c.control.Close()
+		return nil, stepError("make namespaces (user, network, PID, mount, IPC)", err)
+	}
+	return c, nil
+}
+
+// receive receives the sockets that the stub has opened; nil stands for an optional one.
+func (c *child) receive(count int) (files []*os.File, err error) {
+	for range count {
+		kind, f, err := receiveSocket(int(c.control.Fd()))
+		switch {
+		case err != nil:
+			return files, stepError("take a socket from the process in the namespaces", err)
+		case kind == reportFollows:
+			return files, c.report()
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// launch has the stub start the command.
+func (c *child) launch(command Command, keep []int) error {
+	name := command.Args[0]
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
+	}
+	l := launch{Path: []byte(path), Dir: []byte(dir), Args: raw(command.Args), Env: raw(command.Env), Bundle: []byte(command.Bundle), ReadOnly: raw(command.ReadOnly), Hidden: raw(command.Hidden), Keep: keep}
+	_ = c.to.Encode(l) // if the stub has ended, its report says why
+	err = c.report()
+	if errno, ok := errors.AsType[syscall.Errno](err); ok && !isStep(err) {
+		return &exec.Error{Name: name, Err: errno}
+	}
+	return err
+}
+
+// report reads the stub's report, and returns what has failed.
+func (c *child) report() error {
+	var r report
+	if err := c.from.Decode(&r); err != nil {
+		return stepError("prepare the command", errors.New("the process in the namespaces has ended"))
+	}
+	var err error = syscall.Errno(r.Errno)
+	if r.Errno == 0 {
+		err = errors.New(r.Message)
+	}
+	switch {
+	case r.Exec:
+		return err
+	case r.Step == "":
+		return nil
+	}
+	return stepError(r.Step, err)
+}
+
+// forward passes on signals, but those of the terminal, until the channel is closed.
+func (c *child) forward(signals <-chan os.Signal) {
+	for s := range signals {
+		if s != syscall.SIGINT && s != syscall.SIGQUIT {
+			_ = c.to.Encode(order{int(s.(syscall.Signal))})
+		}
+	}
+}
+
+// wait returns the exit status when the stub has ended, and with it all processes in the namespaces.
+func (c *child) wait() int {
+	if c.status != nil {
+		return *c.status
+	}
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(c.pid, &status, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		break
+	}
+	result := status.ExitStatus()
+	if status.Signaled() {
+		result = 128 + int(status.Signal())
+	}
+	c.status = &result
+	return result
+}
+
+// end ends the stub if it runs, and waits for it.
+func (c *child) end() int {
+	c.control.Close() // the stub ends then
+	if c.status == nil {
+		_ = syscall.Kill(c.pid, syscall.SIGKILL)
+	}
+	status := c.wait()
+	close(c.release)
+	return status
+}
+
+// keepForeground remembers whether this process's group is in the foreground of its terminal. The
+// returned function puts it there again if the group that is there has ended: a shell inside cannot
+// return the terminal to a group outside.
+func keepForeground() (restore func()) {
+	own := syscall.Getpgrp()
+	for fd := range 3 {
+		if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != own {
+			continue
+		}
+		return func() {
+			group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+			if err != nil || unix.Kill(-group, 0) != unix.ESRCH {
+				return
+			}
+			signal.Ignore(syscall.SIGTTOU)
+			defer signal.Reset(syscall.SIGTTOU)
+			_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, own)
+		}
+	}
+	return func() {}
+}
+
+// identity maps users and groups to themselves, so that files keep their owners: all of them for root,
+// and otherwise the one of this process.
+func identity() *syscall.SysProcAttr {
+	if users, groups, ok := allIDs(); ok {
+		return &syscall.SysProcAttr{UidMappings: users, GidMappings: groups, GidMappingsEnableSetgroups: true}
+	}
+	return &syscall.SysProcAttr{
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
+	}
+}
+
+// allIDs returns mappings of all users and groups that there are in this user namespace, if this process
+// may map them.
+func allIDs() (users, groups []syscall.SysProcIDMap, ok bool) {
+	var caps [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if unix.Capget(&header, &caps[0]) != nil || caps[0].Effective&(1<<unix.CAP_SETUID) == 0 || caps[0].Effective&(1<<unix.CAP_SETGID) == 0 {
+		return nil, nil, false
+	}
+	if setgroups, err := os.ReadFile("/proc/self/setgroups"); err != nil || strings.TrimSpace(string(setgroups)) != "allow" {
+		return nil, nil, false
+	}
+	users, groups = readMap("/proc/self/uid_map"), readMap("/proc/self/gid_map")
+	return users, groups, len(users) > 0 && len(groups) > 0
+}
+
+// readMap reads the numbers that a user namespace has, user_namespaces(7), and maps them to themselves.
+func readMap(file string) (all []syscall.SysProcIDMap) {
+	data, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(data)) {
+		var first, outside, count int
+		if _, err := fmt.Sscan(line, &first, &outside, &count); err == nil {
+			all = append(all, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: count})
+		}
+	}
+	return all
+}
+
+func isStep(err error) bool {
+	_, is := errors.AsType[*StepError](err)
+	return is
+}
+
+func raw(all []string) (b [][]byte) {
+	for _, s := range all {
+		b = append(b, []byte(s))
+	}
+	return b
+}
