@@ -32,7 +32,8 @@ type Decision struct {
 	Token    string          // the one that has a group; else the first; may be ""
 	Rule     robotstxt.Rule  // of ByRule
 	Group    robotstxt.Group // the group obeyed, if any
-	Note     string          // an override's reason
+	Note     string          // of ByOverride: the override's reason
+	Left     string          // the reason of the override that left the decision to robots.txt; empty: none has
 	ReadAs   string          // the reading of the path that is denied; empty if it is the literal one
 	Robots   *Resolution     // the evidence; nil for ByOverride
 	URL      string          // of robots.txt; empty for ByOverride
@@ -41,23 +42,6 @@ type Decision struct {
 
 // Denied reports whether the request must be refused.
 func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
-
-// Overridden decides a request by the first override that applies to it, if one does,
-// as an Engine does before it needs robots.txt.
-func Overridden(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
-	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
-	if len(d.Tokens) > 0 {
-		d.Token = d.Tokens[0]
-	}
-	path := pathReadings{path: r.Target.Path, readings: readings}
-	for _, o := range overrides {
-		if readAs, applies := o.applies(r, &path, now); applies {
-			d.Allow, d.Reason, d.Note, d.ReadAs = o.Allow, ByOverride, o.Reason, readAs
-			return d, true
-		}
-	}
-	return d, false
-}
 
 // judge decides by the evidence in d.Robots, with as much effort as it takes.
 func (d *Decision) judge(r Request, readings Readings) {

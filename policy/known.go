@@ -20,13 +20,14 @@ func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 	return res, nil
 }
 
-// outdate marks the answers under a key that were fetched before a time as no longer valid.
+// outdate marks the answers under a key that were fetched before a time as no longer valid. With a shared
+// store it does so without an answer too: another gate may know one.
 func (e *Engine) outdate(key string, asked time.Time) {
 	sf := e.enter(key)
 	defer e.leave(sf)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !sf.entry.Empty() {
+	if !sf.entry.Empty() || e.config.Shared {
 		next := &entry{Record: sf.entry.Record, file: sf.entry.file}
 		next.Refreshed = asked
 		sf.entry = next
@@ -52,6 +53,10 @@ func (e *Engine) Learn(key string) {
 	defer e.leave(sf)
 	e.learn(sf)
 }
+
+// Reread makes the Engine read each record from the store again when a request needs it, in place of the one
+// in memory: other processes may have saved records of which the Engine was not told with [Engine.Learn].
+func (e *Engine) Reread() { e.cache.entries.Clear() }
 
 // learn merges what the store has with what is known in memory.
 func (e *Engine) learn(sf *scopeFetches) {
@@ -114,7 +119,7 @@ func (e *Engine) question(r Request) question {
 // Known returns the record of a scope, without a fetch.
 func (e *Engine) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
 	known := e.cache.find(ctx, s.Key())
-	if known == nil {
+	if known == nil || known.Empty() {
 		return Record{}, false
 	}
 	return known.Record, true

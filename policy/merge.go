@@ -180,7 +180,7 @@ func newer(a, b *Snapshot) *Snapshot {
 	return a
 }
 
-// mergeOwn returns the newer answer of each slot, without those that are superseded.
+// mergeOwn returns the newer answer of each slot, unless it is superseded.
 func mergeOwn(a, b map[string]*Snapshot, superseded func(slot string, own *Snapshot) bool) map[string]*Snapshot {
 	all := map[string]*Snapshot{}
 	for _, own := range []map[string]*Snapshot{a, b} {

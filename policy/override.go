@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,11 +15,22 @@ import (
 type Override struct {
 	Hosts    []glob.Glob
 	Paths    *robotstxt.File // made by [PathRules]; nil: all
+	Methods  []string        // in upper case; empty: all
 	Crawlers []string        // names; empty: all
-	Allow    bool
+	Action   Action
 	Reason   string    // shown in annotations and in the audit log
 	Expires  time.Time // zero: never
 }
+
+// An Action is what an override does about a request that it applies to. The zero value denies.
+type Action string
+
+// The actions.
+const (
+	Deny          Action = "deny"
+	Allow         Action = "allow"
+	LeaveToRobots Action = "robots" // no further override is looked at, and robots.txt decides
+)
 
 // PathRules compiles path patterns in the syntax of robots.txt for Override.Paths.
 func PathRules(patterns []string) *robotstxt.File {
@@ -34,47 +47,118 @@ func PathRules(patterns []string) *robotstxt.File {
 	return robotstxt.Parse([]byte(text.String()), 0)
 }
 
-// applies reports whether the override decides about a request. It checks the expiry
-// for every request, so that it takes effect without a reload. ReadAs is the
-// reading of the path that is denied, if that is not the literal one.
-func (o *Override) applies(r Request, path *pathReadings, now time.Time) (readAs string, ok bool) {
-	host := r.Target.Hostname()
-	switch {
-	case !o.Expires.IsZero() && !now.Before(o.Expires),
-		len(o.Crawlers) > 0 && !slices.Contains(o.Crawlers, r.Crawler.Name),
-		!slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) }):
-		return "", false
-	case o.Paths == nil:
-		return "", true
-	case !o.Allow:
-		return o.denies(path)
-	case r.whole:
-		// "/$" matches the root, and must not open the other paths.
-		return "", o.allows(path) && o.allows(&pathReadings{path: anyPath})
-	default:
-		return "", o.allows(path)
+// Overridden decides a request by the first override that applies to it, if one does,
+// as an Engine does before it needs robots.txt.
+func Overridden(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
+	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
+	if len(d.Tokens) > 0 {
+		d.Token = d.Tokens[0]
 	}
+	if len(overrides) == 0 {
+		return d, false
+	}
+	host, path, mayAllow := r.Target.Hostname(), pathReadings{path: r.Target.Path, readings: readings}, true
+	for i := range overrides {
+		o := &overrides[i]
+		if !o.concerns(host, r.Crawler, now) {
+			continue
+		}
+		c, readAs := o.covers(r, &path)
+		switch {
+		case c == coversNone:
+		case o.Action == LeaveToRobots && c == coversAll:
+			d.Left = o.Reason
+			return d, false
+		case o.Action == LeaveToRobots:
+			// Servers may take the request for one that is left to robots.txt, so a later override
+			// must not allow it, and for one that is not, so a later override may deny it.
+			mayAllow = false
+		case !o.lifts():
+			d.Reason, d.Note, d.ReadAs = ByOverride, o.Reason, readAs
+			return d, true
+		case c == coversAll && mayAllow:
+			d.Allow, d.Reason, d.Note = true, ByOverride, o.Reason
+			return d, true
+		case c == coversAll:
+			return d, false
+		}
+	}
+	return d, false
 }
 
-// denies reports whether any reading of a path is one of the override's paths.
-func (o *Override) denies(path *pathReadings) (readAs string, ok bool) {
+// concerns reports whether the override is for a host and a crawler. It checks the expiry for
+// every request, so that it takes effect without a reload.
+func (o *Override) concerns(host string, k *Crawler, now time.Time) bool {
+	return (o.Expires.IsZero() || now.Before(o.Expires)) &&
+		(len(o.Crawlers) == 0 || slices.Contains(o.Crawlers, k.Name)) &&
+		slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) })
+}
+
+// A coverage says how much of what a request may mean to servers is in an override's paths and
+// methods: their readings of the path, and for a whole host all its paths and methods.
+type coverage int
+
+const (
+	coversNone coverage = iota
+	coversSome          // enough to deny
+	coversAll
+)
+
+// covers returns the override's coverage of a request. ReadAs is the reading of the path that
+// an override denies, if that is not the literal one.
+func (o *Override) covers(r Request, path *pathReadings) (c coverage, readAs string) {
+	if c = o.coversMethod(r); c == coversNone || o.Paths == nil {
+		return c, ""
+	}
+	ofPath, readAs := o.coversPath(r, path)
+	return min(c, ofPath), readAs
+}
+
+// coversMethod returns the coverage of the request's method. A method in another case is another
+// method (RFC 9110, 9.1), but some servers take it for the same.
+func (o *Override) coversMethod(r Request) coverage {
+	method := cmp.Or(r.Method, http.MethodGet)
+	switch {
+	case len(o.Methods) == 0:
+		return coversAll
+	case r.whole:
+		return coversSome
+	case slices.Contains(o.Methods, method):
+		return coversAll
+	case slices.ContainsFunc(o.Methods, func(m string) bool { return strings.EqualFold(m, method) }):
+		return coversSome
+	}
+	return coversNone
+}
+
+func (o *Override) coversPath(r Request, path *pathReadings) (c coverage, readAs string) {
 	group := o.Paths.Group()
+	switch {
+	case r.whole && o.allOf(path) && o.allOf(&pathReadings{path: anyPath}):
+		return coversAll, "" // "/$" matches the root, and must not open the other paths
+	case r.whole && o.Action == LeaveToRobots:
+		return coversSome, ""
+	case !r.whole && o.lifts() && o.allOf(path):
+		return coversAll, ""
+	}
 	if _, ok := group.Match(path.path); ok {
-		return "", true
+		return coversSome, ""
 	}
 	for _, reading := range path.others() {
 		if _, ok := group.Match(reading); ok {
-			return reading, true
+			return coversSome, reading
 		}
 	}
-	return "", false
+	return coversNone, ""
 }
 
-// allows reports whether the override allows a path. The literal path must be one of the
-// override's paths, and all its other readings too: an override for /public/ must not open
-// /public/..;/private/. The other readings do not count if the pattern is written in the same
-// spelling as the path.
-func (o *Override) allows(path *pathReadings) bool {
+// lifts reports whether the override can lift what a later override or robots.txt denies.
+func (o *Override) lifts() bool { return o.Action == Allow || o.Action == LeaveToRobots }
+
+// allOf reports whether the literal path is one of the override's paths, and all its other
+// readings too: an override that allows /public/ must not open /public/..;/private/. The other
+// readings do not count if the pattern is written in the same spelling as the path.
+func (o *Override) allOf(path *pathReadings) bool {
 	group := o.Paths.Group()
 	rule, ok := group.Match(path.path)
 	if !ok || rule.SpellsLike(path.path) {

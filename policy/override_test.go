@@ -13,30 +13,30 @@ func TestOverrideOfWholeHost(t *testing.T) {
 		web.serve("https://closed.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /"))
 		web.serve("https://open.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nAllow: /"))
 		for _, c := range []struct {
-			host  string
-			paths []string
-			allow bool
-			want  string
+			host   string
+			paths  []string
+			action Action
+			want   string
 		}{
-			{"closed.example", nil, true, "allow override"},
-			{"closed.example", []string{"/"}, true, "allow override"},
-			{"closed.example", []string{"/x", "*"}, true, "allow override"},
-			{"closed.example", []string{"/*"}, true, "allow override"},
-			{"closed.example", []string{"/$"}, true, "deny rule fresh"},
-			{"closed.example", []string{"/api/"}, true, "deny rule fresh"},
-			{"closed.example", []string{"/*?*"}, true, "deny rule fresh"},
-			{"open.example", nil, false, "deny override"},
-			{"open.example", []string{"/"}, false, "deny override"},
-			{"open.example", []string{"/$"}, false, "deny override"},
-			{"open.example", []string{"/api/"}, false, "allow rule fresh"},
+			{"closed.example", nil, Allow, "allow override"},
+			{"closed.example", []string{"/"}, Allow, "allow override"},
+			{"closed.example", []string{"/x", "*"}, Allow, "allow override"},
+			{"closed.example", []string{"/*"}, Allow, "allow override"},
+			{"closed.example", []string{"/$"}, Allow, "deny rule fresh"},
+			{"closed.example", []string{"/api/"}, Allow, "deny rule fresh"},
+			{"closed.example", []string{"/*?*"}, Allow, "deny rule fresh"},
+			{"open.example", nil, Deny, "deny override"},
+			{"open.example", []string{"/"}, Deny, "deny override"},
+			{"open.example", []string{"/$"}, Deny, "deny override"},
+			{"open.example", []string{"/api/"}, Deny, "allow rule fresh"},
 		} {
-			o := Override{Hosts: hosts(t, c.host), Paths: PathRules(c.paths), Allow: c.allow, Reason: "agreed"}
+			o := Override{Hosts: hosts(t, c.host), Paths: PathRules(c.paths), Action: c.action, Reason: "agreed"}
 			e, err := New(Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := verdict(e.DecideHost(t.Context(), asks(t, "https://"+c.host+"/", "Bot/1.0"))); got != c.want {
-				t.Errorf("%s, %q, allow %v: %s, want %s", c.host, c.paths, c.allow, got, c.want)
+				t.Errorf("%s, %q, %s: %s, want %s", c.host, c.paths, c.action, got, c.want)
 			}
 			e.Close()
 		}

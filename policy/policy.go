@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,8 +69,12 @@ type Fetch struct {
 // A Request is one request to decide about.
 type Request struct {
 	Target    Target
+	Method    string   // as sent; empty: GET
 	Crawler   *Crawler // nil: the default one
 	UserAgent string   // the header as sent
+	// Destination checks where the request would be sent to; nil: it may be sent anywhere. It may look
+	// up the name, so it is not called for a request that an override denies: a name may carry data.
+	Destination interface{ Check(host, port string) error }
 
 	whole bool // about the whole host, of which Target is the root
 }
@@ -154,7 +159,8 @@ func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
 // crawler may bind that crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as
 // unreachable.
 //
-// An error means that there is no decision and the request must not be sent: ErrProhibited,
+// An error means that there is no decision and the request must not be sent: that of
+// r.Destination, ErrProhibited,
 // ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
 // closed. Call [Engine.CheckPath] first: Decide does not refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
@@ -162,6 +168,12 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	e.checkUserAgent(r)
 	readings := e.robots.Readings
 	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
+	if r.Destination != nil && !(decided && d.Denied()) {
+		host, port, _ := net.SplitHostPort(r.Target.Address())
+		if err := r.Destination.Check(host, port); err != nil {
+			return Decision{}, err
+		}
+	}
 	if decided {
 		return d, nil
 	}
@@ -183,7 +195,8 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 
 // DecideHost decides about all of an origin at once, for tunnels with requests
 // that can't be seen. It denies only if the rule for "/" does and the group obeyed
-// allows no other path. An override allows a host only if it is for all paths.
+// allows no other path. An override allows a host, or leaves it to robots.txt, only if it is for
+// all paths and methods; one for some methods denies it.
 func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	r.Target.Path, r.whole = "/", true
 	return e.Decide(ctx, r)
@@ -196,6 +209,11 @@ func (e *Engine) CheckPath(t Target) error {
 		return ErrHiddenDots
 	}
 	return nil
+}
+
+// NamesMethods reports whether an override is for some methods only.
+func (e *Engine) NamesMethods() bool {
+	return slices.ContainsFunc(e.config.Overrides, func(o Override) bool { return len(o.Methods) > 0 })
 }
 
 // checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites

@@ -32,11 +32,11 @@ func TestOverrides(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
 		e.config.Overrides = []Override{
-			{Hosts: hosts(t, "expired.example"), Allow: true, Reason: "expired", Expires: time.Now()},
-			{Hosts: hosts(t, "soon.example"), Allow: true, Reason: "soon", Expires: time.Now().Add(time.Hour)},
-			{Hosts: hosts(t, "a.example"), Paths: PathRules([]string{"/private/open/", "*.pdf$"}), Allow: true, Reason: "paths"},
-			{Hosts: hosts(t, "a.example"), Crawlers: []string{"chosen", "other"}, Allow: true, Reason: "crawler"},
-			{Hosts: hosts(t, "*.partner.example"), Allow: true, Reason: "below"},
+			{Hosts: hosts(t, "expired.example"), Action: Allow, Reason: "expired", Expires: time.Now()},
+			{Hosts: hosts(t, "soon.example"), Action: Allow, Reason: "soon", Expires: time.Now().Add(time.Hour)},
+			{Hosts: hosts(t, "a.example"), Paths: PathRules([]string{"/private/open/", "*.pdf$"}), Action: Allow, Reason: "paths"},
+			{Hosts: hosts(t, "a.example"), Crawlers: []string{"chosen", "other"}, Action: Allow, Reason: "crawler"},
+			{Hosts: hosts(t, "*.partner.example"), Action: Allow, Reason: "below"},
 			{Hosts: hosts(t, "*.partner.example", "partner.example"), Reason: "never reached below"},
 			{Hosts: hosts(t, "192.0.2.1", "2001:db8::1"), Reason: "addresses"},
 		}

@@ -21,8 +21,8 @@ Allow: /*;public
 // TestReadings: a path that servers may read as a disallowed one is denied, unless an Allow rule is
 // written for its very spelling.
 func TestReadings(t *testing.T) {
-	override := func(allow bool, paths ...string) []Override {
-		return []Override{{Hosts: hosts(t, "a.example"), Paths: PathRules(paths), Allow: allow, Reason: "agreed"}}
+	override := func(action Action, paths ...string) []Override {
+		return []Override{{Hosts: hosts(t, "a.example"), Paths: PathRules(paths), Action: action, Reason: "agreed"}}
 	}
 	for _, test := range []struct {
 		name      string
@@ -42,16 +42,16 @@ func TestReadings(t *testing.T) {
 		{name: "literal", readings: Literal, path: "//private/x", want: "allow no-match fresh"},
 		{name: "literal, an Allow by chance", readings: Literal, path: "//private/x;public", want: "allow rule fresh"},
 
-		{name: "a denying override", overrides: override(false, "/closed/"), path: "/closed%2Fx", want: "deny override", readAs: "/closed/x"},
-		{name: "a denying override, read literally", overrides: override(false, "/closed/"), path: "/closed//x", want: "deny override"},
-		{name: "a denying override, literal", overrides: override(false, "/closed/"), readings: Literal, path: "/closed%2Fx", want: "allow no-match fresh"},
-		{name: "an allowing override does not reach other spellings", overrides: override(true, "/private/open/"), path: "//private/open/x", want: "deny rule fresh", readAs: "/private/open/x"},
-		{name: "an allowing override holds for its path", overrides: override(true, "/private/"), path: "/private//x;y", want: "allow override"},
-		{name: "an allowing override does not open another path", overrides: override(true, "/public/"), path: "/public/..;/private/x", want: "deny rule fresh", readAs: "/private/x"},
-		{name: "an allowing override, literal", overrides: override(true, "/public/"), readings: Literal, path: "/public/..;/private/x", want: "allow override"},
-		{name: "an allowing override for this spelling", overrides: override(true, "/private%2Fx"), path: "/private%2fx", want: "allow override"},
-		{name: "an allowing override for all paths", overrides: override(true), path: "//private/x", want: "allow override"},
-		{name: "the first override wins", overrides: append(override(true, "/private/"), override(false, "/")...), path: "/private//x", want: "allow override"},
+		{name: "a denying override", overrides: override(Deny, "/closed/"), path: "/closed%2Fx", want: "deny override", readAs: "/closed/x"},
+		{name: "a denying override, read literally", overrides: override(Deny, "/closed/"), path: "/closed//x", want: "deny override"},
+		{name: "a denying override, literal", overrides: override(Deny, "/closed/"), readings: Literal, path: "/closed%2Fx", want: "allow no-match fresh"},
+		{name: "an allowing override does not reach other spellings", overrides: override(Allow, "/private/open/"), path: "//private/open/x", want: "deny rule fresh", readAs: "/private/open/x"},
+		{name: "an allowing override holds for its path", overrides: override(Allow, "/private/"), path: "/private//x;y", want: "allow override"},
+		{name: "an allowing override does not open another path", overrides: override(Allow, "/public/"), path: "/public/..;/private/x", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "an allowing override, literal", overrides: override(Allow, "/public/"), readings: Literal, path: "/public/..;/private/x", want: "allow override"},
+		{name: "an allowing override for this spelling", overrides: override(Allow, "/private%2Fx"), path: "/private%2fx", want: "allow override"},
+		{name: "an allowing override for all paths", overrides: override(Allow), path: "//private/x", want: "allow override"},
+		{name: "the first override wins", overrides: append(override(Allow, "/private/"), override(Deny, "/")...), path: "/private//x", want: "allow override"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

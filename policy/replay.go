@@ -9,6 +9,7 @@ import (
 // A PastRequest is a request that was decided before, with the evidence.
 type PastRequest struct {
 	Target  Target
+	Method  string   // as sent; empty: GET
 	Whole   bool     // about the whole host, as [Engine.DecideHost]
 	Crawler *Crawler // of the configuration at that time
 	Tokens  []string // its product tokens then
@@ -27,7 +28,7 @@ type PastRequest struct {
 func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	crawler := *p.Crawler
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
-	r := Request{Target: p.Target, Crawler: &crawler}
+	r := Request{Target: p.Target, Method: p.Method, Crawler: &crawler}
 	if p.Whole {
 		r.Target.Path, r.whole = "/", true
 	}

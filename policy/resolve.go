@@ -90,7 +90,11 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 		}
 		res, ok := e.judge(q, job.entry, s, now)
 		if !ok {
-			e.forgetCopy(sf, q.token, job.entry.Copies[q.token])
+			gone := job.entry.Copies[q.token]
+			e.forgetCopy(sf, q.token, gone)
+			if gone != nil { // a shared store may still name it: the same copy is no answer
+				since = later(since, gone.Fetched)
+			}
 			continue
 		}
 		e.renew(q, job.entry, s, now)

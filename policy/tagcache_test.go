@@ -58,8 +58,14 @@ func TestTagCacheBurst(t *testing.T) {
 	for i := range pages {
 		c.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
 	}
-	if got := c.Size(); got.Entries != pages {
-		t.Errorf("%d of %d pages are kept", got.Entries, pages)
+	kept := 0 // Size leaves out those that the cache takes at the moment
+	for i := range pages {
+		if _, ok := c.Get(fmt.Sprint("http://a/", i)); ok {
+			kept++
+		}
+	}
+	if kept != pages {
+		t.Errorf("%d of %d pages are kept", kept, pages)
 	}
 }
 

@@ -18,12 +18,14 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// A tunnel is a client's connection after CONNECT, with where it leads.
+// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
+// to the gate.
 type tunnel struct {
 	net.Conn
-	authority string // canonical host and port, the port always given
+	authority string // canonical host and port, the port always given; "": each request names its host
 	host      string // of it, without brackets
 	secure    string // the origin that it leads to in TLS
+	port      string // that a client has connected to whose connection was redirected; "": there was a CONNECT
 	client.TLSClient
 	client     *client.Conn               // the connection underneath
 	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
@@ -82,36 +84,68 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, badRequest(err))
 		return
 	}
-	own := target.Hostname() == ownName // which is open to all, and always to be seen
-	if !own && s.Passthrough(target.Hostname()) {
-		p.passThrough(w, r, s, target)
+	p.openTunnel(&opening{w, r, s, target, ""})
+}
+
+// An opening is how a tunnel begins: with a CONNECT, or with a connection in TLS that was
+// redirected to the gate. Then r is a CONNECT that stands for it, and w an unansweredWriter.
+type opening struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	s      *Settings
+	target policy.Target
+	port   string // of tunnel
+}
+
+// openTunnel is the sequence for all tunnels.
+func (p *Proxy) openTunnel(o *opening) {
+	own := o.target.Hostname() == ownName // which is open to all, and always to be seen
+	if !own && o.s.Passthrough(o.target.Hostname()) {
+		p.passThrough(o)
 		return
 	}
-	if s.Engine.Crawlers().RefuseUnknown && !own {
+	// A client that has sent no CONNECT could not read a refusal of its tunnel: the requests in it
+	// are refused then.
+	if !own && o.port == "" && p.refuseTunnel(o) {
+		return
+	}
+	conn, rd, err := o.accept(o.w, p.Limits.HeaderTimeout)
+	if err != nil {
+		p.Log.Debug("CONNECT", "client", o.r.RemoteAddr, "error", err)
+		return
+	}
+	p.intercept(o, conn, rd)
+}
+
+// refuseTunnel answers a CONNECT of which all requests would be refused, and reports whether it is one.
+func (p *Proxy) refuseTunnel(o *opening) bool {
+	if o.s.Engine.Crawlers().RefuseUnknown {
 		// Refuse a CONNECT that no known crawler can have sent, whatever comes through its tunnel. The
 		// requests in other tunnels are decided one by one.
-		client, _ := netip.ParseAddrPort(r.RemoteAddr)
-		if _, pr := p.identify(s, r, client.Addr().Unmap(), true); pr != nil {
-			p.serve(w, r, s, target, pr)
-			return
+		client, _ := netip.ParseAddrPort(o.r.RemoteAddr)
+		if _, pr := p.identify(o.s, o.r, client.Addr().Unmap(), true); pr != nil {
+			p.serve(o.w, o.r, o.s, o.target, pr)
+			return true
 		}
 	}
-	host, port, _ := net.SplitHostPort(target.Address())
-	if err := s.Upstream.CheckLists(host, port); err != nil && !own {
-		p.refuseTunnel(w, r, s, target, err)
-		return
+	host, port, _ := net.SplitHostPort(o.target.Address())
+	if err := o.s.Upstream.CheckLists(host, port); err != nil {
+		p.refuseDestination(o, err)
+		return true
 	}
-	conn, rd, err := accept(w, p.Limits.HeaderTimeout)
-	if err != nil {
-		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "error", err)
-		return
-	}
+	return false
+}
+
+// intercept passes a tunnel to the inner server, after a TLS handshake if the client begins one. The reader may hold
+// bytes that were read of the connection.
+func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
+	r := o.r
 	p.conns.MarkTunnel(connOf(r).client)
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
-	t := newTunnel(target)
-	t.client, t.login = connOf(r).client, loginOf(r)
-	t.TLSClient = client.TLSClient{Kind: client.KindOf(r), Target: t.authority}
+	t := newTunnel(o.target)
+	t.client, t.login, t.port = connOf(r).client, loginOf(r), o.port
+	t.TLSClient = client.TLSClient{Kind: client.KindOf(r), Target: t.authority, Redirected: o.port != ""}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
@@ -152,15 +186,18 @@ func newTunnel(target policy.Target) *tunnel {
 	return t
 }
 
-// accept answers a CONNECT with 200 and takes over the connection. The reader may hold bytes that
+// accept takes over the connection, and answers a CONNECT with 200. The reader may hold bytes that
 // the client has sent after the CONNECT. The deadline of the answer stays set until the caller
-// sets another.
-func accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
+// sets another. w is that of o, or one around it.
+func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if o.port != "" {
+		return conn, rw.Reader, nil
+	}
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		conn.Close()
 		return nil, nil, err
@@ -194,25 +231,27 @@ func bracketed(host string) string {
 }
 
 // newTunnelExchange returns an exchange for a tunnel as a whole.
-func (p *Proxy) newTunnelExchange(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) *exchange {
-	if strings.HasSuffix(target.Address(), ":80") {
+func (p *Proxy) newTunnelExchange(o *opening) *exchange {
+	target := o.target
+	if strings.HasSuffix(target.Address(), ":80") && o.port == "" {
 		// Some clients open a tunnel for http as well; the origin in it is another.
-		target, _ = policy.ParseTarget("http", r.RequestURI, "/") // read once already
+		target, _ = policy.ParseTarget("http", o.r.RequestURI, "/") // read once already
 	}
-	x := p.newExchange(w, r, s)
+	x := p.newExchange(o.w, o.r, o.s)
 	x.target, x.Tunnel, x.Origin = target, true, target.Origin()
 	x.URL = x.Origin
 	return x
 }
 
-// refuseTunnel answers a CONNECT to a host or port that the egress rules forbid. No request in the
+// refuseDestination answers a CONNECT to a host or port that the egress rules forbid. No request in the
 // tunnel could be sent, and a client that speaks another protocol than HTTP could not read a refusal
 // in it.
-func (p *Proxy) refuseTunnel(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, prohibited error) {
-	x := p.newTunnelExchange(w, r, s, target)
+func (p *Proxy) refuseDestination(o *opening, prohibited error) {
+	r := o.r
+	x := p.newTunnelExchange(o)
 	defer p.finish(x, r)
 	x.out.closeAfter = ambiguousFraming(r)
-	crawlers := s.Engine.Crawlers()
+	crawlers := o.s.Engine.Crawlers()
 	if k := crawlers.Identify(p.newIdentification(r, x.Client, false).client); k != crawlers.Default || !crawlers.RefuseUnknown {
 		x.Crawler = k.Name
 	}
@@ -220,8 +259,9 @@ func (p *Proxy) refuseTunnel(w http.ResponseWriter, r *http.Request, s *Settings
 }
 
 // passThrough carries a tunnel unseen, after one decision for the whole host.
-func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target) {
-	x := p.newTunnelExchange(w, r, s, target)
+func (p *Proxy) passThrough(o *opening) {
+	r := o.r
+	x := p.newTunnelExchange(o)
 	defer p.finish(x, r)
 
 	ctx := x.context(r)
@@ -229,7 +269,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 		pr.write(r, x)
 		return
 	}
-	host, port, _ := net.SplitHostPort(target.Address())
+	host, port, _ := net.SplitHostPort(o.target.Address())
 	origin, err := x.settings.Upstream.Dial(ctx, host, port)
 	x.answered(nil) // what comes through the tunnel is not known
 	if err != nil {
@@ -237,7 +277,7 @@ func (p *Proxy) passThrough(w http.ResponseWriter, r *http.Request, s *Settings,
 		return
 	}
 	defer origin.Close()
-	client, rd, err := accept(x.out, p.Limits.HeaderTimeout)
+	client, rd, err := o.accept(x.out, p.Limits.HeaderTimeout)
 	if err != nil {
 		x.Error = err.Error()
 		return

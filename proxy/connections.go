@@ -28,6 +28,8 @@ func (p *Proxy) Connections() (c Connections) {
 type connection struct {
 	client *client.Conn
 	tunnel *tunnel // through client; nil: the request arrived outside of a tunnel
+	// redirected is set if the client does not know that it speaks to the gate.
+	redirected bool
 }
 
 type connectionKey struct{}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"time"
 
@@ -45,7 +44,12 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 	if pr := p.notReady(x); pr != nil {
 		return pr
 	}
-	ask := policy.Request{Target: x.target, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
+	if x.settings.Engine.NamesMethods() {
+		if err := checkMethodClaim(r); err != nil {
+			return badRequest(err)
+		}
+	}
+	ask := policy.Request{Target: x.target, Method: r.Method, Crawler: crawler, UserAgent: r.Header.Get("User-Agent")}
 	err := p.ask(ctx, x, ask, engine)
 	x.Decided = time.Since(x.Start)
 	if err != nil {
@@ -67,10 +71,7 @@ func (p *Proxy) ask(ctx context.Context, x *exchange, ask policy.Request, engine
 	if err := x.settings.Engine.CheckPath(ask.Target); err != nil {
 		return err
 	}
-	host, port, _ := net.SplitHostPort(ask.Target.Address())
-	if err := x.settings.Upstream.Check(host, port); err != nil {
-		return err
-	}
+	ask.Destination = x.settings.Upstream
 	var err error
 	if x.decision, err = engine(ctx, ask); err != nil {
 		return err

@@ -121,7 +121,7 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 		x.Client = a.Addr().Unmap()
 	}
 	c := connOf(r)
-	x.Tunnel, x.out.client, x.out.memory.Client = c.tunnel != nil, c.client.Buffer(), c.client.Memory
+	x.Tunnel, x.out.client, x.out.memory.Client = c.tunnel != nil && c.tunnel.authority != "", c.client.Buffer(), c.client.Memory
 	return x
 }
 

@@ -48,7 +48,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "robotsgate: the gate's own pages can only be read", http.StatusMethodNotAllowed)
 		return
 	}
-	facts := gateFacts{Address: ownAddress(r), NeedLogin: p.settings.Load().Engine.Crawlers().NeedLogin()}
+	facts := gateFacts{Address: p.ownAddress(r), NeedLogin: p.settings.Load().Engine.Crawlers().NeedLogin()}
 	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
 	facts.Proxy = "http://" + facts.Address
 	if facts.NeedLogin {
@@ -119,8 +119,11 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *problem
 
 // ownAddress returns the address at which the client has reached the gate: its Host field, since
 // the socket's address may be one behind a port mapping. It stands in commands for copying, so
-// only these characters are allowed.
-func ownAddress(r *http.Request) string {
+// only these characters are allowed. A redirected client has chosen neither.
+func (p *Proxy) ownAddress(r *http.Request) string {
+	if address, ok := p.address.Load().(string); ok && connOf(r).redirected {
+		return address
+	}
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]"
 	if t, err := policy.ParseTarget("http", r.Host, "/"); err == nil && t.Hostname() != ownName {
 		if _, port := policy.SplitPort(r.Host); port != "" && strings.Trim(t.Address(), letters) == "" {

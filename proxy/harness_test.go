@@ -41,13 +41,19 @@ const patience = 10 * time.Second
 // names is all that resolves in these tests, beside what /etc/hosts says. The
 // origins' certificate is for every name below example.com.
 var names = map[string][]string{
-	"loop.example.com.":     {"127.0.0.1"},
-	"metadata.example.com.": {"169.254.169.254"},
-	"mixed.example.com.":    {"10.9.9.9", "127.0.0.1"},
+	"loop.example.com.":          {"127.0.0.1"},
+	"second.example.com.":        {"127.0.0.1"},
+	"a_b.example.com.":           {"127.0.0.1"},
+	"xn--bcher-kva.example.com.": {"127.0.0.1"},
+	"metadata.example.com.":      {"169.254.169.254"},
+	"mixed.example.com.":         {"10.9.9.9", "127.0.0.1"},
 }
 
 // lookupsFail makes all lookups fail because there is no file descriptor for them.
 var lookupsFail atomic.Bool
+
+// lookups has the names that have been looked up, each with a dot at its end.
+var lookups sync.Map
 
 // TestMain keeps the tests from asking the machine's DNS.
 func TestMain(m *testing.M) {
@@ -79,6 +85,7 @@ func resolve(conn net.Conn) {
 		return
 	}
 	q := msg.Questions[0]
+	lookups.Store(q.Name.String(), true)
 	msg.Header = dnsmessage.Header{ID: msg.ID, Response: true, RecursionAvailable: true}
 	msg.Additionals = nil
 	addrs, known := names[q.Name.String()]

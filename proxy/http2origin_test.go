@@ -91,7 +91,7 @@ func TestHTTP2Origin(t *testing.T) {
 	}
 	w := newWorld(t, options{egress: func(e *Egress) {
 		e.Roots.AddCert(authority.Certificate())
-		e.DialTimeout, e.ResponseHeaderTimeout = 500*time.Millisecond, 500*time.Millisecond
+		e.DialTimeout, e.ResponseHeaderTimeout = 2*time.Second, 2*time.Second // robots.txt must come in time on a busy machine too
 	}})
 	for name, c := range map[string]struct {
 		reply func(f *http2.Framer, stream uint32)

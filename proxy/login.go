@@ -60,7 +60,7 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	if !refused {
 		return k, nil
 	}
-	return nil, i.unknown(invited, connOf(r).tunnel != nil)
+	return nil, i.unknown(invited, connOf(r))
 }
 
 func (p *Proxy) newIdentification(r *http.Request, client netip.Addr, opening bool) *identification {
@@ -94,7 +94,7 @@ const wget2Login = "wget2 1.99.1 sends an empty login in place of the one in the
 // unknown returns the answer to a client that is none of the crawlers. It asks for a login
 // only if a crawler could match with one: some clients fail on a 407 that they cannot answer,
 // and no client understands one inside its tunnel.
-func (i *identification) unknown(invited, inside bool) *problem {
+func (i *identification) unknown(invited bool, c *connection) *problem {
 	p := &problem{
 		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client", refused: ByLogin,
 		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.client.Addr.String(),
@@ -106,6 +106,10 @@ func (i *identification) unknown(invited, inside bool) *problem {
 	if !invited {
 		return p
 	}
+	if c.redirected {
+		p.detail += " Its connection was redirected to the gate, so no login can come with it. Give the client the gate's address as its proxy, with a login; or let the operator identify it by its address."
+		return p
+	}
 	cause, detail := "wrong login", " The login that came with %s is not theirs."
 	switch {
 	case i.login.Empty():
@@ -113,7 +117,7 @@ func (i *identification) unknown(invited, inside bool) *problem {
 	case i.login == nil:
 		cause, detail = "login required", " A login has to come with %s: put it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
 	}
-	if inside {
+	if c.tunnel != nil {
 		p.detail += fmt.Sprintf(detail, "CONNECT")
 		return p
 	}

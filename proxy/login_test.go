@@ -547,7 +547,7 @@ func TestLoginStaysHere(t *testing.T) {
 	engine := func(c *policy.Config) {
 		team(true)(c)
 		// The tunnel is allowed although its robots.txt is unreachable.
-		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Allow: true, Reason: "a test"}}
+		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Reason: "a test"}}
 	}
 	w := newWorld(t, options{engine: engine, gate: func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))

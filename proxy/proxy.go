@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/elazarl/goproxy"
@@ -29,20 +30,23 @@ import (
 // A Proxy serves clients until Shutdown.
 type Proxy struct {
 	Options
-	settings atomic.Pointer[Settings]
-	pipeline *goproxy.ProxyHttpServer
-	outer    *http.Server    // serves the connections of clients
-	inner    *http.Server    // serves their tunnels
-	tunnels  *client.Tunnels // from CONNECT to inner
-	tls      *tls.Config     // towards clients
-	open     openConns       // hijacked connections in use, for Shutdown
-	silent   openConns       // tunnels in which the client has sent nothing yet
-	conns    client.ConnLimits
-	hints    client.TrustHints
-	memory   memory.Budget // of requests in progress
-	verifier *auth.Verifier
-	wrong    auth.FailedLogins
-	missing  auth.FailedLogins
+	settings   atomic.Pointer[Settings]
+	pipeline   *goproxy.ProxyHttpServer
+	outer      *http.Server    // serves the connections of clients
+	inner      *http.Server    // serves their tunnels
+	tunnels    *client.Tunnels // from CONNECT, and redirected connections, to inner
+	begin      sync.Once       // of inner
+	tls        *tls.Config     // towards clients
+	open       openConns       // hijacked connections in use, for Shutdown
+	silent     openConns       // tunnels in which the client has sent nothing yet
+	conns      client.ConnLimits
+	redirected redirections
+	address    atomic.Value // a string: where Serve listens
+	hints      client.TrustHints
+	memory     memory.Budget // of requests in progress
+	verifier   *auth.Verifier
+	wrong      auth.FailedLogins
+	missing    auth.FailedLogins
 }
 
 // New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required
@@ -121,7 +125,7 @@ func New(o Options) (*Proxy, error) {
 		if t.disconnect != nil {
 			ctx = t.disconnect.ConnContext(ctx)
 		}
-		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t})
+		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t, t.port != ""})
 	}
 	return p, nil
 }
@@ -147,16 +151,28 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 
 // Serve accepts clients from l until Shutdown, and returns nil then.
 func (p *Proxy) Serve(l net.Listener) error {
-	go p.inner.Serve(p.tunnels)                                                                                       // ends with Shutdown
-	own := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: p.certificate} // for clients that speak TLS to the gate itself
-	err := p.outer.Serve(&client.Listener{
-		Listener: p.Descriptors.Listener(l), TLS: own, Limits: &p.conns, Hints: &p.hints, Log: p.Log,
-		MaxRejecting: int64(p.Descriptors.Other(client.MaxRejecting)),
-	})
+	p.serveTunnels()
+	p.address.Store(l.Addr().String())
+	accepted := p.listener(l)
+	accepted.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: p.certificate} // for clients that speak TLS to the gate itself
+	err := p.outer.Serve(accepted)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// listener returns a listener that accepts clients within the limits.
+func (p *Proxy) listener(l net.Listener) *client.Listener {
+	return &client.Listener{
+		Listener: p.Descriptors.Listener(l), Limits: &p.conns, Hints: &p.hints, Log: p.Log,
+		MaxRejecting: int64(p.Descriptors.Other(client.MaxRejecting)),
+	}
+}
+
+// serveTunnels makes the inner server serve, until Shutdown.
+func (p *Proxy) serveTunnels() {
+	p.begin.Do(func() { go p.inner.Serve(p.tunnels) })
 }
 
 // serverLog logs the errors of net/http's servers, most of which are of clients that disconnect.

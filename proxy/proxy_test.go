@@ -350,7 +350,7 @@ func TestOverride(t *testing.T) {
 	}
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		c.Overrides = []policy.Override{
-			{Hosts: []glob.Glob{hosts}, Paths: policy.PathRules([]string{"/private/a"}), Allow: true, Reason: "contract 2026-17"},
+			{Hosts: []glob.Glob{hosts}, Paths: policy.PathRules([]string{"/private/a"}), Action: policy.Allow, Reason: "contract 2026-17"},
 			{Hosts: []glob.Glob{hosts}, Paths: policy.PathRules([]string{"/x"}), Reason: "not ours, ü"},
 		}
 	}})

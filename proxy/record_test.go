@@ -14,9 +14,9 @@ import (
 
 // TestRefused: the record of a request names the kind of its refusal, and the cause.
 func TestRefused(t *testing.T) {
-	overridden := func(allow bool) func(*policy.Config) {
+	overridden := func(action policy.Action) func(*policy.Config) {
 		return func(c *policy.Config) {
-			c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Allow: allow, Reason: "contract 7"}}
+			c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: action, Reason: "contract 7"}}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		cause   string
 	}{
 		"a rule":                 {url: "/private/x", refused: "rule", cause: "robots.txt line 2: Disallow: /private/"},
-		"an override":            {url: "/", options: options{engine: overridden(false)}, refused: "override", cause: "operator's override: contract 7"},
+		"an override":            {url: "/", options: options{engine: overridden(policy.Deny)}, refused: "override", cause: "operator's override: contract 7"},
 		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
 		"a prohibited address":   {url: "/", options: options{egress: func(e *Egress) { e.AllowPrivate = nil }}, refused: ByGuard, cause: "address 127.0.0.1"},
 		"an unknown client":      {url: "/", options: options{engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: ByLogin, cause: "unknown client"},
@@ -38,7 +38,7 @@ func TestRefused(t *testing.T) {
 		"a hidden dot segment":   {url: "/x/..%2fy", refused: IsMalformed, cause: "The request was not understood"},
 		"report mode":            {url: "/private/x", options: options{engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }}, cause: "robots.txt line 2: Disallow: /private/"},
 		"an allowed request":     {url: "/"},
-		"an origin that is down": {url: "http://127.0.0.1:1/", options: options{engine: overridden(true)}},
+		"an origin that is down": {url: "http://127.0.0.1:1/", options: options{engine: overridden(policy.Allow)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.options)

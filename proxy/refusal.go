@@ -66,7 +66,7 @@ func refusal(x *exchange) *problem {
 		p.detail = "To compare this URL with all rules of " + d.URL + ", in the group for " + d.Group.Written() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
 	case policy.ByOverride:
 		p.title = "Refused by the operator"
-		p.detail = "An override of this gate denies this URL: " + d.Note + "."
+		p.detail = "An override of this gate denies this request: " + d.Note + "."
 	}
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."

@@ -42,6 +42,10 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
+	if t.port != "" {
+		p.serveInRedirected(w, r, t, scheme)
+		return
+	}
 	var target policy.Target
 	var err error
 	absolute := !strings.HasPrefix(r.RequestURI, "/")
@@ -62,13 +66,17 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		refused = checkRequest(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
 	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
 		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
-		refused = &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed,
-			detail: "CONNECT, the TLS server name, Host and :authority do not name the same host."}
+		refused = misdirected("CONNECT, the TLS server name, Host and :authority do not name the same host.")
 	case target.Hostname() == ownName:
 		p.serveOwn(w, r)
 		return
 	}
 	p.serve(w, r, p.settings.Load(), target, refused)
+}
+
+// misdirected answers a request that is for another origin than its connection (RFC 9110, 15.5.20).
+func misdirected(detail string) *problem {
+	return &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least, and the time

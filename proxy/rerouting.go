@@ -3,7 +3,9 @@ package proxy
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +21,7 @@ import (
 //
 //   - X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override: robots.txt has no methods, so
 //     the decision is the same. Clients of REST services need them, for GETs with a long query.
+//     Where an override has methods, checkMethodClaim refuses them.
 //   - X-Forwarded-For, X-Forwarded-By, X-Real-IP, Via and other names of clients and proxies:
 //     they tell where a request comes from.
 //   - Destination (RFC 4918, 10.3), Referer, Origin, Range, Accept and Accept-*: they belong to
@@ -59,6 +62,24 @@ func dropRerouting(h http.Header) {
 			delete(h, name)
 		}
 	}
+}
+
+// methodClaims are headers from which servers and frameworks take the method.
+var methodClaims = map[string]bool{"x-http-method-override": true, "x-http-method": true, "x-method-override": true}
+
+// checkMethodClaim returns an error if a header names another method than the request has: an
+// override for the request's method would permit the other one too.
+func checkMethodClaim(r *http.Request) error {
+	for name, values := range r.Header {
+		var buf [maxPlainName]byte
+		if !methodClaims[string(plainName(buf[:0], name))] {
+			continue
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != r.Method }) {
+			return errors.New(name + " names another method than the request has, and this gate permits requests by their methods")
+		}
+	}
+	return nil
 }
 
 var ownPrefixPlain = []byte(strings.ToLower(ownPrefix))

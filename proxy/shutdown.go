@@ -11,6 +11,7 @@ import (
 // Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
 // then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.redirected.close()
 	p.silent.close() // they have no request in flight
 	var wg sync.WaitGroup
 	var errs [3]error

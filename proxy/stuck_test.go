@@ -171,7 +171,8 @@ func TestOriginDoesNotRead(t *testing.T) {
 			}()
 		}
 	}()
-	w := newWorld(t, options{egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = short, short }})
+	// Long enough for the robots.txt that comes first, on a busy machine too.
+	w := newWorld(t, options{egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = 2*time.Second, 2*time.Second }})
 	for _, v := range []way{{"HTTP/1.1", "http://" + l.Addr().String(), w.client()}} {
 		resp, _ := send(t, v.client, http.MethodPost, v.origin+"/up", strings.NewReader(strings.Repeat("x", 32<<20)))
 		wantStatus(t, resp, 504)
@@ -181,7 +182,7 @@ func TestOriginDoesNotRead(t *testing.T) {
 // A client may pause in its upload for longer than an origin may take to answer.
 func TestPauseInUpload(t *testing.T) {
 	w := newWorld(t, options{
-		egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = short/4, short/2 },
+		egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = 2*short, 2*short },
 		handler: func(rw http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
 			fmt.Fprint(rw, n, err)

@@ -24,9 +24,9 @@ type Upstream interface {
 	// [net/http/httptrace.ClientTrace] in the request's context.
 	http.RoundTripper
 	// Check returns an error that is [policy.ErrProhibited] if a destination is forbidden,
-	// as far as that is known before it is dialled.
+	// as far as that is known without a lookup of its name. It is called before the decision.
 	Check(host, port string) error
-	// CheckLists is Check by the lists of hosts and ports alone, which needs no lookup.
+	// CheckLists is Check by the lists of hosts and ports alone.
 	CheckLists(host, port string) error
 	// Dial opens a passthrough tunnel, under the same rules as RoundTrip. The requests in it cannot be
 	// seen, so they cannot be signed.

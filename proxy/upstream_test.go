@@ -481,7 +481,7 @@ func allowHost(t *testing.T, name string) func(*policy.Config) {
 		t.Fatal(err)
 	}
 	return func(c *policy.Config) {
-		c.Overrides = append(c.Overrides, policy.Override{Hosts: []glob.Glob{g}, Allow: true, Reason: "a test"})
+		c.Overrides = append(c.Overrides, policy.Override{Hosts: []glob.Glob{g}, Action: policy.Allow, Reason: "a test"})
 	}
 }
 

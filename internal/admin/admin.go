@@ -75,7 +75,7 @@ func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// request returns the request of a crawler with this User-Agent.
+// request returns the GET of a crawler with this User-Agent.
 func (a *admin) request(t policy.Target, agent string) policy.Request {
 	return policy.Request{Target: t, Crawler: a.Engine.Crawlers().Identify(policy.Client{UserAgent: agent}), UserAgent: agent}
 }

@@ -13,7 +13,7 @@ import (
 // gates say of themselves is text from the network.
 func TestFleet(t *testing.T) {
 	s := fleet.Status{
-		Address: "redis://gate@valkey.lan:6379", State: fleet.Connected, Since: time.Now().Add(-90 * time.Second),
+		Address: "redis://valkey.lan:6379", State: fleet.Connected, Since: time.Now().Add(-90 * time.Second),
 		Calls: 12345, Latency: 0.00042, Failures: 3, Rejected: 2,
 		Gates: []fleet.Gate{
 			{ID: "a", Version: "v1.2.3", Config: "0123456789abcdef", Started: time.Now().Add(-time.Hour), Self: true},
@@ -23,7 +23,7 @@ func TestFleet(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules, fleet: func() fleet.Status { return s }})
 	for _, path := range []string{"/", "/live"} {
 		page := see(t, h, path)
-		has(t, page, "Fleet Connected redis://gate@valkey.lan:6379 since 1 min 30 s ago",
+		has(t, page, "Fleet Connected redis://valkey.lan:6379 since 1 min 30 s ago",
 			"Gates 2 Calls of the store 12 345 Time of a call 0.42 ms Failures 3 Rejected values 2",
 			"a (this one) v1.2.3 0123456789abcdef 1 h ago", "<b> v1\\u202e "+strings.Repeat("x", maxText)+"…")
 		if strings.Contains(page, "Needs attention") || strings.Contains(page, "Different configurations") {

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		err = serveForwarder(os.Args[1])
 	case "goproxy":
 		err = serveGoproxy(os.Args[1])
+	case "client":
+		err = measureClient(os.Args[1], os.Args[2], os.Args[3])
 	case "gate":
 		err = serveGate(os.Args[1], os.Getenv(profileKey))
 	default:

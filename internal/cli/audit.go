@@ -23,6 +23,8 @@ type Audit struct {
 	Strict  bool     `help:"With --verify: a chain that can't be compared with data_dir is a fault, not a note."`
 	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
 	Keyless bool     `help:"With --verify and a key: records that were made without one, before log.audit_key_file was set, are no fault."`
+	Suggest bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
+	Paths   int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
 	Follow  bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
 	Top     int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON    bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
@@ -64,7 +66,7 @@ func (a *Audit) Run(ctx context.Context, s Streams) error {
 	if a.Follow {
 		return a.follow(ctx, s, out, filter)
 	}
-	if !a.Replay && (a.ID != "" || a.JSON && a.given()) {
+	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.given()) {
 		return a.listRecords(s, out, filter)
 	}
 	return a.report(s, out, filter)
@@ -79,6 +81,12 @@ func (a *Audit) checkOptions() error {
 		return errors.New("--strict, --keyless and --key-file need --verify")
 	case a.Verify && a.givenForVerify():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
+	case a.Paths < 0:
+		return errors.New("--paths: can't be negative")
+	case !a.Suggest && a.Paths > 0:
+		return errors.New("--paths needs --suggest-overrides")
+	case a.Suggest && (a.Verify || a.Replay || a.Follow || a.JSON):
+		return errors.New("--suggest-overrides goes with none of --verify, --replay, --follow and --json: it prints YAML")
 	case a.Follow && (a.Verify || a.Replay):
 		return errors.New("--follow goes with neither --verify nor --replay")
 	case a.Follow && slices.Contains(a.File, "-"):
@@ -180,6 +188,9 @@ func (a *Audit) reports(s Streams) (all []auditReport, err error) {
 	c, err := a.load()
 	if err != nil {
 		return nil, err
+	}
+	if a.Suggest {
+		return []auditReport{a.suggestReport(c, s)}, nil
 	}
 	if !a.Replay && !a.Verify {
 		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir

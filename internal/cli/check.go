@@ -118,14 +118,17 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		}
 		rules, exceptions := settings.Robots(cfg.Robots), settings.Overrides(cfg.Overrides)
 		return func(t policy.Target) (policy.Decision, error) {
+			left := ""
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
-				if d, decided := policy.Overridden(exceptions, rules.Readings, ask, time.Now()); decided {
+				d, decided := policy.Overridden(exceptions, rules.Readings, ask, time.Now())
+				if decided {
 					return d, nil
 				}
+				left = d.Left
 			}
 			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
-			d.URL, d.Crawler, d.Enforced = c.Robots, crawler, crawler.Mode != policy.Report
+			d.URL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
 			return d, nil
 		}, func() {}, nil
 	}
@@ -213,7 +216,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	if c.JSON {
 		return encode(w, e)
 	}
-	r := checkReport{Explanation: e, Group: d.Group.Written(), Fetched: c.Robots == ""}
+	r := checkReport{Explanation: e, Left: d.Left, Group: d.Group.Written(), Fetched: c.Robots == ""}
 	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
@@ -226,6 +229,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 // A checkReport is a decision for people.
 type checkReport struct {
 	policy.Explanation
+	Left    string   // the reason of the override that left the decision to robots.txt
 	Group   string   // as the file writes it
 	Asks    string   // the crawler, if it is not the default
 	Excerpt []string // the rule and the lines around it

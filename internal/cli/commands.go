@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"robotsgate/internal/confine"
 )
 
 // Commands is the command table.
@@ -54,7 +56,13 @@ var texts embed.FS
 
 // Main runs the command of the process's arguments and ends the process.
 func Main() {
+	if confine.IsStub(os.Args) {
+		os.Exit(confine.Stub())
+	}
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if len(os.Args) > 1 && os.Args[1] == attemptCommand {
+		os.Exit(streams.Status(attempt(os.Args[2:], streams)))
+	}
 	parser := kong.Must(&Commands{},
 		kong.Name("robotsgate"),
 		kong.Description("A forward HTTP proxy that enforces robots rules on outbound traffic."),

@@ -22,6 +22,7 @@ import (
 type Doctor struct {
 	Configured
 	JSON    bool     `help:"Print JSON."`
+	Confine bool     `help:"Try to get out of run --confine in every way that is known, and report each."`
 	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go, or a browser: chromium, firefox, playwright, puppeteer, selenium."`
 }
 
@@ -59,6 +60,12 @@ type diagnosis struct {
 
 // Run prints the findings.
 func (d *Doctor) Run(ctx context.Context, s Streams) error {
+	if d.Confine {
+		if len(d.Clients) > 0 || d.Config != "" {
+			return errors.New("doctor --confine takes no CLIENT and no -c: its gate has a configuration of its own")
+		}
+		return d.tryConfinement(ctx, s)
+	}
 	chosen, err := choose(d.Clients)
 	if err != nil {
 		return err

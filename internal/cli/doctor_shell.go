@@ -40,7 +40,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		}
 	}
 	if e.gate.url == "" {
-		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve")
+		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve, with -c FILE if it has one")
 	}
 	e.files = ca.ClientFiles{Cert: filepath.Join(e.dir, "ca.pem"), Bundle: filepath.Join(e.dir, "bundle.pem"), Wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(e.files.Bundle); err != nil || !e.holds(data) {

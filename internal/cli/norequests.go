@@ -19,7 +19,7 @@ var proxyHabits = []struct{ program, habit string }{
 // exit status than 0 may have failed before.
 func noRequests(p processes, status int) (lines []string) {
 	if status != 0 && len(p.cleared) == 0 {
-		return []string{"no request came through the gate: the command ended with status " + strconv.Itoa(status) + ", perhaps before it sent any; if it did, robotsgate doctor finds out why they went around"}
+		return []string{"no request came through the gate: the command ended with status " + strconv.Itoa(status) + ", perhaps before it sent any; if it sent some, robotsgate doctor says why they went around the gate"}
 	}
 	lines = append(lines, "no request came through the gate: if the command sent any, they went around it. Likely causes:")
 	if len(p.cleared) > 0 {
@@ -37,7 +37,7 @@ func noRequests(p processes, status int) (lines []string) {
 	return append(lines,
 		"  - no_proxy: requests to localhost, 127.0.0.1 and ::1 never use the gate",
 		"  - a client that has a proxy setting of its own, or ignores the variables",
-		"robotsgate doctor tries the clients of this machine with a gate that runs")
+		"robotsgate doctor tries the clients of this machine with a gate that runs; on Linux, run --confine leaves the command no way around")
 }
 
 // list joins names, and leaves out all but the first few.

@@ -26,6 +26,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"table":     table,
 	"firstOf":   firstOf,
 	"utc":       utc,
+	"yaml":      yamlList,
 	"roff":      roff,
 	"fish":      strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
 }).ParseFS(outputs, "output/*.txt"))

@@ -25,9 +25,10 @@ import (
 type Run struct {
 	Configured
 	RequestLines
-	Token           string   `placeholder:"T" help:"Product token that the command's requests obey."`
-	RequireRequests bool     `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
-	Command         []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
+	Token           string `placeholder:"T" help:"Product token that the command's requests obey."`
+	RequireRequests bool   `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
+	Confinement
+	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
 
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
@@ -71,29 +72,24 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	}
 	requests := newCounter("host", hostOf)
 	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
-	g, err := gate.New(c, gate.Options{
+	o := gate.Options{
 		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
 		Requests: r.on(screen), Screen: screen, Observe: requests.count, Wrap: wrap,
-	})
-	if err != nil {
-		return err
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(serving) }()
-
-	status, seen, err := execute(command, commandVars(g), s)
-	stop()
-	if gateErr := <-ended; gateErr != nil {
-		return errors.Join(err, gateErr)
+	start := beside
+	switch {
+	case r.Confine:
+		start = r.confined
+	case r.given():
+		return errors.New("--reach, --ports and --keep-fd need --confine")
 	}
+	status, causes, err := start(ctx, s, c, o, command)
 	if err != nil {
 		return err
 	}
 	s.note("%s", requests.summary(false))
 	if requests.none() {
-		for _, line := range noRequests(seen, status) {
+		for _, line := range causes {
 			s.note("%s", line)
 		}
 		if r.RequireRequests && status == 0 {
@@ -104,6 +100,32 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		return Exit(status)
 	}
 	return nil
+}
+
+// beside runs a command with the variables that lead to a gate, and returns its exit status and why it
+// may have sent no request.
+func beside(ctx context.Context, s Streams, c *config.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+	g, err := gate.New(c, o)
+	if err != nil {
+		return 0, nil, err
+	}
+	stop := serving(ctx, g)
+	status, seen, err := execute(command, commandVars(g), s)
+	if err := errors.Join(err, stop()); err != nil {
+		return 0, nil, err
+	}
+	return status, noRequests(seen, status), nil
+}
+
+// serving runs a gate until the returned function is called, which returns the gate's error.
+func serving(ctx context.Context, g *gate.Gate) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
 }
 
 // commandVars returns the variables for a command behind a gate of run.
@@ -120,7 +142,7 @@ func spki(g *gate.Gate) string {
 
 // adapt changes the settings that run has its own rules for.
 func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
-	c.Listen, c.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
+	c.Listen, c.Admin.Listen, c.ListenTransparent = "127.0.0.1:0", "127.0.0.1:0", ""
 	c.Limits.ShutdownDelay = 0
 	c.Admit() // the command has no login
 	if c.Log.Level < slog.LevelWarn {

@@ -63,6 +63,9 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.Authority().CertFile())
+	if l := g.Transparent(); l != nil {
+		fmt.Fprintf(banner, "Redirected connections: %s\n", l.Addr())
+	}
 	if address := g.AdminAddress(); address != "" {
 		fmt.Fprintf(banner, "Admin: http://%s\n", address)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"robotsgate/policy/glob"
@@ -45,6 +44,12 @@ func (c *Config) checkListeners() {
 		s.require(!sameListener(c.Listen, c.Admin.Listen), at,
 			"listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
 	}
+	if t := c.ListenTransparent; t != "" {
+		s.refuse("listen_transparent", checkListen(t))
+		for key, other := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen} {
+			s.require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
+		}
+	}
 	for i, host := range c.Admin.Hosts {
 		name, err := glob.Name(host)
 		s.require(err == nil, fmt.Sprintf("admin.hosts[%d]", i), "%q is no host name: %v", cut(host), err)
@@ -82,26 +87,6 @@ func (c *Config) checkDefault() {
 	}
 	c.source.require(c.Crawlers[i].covers(last), fmt.Sprintf("crawlers[%d].name", i),
 		"%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
-}
-
-// dotSegment matches a path with a dot segment that more of the path follows. It stops
-// at a *, which may match into the query, where dots have no meaning.
-var dotSegment = regexp.MustCompile(`(?i)\A[^*?]*/(\.|%2e){1,2}/`)
-
-func (c *Config) checkOverride(i int) {
-	s, o, path := &c.source, c.Overrides[i], fmt.Sprintf("overrides[%d]", i)
-	s.require(len(o.Hosts) > 0, path+".hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
-	for j, p := range o.Paths {
-		at := fmt.Sprintf("%s.paths[%d]", path, j)
-		s.require(strings.HasPrefix(p, "/") || strings.HasPrefix(p, "*"), at, "%q can't match: a path starts with / or *", cut(p))
-		s.require(!dotSegment.MatchString(p), at, "%q can't match: a URL is judged without . and .. as parts of its path", cut(p))
-	}
-	for j, name := range o.Crawlers {
-		names := c.crawlerNames()
-		s.require(slices.Contains(names, name), fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), strings.Join(names, ", "))
-	}
-	s.require(o.Action != "", path+".action", "is missing: write allow or deny")
-	s.require(strings.TrimSpace(o.Reason) != "", path+".reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
 }
 
 // crawlerNames returns the names of all crawlers that a client may be: the configured

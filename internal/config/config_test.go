@@ -114,7 +114,10 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(data)
+	// Short inputs, so that many can be tried: each section of the file by itself.
+	for section := range strings.SplitSeq(string(data), "\n\n") {
+		f.Add([]byte(section))
+	}
 	f.Add([]byte("a: &a [*a]\nlisten: *a\ncrawlers: [{<<: &m {name: x, <<: *m}}]"))
 	f.Add([]byte("overrides: [{hosts: ['*'], action: deny, reason: x, expires: 2027-03-01}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {

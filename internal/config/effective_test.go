@@ -21,6 +21,7 @@ crawlers:
 overrides:
 - hosts: ["*.PARTNER.example"]
   paths: ["/api/$${x}", "*#"]
+  methods: [GET, HEAD]
   crawlers: [news]
   action: allow
   reason: "a: \"b\" \u2028 ${REASON}"

@@ -145,7 +145,7 @@ func (c *Config) checkFleet() {
 // addresses, names of files, limits and logs of one machine, and secrets.
 func (c *Config) FleetHash() (string, error) {
 	d, own := *c, Default()
-	d.Listen, d.DataDir, d.Admin, d.Log, d.Limits = own.Listen, own.DataDir, own.Admin, own.Log, own.Limits
+	d.Listen, d.ListenTransparent, d.DataDir, d.Admin, d.Log, d.Limits = own.Listen, own.ListenTransparent, own.DataDir, own.Admin, own.Log, own.Limits
 	d.HTTPS.CACert, d.HTTPS.CAKey, d.Egress.CAFile = "", "", ""
 	d.Fleet.Address, d.Fleet.KeyFile, d.Fleet.CAFile = "", "", ""
 	text, err := d.Effective()

@@ -98,6 +98,7 @@ func TestFleetHash(t *testing.T) {
 	first := hash(func(*Config) {})
 	for name, change := range map[string]func(*Config){
 		"listen":         func(c *Config) { c.Listen = "10.0.0.1:9309" },
+		"transparent":    func(c *Config) { c.ListenTransparent = "10.0.0.1:9311" },
 		"data_dir":       func(c *Config) { c.DataDir = "/elsewhere" },
 		"admin":          func(c *Config) { c.Admin.Hosts = []string{"gate-2.example"} },
 		"limits":         func(c *Config) { c.Limits.MaxConnections = 1 },

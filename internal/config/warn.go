@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/policy/glob"
 )
@@ -16,44 +15,33 @@ func (c *Config) Warnings() []Mistake {
 	w := source{file: c.source.file, lines: c.source.lines, bad: map[string]bool{}}
 	c.warnOpen(&w)
 	c.warnCrawlers(&w)
-	now := time.Now()
-	for i, o := range c.Overrides {
-		w.require(!o.Expired(now), fmt.Sprintf("overrides[%d].expires", i), "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
-	}
-	c.warnUnseen(&w)
+	c.warnOverrides(&w)
 	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
 	w.require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
 	_ = w.sorted()
 	return w.mistakes
 }
 
-// warnUnseen warns of overrides for paths on hosts whose https the gate does not intercept.
-func (c *Config) warnUnseen(w *source) {
-	for i, o := range c.Overrides {
-		some := len(o.Paths) > 0 && !slices.ContainsFunc(o.Paths, func(p string) bool {
-			return p == "/" || p == "/*" || p == "*" || p == "/$" && o.Action == Deny
-		})
-		for _, host := range o.Hosts {
-			// A name that the pattern matches. A passthrough pattern for all these names matches it, too.
-			name := strings.ReplaceAll(host.String(), "*", "a")
-			unseen := !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(name) })
-			if some && unseen {
-				w.mistake(fmt.Sprintf("overrides[%d].paths", i), "https to %s is passed through unseen, where an override for some paths does not count: it holds for plain http only", host)
-			}
-		}
-	}
-}
-
-// warnOpen warns of an open proxy, which every host that reaches its port may use.
+// warnOpen warns of an open proxy, which every host that reaches its port may use. Clients whose connections are
+// redirected can send no login.
 func (c *Config) warnOpen(w *source) {
-	host, _, _ := net.SplitHostPort(c.Listen)
-	addr, _ := netip.ParseAddr(host)
-	loopback := addr.Unmap().IsLoopback() || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 	open := c.UnknownClients == AllowClients || slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
 		everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
 		return crawler.Login == (Login{}) && (len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone))
 	})
-	w.require(loopback || !open, "listen", "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", c.Listen)
+	for key, address := range map[string]string{"listen": c.Listen, "listen_transparent": c.ListenTransparent} {
+		w.require(!open || address == "" || isLoopback(address), key, "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", address)
+	}
+	logins := len(c.Crawlers) > 0 && !slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Login == (Login{}) })
+	w.require(c.ListenTransparent == "" || c.UnknownClients == AllowClients || !logins, "listen_transparent",
+		"every crawler needs a login, and redirected clients can send none: all of them are refused; give one of the crawlers sources in place of a login")
+}
+
+// isLoopback reports whether only this machine can connect to an address.
+func isLoopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	addr, _ := netip.ParseAddr(host)
+	return addr.Unmap().IsLoopback() || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
 func (c *Config) warnCrawlers(w *source) {

@@ -12,60 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/gatetest"
 )
-
-// A fleetCompose has the keys that deploy/fleet/compose.yaml uses.
-type fleetCompose struct {
-	Gate     yaml.Node `yaml:"x-gate"`
-	Services map[string]struct {
-		Image       string
-		User        string
-		Profiles    []string
-		Networks    yaml.Node
-		Environment map[string]string
-		Secrets     []string
-		Volumes     []string
-		Tmpfs       []string
-		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-		Entrypoint  []string
-		Command     []string
-		Healthcheck struct {
-			Test              []string
-			Interval, Timeout string
-			StartPeriod       string `yaml:"start_period"`
-			Retries           int
-		}
-		Restart     string
-		StopGrace   string   `yaml:"stop_grace_period"`
-		ReadOnly    bool     `yaml:"read_only"`
-		CapDrop     []string `yaml:"cap_drop"`
-		SecurityOpt []string `yaml:"security_opt"`
-		Ulimits     struct{ Nofile int }
-	}
-	Networks map[string]struct{ Internal bool }
-	Volumes  map[string]struct{}
-	Secrets  map[string]struct{ File string }
-}
-
-// networksOf returns the networks of a service, with its aliases there.
-func networksOf(t *testing.T, n yaml.Node) string {
-	t.Helper()
-	var list []string
-	if n.Decode(&list) == nil {
-		return strings.Join(list, " ")
-	}
-	var all map[string]struct{ Aliases []string }
-	if err := n.Decode(&all); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(all)
-}
 
 // fleetConfig returns a configuration of deploy/fleet, with its secrets in a folder and its store at an
 // address; "" leaves the address.
@@ -93,12 +44,7 @@ func fleetConfig(t *testing.T, text, address string) (*config.Config, string) {
 // TestDeployFleet checks the files of deploy/fleet. If there is a redis-server, it is started with the
 // command and the users of the compose file, and used with the gates' configuration.
 func TestDeployFleet(t *testing.T) {
-	var c fleetCompose
-	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/fleet/compose.yaml")))
-	dec.KnownFields(true)
-	if err := dec.Decode(&c); err != nil {
-		t.Fatal(err)
-	}
+	c := compose(t, "fleet/compose.yaml")
 	image := dockerfile(t)
 	text := gatetest.Read(t, "../../deploy/fleet/config.yaml")
 	settings, _ := fleetConfig(t, text, "")
@@ -110,7 +56,7 @@ func TestDeployFleet(t *testing.T) {
 			if want == "" {
 				want = "map[crawl:{[gate]} outside:{[]} store:{[]}]"
 			}
-			wantSame(t, "networks of "+name, networksOf(t, s.Networks), want)
+			wantSame(t, "networks of "+name, s.networks(t), want)
 		}
 		wantSame(t, "internal networks", fmt.Sprint(c.Networks), "map[crawl:{true} outside:{false} store:{true}]")
 	})
@@ -129,23 +75,19 @@ func TestDeployFleet(t *testing.T) {
 			}
 		}
 	})
-	t.Run("gates that end have time, and those that start wait for nothing", func(t *testing.T) {
-		if grace, err := time.ParseDuration(one.StopGrace); err != nil || grace <= shutdownTime(settings) || settings.Limits.ShutdownDelay == 0 {
-			t.Errorf("stop_grace_period is %s, the gate takes up to %v", one.StopGrace, shutdownTime(settings))
-		}
-		if one.Ulimits.Nofile < 2*settings.Limits.MaxConnections {
-			t.Errorf("%d open files are too few", one.Ulimits.Nofile)
+	t.Run("gates that end have time, and gates that start wait for nothing", func(t *testing.T) {
+		one.wantGate(t, settings)
+		two.wantGate(t, settings)
+		if settings.Limits.ShutdownDelay == 0 {
+			t.Error("clients get no time to go to the other gate: limits.shutdown_delay is 0")
 		}
 		wantSame(t, "what the gates depend on", len(one.DependsOn)+len(two.DependsOn), 0)
 		wantSame(t, "the crawler's conditions", fmt.Sprint(crawler.DependsOn), "map[gate-1:{service_healthy} gate-2:{service_healthy}]")
-		if want := "http://" + settings.Admin.Listen + "/readyz"; !slices.Contains(one.Healthcheck.Test, want) {
-			t.Errorf("the health check is %q", one.Healthcheck.Test)
-		}
 	})
 	t.Run("hardened", func(t *testing.T) {
 		for name, s := range c.Services {
-			if name != "crawler" && (!s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true")) {
-				t.Errorf("%s: %+v", name, s)
+			if name != "crawler" {
+				s.wantHardened(t, name)
 			}
 		}
 	})
@@ -211,7 +153,7 @@ func TestFleetCommands(t *testing.T) {
 	}
 	server := gatetest.Redis(t, "--aclfile", filepath.Join(made, "users.acl"))
 	address := strings.Replace(server.Address(), "://", "://gate:"+password+"@", 1)
-	findings := fleet.Check(t.Context(), fleet.Options{Address: address, Key: []byte(key), Prefix: "robotsgate", Timeout: time.Second})
+	findings := fleet.Check(t.Context(), fleet.Options{Address: address, Key: []byte(key), Prefix: "robotsgate", Settings: fleet.Settings{Timeout: time.Second}})
 	for _, f := range findings {
 		if f.Verdict != fleet.Passed {
 			t.Errorf("%+v", f)
@@ -255,15 +197,20 @@ func startValkey(t *testing.T, command string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
+	listens := func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
 			conn.Close()
-			return address
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not listen:\n%s", program, &log)
-		}
+		return err == nil
 	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s", &log)
+		}
+	}()
+	gatetest.Becomes(t, 10*time.Second, program+" listens", listens)
+	return address
 }
 
 // wantHealthyFleet runs doctor with a configuration. No gate runs, but all checks of the fleet pass.
@@ -361,7 +308,7 @@ func TestKubernetesFleet(t *testing.T) {
 		}
 		wantSame(t, "pods of the service", fmt.Sprint(service), store)
 		policy := all["NetworkPolicy robotsgate-valkey"].Spec
-		wantSame(t, "who connects to Valkey", fmt.Sprint(policy.PodSelector.MatchLabels, policy.Ingress, len(policy.Egress), policy.PolicyTypes),
+		wantSame(t, "what connects to Valkey", fmt.Sprint(policy.PodSelector.MatchLabels, policy.Ingress, len(policy.Egress), policy.PolicyTypes),
 			fmt.Sprintf("%s [{[{{%s}}] [{%s}]}] 0 [Ingress Egress]", store, app, port))
 		reaches := false
 		for _, rule := range all["NetworkPolicy robotsgate"].Spec.Egress {

@@ -80,53 +80,102 @@ func shutdownTime(c *config.Config) time.Duration {
 	return c.Limits.ShutdownDelay + c.Limits.ShutdownGrace
 }
 
-// A composeFile has the keys that deploy/compose.yaml uses.
+// A composeFile has the keys that the compose files of deploy/ use.
 type composeFile struct {
-	Services map[string]struct {
-		Image       string
-		Build       string
-		PullPolicy  string `yaml:"pull_policy"`
-		Profiles    []string
-		Networks    []string
-		NetworkMode string `yaml:"network_mode"`
-		Volumes     []string
-		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-		Environment map[string]string
-		Entrypoint  []string
-		Command     []string
-		Healthcheck struct {
-			Test              []string
-			Interval, Timeout string
-			StartPeriod       string `yaml:"start_period"`
-			Retries           int
-			Disable           bool
-		}
-		Restart     string
-		StopGrace   string   `yaml:"stop_grace_period"`
-		ReadOnly    bool     `yaml:"read_only"`
-		CapDrop     []string `yaml:"cap_drop"`
-		SecurityOpt []string `yaml:"security_opt"`
-		Ulimits     struct{ Nofile int }
-	}
+	Gate     yaml.Node `yaml:"x-gate"`
+	Services map[string]composeService
 	Networks map[string]struct{ Internal bool }
 	Volumes  map[string]struct{}
+	Secrets  map[string]struct{ File string }
 }
 
-func TestCompose(t *testing.T) {
-	var c composeFile
-	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/compose.yaml")))
+type composeService struct {
+	Image       string
+	Build       string
+	PullPolicy  string `yaml:"pull_policy"`
+	User        string
+	Profiles    []string
+	Networks    yaml.Node
+	NetworkMode string `yaml:"network_mode"`
+	Secrets     []string
+	Volumes     []string
+	Tmpfs       []string
+	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+	Environment map[string]string
+	Entrypoint  []string
+	Command     []string
+	Healthcheck struct {
+		Test              []string
+		Interval, Timeout string
+		StartPeriod       string `yaml:"start_period"`
+		Retries           int
+		Disable           bool
+	}
+	Restart     string
+	StopGrace   string   `yaml:"stop_grace_period"`
+	ReadOnly    bool     `yaml:"read_only"`
+	CapDrop     []string `yaml:"cap_drop"`
+	SecurityOpt []string `yaml:"security_opt"`
+	Ulimits     struct{ Nofile int }
+}
+
+// compose reads a compose file of deploy/.
+func compose(t *testing.T, file string) (c composeFile) {
+	t.Helper()
+	dec := yaml.NewDecoder(strings.NewReader(gatetest.Read(t, "../../deploy/"+file)))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// networks returns the networks of a service, with its aliases there.
+func (s composeService) networks(t *testing.T) string {
+	t.Helper()
+	var list []string
+	if s.Networks.Decode(&list) == nil {
+		return strings.Join(list, " ")
+	}
+	var all map[string]struct{ Aliases []string }
+	if err := s.Networks.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(all)
+}
+
+// wantGate checks what each service that is a gate with these settings needs.
+func (s composeService) wantGate(t *testing.T, c *config.Config) {
+	t.Helper()
+	if grace, err := time.ParseDuration(s.StopGrace); err != nil || grace <= shutdownTime(c) {
+		t.Errorf("stop_grace_period is %s, the gate takes up to %v", s.StopGrace, shutdownTime(c))
+	}
+	if s.Ulimits.Nofile < 2*c.Limits.MaxConnections {
+		t.Errorf("%d open files are too few for %d connections", s.Ulimits.Nofile, c.Limits.MaxConnections)
+	}
+	if want := "http://" + c.Admin.Listen + "/readyz"; !slices.Contains(s.Healthcheck.Test, want) {
+		t.Errorf("the health check is %q, without %s", s.Healthcheck.Test, want)
+	}
+}
+
+// wantHardened checks that a service can do no more than it has to.
+func (s composeService) wantHardened(t *testing.T, name string) {
+	t.Helper()
+	if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+		t.Errorf("%s: %+v", name, s)
+	}
+}
+
+func TestCompose(t *testing.T) {
+	c := compose(t, "compose.yaml")
 	gate, trust, crawler := c.Services["gate"], c.Services["trust"], c.Services["crawler"]
 	image := dockerfile(t)
 	settings := validConfig(t, gatetest.Read(t, "../../deploy/gate/config.yaml"))
 
 	t.Run("the gate is the only way out", func(t *testing.T) {
-		wantSame(t, "networks of the crawler", strings.Join(crawler.Networks, " "), "crawl")
+		wantSame(t, "networks of the crawler", crawler.networks(t), "crawl")
 		wantSame(t, "crawl is internal", c.Networks["crawl"].Internal, true)
-		wantSame(t, "networks of the gate", strings.Join(gate.Networks, " "), "crawl outside")
+		wantSame(t, "networks of the gate", gate.networks(t), "crawl outside")
 		wantSame(t, "outside is internal", c.Networks["outside"].Internal, false)
 		wantSame(t, "network of trust", trust.NetworkMode, "none")
 	})
@@ -160,32 +209,15 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the health check requests /readyz", func(t *testing.T) {
-		if want := "http://" + settings.Admin.Listen + "/readyz"; !slices.Contains(gate.Healthcheck.Test, want) {
-			t.Errorf("the health check is %q, without %s", gate.Healthcheck.Test, want)
-		}
+	t.Run("the gate has time to end, and a health check for which the crawler waits", func(t *testing.T) {
+		gate.wantGate(t, settings)
 		for name, s := range map[string]string{"gate": "service_healthy", "trust": "service_completed_successfully"} {
 			wantSame(t, "the crawler's condition for "+name, crawler.DependsOn[name].Condition, s)
 		}
 	})
-	t.Run("the gate has time to end", func(t *testing.T) {
-		if grace, err := time.ParseDuration(gate.StopGrace); err != nil || grace <= shutdownTime(settings) {
-			t.Errorf("stop_grace_period is %s, the gate takes up to %v", gate.StopGrace, shutdownTime(settings))
-		}
-		if gate.Ulimits.Nofile < 2*settings.Limits.MaxConnections {
-			t.Errorf("%d open files are too few for %d connections", gate.Ulimits.Nofile, settings.Limits.MaxConnections)
-		}
-	})
 	t.Run("hardened", func(t *testing.T) {
-		for name, s := range map[string]struct {
-			readOnly bool
-			drop     []string
-			options  []string
-		}{"gate": {gate.ReadOnly, gate.CapDrop, gate.SecurityOpt}, "trust": {trust.ReadOnly, trust.CapDrop, trust.SecurityOpt}} {
-			if !s.readOnly || !slices.Equal(s.drop, []string{"ALL"}) || !slices.Contains(s.options, "no-new-privileges:true") {
-				t.Errorf("%s: %+v", name, s)
-			}
-		}
+		gate.wantHardened(t, "gate")
+		trust.wantHardened(t, "trust")
 	})
 	t.Run("the crawler has the variables of robotsgate env, and the files of trust", func(t *testing.T) {
 		dir := t.TempDir()

@@ -28,16 +28,6 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// longFleet skips a test that takes long or measures times, also under the race detector: .ci/run runs
-// those of the fleet once more without it.
-func longFleet(t *testing.T) {
-	t.Helper()
-	gatetest.Long(t)
-	if race := !gatetest.Size(false, true); race {
-		t.Skip("this test runs without the race detector only")
-	}
-}
-
 // fleetOrigins are origins at many addresses of loopback, with one listener. What an origin answers
 // depends on the last number of its address.
 type fleetOrigins struct {
@@ -52,20 +42,20 @@ type fleetOrigins struct {
 
 // The kinds of origins.
 const (
-	withRules     = 1 + iota // disallows /private
-	closedOrigin             // disallows all
-	withoutFile              // 404
-	brokenOrigin             // 503
-	varying                  // disallows /private for all product tokens but EvilBot, with Vary: User-Agent
-	slowOrigin               // as withRules, after half a second
-	largeOrigin              // as withRules, in 300 KiB
-	redirecting              // as withRules, at another path
-	changing                 // as withRules; when changed it disallows /page too
-	hangingOnce              // as withRules; the first fetch has no answer
-	hanging                  // no fetch has an answer
-	breaking                 // as withRules; when changed it answers with 503
-	pacedOrigin              // as withRules, with a Crawl-delay of 1 s
-	kindsOfOrigin            // their number, and 1
+	withRules    = 1 + iota // disallows /private
+	closedOrigin            // disallows all
+	withoutFile             // 404
+	brokenOrigin            // 503
+	varying                 // disallows /private for all product tokens but EvilBot, with Vary: User-Agent
+	slowOrigin              // as withRules, after half a second
+	largeOrigin             // as withRules, in 300 KiB
+	redirecting             // as withRules, at another path
+	changing                // as withRules; when changed it disallows /page too
+	hangingOnce             // as withRules; the first fetch has no answer
+	hanging                 // no fetch has an answer
+	breaking                // as withRules; when changed it answers with 503
+	pacedOrigin             // as withRules, with a Crawl-delay of 1 s
+	hugeOrigin              // as withRules, in 2 MiB; the rules come first
 )
 
 const privateRules = "User-agent: *\nDisallow: /private\n"
@@ -150,6 +140,9 @@ func (o *fleetOrigins) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case kind == slowOrigin:
 		time.Sleep(500 * time.Millisecond) // real time: the gates are other processes
+	case kind == hugeOrigin:
+		io.WriteString(w, privateRules+strings.Repeat("# a comment of some length, to fill the file\n", 2<<20/45))
+		return
 	case kind == largeOrigin:
 		io.WriteString(w, strings.Repeat("# a comment of some length, to fill the file\n", 300<<10/45))
 	case kind == redirecting:

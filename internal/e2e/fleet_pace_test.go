@@ -16,7 +16,7 @@ import (
 
 // TestFleetPace: the distances of starts at an origin hold over eight gates.
 func TestFleetPace(t *testing.T) {
-	longFleet(t)
+	longWithoutRace(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name, robots, pace string

@@ -28,7 +28,7 @@ const patientFleet = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 
 
 // TestFleet runs eight gates that share a Redis.
 func TestFleet(t *testing.T) {
-	longFleet(t)
+	longWithoutRace(t)
 	redis := gatetest.Redis(t)
 	f := &fleetTest{
 		origins: newFleetOrigins(t), store: &storeClient{hostPort: redis.HostPort()},
@@ -571,7 +571,7 @@ func TestFleetStale(t *testing.T) {
 
 // TestFleetKilled: when the gate that fetches dies, the others decide in time.
 func TestFleetKilled(t *testing.T) {
-	longFleet(t)
+	longWithoutRace(t)
 	const timeout = 4 * time.Second
 	for _, c := range []struct {
 		name   string
@@ -625,6 +625,58 @@ func TestFleetKilled(t *testing.T) {
 				t.Errorf("%d fetches, want at most one more after the death", n)
 			}
 		})
+	}
+}
+
+// TestFleetStaleFor: the store keeps copies for as long as a changed robots.stale_for says.
+func TestFleetStaleFor(t *testing.T) {
+	gatetest.Long(t)
+	redis, origins := gatetest.Redis(t), newFleetOrigins(t)
+	store := &storeClient{hostPort: redis.HostPort()}
+	defer store.close()
+	config := fleetGateConfig(redis.Address(), newFleetKey(t), "")
+	g := startFleet(t, 1, config)[0]
+	gatetest.Becomes(t, 10*time.Second, "the gate is connected", g.connected)
+	gatetest.Write(t, g.config, config+"robots: {stale_for: 12h}\n")
+	g.Log.WaitFor(t, "has been reloaded")
+	g.mustAsk(t, origins.next(withRules)+"/page")
+	var left time.Duration
+	gatetest.Becomes(t, 10*time.Second, "the store has the copy", func() bool {
+		keys, err := store.do("KEYS", "*:s")
+		if err != nil || len(keys.([]any)) == 0 {
+			return false
+		}
+		ms, _ := store.do("PTTL", keys.([]any)[0].(string))
+		left = time.Duration(ms.(int64)) * time.Millisecond
+		return true
+	})
+	if want := 36 * time.Hour; left < want-time.Minute || left > want {
+		t.Errorf("the store keeps the copy for %v, want %v", left, want)
+	}
+}
+
+// TestFleetMaxBytes: gates with different robots.max_bytes share a long robots.txt. None replaces what the
+// other has saved.
+func TestFleetMaxBytes(t *testing.T) {
+	gatetest.Long(t)
+	redis, origins, key := gatetest.Redis(t), newFleetOrigins(t), newFleetKey(t)
+	var gates []*fleetGate
+	for _, size := range []string{"3MiB", "512KiB"} {
+		gates = append(gates, startFleet(t, 1, fleetGateConfig(redis.Address(), key, "robots: {max_bytes: "+size+"}\n"))...)
+	}
+	waitFleet(t, gates)
+	origin := origins.next(hugeOrigin)
+	for _, g := range gates {
+		if a := g.mustAsk(t, origin+"/private/"); a.status != 403 {
+			t.Errorf("got %s", a.same())
+		}
+		time.Sleep(time.Second) // real time: until the gate has saved it
+	}
+	if n := origins.fetched(origin); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	if s, err := gates[1].status(); err != nil || s.Rejected > 0 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

@@ -99,7 +99,7 @@ func mustCommand(t *testing.T, r *gatetest.RedisServer, args ...string) {
 
 // TestFleetTopologies: three gates behave as one with each kind of store.
 func TestFleetTopologies(t *testing.T) {
-	longFleet(t)
+	longWithoutRace(t)
 	t.Parallel()
 	origins := newFleetOrigins(t)
 	for _, c := range topologies {
@@ -189,9 +189,9 @@ func refreshed(t *testing.T, origins *fleetOrigins, gates []*fleetGate) {
 	}
 }
 
-// TestFleetRoots: a store whose certificate is not trusted is away, until the configuration names its root.
+// TestFleetRoots: a store with a certificate that is not trusted is away, until the configuration names its root.
 func TestFleetRoots(t *testing.T) {
-	longFleet(t)
+	longWithoutRace(t)
 	t.Parallel()
 	origins, store, other := newFleetOrigins(t), gatetest.RedisTLS(t), gatetest.RedisTLS(t)
 	key := newFleetKey(t)
@@ -199,7 +199,7 @@ func TestFleetRoots(t *testing.T) {
 		return fleetGateConfig(store.Address(), key, "fleet: {address: \"ADDRESS\", key_file: \"KEY\", ca_file: "+file+"}\n")
 	}
 	g := startFleet(t, 1, config(other.CA))[0]
-	g.Log.WaitFor(t, "the server of the fleet is away.*check fleet.ca_file")
+	g.Log.WaitFor(t, "the fleet's store is away.*check fleet.ca_file")
 	if a := g.mustAsk(t, origins.next(withRules)+"/private/"); a.status != 403 {
 		t.Errorf("got %s", a.same())
 	}

@@ -10,7 +10,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestMain puts two programs on the PATH: robotsgate, and fetch, which is Go's own HTTP client.
+// TestMain puts programs on the PATH: robotsgate, fetch, which is Go's own HTTP client, and escapes.
 func TestMain(m *testing.M) {
 	// The race detector delays the end of each process by a second, so that other threads can
 	// report a race. The tests start hundreds of processes.
@@ -18,5 +18,17 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"robotsgate": cli.Main,
 		"fetch":      func() { os.Exit(gatetest.Fetch()) },
+		"without":    without,
+		"escapes":    escapes,
 	})
+}
+
+// longWithoutRace skips a test that measures times, or takes most of its time in other processes, unless the
+// long tests run without the race detector. .ci/run runs them so once more.
+func longWithoutRace(t *testing.T) {
+	t.Helper()
+	gatetest.Long(t)
+	if race := !gatetest.Size(false, true); race {
+		t.Skip("this test runs without the race detector only")
+	}
 }

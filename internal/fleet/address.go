@@ -123,7 +123,7 @@ func hostPort(text, port string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// String returns the address without the password.
+// String returns the address without the user and the password.
 func (a address) String() string {
 	var b strings.Builder
 	b.WriteString("redis")
@@ -131,9 +131,6 @@ func (a address) String() string {
 		b.WriteByte('s')
 	}
 	b.WriteString("://")
-	if a.user != "" {
-		b.WriteString(url.PathEscape(a.user) + "@")
-	}
 	b.WriteString(strings.Join(a.hosts, ","))
 	if a.database != 0 {
 		fmt.Fprintf(&b, "/%d", a.database)

@@ -9,9 +9,9 @@ func TestParseAddress(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"redis://valkey", "redis://valkey:6379"},
 		{"redis://valkey:7000/", "redis://valkey:7000"},
-		{"rediss://gate:s3cret@valkey:7000/3", "rediss://gate@valkey:7000/3"},
+		{"rediss://gate:s3cret@valkey:7000/3", "rediss://valkey:7000/3"},
 		{"redis://:s3cret@valkey", "redis://valkey:6379"},
-		{"redis://gate:s3/cr?e@t@valkey", "redis://gate@valkey:6379"},
+		{"redis://gate:s3/cr?e@t@valkey", "redis://valkey:6379"},
 		{"redis://a,b:7001,[2001:db8::1],[2001:db8::2]:7002", "redis://a:6379,b:7001,[2001:db8::1]:6379,[2001:db8::2]:7002"},
 		{"redis://a,b:7001/2?sentinel=main", "redis://a:26379,b:7001/2?sentinel=main"},
 	} {

@@ -30,17 +30,14 @@ const (
 	Failed Verdict = "failed"
 )
 
-// maxClockDifference is a difference to the server's clock that needs no attention.
-const maxClockDifference = time.Second
-
-// checkTime bounds one call of Check. A server that answers later than Options.Timeout is a finding of its
+// checkTime bounds one call of Check. A store that answers later than Options.Timeout is a finding of its
 // own, so Check waits longer.
 const checkTime = 5 * time.Second
 
-// scratchTime is how long the server keeps what Check writes.
+// scratchTime is how long the store keeps what Check writes.
 const scratchTime = 10 * time.Second
 
-// Check tries what a gate needs of the server: it connects, runs every script with keys of its own, and
+// Check tries what a gate needs of the store: it connects, runs every script with keys of its own, and
 // reads what other gates announce. It needs Address, Roots, Key, Prefix and Timeout.
 func Check(ctx context.Context, o Options) []Finding {
 	s, err := newSealer(o.Key, o.Prefix)
@@ -52,7 +49,7 @@ func Check(ctx context.Context, o Options) []Finding {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: err.Error()}}
 	}
 	server, err := checked(ctx, func(ctx context.Context) (server, error) {
-		return dial(ctx, o.Address, o.Roots, o.Prefix, checkTime, 1<<20)
+		return dial(ctx, o.Address, o.Roots, o.Prefix, checkTime)
 	})
 	if err != nil {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, a, o.Prefix)}}
@@ -70,7 +67,7 @@ func checked[T any](ctx context.Context, f func(context.Context) (T, error)) (T,
 	return f(ctx)
 }
 
-// A checker checks a server that answers.
+// A checker checks a store that answers.
 type checker struct {
 	options Options
 	sealer  *sealer
@@ -119,7 +116,7 @@ func (c *checker) state(ctx context.Context) []Finding {
 	return []Finding{store, version(string(got[0])), clock(difference), c.gates(got[2:])}
 }
 
-// version judges the version of Redis that a server is compatible with. Before 7.0 scripts have none.
+// version judges the version of Redis that the store is compatible with. Before 7.0 scripts have none.
 func version(text string) Finding {
 	if text == "nil" {
 		return Finding{Subject: "version", Verdict: Failed, Text: "older than Redis 7.0, or not compatible with it", Advice: []string{"use Valkey, or Redis 7.0 or later"}}
@@ -127,14 +124,14 @@ func version(text string) Finding {
 	return Finding{Subject: "version", Verdict: Passed, Text: "compatible with Redis " + text[:min(len(text), 20)]}
 }
 
-// clock judges the difference of this machine's clock to the server's.
+// clock judges the difference of this machine's clock to the store's.
 func clock(difference time.Duration) Finding {
 	word := "ahead of"
 	if difference < 0 {
 		word = "behind"
 	}
 	f := Finding{Subject: "clock", Verdict: Passed, Text: fmt.Sprintf("%.3f s %s the store's", difference.Abs().Seconds(), word)}
-	if difference.Abs() > maxClockDifference {
+	if difference.Abs() > maxSkew {
 		f.Verdict, f.Advice = Warned, []string{"synchronise the clocks of this machine and of the store, as with chrony: a gate rejects values that are a minute from the future"}
 	}
 	if difference.Abs() > maxAhead {
@@ -241,7 +238,7 @@ func missing(found bool) error {
 	return errMissing
 }
 
-// remedy returns what to do about an error of the server, or of the way to it.
+// remedy returns what to do about an error of the store, or of the way to it.
 func remedy(err error, a address, prefix string) []string {
 	if errors.Is(err, errMissing) || errors.Is(err, errAnswer) {
 		return []string{"use Valkey, or Redis 7.0 or later; a proxy between must pass scripts on as they are"}

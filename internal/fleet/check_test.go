@@ -12,9 +12,9 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// checkOptions are those of a gate whose store is at an address.
+// checkOptions are the options of a gate with its store at an address.
 func checkOptions(address string) Options {
-	return Options{Address: address, Key: bytes.Repeat([]byte("k"), MinKey), Prefix: "robotsgate", Timeout: time.Second}
+	return Options{Address: address, Key: bytes.Repeat([]byte("k"), MinKey), Prefix: "robotsgate", Settings: Settings{Timeout: time.Second}}
 }
 
 // report returns one line for each finding.
@@ -75,7 +75,7 @@ func TestCheckLeavesNothing(t *testing.T) {
 	if err != nil || len(gates) != 1 {
 		t.Errorf("gates: %v, %v", gates, err)
 	}
-	if notices, last, err := s.notices(testContext(t), ""); err != nil || len(notices) > 0 || last != "0-0" {
+	if notices, last, err := s.notices(testContext(t), firstNotice); err != nil || len(notices) > 0 || last != "0-0" {
 		t.Errorf("notices: %v, %s, %v", notices, last, err)
 	}
 }
@@ -142,9 +142,9 @@ func TestCheckFailures(t *testing.T) {
 	}{
 		"no server":      {closed.Address(), nil, "store failed redis://127.0.0.1:"},
 		"wrong password": {strings.Replace(address, "://", "://gate:s3cret@", 1), nil, "[check USER:PASSWORD in fleet.address"},
-		"read-only":      {address, []string{"CONFIG", "SET", "min-replicas-to-write", "1"}, "[the server has too few replicas"},
+		"read-only":      {address, []string{"CONFIG", "SET", "min-replicas-to-write", "1"}, "[the store has too few replicas"},
 		"out of memory":  {address, []string{"CONFIG", "SET", "maxmemory", "1"}, "[raise maxmemory"},
-		"a replica":      {address, []string{"REPLICAOF", "127.0.0.1", "1"}, "[the server is a replica"},
+		"a replica":      {address, []string{"REPLICAOF", "127.0.0.1", "1"}, "[the store is a replica"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.setUp != nil {

@@ -9,36 +9,36 @@ import (
 	"robotsgate/policy/pace"
 )
 
-// caution is how long the server's starts count as incomplete after it was away: it may have been
+// caution is how long the store's starts count as incomplete after it was away: it may have been
 // emptied, and other gates may need as long until they have told it of theirs. It is longer than gates
 // take to connect and to announce themselves, so that their number is known when it is over.
 const caution = 8 * time.Second
 
-// tellers is how many calls at once tell the server of starts.
+// tellers is how many calls at once tell the store of starts.
 const tellers = 16
 
-// A paceClock is a [pace.Clock] on the server: it has the last starts of all gates at each origin.
+// A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin.
 type paceClock struct {
 	sealer *sealer
-	call   func(ctx context.Context, what string, f func(context.Context, server) error) error
+	call   func(ctx context.Context, f func(context.Context, server) error) error
 	gates  func() int // seen last
 
 	mu     sync.Mutex
 	state  clockState
 	losses int
-	factor int // of intervals; it is the number of gates when the server was lost, which does not know them any more
+	factor int // of intervals; it is the number of gates when the store was lost, which does not know them any more
 }
 
 type clockState int
 
 const (
 	clockAway     clockState = iota
-	clockCautious            // the server is there, but may not know all starts
+	clockCautious            // the store is there, but may not know all starts
 	clockReady
 )
 
-// newPaceClock returns a clock whose server is away until back is called.
-func newPaceClock(s *sealer, call func(context.Context, string, func(context.Context, server) error) error, gates func() int) *paceClock {
+// newPaceClock returns a clock. The store is away until back is called.
+func newPaceClock(s *sealer, call func(context.Context, func(context.Context, server) error) error, gates func() int) *paceClock {
 	return &paceClock{sealer: s, call: call, gates: gates, factor: 1}
 }
 
@@ -66,7 +66,7 @@ func (c *paceClock) now() (clockState, int) {
 }
 
 func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g granted, err error) {
-	err = c.call(ctx, "reserve", func(ctx context.Context, s server) (err error) {
+	err = c.call(ctx, func(ctx context.Context, s server) (err error) {
 		g, err = s.reserve(ctx, c.sealer.name("pace "+r.Origin), reservation{
 			interval: r.Interval, since: r.Since, longest: r.Longest, memory: r.Memory, returned: time.Duration(r.Returned),
 		})
@@ -75,7 +75,7 @@ func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g granted,
 	return g, err
 }
 
-// away is called when the server is lost, before it can be there again.
+// away is called when the store is lost, before it can be there again.
 func (c *paceClock) away() {
 	gates := c.gates()
 	c.mu.Lock()
@@ -87,9 +87,9 @@ func (c *paceClock) away() {
 	c.losses++
 }
 
-// back is called when the server is there. It tells the server of this gate's recent starts. Until a
+// back is called when the store is there. It tells the store of this gate's recent starts. Until a
 // while after that, reservations are made as if this gate was alone: with a multiple of the interval. It
-// returns then, or when ctx ends or the server is lost again.
+// returns then, or when ctx ends or the store is lost again.
 //
 // At the first time a gate without starts has nothing to tell, and does not wait.
 func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) {
@@ -120,7 +120,7 @@ func (c *paceClock) lostSince(losses int) bool {
 	return c.losses != losses
 }
 
-// tell notes starts on the server. It reports false if the server is lost meanwhile. A call may also fail
+// tell notes starts on the store. It reports false if the store is lost meanwhile. A call may also fail
 // since the link is busy; the next reservation at that origin tells the start.
 func (c *paceClock) tell(ctx context.Context, all []pace.Reservation, losses int) bool {
 	ctx, stop := context.WithCancel(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"robotsgate/policy/pace"
 )
 
-// pacedGates are gates that share a server, in a bubble of synctest.
+// pacedGates are gates that share a store, in a bubble of synctest.
 type pacedGates struct {
 	server *memoryServer
 	begun  time.Time
@@ -36,8 +37,13 @@ type pacedStart struct {
 	name string
 }
 
-// newPacedGates returns gates that are connected with their server. A call takes 300 µs.
+// newPacedGates returns gates that are connected with their store. A call takes 300 µs.
 func newPacedGates(t *testing.T, n int) *pacedGates {
+	t.Helper()
+	return newPacedGatesWith(t, n, 20*time.Minute)
+}
+
+func newPacedGatesWith(t *testing.T, n int, maxWait time.Duration) *pacedGates {
 	t.Helper()
 	s, err := newSealer(testKey, "robotsgate")
 	if err != nil {
@@ -46,7 +52,7 @@ func newPacedGates(t *testing.T, n int) *pacedGates {
 	p := &pacedGates{server: newMemoryServer(), begun: time.Now()}
 	for range n {
 		c := newPaceClock(s, p.call, func() int { return n })
-		pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: 20 * time.Minute, MaxQueue: 1000}, c)
+		pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: maxWait, MaxQueue: 1000}, c)
 		p.gates = append(p.gates, &pacedGate{pacer, c})
 		c.back(t.Context(), pacer.Recent)
 	}
@@ -57,7 +63,7 @@ func newPacedGates(t *testing.T, n int) *pacedGates {
 }
 
 // call is as the method of a link.
-func (p *pacedGates) call(ctx context.Context, _ string, f func(context.Context, server) error) error {
+func (p *pacedGates) call(ctx context.Context, f func(context.Context, server) error) error {
 	p.mu.Lock()
 	away := p.away
 	p.mu.Unlock()
@@ -74,7 +80,7 @@ func (p *pacedGates) call(ctx context.Context, _ string, f func(context.Context,
 	return nil
 }
 
-// lose makes the server one that can't be reached, without its keys.
+// lose makes the store one that can't be reached, without its keys.
 func (p *pacedGates) lose() {
 	p.mu.Lock()
 	p.away = true
@@ -85,7 +91,7 @@ func (p *pacedGates) lose() {
 	}
 }
 
-// find makes the server one that can be reached again. Each gate notices it a while after the one
+// find makes the store one that can be reached again. Each gate notices it a while after the one
 // before.
 func (p *pacedGates) find(t *testing.T, apart time.Duration) {
 	p.mu.Lock()
@@ -140,7 +146,7 @@ func (p *pacedGates) close() {
 	time.Sleep(time.Second) // fake clock: starts that were reserved are given back
 }
 
-// TestFleetPace: 8 gates whose clients always have requests waiting share one pace.
+// TestFleetPace: 8 gates share one pace, while requests wait at each of them at all times.
 func TestFleetPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const gates, clients = 8, 5
@@ -198,14 +204,14 @@ func TestFleetShare(t *testing.T) {
 	})
 }
 
-// TestClockNames: the server sees no origin, and keys with the prefix only.
+// TestClockNames: the store sees no origin, and keys with the prefix only.
 func TestClockNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacedGates(t, 1)
 		p.send(t, 0, "a", time.Second)
 		p.wg.Wait()
 		if len(p.server.clocks) != 1 {
-			t.Errorf("the server has %d clocks", len(p.server.clocks))
+			t.Errorf("the store has %d clocks", len(p.server.clocks))
 		}
 		for name := range p.server.clocks {
 			if strings.Contains(name, "shop") || !strings.HasPrefix(name, "robotsgate:") {
@@ -215,7 +221,7 @@ func TestClockNames(t *testing.T) {
 	})
 }
 
-// TestClockFlushed: when the server is emptied, a gate's own last start still counts.
+// TestClockFlushed: when the store is emptied, a gate's own last start still counts.
 func TestClockFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacedGates(t, 2)
@@ -232,11 +238,11 @@ func TestClockFlushed(t *testing.T) {
 	})
 }
 
-// TestClockBack: when an emptied server is back, the distance to the starts before and during its
+// TestClockBack: when an emptied store is back, the distance to the starts before and during its
 // absence holds over all gates, and soon the pace is the usual one.
 func TestClockBack(t *testing.T) {
 	for _, test := range []struct {
-		lost  time.Duration // the server is away for this time
+		lost  time.Duration // the store is away for this time
 		found time.Duration // and then this long before the request of another gate
 	}{
 		{0, 10 * time.Millisecond},
@@ -273,8 +279,8 @@ func TestClockBack(t *testing.T) {
 	}
 }
 
-// TestClockCautious: after the server was away, intervals are multiplied by the number of gates for a
-// while, since other gates may not have told the server of their starts yet.
+// TestClockCautious: after the store was away, intervals are multiplied by the number of gates for a
+// while, since other gates may not have told the store of their starts yet.
 func TestClockCautious(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacedGates(t, 3)
@@ -293,7 +299,38 @@ func TestClockCautious(t *testing.T) {
 	})
 }
 
-// TestClockAway: while the server is away, and also if it hangs or can't be written, each gate goes on
+// TestClockCautionEnds: a pace is cautious no longer than for a while after the last loss of the store, also if it
+// is lost and found again meanwhile, and the gates seen by then are fewer.
+func TestClockCautionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacedGates(t, 3)
+		c := p.gates[0].clock
+		for range 3 {
+			p.lose()
+			c.gates = func() int { return 1 }
+			time.Sleep(time.Second) // fake clock
+			p.find(t, 0)
+			time.Sleep(caution / 2) // fake clock
+			if state, factor := c.now(); state != clockCautious || factor != 3 {
+				t.Fatalf("while other gates may not be back: state %v, factor %d", state, factor)
+			}
+		}
+		time.Sleep(caution/2 + time.Second) // fake clock
+		if state, factor := c.now(); state != clockReady || factor != 1 || c.Alone() != 1 {
+			t.Errorf("at the end: state %v, factor %d, %d gates", state, factor, c.Alone())
+		}
+		begun := time.Now()
+		for i := range 3 {
+			p.send(t, 0, fmt.Sprint("a", i), time.Second)
+		}
+		p.wg.Wait()
+		if took := time.Since(begun).Round(10 * time.Millisecond); took != 2*time.Second {
+			t.Errorf("three starts took %v, want 2 s", took)
+		}
+	})
+}
+
+// TestClockAway: while the store is away, and also if it hangs or can't be written, each gate goes on
 // by its own starts, at the interval times the number of gates.
 func TestClockAway(t *testing.T) {
 	for name, f := range map[string]faults{
@@ -318,7 +355,7 @@ func TestClockAway(t *testing.T) {
 	}
 }
 
-// TestClockTells: a gate with very many starts tells the server of the newest ones, some at once, and
+// TestClockTells: a gate with very many starts tells the store of the newest ones, some at once, and
 // stops if it is lost again.
 func TestClockTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -339,7 +376,72 @@ func TestClockTells(t *testing.T) {
 		time.AfterFunc(time.Second, c.away)
 		c.back(t.Context(), func() []pace.Reservation { return all })
 		if c.state == clockReady || p.server.count() > calls {
-			t.Errorf("the clock is ready although the server is lost")
+			t.Errorf("the clock is ready although the store is lost")
 		}
 	})
+}
+
+// TestServerClockJumps: when the store's clock is set forward, each gate may start once too early. When it is set
+// back no start is too early: requests wait, or are refused, until the clock has caught up; while that is farther
+// away than requests may wait, gates go by their own starts. Then the pace is the usual one.
+func TestServerClockJumps(t *testing.T) {
+	const gates, clients, maxWait = 3, 2, 20 * time.Second
+	for _, test := range []struct {
+		jump    time.Duration
+		early   int           // starts that are less than the interval after the one before, at most
+		refused bool          // requests may be
+		pause   time.Duration // between two starts, at most
+	}{
+		{5 * time.Minute, gates, false, time.Second},
+		{30 * time.Second, gates, false, time.Second},
+		{-2 * time.Second, 0, false, 3 * time.Second},
+		{-15 * time.Second, 0, true, 16 * time.Second},
+		{-5 * time.Minute, 0, true, maxWait + time.Minute + 2*time.Second}, // see plausible in policy/pace
+	} {
+		t.Run(test.jump.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPacedGatesWith(t, gates, maxWait)
+				var refused atomic.Int32
+				for gate := range gates {
+					for range clients {
+						p.wg.Go(func() {
+							for {
+								err := p.request(t, gate, "bot", time.Second)
+								if errors.Is(err, pace.ErrClosed) {
+									return
+								}
+								if err != nil {
+									refused.Add(1)
+									time.Sleep(time.Second) // fake clock
+								}
+							}
+						})
+					}
+				}
+				time.Sleep(20 * time.Second) // fake clock
+				p.server.mu.Lock()
+				p.server.offset = test.jump
+				p.server.mu.Unlock()
+				time.Sleep(10 * time.Minute) // fake clock
+				p.close()
+				early, last, pause := 0, 0, time.Duration(0)
+				for i, s := range p.starts[1:] {
+					distance := s.at - p.starts[i].at
+					if distance < 980*time.Millisecond {
+						early++
+					}
+					pause = max(pause, distance)
+					if s.at > 8*time.Minute {
+						last++
+					}
+				}
+				if early > test.early || pause > test.pause || refused.Load() > 0 && !test.refused {
+					t.Errorf("%d starts were too early, the longest pause was %v, %d requests were refused", early, pause, refused.Load())
+				}
+				if last < 138 || last > 142 {
+					t.Errorf("%d starts in the last 140 s", last)
+				}
+			})
+		})
+	}
 }

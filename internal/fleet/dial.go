@@ -17,14 +17,13 @@ import (
 // request waits for it.
 const minDialTimeout = time.Second
 
-// dial connects to the server at an address. roots are for rediss://; nil means the system's. No answer of the
-// server may have a value longer than maxValue.
-func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string, timeout time.Duration, maxValue int) (server, error) {
+// dial connects to the store at an address. roots are for rediss://; nil means the system's.
+func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string, timeout time.Duration) (server, error) {
 	a, err := parseAddress(text)
 	if err != nil {
 		return nil, err
 	}
-	d := &dialer{timeout: max(timeout, minDialTimeout), maxValue: maxValue, conns: map[*trackedConn]bool{}}
+	d := &dialer{timeout: max(timeout, minDialTimeout), conns: map[*trackedConn]bool{}}
 	if a.tls {
 		d.tls = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
@@ -44,7 +43,7 @@ func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string,
 		return nil, serverError(err)
 	}
 	open, end := context.WithCancel(context.Background())
-	s := &redisServer{client: client, fleet: prefix + ":{fleet}:", maxValue: maxValue}
+	s := &redisServer{client: client, fleet: prefix + ":{fleet}:"}
 	s.stop = sync.OnceFunc(func() {
 		end()
 		d.close() // first, so that Close does not wait for answers
@@ -58,9 +57,8 @@ func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string,
 
 // A dialer makes the connections of a client, and closes them all.
 type dialer struct {
-	tls      *tls.Config // nil: without
-	timeout  time.Duration
-	maxValue int
+	tls     *tls.Config // nil: without
+	timeout time.Duration
 
 	mu     sync.Mutex
 	conns  map[*trackedConn]bool
@@ -72,7 +70,7 @@ type dialer struct {
 func (d *dialer) connect(a address, single bool) (client rueidis.Client, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the server's answer is not valid: %v", p)
+			err = fmt.Errorf("the store's answer is not valid: %v", p)
 		}
 	}()
 	options := d.options(a)
@@ -109,7 +107,7 @@ func (d *dialer) options(a address) rueidis.ClientOption {
 	}
 }
 
-// dial is rueidis' way to a server. It is used again when a connection was lost.
+// dial is rueidis' way to the store. It is used again when a connection was lost.
 func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -122,7 +120,7 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 		return nil, err
 	}
 	if d.tls == nil {
-		return d.guard(conn), nil
+		return guarded(conn), nil
 	}
 	config := d.tls.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
@@ -134,13 +132,15 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 		conn.Close()
 		return nil, err
 	}
-	return d.guard(encrypted), nil
+	return guarded(encrypted), nil
 }
 
-func (d *dialer) guard(conn net.Conn) net.Conn {
-	const beside = 1 << 20 // lines between values, and all that is short
-	maxAnswer := max(2*d.maxValue, maxGates*(maxAnnouncement+maxGateID), maxNotices*maxNotice) + beside
-	return newGuard(conn, int64(max(d.maxValue, maxAnnouncement)), int64(maxAnswer))
+func guarded(conn net.Conn) net.Conn {
+	const (
+		beside    = 1 << 20 // lines between values, and all that is short
+		maxAnswer = max(2*maxValue, maxGates*(maxAnnouncement+maxGateID), maxNotices*maxNotice) + beside
+	)
+	return newGuard(conn, maxValue, maxAnswer)
 }
 
 // track returns a connection that close closes too.
@@ -156,7 +156,7 @@ func (d *dialer) track(conn net.Conn) (net.Conn, error) {
 	return tracked, nil
 }
 
-// close closes all connections, and those that are made later.
+// close closes all connections, also the ones that are made later.
 func (d *dialer) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,8 +2,8 @@
 // origin's robots.txt is fetched once for all, the pace holds over all, and a refresh reaches all.
 // Start with [Open].
 //
-// The server may fail, forget and lie. Values are authenticated, and each gate applies its own
-// bounds to them. While the server is away a gate goes on alone: see [Status].
+// The store may fail, forget and lie. Values are authenticated, and each gate applies its own
+// bounds to them. While the store is away a gate goes on alone: see [Status].
 package fleet
 
 import (
@@ -21,35 +21,39 @@ import (
 
 // Options are what a gate needs to join a fleet.
 type Options struct {
-	Address string         // redis:// or rediss://, as the key fleet.address
-	Roots   *x509.CertPool // for rediss://; nil: the system's
-	Key     []byte         // at least MinKey bytes
-	Prefix  string         // of every key
-	Timeout time.Duration  // of one call
-	Local   policy.Store   // this gate's own records
-	Robots  policy.Robots  // bounds of what is shared
+	Address string       // redis:// or rediss://, as the key fleet.address
+	Key     []byte       // at least MinKey bytes
+	Prefix  string       // of every key
+	Local   policy.Store // this gate's own records
 	Log     *slog.Logger
 
 	Gate    string // this gate's id
 	Version string // of the program
-	Config  string // hash of the configuration, to compare with other gates
+	Settings
 
-	Observe func(took time.Duration) // called for each call that the server has answered; may be nil
+	Observe func(took time.Duration) // called for each call that the store has answered; may be nil
+}
+
+// Settings are the options that may change while the gate runs.
+type Settings struct {
+	Timeout  time.Duration  // of one call
+	Roots    *x509.CertPool // for the next connection with rediss://; nil: the system's
+	StaleFor time.Duration  // as the key robots.stale_for: the store keeps good copies for so long and a day
+	Config   string         // hash of the configuration, to compare with other gates
 }
 
 // A Fleet is this gate's part in a fleet. It is a [policy.Store]: this gate's own, and what the
 // other gates share.
 type Fleet struct {
-	address       string // without a password
+	address       string // without a user and a password
 	gate, version string
 	local         policy.Store
-	robots        policy.Robots
 	log           *slog.Logger
 	sealer        *sealer
 	link          *link
 	clock         *paceClock
 	recent        func() []pace.Reservation // starts of this gate
-	roots         atomic.Pointer[x509.CertPool]
+	settings      atomic.Pointer[Settings]
 	started       time.Time
 	rhythm        rhythm
 	now           func() time.Time
@@ -59,18 +63,18 @@ type Fleet struct {
 	running sync.WaitGroup
 	pacing  sync.WaitGroup // what the link has started
 
-	lastNotice string        // only readNotices uses it
-	doubled    atomic.Bool   // another gate has this one's id, which was logged
-	skewed     atomic.Bool   // this machine's clock differs, which was logged
-	back       chan struct{} // the server is back
-	rejected   atomic.Uint64
-	warned     atomic.Int64 // when a rejected value was last logged, in Unix seconds
+	lastNotice  string        // the position; only readNotices uses it
+	noticesRead time.Time     // when they last were, at first the start; only readNotices uses it
+	doubled     atomic.Bool   // another gate has this one's id, which was logged
+	skewed      atomic.Bool   // this machine's clock differs, which was logged
+	back        chan struct{} // the store is back
+	rejected    atomic.Uint64
+	warned      atomic.Int64 // when a rejected value was last logged, in Unix seconds
 
 	mu        sync.Mutex
-	config    string              // hash of the configuration
 	gates     []Gate              // seen last
 	announced time.Time           // when it last was; zero: never
-	unshared  map[string]unshared // by key: what was saved while the server was away
+	unshared  map[string]unshared // by key: what was saved while the store was away
 	latency   float64             // seconds: an average of the last answered calls
 }
 
@@ -82,7 +86,7 @@ const (
 
 // A Status is how a fleet is doing, for the status page, the API and the metrics.
 type Status struct {
-	Address  string    `json:"address"` // without a password
+	Address  string    `json:"address"` // without a user and a password
 	State    string    `json:"state"`   // Connected or Away
 	Since    time.Time `json:"since"`
 	Error    string    `json:"error,omitempty"` // why it is away
@@ -103,7 +107,7 @@ type Gate struct {
 	Self    bool      `json:"self,omitempty"`
 }
 
-// Open joins a fleet. It does not wait for the server, which may be away. The caller calls Start when
+// Open joins a fleet. It does not wait for the store, which may be away. The caller calls Start when
 // it can learn from other gates, and Close in the end.
 func Open(o Options) (*Fleet, error) {
 	f, err := newFleet(o)
@@ -115,10 +119,9 @@ func Open(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f.address = a.String()
-	f.roots.Store(o.Roots)
-	maxValue := max(o.Robots.MaxBytes, 1<<20) + 64<<10
 	f.connect(o, func(ctx context.Context) (server, error) {
-		return dial(ctx, o.Address, f.roots.Load(), o.Prefix, o.Timeout, maxValue)
+		s := f.settings.Load()
+		return dial(ctx, o.Address, s.Roots, o.Prefix, s.Timeout)
 	})
 	return f, nil
 }
@@ -130,14 +133,16 @@ func newFleet(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		gate: o.Gate, version: o.Version, config: o.Config, local: o.Local, robots: o.Robots, log: o.Log,
+		gate: o.Gate, version: o.Version, local: o.Local, log: o.Log,
 		sealer: s, started: time.Now(), now: time.Now, rhythm: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]unshared{},
 	}
+	f.noticesRead = f.started.Round(0)
+	f.settings.Store(&o.Settings)
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f, nil
 }
 
-// connect makes the link to a server.
+// connect makes the link to the store.
 func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	f.link = newLink(dial, o.Timeout, f.announce, f.log)
 	f.link.onUp = func() {
@@ -146,10 +151,7 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	}
 	f.clock = newPaceClock(f.sealer, f.link.call, f.members)
 	f.link.onDown = f.clock.away
-	f.link.observe = func(_ string, took time.Duration, err error) {
-		if err != nil {
-			return
-		}
+	f.link.observe = func(took time.Duration) {
 		if o.Observe != nil {
 			o.Observe(took)
 		}
@@ -159,18 +161,22 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	}
 }
 
-// Start announces the gate, calls learn with the key of each record that has to be read again, and tells
-// the others of the recent starts of requests whenever the server is back.
-func (f *Fleet) Start(learn func(key string), recent func() []pace.Reservation) {
+// Start announces the gate, makes the engine read records again that other gates have refreshed, and tells
+// the others of the recent starts of requests whenever the store is back.
+func (f *Fleet) Start(engine *policy.Engine, recent func() []pace.Reservation) {
 	f.recent = recent
 	f.link.start()
 	f.running.Go(func() {
-		f.every(f.rhythm.announce, func() { _ = f.link.call(f.ctx, "announce", f.announce) })
+		f.every(f.rhythm.announce, func() { _ = f.link.call(f.ctx, f.announce) })
 	})
 	f.running.Go(func() {
 		f.every(f.rhythm.notices, func() {
-			for _, key := range f.readNotices(f.ctx) {
-				learn(key)
+			keys, missed := f.readNotices(f.ctx)
+			if missed {
+				engine.Reread()
+			}
+			for _, key := range keys {
+				engine.Learn(key)
 			}
 		})
 	})
@@ -180,14 +186,10 @@ func (f *Fleet) Start(learn func(key string), recent func() []pace.Reservation) 
 // Clock returns the clock that the gates share.
 func (f *Fleet) Clock() pace.Clock { return f.clock }
 
-// Use puts a changed time-out, roots and hash of the configuration in force. The roots are for the next
-// connection.
-func (f *Fleet) Use(timeout time.Duration, roots *x509.CertPool, config string) {
-	f.link.setTimeout(timeout)
-	f.roots.Store(roots)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.config = config
+// Use puts changed settings in force.
+func (f *Fleet) Use(s Settings) {
+	f.settings.Store(&s)
+	f.link.setTimeout(s.Timeout)
 }
 
 // Close leaves the fleet. The caller has closed what uses the store.
@@ -207,13 +209,14 @@ func (f *Fleet) Status() Status {
 	if !l.up {
 		s.State, s.Error = Away, l.err.Error()
 	}
+	config := f.settings.Load().Config
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.Gates, s.Latency = slices.Clone(f.gates), f.latency
 	if !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Self }) {
-		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: f.config, Started: f.started.UTC(), Self: true})
+		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true})
 	}
-	s.Differ = slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Config != f.config })
+	s.Differ = slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Config != config })
 	return s
 }
 

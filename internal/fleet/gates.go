@@ -38,12 +38,10 @@ type announcement struct {
 	Started time.Time `json:"started"`
 }
 
-// announce announces this gate, and notes which others there are. It is also the test whether the server
+// announce announces this gate, and notes which others there are. It is also the test whether the store
 // can be used.
 func (f *Fleet) announce(ctx context.Context, server server) error {
-	f.mu.Lock()
-	config := f.config
-	f.mu.Unlock()
+	config := f.settings.Load().Config
 	text, err := json.Marshal(announcement{f.version, config, f.started})
 	if err != nil {
 		return err
@@ -53,7 +51,7 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	if err != nil {
 		return err
 	}
-	f.compare(all[f.gate], begun)
+	f.checkOwn(all[f.gate], begun)
 	delete(all, f.gate)
 	gates := []Gate{{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true}}
 	for id, value := range all {
@@ -71,20 +69,20 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	return nil
 }
 
-// maxSkew is how much clocks may differ until the operator is warned. Times of answers are those of
+// maxSkew is how much clocks may differ until the operator is warned. Times of answers are by
 // the gates' own clocks.
 const maxSkew = time.Second
 
-// compareClocks warns if this gate's clock is ahead of that of the server by so much, or behind, once
-// until they agree again.
+// compareClocks warns if this gate's clock is ahead of the store's by more than maxSkew, or behind, once until
+// they agree again.
 func (f *Fleet) compareClocks(ahead time.Duration) {
 	if differ := ahead.Abs() > maxSkew; f.skewed.Swap(differ) != differ && differ {
 		f.log.Warn("this machine's clock differs from that of the fleet's store: keep the clocks of all gates within a second", "ahead", ahead)
 	}
 }
 
-// compare looks at the announcement that this gate's id had before the one at a time.
-func (f *Fleet) compare(text []byte, now time.Time) {
+// checkOwn looks at the announcement that the store had of this gate's id before the one that was made now.
+func (f *Fleet) checkOwn(text []byte, now time.Time) {
 	f.mu.Lock()
 	last := f.announced
 	f.announced = now
@@ -93,13 +91,13 @@ func (f *Fleet) compare(text []byte, now time.Time) {
 		return // it may be that of this gate before it was started again
 	}
 	if len(text) == 0 {
-		// The server was emptied: the starts of paced requests are lost too.
+		// The store was emptied: the starts of paced requests are lost too.
 		f.clock.away()
 		f.pacing.Go(func() { f.clock.back(f.ctx, f.recent) })
 		return
 	}
 	g, at, err := f.gateOf(f.gate, text)
-	// After a failover of the server it may be an older one of this gate.
+	// After a failover of the store it may be an older one of this gate.
 	if err == nil && !g.Started.Equal(f.started) && at.After(last) && f.doubled.CompareAndSwap(false, true) {
 		f.log.Warn("another gate of the fleet has the same id: was its data_dir copied? Stop it, remove its file gate-id, and start it again", "gate", f.gate)
 	}
@@ -112,7 +110,7 @@ func (f *Fleet) gateOf(id string, value []byte) (Gate, time.Time, error) {
 		return Gate{}, at, err
 	}
 	if at.Before(f.now().Add(-f.rhythm.keep - maxAhead)) {
-		return Gate{}, at, errors.New("the announcement is old: the server may have been restored from a backup")
+		return Gate{}, at, errors.New("the announcement is old: the store may have been restored from a backup")
 	}
 	var a announcement
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -126,8 +124,8 @@ func (f *Fleet) gateOf(id string, value []byte) (Gate, time.Time, error) {
 
 // notify tells all gates that the record of a key has to be read again. It returns what is left to be
 // done.
-func (f *Fleet) notify(ctx context.Context, key string) unshared {
-	err := f.link.call(ctx, "notify", func(ctx context.Context, server server) error {
+func (f *Fleet) notify(ctx context.Context, key string) remainder {
+	err := f.link.call(ctx, func(ctx context.Context, server server) error {
 		return server.notify(ctx, f.sealer.seal(kindNotice, kindNotice, []byte(key)))
 	})
 	if err != nil && !errors.Is(err, errTooLong) {
@@ -136,18 +134,20 @@ func (f *Fleet) notify(ctx context.Context, key string) unshared {
 	return nothing
 }
 
-// readNotices returns the keys in the notices since the last call.
-func (f *Fleet) readNotices(ctx context.Context) (keys []string) {
+// readNotices returns the keys in the notices since the last call, and whether there may have been others.
+func (f *Fleet) readNotices(ctx context.Context) (keys []string, missed bool) {
 	var all [][]byte
 	var last string
-	err := f.link.call(ctx, "notices", func(ctx context.Context, server server) (err error) {
+	now := f.now().Round(0) // by the wall clock, which goes on while the machine sleeps
+	err := f.link.call(ctx, func(ctx context.Context, server server) (err error) {
 		all, last, err = server.notices(ctx, f.lastNotice)
 		return err
 	})
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	f.lastNotice = last
+	missed = now.Sub(f.noticesRead) > noticesTTL || len(all) == maxNotices
+	f.lastNotice, f.noticesRead = last, now
 	for _, n := range all {
 		key, at, err := f.sealer.open(kindNotice, kindNotice, n)
 		if err == nil && at.Before(f.now().Add(-noticesTTL-maxAhead)) {
@@ -160,7 +160,7 @@ func (f *Fleet) readNotices(ctx context.Context) (keys []string) {
 		keys = append(keys, string(key))
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys)
+	return slices.Compact(keys), missed
 }
 
 // every calls do again and again, until the gate ends.
@@ -179,7 +179,7 @@ func (f *Fleet) every(interval time.Duration, do func()) {
 
 // leave removes this gate from the list of the others, which would miss it soon anyway.
 func (f *Fleet) leave() {
-	_ = f.link.call(context.Background(), "leave", func(ctx context.Context, server server) error {
+	_ = f.link.call(context.Background(), func(ctx context.Context, server server) error {
 		_, _, err := server.announce(ctx, f.gate, nil, f.rhythm.keep)
 		return err
 	})

@@ -115,24 +115,16 @@ func TestRestarted(t *testing.T) {
 	})
 }
 
-// TestSharedLater: what a gate has fetched, or refreshed, while the server was away is known to the others
+// TestSharedLater: what a gate has fetched, or refreshed, while the store was away is known to the others
 // when it is back.
 func TestSharedLater(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		gates[1].decide(t, "b.example", "bot")
-		time.Sleep(time.Hour) // fake clock
+		time.Sleep(time.Minute) // fake clock
 		s.set(faults{err: errTest})
 		gates[0].decide(t, "a.example", "bot")
-		w.mu.Lock()
-		w.answer = func(*http.Request) (int, string) { return 200, "User-agent: *\nAllow: /\n" }
-		w.mu.Unlock()
-		target, err := policy.ParseURL("https://b.example/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gates[0].engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
-			t.Fatal(err)
-		}
+		w.changes("User-agent: *\nAllow: /\n")
+		gates[0].refresh(t, "b.example")
 		time.Sleep(time.Minute) // fake clock
 		s.flush()
 		s.set(faults{})
@@ -153,7 +145,7 @@ func TestDiffer(t *testing.T) {
 		if gates[0].Status().Differ {
 			t.Error("equal configurations differ")
 		}
-		gates[1].Use(time.Second, nil, "changed")
+		gates[1].Use(Settings{Timeout: time.Second, Config: "changed"})
 		time.Sleep(11 * time.Second) // fake clock
 		for _, g := range gates {
 			if !g.Status().Differ {
@@ -163,32 +155,99 @@ func TestDiffer(t *testing.T) {
 	})
 }
 
-// TestNoticeLost: the other gates learn of a refresh even if the server is lost between the record and
+// TestNoticeLost: the other gates learn of a refresh even if the store is lost between the record and
 // its notice.
 func TestNoticeLost(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		for _, g := range gates {
 			g.decide(t, "a.example", "bot")
 		}
-		w.mu.Lock()
-		w.answer = func(*http.Request) (int, string) { return 200, "User-agent: *\nAllow: /\n" }
-		w.mu.Unlock()
-		time.Sleep(time.Hour) // fake clock
+		w.changes("User-agent: *\nAllow: /\n")
+		time.Sleep(time.Minute) // fake clock
 		gates[0].link.dial = to(&noNotices{memoryServer: s, until: time.Now().Add(5 * time.Second)})
 		gates[0].link.lose(gates[0].link.current.Load(), errTest)
 		connected(gates[0])
-		target, err := policy.ParseURL("https://a.example/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gates[0].engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
-			t.Fatal(err)
-		}
+		gates[0].refresh(t, "a.example")
 		time.Sleep(15 * time.Second) // fake clock
 		if got := gates[1].decide(t, "a.example", "bot"); got != "allow rule memory" {
 			t.Error(got)
 		}
 	})
+}
+
+// TestRefreshUnknown: a refresh reaches a gate that knows what neither the refreshing gate nor the store
+// knows, also if the store is away at that moment.
+func TestRefreshUnknown(t *testing.T) {
+	for name, f := range map[string]faults{"store there": {}, "store away": {err: errTest}} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+				if got := gates[0].decideFor(t, gates[0].crawler, "a.example", "ConfiguredBot"); got != "deny rule fetch" {
+					t.Error(got)
+				}
+				time.Sleep(time.Second) // fake clock
+				s.flush()
+				s.set(f)
+				w.changes("User-agent: *\nAllow: /\n")
+				gates[1].refresh(t, "a.example")
+				if rec, ok := gates[1].engine.Known(t.Context(), policy.Scope{Origin: "https://a.example", Crawlers: true}); ok {
+					t.Errorf("without an answer, the gate knows %+v", rec)
+				}
+				if f != (faults{}) {
+					time.Sleep(time.Second) // fake clock
+					s.set(faults{})
+					time.Sleep(5 * time.Second) // fake clock: until the gates have connected
+				}
+				time.Sleep(time.Second) // fake clock
+				if got := gates[0].decideFor(t, gates[0].crawler, "a.example", "ConfiguredBot"); got != "allow rule fetch" {
+					t.Error(got)
+				}
+			})
+		})
+	}
+}
+
+// TestRefreshMissed: a gate that was away for longer than notices are kept learns of a refresh when it needs the
+// record.
+func TestRefreshMissed(t *testing.T) {
+	inFleetWith(t, slow, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		for _, g := range gates {
+			g.decide(t, "a.example", "bot")
+			g.decide(t, "b.example", "bot")
+		}
+		time.Sleep(time.Minute) // fake clock
+		gates[1].link.dial = to(&cutServer{memoryServer: s, until: time.Now().Add(2 * time.Hour)})
+		gates[1].link.lose(gates[1].link.current.Load(), errTest)
+		w.changes("User-agent: *\nAllow: /\n")
+		gates[0].refresh(t, "a.example")
+		time.Sleep(2*time.Hour - time.Minute) // fake clock
+		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule memory" {
+			t.Errorf("while it is away: %s", got)
+		}
+		time.Sleep(time.Minute + 2*slow.announce) // fake clock
+		fetched := w.count("a.example")
+		if got := gates[1].decide(t, "a.example", "bot"); got != "allow rule store" || w.count("a.example") != fetched {
+			t.Errorf("when it is back: %s, %d fetches", got, w.count("a.example"))
+		}
+		if got := gates[1].decide(t, "b.example", "bot"); got != "deny rule store" || w.count("b.example") != 1 {
+			t.Errorf("another origin: %s, %d fetches", got, w.count("b.example"))
+		}
+		if got := gates[1].decide(t, "b.example", "bot"); got != "deny rule memory" {
+			t.Errorf("again: %s", got)
+		}
+	})
+}
+
+// A cutServer can't be reached for some time.
+type cutServer struct {
+	*memoryServer
+	until time.Time
+}
+
+func (s *cutServer) announce(ctx context.Context, id string, text []byte, keep time.Duration) (map[string][]byte, time.Time, error) {
+	if time.Now().Before(s.until) {
+		return nil, time.Time{}, errTest
+	}
+	return s.memoryServer.announce(ctx, id, text, keep)
 }
 
 // noNotices is a server that fails for notices, for some time.
@@ -227,9 +286,9 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestPutBack: an authentic value or notice that is older than the server keeps them is rejected.
+// TestPutBack: an authentic value or notice that is older than the store keeps them is rejected.
 func TestPutBack(t *testing.T) {
-	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+	inFleetWith(t, slow, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		w.answer = func(*http.Request) (int, string) { return 503, "" }
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Second) // fake clock
@@ -250,14 +309,14 @@ func TestPutBack(t *testing.T) {
 		if err := s.notify(t.Context(), notice); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // fake clock
+		time.Sleep(slow.notices) // fake clock
 		if n := gates[1].Status().Rejected - before; n != 2 {
 			t.Errorf("%d values were rejected, want 2", n)
 		}
 	})
 }
 
-// TestEmptied: an emptied server is noticed, and paces are cautious for a while.
+// TestEmptied: an emptied store is noticed, and paces are cautious for a while.
 func TestEmptied(t *testing.T) {
 	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		time.Sleep(20 * time.Second) // fake clock
@@ -276,7 +335,7 @@ func TestEmptied(t *testing.T) {
 	})
 }
 
-// TestClocksDiffer: a clock that differs from the server's is warned of once, until it is right again.
+// TestClocksDiffer: a clock that differs from the store's is warned of once, until it is right again.
 func TestClocksDiffer(t *testing.T) {
 	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		for _, test := range []struct {

@@ -35,7 +35,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
 	good, bad := g.answers.scan(p[:n], func() bool { return g.answers.messages < g.sent.Load() })
 	if bad != nil {
-		g.err = fmt.Errorf("the server's answer is not accepted: %w", bad)
+		g.err = fmt.Errorf("the store's answer is not accepted: %w", bad)
 		g.Conn.Close()
 		return good, g.err
 	}
@@ -46,7 +46,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if _, err := g.commands.scan(p, func() bool { return true }); err != nil {
 		return 0, err
 	}
-	g.sent.Store(g.commands.messages) // before the server can answer
+	g.sent.Store(g.commands.messages) // before the store can answer
 	return g.Conn.Write(p)
 }
 

@@ -231,7 +231,7 @@ func TestHostileServer(t *testing.T) {
 		"pushes":                    {helloAnswer, clusterDisabled, ">2\r\n+message\r\n+x\r\n"},
 		"an answer that is not one": {helloAnswer, clusterDisabled, "+OK\r\n", ":1\r\n", "_\r\n", "*0\r\n", "*3\r\n:1\r\n*0\r\n%0\r\n", "*3\r\n$1\r\n1\r\n_\r\n_\r\n"},
 		"versions":                  {helloAnswer, clusterDisabled, "*3\r\n$2\r\n-1\r\n$1\r\nx\r\n_\r\n", "*3\r\n$20\r\n99999999999999999999\r\n$1\r\nx\r\n_\r\n"},
-		"a value at first":          {helloAnswer, clusterDisabled, "$1048577\r\n"},
+		"a value at first":          {helloAnswer, clusterDisabled, fmt.Sprintf("$%d\r\n", maxValue+1)},
 		"a Cluster without address": {helloAnswer, oneNode("$0\r\n\r\n"), "-MOVED\r\n", "-ASK 1\r\n", "-MOVED  \r\n", "-CLUSTERDOWN\r\n", "-TRYAGAIN\r\n", "-REDIRECT\r\n"},
 		"a Cluster of one address":  {helloAnswer, oneNode("$9\r\n127.0.0.1\r\n"), "-MOVED 1 127.0.0.1:1\r\n", "-MOVED 1 127.0.0.1:%d\r\n", "-MOVED 1 127.0.0.1:%d\r\n"},
 		"wrong slots":               {helloAnswer, "*3\r\n*3\r\n:-1\r\n:99999\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n*0\r\n*3\r\n_\r\n_\r\n*1\r\n_\r\n"},
@@ -242,7 +242,7 @@ func TestHostileServer(t *testing.T) {
 			address := hostileServer(t, answers)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			s, err := dial(ctx, "redis://"+address, nil, "robotsgate", 100*time.Millisecond, 1<<20)
+			s, err := dial(ctx, "redis://"+address, nil, "robotsgate", 100*time.Millisecond)
 			if err != nil {
 				return
 			}

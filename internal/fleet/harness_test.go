@@ -89,6 +89,13 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
 }
 
+// changes makes the web answer with this robots.txt.
+func (w *web) changes(robots string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answer = func(*http.Request) (int, string) { return 200, robots }
+}
+
 // count returns the number of fetches from a host.
 func (w *web) count(host string) int {
 	w.mu.Lock()
@@ -99,34 +106,64 @@ func (w *web) count(host string) int {
 // A testGate is a gate of a fleet: what decides, without a proxy.
 type testGate struct {
 	*Fleet
-	engine *policy.Engine
-	own    *localStore
-	logged *gatetest.Output
+	engine  *policy.Engine
+	crawler *policy.Crawler // the only configured one
+	own     *localStore
+	logged  *gatetest.Output
 }
 
-// newTestGate returns a gate that reaches a server through calls of dial.
+// slow is a rhythm for tests over hours.
+var slow = rhythm{announce: 5 * time.Minute, keep: 15 * time.Minute, notices: time.Minute}
+
+// newTestGate returns a gate that reaches its store through calls of dial.
 func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, dial func(context.Context) (server, error)) *testGate {
+	t.Helper()
+	return newTestGateWith(t, usual, id, own, w, dial)
+}
+
+func newTestGateWith(t testing.TB, r rhythm, id string, own *localStore, w http.RoundTripper, dial func(context.Context) (server, error)) *testGate {
 	t.Helper()
 	robots := policy.DefaultRobots()
 	robots.CacheBytes = 8 << 20
 	logged := new(gatetest.Output)
 	log := slog.New(slog.NewTextHandler(logged, nil))
-	o := Options{Key: testKey, Prefix: "robotsgate", Timeout: 100 * time.Millisecond, Local: own, Robots: robots, Log: log, Gate: id, Version: "1", Config: "c"}
+	o := Options{Key: testKey, Prefix: "robotsgate", Local: own, Log: log, Gate: id, Version: "1", Settings: Settings{Timeout: 100 * time.Millisecond, StaleFor: robots.StaleFor, Config: "c"}}
 	f, err := newFleet(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.rhythm = r
 	f.connect(o, dial)
-	engine, err := policy.New(policy.Config{Robots: robots, Transport: w, Store: f, Shared: true, Log: log})
+	crawler := &policy.Crawler{Name: "configured", Tokens: []string{"ConfiguredBot"}}
+	engine, err := policy.New(policy.Config{Crawlers: policy.Crawlers{Known: []*policy.Crawler{crawler}}, Robots: robots, Transport: w, Store: f, Shared: true, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Start(engine.Learn, func() []pace.Reservation { return nil })
-	return &testGate{f, engine, own, logged}
+	f.Start(engine, func() []pace.Reservation { return nil })
+	return &testGate{f, engine, crawler, own, logged}
 }
 
 func to(s server) func(context.Context) (server, error) {
 	return func(context.Context) (server, error) { return s, nil }
+}
+
+// inFleet runs a test with some gates that share a store in memory.
+func inFleet(t *testing.T, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
+	inFleetWith(t, usual, gates, test)
+}
+
+func inFleetWith(t *testing.T, r rhythm, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newMemoryServer(), newWeb()
+		var all []*testGate
+		for i := range gates {
+			g := newTestGateWith(t, r, fmt.Sprint("gate", i), newLocalStore(), w, to(s))
+			defer g.close()
+			all = append(all, g)
+		}
+		connected(all...)
+		test(t, s, w, all)
+	})
 }
 
 func (g *testGate) close() {
@@ -134,14 +171,31 @@ func (g *testGate) close() {
 	g.Fleet.Close()
 }
 
+// refresh asks the gate for a new copy of a host's robots.txt.
+func (g *testGate) refresh(t testing.TB, host string) {
+	t.Helper()
+	target, err := policy.ParseURL("https://" + host + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // decide returns whether a crawler may fetch /private of a host, why, and where that was found.
 func (g *testGate) decide(t testing.TB, host, agent string) string {
+	t.Helper()
+	return g.decideFor(t, nil, host, agent)
+}
+
+func (g *testGate) decideFor(t testing.TB, crawler *policy.Crawler, host, agent string) string {
 	t.Helper()
 	target, err := policy.ParseURL("https://" + host + "/private")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := g.engine.Decide(context.Background(), policy.Request{Target: target, UserAgent: agent})
+	d, err := g.engine.Decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
 	if err != nil {
 		return err.Error()
 	}

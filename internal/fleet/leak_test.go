@@ -41,7 +41,7 @@ func TestNoGoroutinesLeft(t *testing.T) {
 			before := runtime.NumGoroutine()
 			for range times {
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
-				if s, err := dial(ctx, c.address, nil, "robotsgate", c.timeout, 1<<20); err == nil {
+				if s, err := dial(ctx, c.address, nil, "robotsgate", c.timeout); err == nil {
 					_ = s.notify(ctx, nil)
 					s.close()
 				}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// errAway is the error of calls while the server can't be used. They don't wait.
-var errAway = errors.New("the server of the fleet is away")
+// errAway is the error of calls while the store can't be used. They don't wait.
+var errAway = errors.New("the fleet's store is away")
 
 const (
 	maxCalls     = 32 // at once; further ones wait
@@ -21,7 +21,7 @@ const (
 	healthy      = 10 * time.Second // a connection that has lasted so long lets retries begin with firstRetry again
 )
 
-// A link is the connection to the server, with a circuit breaker. It is away until the server has been
+// A link is the connection to the store, with a circuit breaker. It is away until the store has been
 // dialled and probed, and again from the first call that fails on. Then it closes the connection and
 // tries again in the background.
 type link struct {
@@ -33,9 +33,9 @@ type link struct {
 	// These may be set before start. onUp is called when up is true, after probe, and onDown when up is
 	// false. They are called in turn; while one runs there are no retries.
 	onUp, onDown func()
-	observe      func(what string, took time.Duration, err error) // after each call
+	observe      func(took time.Duration) // after each call that the store has answered
 
-	calls, failures, losses atomic.Uint64
+	calls, failures atomic.Uint64
 
 	slots   chan struct{}
 	current atomic.Pointer[session] // nil while away
@@ -48,7 +48,7 @@ type link struct {
 	err   error     // why it is away
 }
 
-// A session is the time between two losses of the server.
+// A session is the time between two losses of the store.
 type session struct {
 	server server
 	ctx    context.Context // ends with the session, with its cause
@@ -57,11 +57,11 @@ type session struct {
 
 // newLink returns a link that is away, until start has been called.
 //
-// The context of dial has a time limit. probe checks that the server can be read and written; it is the
+// The context of dial has a time limit. probe checks that the store can be read and written; it is the
 // first that uses a new connection, before up is true. timeout is for one call.
 func newLink(dial func(context.Context) (server, error), timeout time.Duration, probe func(context.Context, server) error, log *slog.Logger) *link {
 	l := &link{dial: dial, probe: probe, log: log, slots: make(chan struct{}, maxCalls), since: time.Now(), err: errNotYet}
-	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(string, time.Duration, error) {}
+	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(time.Duration) {}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.setTimeout(timeout)
 	return l
@@ -77,7 +77,7 @@ func (l *link) setTimeout(d time.Duration) { l.timeout.Store(int64(d)) }
 
 func (l *link) limit() time.Duration { return time.Duration(l.timeout.Load()) }
 
-// start dials the server in the background.
+// start dials the store in the background.
 func (l *link) start() { l.running.Go(l.run) }
 
 // close ends the link and waits until it has ended.
@@ -86,7 +86,7 @@ func (l *link) close() {
 	l.running.Wait()
 }
 
-// up reports whether the server can be used.
+// up reports whether the store can be used.
 func (l *link) up() bool { return l.current.Load() != nil }
 
 // A linkStatus is how a link is doing.
@@ -95,21 +95,18 @@ type linkStatus struct {
 	since           time.Time // of being up or away
 	err             error     // why it is away
 	calls, failures uint64
-	losses          uint64 // how often the server was lost
 }
 
 func (l *link) status() linkStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return linkStatus{l.err == nil, l.since, l.err, l.calls.Load(), l.failures.Load(), l.losses.Load()}
+	return linkStatus{l.err == nil, l.since, l.err, l.calls.Load(), l.failures.Load()}
 }
 
-// call calls f with the server and a context that ends after the timeout. It returns errAway at once
-// while the server is away, and if it is lost meanwhile. An error of f loses the server, except
+// call calls f with the store and a context that ends after the timeout. It returns errAway at once
+// while the store is away, and if it is lost meanwhile. An error of f loses the store, except
 // errWrongType, errTooLong, and one after the end of ctx: call returns these.
-//
-// what names the call for observe.
-func (l *link) call(ctx context.Context, what string, f func(context.Context, server) error) error {
+func (l *link) call(ctx context.Context, f func(context.Context, server) error) error {
 	s := l.current.Load()
 	if s == nil {
 		return errAway
@@ -121,7 +118,7 @@ func (l *link) call(ctx context.Context, what string, f func(context.Context, se
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-limited.Done():
-		// The calls that have the slots decide whether the server is lost.
+		// The calls that have the slots decide whether the store is lost.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -130,7 +127,9 @@ func (l *link) call(ctx context.Context, what string, f func(context.Context, se
 	l.calls.Add(1)
 	begin := time.Now()
 	err := f(limited, s.server)
-	defer func() { l.observe(what, time.Since(begin), err) }()
+	if err == nil {
+		l.observe(time.Since(begin))
+	}
 	switch {
 	case err == nil || errors.Is(err, errWrongType) || errors.Is(err, errTooLong):
 		return err
@@ -153,7 +152,7 @@ func (l *link) late(err error) error {
 	return err
 }
 
-// lose ends a session: from now on calls return errAway, those that wait too.
+// lose ends a session: from now on calls return errAway, also the ones that wait.
 func (l *link) lose(s *session, err error) {
 	if l.current.CompareAndSwap(s, nil) {
 		l.setState(err)
@@ -161,7 +160,7 @@ func (l *link) lose(s *session, err error) {
 	}
 }
 
-// setState notes that the server is up, or why it is away. It reports whether that is a change.
+// setState notes that the store is up, or why it is away. It reports whether that is a change.
 func (l *link) setState(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +170,7 @@ func (l *link) setState(err error) {
 	l.err = err
 }
 
-// run connects to the server again and again, until close.
+// run connects to the store again and again, until close.
 func (l *link) run() {
 	states := stateLog{log: l.log}
 	retry := firstRetry
@@ -185,9 +184,7 @@ func (l *link) run() {
 			l.lose(s, errClosed) // if close has ended it
 			s.server.close()
 			l.onDown()
-			if err = context.Cause(s.ctx); l.ctx.Err() == nil {
-				l.losses.Add(1)
-			}
+			err = context.Cause(s.ctx)
 			if time.Since(began) >= healthy {
 				retry = firstRetry
 			}

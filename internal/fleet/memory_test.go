@@ -23,9 +23,10 @@ type memoryServer struct {
 	leases    map[string]memoryLease
 	clocks    map[string]memoryClock
 	notes     []memoryNotice
+	notesEnd  time.Time // when notes expire
 	gates     map[string]memoryGate
 	wrong     map[string]bool // keys with a value of another type
-	offset    time.Duration   // of the server's clock
+	offset    time.Duration   // of the store's clock
 }
 
 // faults are what calls run into, until they are changed. See set.
@@ -73,7 +74,7 @@ func (m *memoryServer) set(f faults) {
 	m.faults = f
 }
 
-// count returns how many calls have reached the server.
+// count returns how many calls have reached the store.
 func (m *memoryServer) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,7 +198,7 @@ func (m *memoryServer) acquire(ctx context.Context, name, gate string, ttl time.
 		if m.wrong[name+":l"] {
 			m.remove(name + ":l")
 		}
-		if m.lease(name, now).fence != 0 {
+		if l := m.lease(name, now); l.fence != 0 && l.expires.Sub(now) <= 2*ttl {
 			return nil
 		}
 		fence = m.next(0, now)
@@ -265,24 +266,33 @@ func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) 
 	return g, err
 }
 
+func (m *memoryServer) expireNotes(now time.Time) {
+	if !now.Before(m.notesEnd) {
+		m.notes = nil
+	}
+}
+
 func (m *memoryServer) notify(ctx context.Context, notice []byte) error {
 	if len(notice) > maxNotice {
 		return fmt.Errorf("%w: a notice of more than %d bytes", errTooLong, maxNotice)
 	}
 	return m.do(ctx, true, func(now time.Time) error {
 		delete(m.wrong, "fleet:n")
+		m.expireNotes(now)
 		id := now.UnixMicro()
 		if n := len(m.notes); n > 0 {
 			id = max(id, m.notes[n-1].id+1)
 		}
 		m.notes = append(m.notes, memoryNotice{id, bytes.Clone(notice)})
 		m.notes = m.notes[max(0, len(m.notes)-maxNotices):]
+		m.notesEnd = now.Add(noticesTTL)
 		return nil
 	})
 }
 
 func (m *memoryServer) notices(ctx context.Context, after string) (all [][]byte, last string, err error) {
-	err = m.do(ctx, false, func(time.Time) error {
+	err = m.do(ctx, false, func(now time.Time) error {
+		m.expireNotes(now)
 		if m.wrong["fleet:n"] {
 			return errWrongType
 		}
@@ -291,9 +301,6 @@ func (m *memoryServer) notices(ctx context.Context, after string) (all [][]byte,
 			end = m.notes[n-1].id
 		}
 		last = fmt.Sprintf("%d-0", end)
-		if after == "" {
-			return nil
-		}
 		var from int64
 		if _, err := fmt.Sscanf(after, "%d-0", &from); err != nil {
 			return err

@@ -14,8 +14,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Bounds of what is stored beside the snapshots. What is larger in the server is as if it were not there.
+// Bounds of what is stored beside the snapshots. What is larger in the store is as if it were not there.
 const (
+	maxValue        = maxBody + 64<<10 // of a scope, sealed
 	maxGates        = 1000
 	maxGateID       = 128
 	maxAnnouncement = 4 << 10
@@ -24,7 +25,7 @@ const (
 	noticesTTL = time.Hour
 )
 
-// scripts has one Lua script for each method of a server. They use the commands DEL, GET, HDEL, HGET,
+// scripts has one Lua script for each method of a [server]. They use the commands DEL, GET, HDEL, HGET,
 // HGETALL, HSET, HSTRLEN, PEXPIRE, SET, TIME, XADD, XRANGE, and XREVRANGE.
 //
 //go:embed scripts/*.lua
@@ -55,7 +56,7 @@ func newScript(name string) *rueidis.Lua {
 	return rueidis.NewLuaScript(string(text))
 }
 
-// A redisServer is a server that is reached with rueidis. Its keys are
+// A redisServer is a [server] that is reached with rueidis. Its keys are
 //
 //	NAME:s              a snapshot: a hash of version (v), record (r), and body (b)
 //	NAME:l              a lease: its number and the gate
@@ -63,10 +64,9 @@ func newScript(name string) *rueidis.Lua {
 //	PREFIX:{fleet}:n    the stream of notices
 //	PREFIX:{fleet}:g    the hash of the gates
 type redisServer struct {
-	client   rueidis.Client
-	fleet    string // names of the keys of the whole fleet begin with it
-	maxValue int
-	stop     func()
+	client rueidis.Client
+	fleet  string // names of the keys of the whole fleet begin with it
+	stop   func()
 }
 
 // call runs a script and returns its answer.
@@ -74,7 +74,7 @@ func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []stri
 	defer func() {
 		// rueidis panics if a redirection has no address.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the server's answer is not valid: %v", p)
+			err = fmt.Errorf("the store's answer is not valid: %v", p)
 		}
 	}()
 	answer, err = script.Exec(ctx, s.client, keys, args).ToMessage()
@@ -84,7 +84,10 @@ func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []stri
 	return answer, nil
 }
 
-// serverError returns errWrongType for the server's WRONGTYPE, and else the error, at a length for a log.
+// userName is where a server names its user.
+var userName = regexp.MustCompile(`\bUser \S+ has\b`)
+
+// serverError returns errWrongType for the store's WRONGTYPE, and else the error, at a length for a log.
 func serverError(err error) error {
 	if answer, ok := rueidis.IsRedisErr(err); ok {
 		text := answer.Error()
@@ -94,6 +97,7 @@ func serverError(err error) error {
 		// What follows is the number of the script, or what the gate has sent: its password, perhaps.
 		text, _, _ = strings.Cut(text, " script: ")
 		text, _, _ = strings.Cut(text, "with args beginning with")
+		text = userName.ReplaceAllString(text, "the user has")
 		if strings.HasPrefix(text, "The user executing the script can't") {
 			text = "NOPERM " + text // which Redis 7.0 leaves out
 		}
@@ -102,7 +106,7 @@ func serverError(err error) error {
 	return err
 }
 
-var errAnswer = errors.New("the server's answer has not the form that the scripts have")
+var errAnswer = errors.New("the store's answer has not the form that the scripts have")
 
 // list returns the elements of an answer, of which there must be at least so many. A nil element is absent.
 func list(answer rueidis.RedisMessage, least int) ([][]byte, error) {
@@ -162,7 +166,7 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 	if withBody {
 		flag = "1"
 	}
-	answer, err := s.call(ctx, loadScript, []string{name + ":s"}, strconv.Itoa(s.maxValue), flag)
+	answer, err := s.call(ctx, loadScript, []string{name + ":s"}, strconv.Itoa(maxValue), flag)
 	if err != nil {
 		return stored{}, err
 	}
@@ -170,7 +174,7 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 	if err != nil || len(got) == 0 {
 		return stored{}, err
 	}
-	if len(got) != 3 || got[1] == nil || len(got[1]) > s.maxValue || len(got[2]) > s.maxValue {
+	if len(got) != 3 || got[1] == nil || len(got[1]) > maxValue || len(got[2]) > maxValue {
 		return stored{}, errAnswer
 	}
 	version, err := number(got[0])
@@ -181,10 +185,10 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 }
 
 func (s *redisServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
-	if len(v.record) > s.maxValue || len(v.body) > s.maxValue {
-		return false, fmt.Errorf("%w: more than %d bytes", errTooLong, s.maxValue)
+	if len(v.record) > maxValue || len(v.body) > maxValue {
+		return false, fmt.Errorf("%w: more than %d bytes", errTooLong, maxValue)
 	}
-	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(s.maxValue), string(v.record)}
+	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(maxValue), string(v.record)}
 	if v.body != nil {
 		args = append(args, string(v.body))
 	}

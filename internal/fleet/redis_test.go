@@ -1,10 +1,9 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 func TestRedisCorrupt(t *testing.T) {
 	s := newRealServer(t)
 	ctx := testContext(t)
-	long := strings.Repeat("x", 1<<20+1)
+	long := strings.Repeat("x", maxValue+1)
 	for name, fields := range map[string][]string{
 		"version is no number":   {"v", "one", "r", "x"},
 		"version is negative":    {"v", "-1", "r", "x"},
@@ -44,6 +43,22 @@ func TestRedisCorrupt(t *testing.T) {
 				t.Errorf("load after save: %q, %v", got.record, err)
 			}
 		})
+	}
+}
+
+// TestLongestBody: a body of maxBody bytes is kept, whatever the bounds of gates on a robots.txt are.
+func TestLongestBody(t *testing.T) {
+	s := newRealServer(t)
+	sealer, err := newSealer(testKey, "robotsgate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := sealer.seal(testName, kindBody, bytes.Repeat([]byte("x"), maxBody))
+	if saved, err := s.save(testContext(t), testName, 0, value{[]byte("r"), body}, time.Minute); !saved || err != nil {
+		t.Fatalf("save: %t, %v", saved, err)
+	}
+	if got, err := s.load(testContext(t), testName, true); err != nil || !bytes.Equal(got.body, body) {
+		t.Errorf("load: %d bytes, %v", len(got.body), err)
 	}
 }
 
@@ -130,7 +145,7 @@ func useAll(ctx context.Context, s server) error {
 	add(s.reserve(ctx, testName+"-2", reservation{memory: time.Hour, returned: g.start}))
 	add(s.reserve(ctx, testName+"-3", reservation{memory: time.Hour, since: -1}))
 	add(nil, s.notify(ctx, []byte("a")))
-	_, _, e = s.notices(ctx, "")
+	_, _, e = s.notices(ctx, firstNotice)
 	add(nil, e)
 	_, _, e = s.notices(ctx, "0-0")
 	add(nil, e)
@@ -159,7 +174,7 @@ func TestRedisTimesToLive(t *testing.T) {
 func TestRedisFailures(t *testing.T) {
 	s := newRealServer(t, "--requirepass", "")
 	ctx := testContext(t)
-	_, err := dial(ctx, "redis://gate:s3cret@"+s.process.HostPort(), nil, "robotsgate", time.Second, 1<<20)
+	_, err := dial(ctx, "redis://gate:s3cret@"+s.process.HostPort(), nil, "robotsgate", time.Second)
 	if err == nil || !strings.HasPrefix(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("a wrong password: got %v", err)
 	}
@@ -188,7 +203,7 @@ func TestRedisFailures(t *testing.T) {
 		t.Error("calls of a server that is down succeed")
 	}
 	begin := time.Now()
-	if _, err := dial(ctx, s.process.Address(), nil, "robotsgate", time.Second, 1<<20); err == nil || time.Since(begin) > 5*time.Second {
+	if _, err := dial(ctx, s.process.Address(), nil, "robotsgate", time.Second); err == nil || time.Since(begin) > 5*time.Second {
 		t.Errorf("dial: got %v after %v", err, time.Since(begin))
 	}
 }
@@ -197,7 +212,7 @@ func TestRedisFailures(t *testing.T) {
 func TestRedisHung(t *testing.T) {
 	process := gatetest.Redis(t)
 	cable := gatetest.NewCable(t, process.HostPort())
-	s, err := dial(t.Context(), "redis://"+cable.HostPort(), nil, "robotsgate", 100*time.Millisecond, 1<<20)
+	s, err := dial(t.Context(), "redis://"+cable.HostPort(), nil, "robotsgate", 100*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +237,7 @@ func TestRedisHung(t *testing.T) {
 	within(3*time.Second, "dial", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := dial(ctx, "redis://"+cable.HostPort(), nil, "robotsgate", 20*time.Second, 1<<20); err == nil {
+		if _, err := dial(ctx, "redis://"+cable.HostPort(), nil, "robotsgate", 20*time.Second); err == nil {
 			t.Error("dial succeeds")
 		}
 	})
@@ -235,7 +250,7 @@ func TestRedisHung(t *testing.T) {
 // BenchmarkRedis makes calls of a real server, one at a time and from many goroutines.
 func BenchmarkRedis(b *testing.B) {
 	process := gatetest.Redis(b)
-	s, err := dial(b.Context(), process.Address(), nil, "robotsgate", time.Second, 1<<20)
+	s, err := dial(b.Context(), process.Address(), nil, "robotsgate", time.Second)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -270,10 +285,11 @@ func BenchmarkRedis(b *testing.B) {
 	}
 }
 
-// TestEndlessLease: a lease that does not end by itself, or too late, is no gate's, and is replaced.
+// TestEndlessLease: a lease that does not end by itself, or too late, is replaced. No gate has made it, or the store's
+// clock was set back meanwhile.
 func TestEndlessLease(t *testing.T) {
 	s := newRealServer(t)
-	for name, args := range map[string][]string{"{a}": nil, "{b}": {"PX", "7000000"}} {
+	for name, args := range map[string][]string{"{a}": nil, "{b}": {"PX", "7000000"}, "{c}": {"PX", "303000"}} {
 		s.process.Command(append([]string{"SET", name + ":l", "1 other"}, args...)...)
 		if fence, err := s.acquire(t.Context(), name, "gate", leaseTime); err != nil || fence == 0 {
 			t.Errorf("%v: got %d, %v", args, fence, err)
@@ -284,32 +300,48 @@ func TestEndlessLease(t *testing.T) {
 	}
 }
 
-// TestErrorsHidePasswords: what a server says of the gate's own commands is not repeated.
-func TestErrorsHidePasswords(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for buf := make([]byte, 4096); ; {
-					if _, err := conn.Read(buf); err != nil {
-						return
-					}
-					fmt.Fprintf(conn, "-ERR unknown command 'AUTH', with args beginning with: 'gate' 'correct-horse'\r\n")
-				}
-			}()
+// TestRedisSnapshotsFail: a server that refuses writes since it can't save its snapshots is one that can't be used.
+func TestRedisSnapshotsFail(t *testing.T) {
+	s := newRealServer(t, "--enable-protected-configs", "yes", "--save", "3600 1")
+	s.process.Command("CONFIG", "SET", "dir", "/proc")
+	s.process.Command("BGSAVE")
+	gatetest.Becomes(t, 10*time.Second, "all writes fail, with advice", func() bool {
+		_, _, err := s.announce(testContext(t), "gate-1", []byte("x"), time.Minute)
+		return err != nil && advice(err) == advices["MISCONF"]
+	})
+}
+
+// TestRedisClockJumps: with the starts that a server's clock leaves behind which is set forward or back, a gate's own
+// last start counts, and nothing is reserved that is farther away than a request may wait.
+func TestRedisClockJumps(t *testing.T) {
+	s := newRealServer(t)
+	r := reservation{interval: time.Second, since: 400 * time.Millisecond, longest: 20 * time.Second, memory: time.Minute}
+	for name, c := range map[string]struct {
+		stored  time.Duration // the stored start, from now
+		granted bool
+		wait    time.Duration
+	}{
+		"{forward}": {-5 * time.Minute, true, 600 * time.Millisecond},
+		"{back}":    {5 * time.Minute, false, 5*time.Minute + time.Second},
+	} {
+		s.process.Command("SET", name+":p", strconv.FormatInt(time.Now().Add(c.stored).UnixMicro(), 10)+" 0", "PX", "600000")
+		g, err := s.reserve(testContext(t), name, r)
+		if err != nil || (g.start != 0) != c.granted || (g.wait-c.wait).Abs() > 300*time.Millisecond {
+			t.Errorf("%s: got %+v, %v", name, g, err)
 		}
-	}()
-	_, err = dial(t.Context(), "redis://gate:correct-horse@"+l.Addr().String(), nil, "robotsgate", time.Second, 1<<20)
-	if err == nil || strings.Contains(err.Error(), "correct-horse") {
-		t.Errorf("got %v", err)
+	}
+}
+
+// TestErrorsHideLogins: an error of a server does not repeat the gate's user and password.
+func TestErrorsHideLogins(t *testing.T) {
+	for _, answer := range []string{
+		"-ERR unknown command 'AUTH', with args beginning with: 'gatekeeper' 'correct-horse'\r\n",
+		"-NOPERM User gatekeeper has no permissions to run the 'evalsha' command\r\n", // Redis 7.2
+	} {
+		address := hostileServer(t, []string{answer})
+		_, err := dial(t.Context(), "redis://gatekeeper:correct-horse@"+address, nil, "robotsgate", time.Second)
+		if err == nil || strings.Contains(err.Error(), "correct-horse") || strings.Contains(err.Error(), "gatekeeper") {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -34,7 +34,7 @@ func (d *dialer) primary(ctx context.Context, a address) (string, error) {
 
 // askSentinel asks one Sentinel, with the user and the password of an address.
 func (d *dialer) askSentinel(ctx context.Context, host, name string, user address) (primary string, err error) {
-	own := &dialer{tls: d.tls, timeout: d.timeout, maxValue: d.maxValue, conns: map[*trackedConn]bool{}}
+	own := &dialer{tls: d.tls, timeout: d.timeout, conns: map[*trackedConn]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, 2*d.timeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, own.close)()

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A server is a Valkey or Redis. Each method is one round trip, and atomic. The names are those of
-// [sealer.name]; the values are sealed, except where a comment says otherwise.
+// A server is the fleet's store: a Valkey or Redis. Each method is one round trip, and atomic. Names are as
+// [sealer.name] makes them; the values are sealed, except where a comment says otherwise.
 //
 // The context always has a deadline. An error is errWrongType if a key has a value of another type
 // than the fleet's: the next write under it replaces it. It is errTooLong if an argument is longer
-// than the server may store. Any other error means that the server can't be used now.
+// than the store takes. Any other error means that the store can't be used now.
 type server interface {
 	// load returns what is stored under a name. With withBody it has the body too.
 	load(ctx context.Context, name string, withBody bool) (stored, error)
@@ -28,19 +28,19 @@ type server interface {
 	release(ctx context.Context, name string, fence int64) error
 
 	// reserve reserves the next start under the name of an origin: now, or the interval after the last
-	// start that the server knows of, whichever is later. What the reservation says of the start
+	// start that the store knows of, whichever is later. What the reservation says of the start
 	// returned and of since counts first, and also if nothing is reserved.
 	reserve(ctx context.Context, name string, r reservation) (granted, error)
 
-	// notify adds a notice to those that all gates read. The server keeps the last maxNotices.
+	// notify adds a notice for all gates. The store keeps the last maxNotices.
 	notify(ctx context.Context, notice []byte) error
-	// notices returns the notices after a position, in order, and the position of the last one. The
-	// first call has after = "": it returns only the position.
+	// notices returns the notices after a position, in order, and the position of the last one.
+	// The position before all is firstNotice.
 	notices(ctx context.Context, after string) (all [][]byte, last string, err error)
 
 	// announce stores a gate's announcement under its id, or removes it if text is empty, and removes
 	// those that are older than keep. It returns all others by id, what this gate had announced before
-	// under its own, and the server's time. It is also the test whether the server can be used, so it
+	// under its own, and the store's time. It is also the test whether the store can be used, so it
 	// reads and writes.
 	announce(ctx context.Context, id string, value []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error)
 
@@ -50,10 +50,10 @@ type server interface {
 // errWrongType is the error for a key with a value of another type than the fleet's.
 var errWrongType = errors.New("the key has a value of another type")
 
-// errTooLong is the error for an argument that is longer than a server may store.
+// errTooLong is the error for an argument that is longer than the store takes.
 var errTooLong = errors.New("the value is too long")
 
-// maxNotices bounds the notices that a server keeps.
+// maxNotices bounds the notices that the store keeps.
 const maxNotices = 1000
 
 // A value is what is stored under the name of a scope.
@@ -69,7 +69,7 @@ type stored struct {
 }
 
 // A reservation asks for the next start at an origin. Times are distances, since the clocks of gates
-// differ: the server adds them to its own.
+// differ: the store adds them to its own.
 type reservation struct {
 	interval time.Duration // to the start before, of any gate
 	since    time.Duration // since this gate's own last start, to note it if it is later than the stored one; negative: it knows of none
@@ -81,5 +81,5 @@ type reservation struct {
 // granted is the answer to a reservation.
 type granted struct {
 	wait  time.Duration // until the start
-	start time.Duration // by the server's clock, to give it back; 0: it is farther away than longest, and not reserved
+	start time.Duration // by the store's clock, to give it back; 0: it is farther away than longest, and not reserved
 }

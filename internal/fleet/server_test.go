@@ -46,7 +46,7 @@ func newRealServer(t *testing.T, args ...string) realServer {
 
 func mustDial(t *testing.T, address string) server {
 	t.Helper()
-	s, err := dial(t.Context(), address, nil, "robotsgate", 5*time.Second, 1<<20)
+	s, err := dial(t.Context(), address, nil, "robotsgate", 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func testReservations(t *testing.T, s testServer) {
 			t.Errorf("step %d: got %+v, %v, want a wait of %v, reserved %t", i, g, err, step.wait, step.reserved)
 		}
 	}
-	// A gate's own start counts where the server knows of none, or of an earlier one.
+	// A gate's own start counts where the store knows of none, or of an earlier one.
 	name := testName + "2"
 	for i, step := range []struct {
 		interval, since, wait time.Duration
@@ -272,7 +272,7 @@ func testGivenBack(t *testing.T, s testServer) {
 
 func testNotices(t *testing.T, s testServer) {
 	ctx := testContext(t)
-	var last string
+	last := firstNotice
 	want := func(want ...string) {
 		t.Helper()
 		got, after, err := s.notices(ctx, last)
@@ -296,15 +296,13 @@ func testNotices(t *testing.T, s testServer) {
 	notify("a", "b\x00\r\n")
 	want("a", "b\x00\r\n")
 	want()
-	last = ""
-	want()
 	notify("c")
 	want("c")
 	s.flush()
 	want()
 	notify("d")
 	want("d")
-	// The position is after the last notice of the server, which has lost some.
+	// The position is after the last notice of the store, which has lost some.
 	last = "99999999999999999-0"
 	want("d")
 	if err := s.notify(ctx, make([]byte, maxNotice+1)); !errors.Is(err, errTooLong) {
@@ -346,7 +344,7 @@ func testGates(t *testing.T, s testServer) {
 func testWrongTypes(t *testing.T, s testServer) {
 	ctx := testContext(t)
 	load := func() error { _, err := s.load(ctx, testName, true); return err }
-	notices := func() error { _, _, err := s.notices(ctx, ""); return err }
+	notices := func() error { _, _, err := s.notices(ctx, firstNotice); return err }
 	announce := func() error { _, _, err := s.announce(ctx, "gate-1", []byte("a"), time.Minute); return err }
 	reserve := func() error {
 		g, err := s.reserve(ctx, testName, reservation{interval: time.Minute, since: -1, memory: time.Minute})

@@ -22,7 +22,7 @@ import (
 	"robotsgate/policy/pace"
 )
 
-// A simulation is a fleet over two days: gates crash and start again, lose the server, hang, and have
+// A simulation is a fleet over two days: gates crash and start again, lose the store, hang, and have
 // clocks that differ. It records every fetch and judges every decision.
 type simulation struct {
 	t       *testing.T
@@ -34,7 +34,7 @@ type simulation struct {
 
 	mu        sync.Mutex
 	fetches   map[string][]simFetch // by host
-	flushes   []time.Time           // when the server was emptied
+	flushes   []time.Time           // when the store was emptied
 	decisions int
 	starts    map[string][]simFetch // of paced requests, by host
 }
@@ -55,7 +55,7 @@ type simGate struct {
 	store *localStore
 
 	mu      sync.Mutex
-	fault   faults         // between this gate and the server
+	fault   faults         // between this gate and the store
 	outages [][2]time.Time // from when to when it was away
 	dead    bool           // it is being killed
 	running bool
@@ -94,7 +94,7 @@ func (g *simGate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
 }
 
-// A simServer is the server as one gate reaches it. All gates have the same clock here, so the times in
+// A simServer is the store as one gate reaches it. All gates have the same clock here, so the times in
 // records are moved instead, as far as their clocks would differ.
 type simServer struct {
 	*memoryServer
@@ -242,12 +242,12 @@ func (g *simGate) start() {
 	robots := policy.DefaultRobots()
 	robots.MaxAge, robots.CacheBytes = simMaxAge, 4<<20
 	log := slog.New(slog.DiscardHandler)
-	o := Options{Key: testKey, Prefix: "robotsgate", Timeout: 100 * time.Millisecond, Local: g, Robots: robots, Log: log, Gate: g.id}
+	o := Options{Key: testKey, Prefix: "robotsgate", Local: g, Log: log, Gate: g.id, Settings: Settings{Timeout: 100 * time.Millisecond, StaleFor: robots.StaleFor}}
 	f, err := newFleet(o)
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	f.rhythm = rhythm{announce: 5 * time.Minute, keep: 15 * time.Minute, notices: time.Minute}
+	f.rhythm = slow
 	f.sealer.now = func() time.Time { return time.Now().Add(-g.skew) }
 	f.connect(o, to(simServer{g.s.server, g}))
 	engine, err := policy.New(policy.Config{Robots: robots, Transport: g, Store: f, Shared: true, Log: log})
@@ -255,10 +255,10 @@ func (g *simGate) start() {
 		g.s.t.Fatal(err)
 	}
 	pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
-	f.Start(engine.Learn, pacer.Recent)
+	f.Start(engine, pacer.Recent)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.testGate, g.pacer = &testGate{f, engine, g.store, nil}, pacer
+	g.testGate, g.pacer = &testGate{Fleet: f, engine: engine, own: g.store}, pacer
 	g.running, g.dead = true, false
 	g.outageLocked(10 * time.Second) // until it is connected
 }
@@ -286,7 +286,7 @@ func (g *simGate) crash() {
 	g.close()
 }
 
-// cut puts a fault between a gate and the server for a while.
+// cut puts a fault between a gate and the store for a while.
 func (g *simGate) cut(f faults, during time.Duration) {
 	g.mu.Lock()
 	g.fault = f
@@ -492,7 +492,7 @@ func (s *simulation) check() {
 			case before.gate.away(before.at):
 				reasons["the gate that had fetched it was away"]++
 			case slices.ContainsFunc(s.flushes, func(at time.Time) bool { return at.After(before.at) && at.Before(f.at) }):
-				reasons["the server was emptied"]++
+				reasons["the store was emptied"]++
 			default:
 				s.t.Errorf("%s was fetched by %s, %v after %s, for no reason", host, f.gate.id, age, before.gate.id)
 			}

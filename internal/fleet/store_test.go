@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,21 +12,6 @@ import (
 
 	"robotsgate/policy"
 )
-
-// inFleet runs a test with some gates that share a server in memory.
-func inFleet(t *testing.T, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
-	synctest.Test(t, func(t *testing.T) {
-		s, w := newMemoryServer(), newWeb()
-		var all []*testGate
-		for i := range gates {
-			g := newTestGate(t, fmt.Sprint("gate", i), newLocalStore(), w, to(s))
-			defer g.close()
-			all = append(all, g)
-		}
-		connected(all...)
-		test(t, s, w, all)
-	})
-}
 
 // TestOneFetch: however many gates ask at once, an origin is asked once, and its answer is on the disk
 // of each, with the gate that has fetched it.
@@ -62,7 +48,7 @@ func TestOneFetch(t *testing.T) {
 
 // TestKnownByAnother: a gate that starts late has what others know, also stale copies and outages.
 func TestKnownByAnother(t *testing.T) {
-	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+	inFleetWith(t, slow, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		a, b := gates[0], gates[1]
 		a.decide(t, "a.example", "bot")
 		time.Sleep(25 * time.Hour) // fake clock
@@ -103,23 +89,98 @@ func TestKeptForOneToken(t *testing.T) {
 	})
 }
 
+// TestCopyFirst: a gate that reads the record of an origin finds the copy for one product token that the record
+// names.
+func TestCopyFirst(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
+		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name("https://a.example bot")
+		gates[0].link.dial = to(&slowSaves{s, copied})
+		gates[0].link.lose(gates[0].link.current.Load(), errTest)
+		connected(gates[0])
+		go gates[0].decide(t, "a.example", "bot")
+		for stored := false; !stored; {
+			time.Sleep(time.Millisecond) // fake clock
+			got, err := s.load(t.Context(), record, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = got.record != nil
+		}
+		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule store" || w.count("a.example") != 1 {
+			t.Errorf("%s, %d fetches", got, w.count("a.example"))
+		}
+	})
+}
+
+// TestCopyGone: a copy for one product token that the store has lost, such as by eviction, is fetched anew.
+func TestCopyGone(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
+		gates[0].decide(t, "a.example", "bot")
+		time.Sleep(time.Minute) // fake clock
+		s.mu.Lock()
+		s.remove(gates[0].sealer.name("https://a.example bot") + ":s")
+		s.mu.Unlock()
+		begun := time.Now()
+		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" || time.Since(begun) > time.Second || w.count("a.example") != 2 {
+			t.Errorf("%s after %v, %d fetches, %d calls", got, time.Since(begun), w.count("a.example"), s.count())
+		}
+	})
+}
+
+// slowSaves is a server that takes long to save one name.
+type slowSaves struct {
+	*memoryServer
+	name string
+}
+
+func (s *slowSaves) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
+	if name == s.name {
+		time.Sleep(50 * time.Millisecond) // fake clock
+	}
+	return s.memoryServer.save(ctx, name, version, v, ttl)
+}
+
+// TestTooLong: of a robots.txt that is too long to share, the refresh is shared.
+func TestTooLong(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		const key = "https://a.example"
+		for _, g := range gates {
+			g.decide(t, "a.example", "bot")
+		}
+		time.Sleep(time.Second) // fake clock
+		for name, rec := range map[string]policy.Record{
+			"body":   {Good: &policy.Snapshot{Status: 200}, Body: make([]byte, maxBody+1)},
+			"record": {Good: &policy.Snapshot{Status: 200, URL: strings.Repeat("r", maxRecord)}},
+		} {
+			now := time.Now()
+			rec.Good.Fetched, rec.Good.SHA256, rec.Refreshed = now, policy.Digest(string(rec.Body)), now
+			if err := gates[0].Save(t.Context(), map[string]policy.Record{key: rec}); err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := gates[1].read(t.Context(), key, true)
+			if err != nil || !got.Refreshed.Equal(now) || got.Good == nil || got.Good.Fetched.Equal(now) {
+				t.Errorf("%s: the store has %+v, %v", name, got, err)
+			}
+			time.Sleep(time.Second) // fake clock
+			if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" {
+				t.Errorf("%s: the other gate: %s", name, got)
+			}
+			time.Sleep(time.Second) // fake clock
+		}
+	})
+}
+
 // TestRefresh: a refresh on one gate reaches the others within a second.
 func TestRefresh(t *testing.T) {
 	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		for _, g := range gates {
 			g.decide(t, "a.example", "bot")
 		}
-		w.mu.Lock()
-		w.answer = func(*http.Request) (int, string) { return 200, "User-agent: *\nAllow: /\n" }
-		w.mu.Unlock()
-		time.Sleep(time.Hour) // fake clock
-		target, err := policy.ParseURL("https://a.example/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gates[1].engine.Refresh(t.Context(), policy.Request{Target: target, UserAgent: "bot"}); err != nil {
-			t.Fatal(err)
-		}
+		w.changes("User-agent: *\nAllow: /\n")
+		time.Sleep(time.Minute) // fake clock
+		gates[1].refresh(t, "a.example")
 		time.Sleep(time.Second) // fake clock
 		for i, g := range gates {
 			if got := g.decide(t, "a.example", "bot"); got != "allow rule memory" {
@@ -179,7 +240,26 @@ func TestSlowOrigin(t *testing.T) {
 	})
 }
 
-// TestAway: whatever happens to the server, gates go on alone, and no request waits for it longer than
+// TestStaleForChanges: the time to live of values follows a changed robots.stale_for.
+func TestStaleForChanges(t *testing.T) {
+	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		for _, staleFor := range []time.Duration{100 * time.Hour, 10 * time.Hour} {
+			gates[0].Use(Settings{Timeout: time.Second, StaleFor: staleFor})
+			host := staleFor.String() + ".example"
+			gates[0].decide(t, host, "bot")
+			saved := time.Now()
+			time.Sleep(time.Second) // fake clock
+			s.mu.Lock()
+			left := s.snapshots[gates[0].sealer.name("https://"+host)].expires.Sub(saved)
+			s.mu.Unlock()
+			if want := staleFor + 24*time.Hour; left.Round(time.Minute) != want {
+				t.Errorf("robots.stale_for %v: the store keeps the copy for %v, want %v", staleFor, left, want)
+			}
+		}
+	})
+}
+
+// TestAway: whatever happens to the store, gates go on alone, and no request waits for it longer than
 // the time-out, once.
 func TestAway(t *testing.T) {
 	for name, f := range map[string]faults{
@@ -227,6 +307,25 @@ func TestAway(t *testing.T) {
 }
 
 var errTest = fmt.Errorf("OOM command not allowed")
+
+// TestEvidenceDoesNotWait: a gate keeps what it decides by on its own disk at once, though the store does not answer.
+func TestEvidenceDoesNotWait(t *testing.T) {
+	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		s.set(faults{hang: true})
+		begun, done := time.Now(), make(chan error, 1)
+		now := &policy.Snapshot{Status: 404, Fetched: begun}
+		go func() {
+			done <- gates[0].Save(context.Background(), map[string]policy.Record{"https://a.example": {Last: now}})
+		}()
+		synctest.Wait()
+		if rec, ok := gates[0].own.Load(t.Context(), "https://a.example"); !ok || rec.Last != now {
+			t.Errorf("the gate has kept %+v", rec)
+		}
+		if err := <-done; err != nil || time.Since(begun) != 100*time.Millisecond {
+			t.Errorf("saved after %v, %v; the store should have been waited for", time.Since(begun), err)
+		}
+	})
+}
 
 // TestForged: a value that does not fit is treated as absent, and counted.
 func TestForged(t *testing.T) {

@@ -31,7 +31,7 @@ func TestACL(t *testing.T) {
 		process.Command("FLUSHALL")
 		process.Command("SCRIPT", "FLUSH")
 		user := addUser(process, strings.Join(permissions, " "))
-		s, err := dial(testContext(t), "redis://"+user+process.HostPort(), nil, "robotsgate", time.Second, 1<<20)
+		s, err := dial(testContext(t), "redis://"+user+process.HostPort(), nil, "robotsgate", time.Second)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func TestACL(t *testing.T) {
 		}
 	}
 	user := addUser(process, Rights("robotsgate"))
-	if _, err := dial(testContext(t), "redis://"+user+process.HostPort()+"/1", nil, "robotsgate", time.Second, 1<<20); err == nil {
+	if _, err := dial(testContext(t), "redis://"+user+process.HostPort()+"/1", nil, "robotsgate", time.Second); err == nil {
 		t.Error("another database needs no permission")
 	}
 	addUser(process, Rights("robotsgate")+" +select")
@@ -68,7 +68,7 @@ func TestTLS(t *testing.T) {
 	if !roots.AppendCertsFromPEM([]byte(gatetest.Read(t, process.CA))) {
 		t.Fatal("no certificate")
 	}
-	s, err := dial(testContext(t), process.Address(), roots, "robotsgate", time.Second, 1<<20)
+	s, err := dial(testContext(t), process.Address(), roots, "robotsgate", time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTLS(t *testing.T) {
 		"a gate without TLS":     {"redis://" + process.HostPort(), nil, unreachable},
 		"a port without servers": {"rediss://127.0.0.1:1", roots, unreachable},
 	} {
-		if _, err := dial(testContext(t), c.address, c.roots, "robotsgate", time.Second, 1<<20); err == nil || !strings.Contains(advice(err), c.advice) {
+		if _, err := dial(testContext(t), c.address, c.roots, "robotsgate", time.Second); err == nil || !strings.Contains(advice(err), c.advice) {
 			t.Errorf("%s: got %v, want the advice %s", name, err, c.advice)
 		}
 	}
@@ -158,7 +158,7 @@ func TestCluster(t *testing.T) {
 	}
 
 	addUser(cluster.Nodes[0], Rights("robotsgate"))
-	s, err := dial(testContext(t), "redis://"+user+cluster.Nodes[0].HostPort(), nil, "robotsgate", time.Second, 1<<20)
+	s, err := dial(testContext(t), "redis://"+user+cluster.Nodes[0].HostPort(), nil, "robotsgate", time.Second)
 	for i := 0; err == nil && i < 50; i++ {
 		_, err = s.load(testContext(t), fmt.Sprintf("robotsgate:{%d}", i), false)
 	}
@@ -198,12 +198,12 @@ func TestSentinel(t *testing.T) {
 	gatetest.Long(t)
 	sentinels := gatetest.Sentinels(t)
 	l := newLink(func(ctx context.Context) (server, error) {
-		return dial(ctx, sentinels.Address(), nil, "robotsgate", time.Second, 1<<20)
+		return dial(ctx, sentinels.Address(), nil, "robotsgate", time.Second)
 	}, time.Second, useAll, slog.New(slog.DiscardHandler))
 	l.start()
 	t.Cleanup(l.close)
 	usable := func() bool {
-		return l.call(t.Context(), "notify", func(ctx context.Context, s server) error { return s.notify(ctx, []byte("a")) }) == nil
+		return l.call(t.Context(), func(ctx context.Context, s server) error { return s.notify(ctx, []byte("a")) }) == nil
 	}
 	eventually := func(what string, done func() bool) {
 		t.Helper()
@@ -220,12 +220,12 @@ func TestSentinel(t *testing.T) {
 	if primary.Command("DBSIZE") == "0" {
 		t.Error("the primary was not used")
 	}
-	losses := l.status().losses
+	connected := l.status().since
 	eventually("the Sentinels have another primary", func() bool {
 		_ = sentinels.Sentinels[0].Command("SENTINEL", "FAILOVER", "main")
 		return sentinels.Primary() != primary
 	})
-	eventually("the change is noticed", func() bool { usable(); return l.status().losses > losses })
+	eventually("the change is noticed", func() bool { usable(); return l.status().since.After(connected) })
 	eventually("up after the change", usable)
 	primary = sentinels.Primary()
 	primary.Kill()
@@ -247,7 +247,7 @@ func TestSentinelMistakes(t *testing.T) {
 		"a list of lists":   {helloAnswer, "*2\r\n*0\r\n*0\r\n"},
 	} {
 		address := hostileServer(t, answers)
-		_, err := dial(testContext(t), "redis://"+address+"?sentinel=main", nil, "robotsgate", time.Second, 1<<20)
+		_, err := dial(testContext(t), "redis://"+address+"?sentinel=main", nil, "robotsgate", time.Second)
 		if err == nil || !strings.Contains(err.Error(), "the Sentinel "+address+": ") {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -73,16 +73,17 @@ func adminServer(h http.Handler, log *slog.Logger) *http.Server {
 // share their caches.
 func (g *Gate) watchMetrics() {
 	sources := metrics.Sources{
-		Build:       map[string]string{"version": g.options.Version, "revision": g.options.Commit, "goversion": runtime.Version()},
-		Connections: g.proxy.Connections,
-		Logins:      g.proxy.LoginComparisons,
-		Rules:       g.engine.Cached,
-		Tags:        g.remembered.Size,
-		Snapshots:   func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
-		Lost:        g.audit.Lost,
-		Failures:    g.descriptors.Failures,
-		Waiting:     g.pacer.Waiting,
-		CAEnds:      func() time.Time { return g.authority.Certificate().NotAfter },
+		Build:        map[string]string{"version": g.options.Version, "revision": g.options.Commit, "goversion": runtime.Version()},
+		Connections:  g.proxy.Connections,
+		Redirections: g.proxy.Redirections,
+		Logins:       g.proxy.LoginComparisons,
+		Rules:        g.engine.Cached,
+		Tags:         g.remembered.Size,
+		Snapshots:    func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
+		Lost:         g.audit.Lost,
+		Failures:     g.descriptors.Failures,
+		Waiting:      g.pacer.Waiting,
+		CAEnds:       func() time.Time { return g.authority.Certificate().NotAfter },
 	}
 	if g.fleet != nil {
 		sources.Fleet = g.fleet.Status

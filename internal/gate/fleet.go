@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"crypto/x509"
 	"fmt"
 
 	"robotsgate/internal/config"
@@ -19,13 +20,14 @@ func (g *Gate) openFleet() (err error) {
 	if o.Key, err = config.ReadKey(c.Fleet.KeyFile); err != nil {
 		return fmt.Errorf("fleet.key_file: %w", err)
 	}
-	if o.Roots, err = settings.FleetRoots(c.Fleet); err != nil {
+	roots, err := settings.FleetRoots(c.Fleet)
+	if err != nil {
 		return err
 	}
-	if o.Config, err = c.FleetHash(); err != nil {
+	if o.Settings, err = fleetSettings(c, roots); err != nil {
 		return err
 	}
-	o.Local, o.Robots, o.Log = g.store, settings.Robots(c.Robots), g.log
+	o.Local, o.Log = g.store, g.log
 	o.Gate, o.Version, o.Observe = g.id, g.options.Version, g.metrics.FleetCall
 	if g.fleet, err = fleet.Open(o); err != nil {
 		return fmt.Errorf("fleet.address: %w", err)
@@ -41,15 +43,21 @@ func (g *Gate) records() policy.Store {
 	return g.store
 }
 
-// changeFleet puts those keys in force that need no restart.
+// fleetSettings returns what may change while the gate runs.
+func fleetSettings(c *config.Config, roots *x509.CertPool) (s fleet.Settings, err error) {
+	s = fleet.Settings{Timeout: c.Fleet.Timeout, Roots: roots, StaleFor: c.Robots.StaleFor}
+	s.Config, err = c.FleetHash()
+	return s, err
+}
+
+// changeFleet puts the keys in force that need no restart.
 func (g *Gate) changeFleet(r revision) error {
 	if g.fleet == nil {
 		return nil
 	}
-	hash, err := r.config.FleetHash()
-	if err != nil {
-		return err
+	s, err := fleetSettings(r.config, r.fleetRoots)
+	if err == nil {
+		g.fleet.Use(s)
 	}
-	g.fleet.Use(r.config.Fleet.Timeout, r.fleetRoots, hash)
-	return nil
+	return err
 }

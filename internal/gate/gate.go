@@ -60,8 +60,9 @@ type Gate struct {
 
 	descriptors   *proxy.Descriptors
 	listener      net.Listener
+	transparent   net.Listener // for redirected connections; nil: none
 	adminListener net.Listener
-	own           []netip.AddrPort // addresses of both; requests to them are refused
+	own           []netip.AddrPort // addresses of all; requests to them are refused
 	ready         atomic.Bool
 }
 
@@ -71,6 +72,11 @@ type Options struct {
 	Err io.Writer // the log
 
 	Version, Commit string // of the program
+
+	// Listener accepts clients, in place of the address in the configuration. Transparent accepts
+	// connections that were redirected to the gate, see [proxy.Proxy.ServeTransparent]. Either may be
+	// nil. The gate closes both, and refuses requests to their addresses if these are a host and a port.
+	Listener, Transparent net.Listener
 
 	File *WatchedFile                   // of the configuration; nil: it is never read again
 	Load func() (*config.Config, error) // reads File again
@@ -85,7 +91,7 @@ type Options struct {
 // New builds a gate and opens its ports, so that every mistake is reported before the gate serves a
 // request.
 func New(c *config.Config, o Options) (_ *Gate, err error) {
-	g := &Gate{options: o, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
+	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.level.Set(c.Log.Level)
 	g.log = logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
@@ -161,7 +167,7 @@ func (g *Gate) wire() (err error) {
 		return err
 	}
 	if g.fleet != nil {
-		g.fleet.Start(g.engine.Learn, g.pacer.Recent)
+		g.fleet.Start(g.engine, g.pacer.Recent)
 	}
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
@@ -222,8 +228,11 @@ func (g *Gate) Run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup)
 	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	go func() { failed <- g.proxy.Serve(g.listener) }()
+	if g.transparent != nil {
+		go func() { failed <- g.proxy.ServeTransparent(g.transparent) }()
+	}
 	if g.admin != nil {
 		go func() { failed <- g.admin.Serve(g.adminListener) }()
 	}
@@ -278,7 +287,7 @@ func (g *Gate) Close() {
 	if g.upstream != nil {
 		g.upstream.Close()
 	}
-	for _, l := range []net.Listener{g.listener, g.adminListener} {
+	for _, l := range []net.Listener{g.listener, g.transparent, g.adminListener} {
 		if l != nil {
 			l.Close()
 		}
@@ -296,6 +305,9 @@ func (g *Gate) Close() {
 
 // Address returns the address on which the gate accepts clients.
 func (g *Gate) Address() string { return g.listener.Addr().String() }
+
+// Transparent returns the listener for redirected connections; nil: there is none.
+func (g *Gate) Transparent() net.Listener { return g.transparent }
 
 // AdminAddress returns the address of the admin listener, "" if it is turned off.
 func (g *Gate) AdminAddress() string {

@@ -8,13 +8,27 @@ import (
 	"syscall"
 
 	"golang.org/x/net/netutil"
+
+	"robotsgate/internal/transparent"
 )
 
 // listen opens the ports.
 func (g *Gate) listen() (err error) {
 	c := g.config
-	if g.listener, err = listen("listen", c.Listen); err != nil {
-		return err
+	if g.listener == nil {
+		if g.listener, err = listen("listen", c.Listen); err != nil {
+			return err
+		}
+	}
+	if g.transparent == nil && c.ListenTransparent != "" {
+		l, err := transparent.Listen(c.ListenTransparent)
+		if err != nil {
+			return listenError("listen_transparent", c.ListenTransparent, err)
+		}
+		g.transparent = l
+		if l.NoTProxy != nil {
+			g.log.Info("listen_transparent serves connections that nftables redirects; for tproxy the process needs CAP_NET_ADMIN", "error", l.NoTProxy)
+		}
 	}
 	if c.Admin.Listen != "" {
 		if g.adminListener, err = listen("admin.listen", c.Admin.Listen); err != nil {
@@ -23,9 +37,12 @@ func (g *Gate) listen() (err error) {
 		// The admin listener must not use up the proxy's file descriptors.
 		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
 	}
-	for _, l := range []net.Listener{g.listener, g.adminListener} {
-		if l != nil {
-			g.own = append(g.own, netip.MustParseAddrPort(l.Addr().String()))
+	for _, l := range []net.Listener{g.listener, g.transparent, g.adminListener} {
+		if l == nil {
+			continue
+		}
+		if a, err := netip.ParseAddrPort(l.Addr().String()); err == nil { // a listener of Options may have no such address
+			g.own = append(g.own, a)
 		}
 	}
 	return nil
@@ -33,21 +50,29 @@ func (g *Gate) listen() (err error) {
 
 func listen(key, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", key, err)
+	if err != nil {
+		return nil, listenError(key, address, err)
 	}
 	return l, nil
 }
 
+func listenError(key, address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
 // howToChoose says how to give a listener another address.
 func howToChoose(key string) string {
-	if key == "listen" {
+	switch key {
+	case "listen":
 		return ": robotsgate serve --listen 127.0.0.1:PORT"
+	case "listen_transparent":
+		return ", here and in the rules that redirect to it"
 	}
 	return ": start the gate with -c FILE, and with this line in FILE: admin: {listen: 127.0.0.1:PORT}"
 }

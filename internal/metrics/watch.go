@@ -13,17 +13,18 @@ import (
 // Sources are functions that are called for each scrape, from several goroutines. None may be
 // nil, except where a comment says otherwise.
 type Sources struct {
-	Build       map[string]string // what identifies the program, as labels
-	Connections func() proxy.Connections
-	Logins      func() (right, wrong int64)         // passwords that were compared with a hash
-	Rules       func() policy.Size                  // compiled robots.txt files in memory
-	Tags        func() policy.Size                  // remembered robots tags
-	Snapshots   func() (origins int64, bytes int64) // in the store
-	Lost        func() int64                        // audit records that could not be written
-	Failures    func() int64                        // see proxy.Descriptors
-	Waiting     func() int                          // requests that wait for their turn
-	CAEnds      func() time.Time                    // when the CA's certificate expires
-	Fleet       func() fleet.Status                 // may be nil: the gate is in no fleet, and has no metrics of one
+	Build        map[string]string // what identifies the program, as labels
+	Connections  func() proxy.Connections
+	Redirections func() proxy.Redirections
+	Logins       func() (right, wrong int64)         // passwords that were compared with a hash
+	Rules        func() policy.Size                  // compiled robots.txt files in memory
+	Tags         func() policy.Size                  // remembered robots tags
+	Snapshots    func() (origins int64, bytes int64) // in the store
+	Lost         func() int64                        // audit records that could not be written
+	Failures     func() int64                        // see proxy.Descriptors
+	Waiting      func() int                          // requests that wait for their turn
+	CAEnds       func() time.Time                    // when the CA's certificate expires
+	Fleet        func() fleet.Status                 // may be nil: the gate is in no fleet, and has no metrics of one
 }
 
 // Watch adds the sources to the metrics. It is called once.
@@ -50,6 +51,11 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "robotsgate_tunnels", "Open CONNECT tunnels.", int64(conns.Tunnels), nil)
 	for limit, n := range conns.Rejected {
 		send(counter, "robotsgate_connections_turned_away_total", "Connections refused because of a limit, by the key of the configuration that sets it.", n, prometheus.Labels{"limit": limit})
+	}
+	redirected := w.Redirections()
+	send(counter, "robotsgate_redirected_connections_total", "Connections that the network has redirected to the gate, and that were served.", redirected.Served, nil)
+	for reason, n := range redirected.Refused {
+		send(counter, "robotsgate_redirected_refused_total", "Connections to listen_transparent that were closed before any request, by reason.", n, prometheus.Labels{"reason": string(reason)})
 	}
 	right, wrong := w.Logins()
 	for result, n := range map[string]int64{"right": right, "wrong": wrong} {

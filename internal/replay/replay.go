@@ -136,7 +136,7 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	case !ok && missing != nil:
 		return outcome(missing, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
 	case !ok:
-		return Different, "recorded " + describe(r) + ", now no override applies, and no robots.txt was looked at"
+		return Different, "recorded " + describe(r) + ", now no override decides, and no robots.txt was looked at"
 	}
 	var now audit.Record
 	now.Decide(&d)
@@ -180,7 +180,7 @@ func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) 
 	if len(crawler.Tokens) > 0 && !slices.Equal(crawler.Tokens, tokens) {
 		return p, fmt.Sprintf("recorded product tokens %q, the crawler's are %q", tokens, crawler.Tokens)
 	}
-	p = policy.PastRequest{Target: target, Whole: r.Path == "", Crawler: crawler, Tokens: tokens, Asked: r.Decided}
+	p = policy.PastRequest{Target: target, Method: r.Method, Whole: r.Path == "", Crawler: crawler, Tokens: tokens, Asked: r.Decided}
 	if r.Robots == nil {
 		return p, ""
 	}

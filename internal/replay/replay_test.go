@@ -114,9 +114,9 @@ func TestReplay(t *testing.T) {
 		{"other tokens", func(_ *kept, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
 		{"an unknown crawler", func(_ *kept, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
 		{"a path that is none", func(_ *kept, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
-		{"no evidence", func(_ *kept, r *audit.Record) { r.Robots = nil }, Different, "no override applies"},
+		{"no evidence", func(_ *kept, r *audit.Record) { r.Robots = nil }, Different, "no override decides"},
 		{"an override came", func(s *kept, _ *audit.Record) {
-			s.config.Overrides = []policy.Override{{Allow: true, Reason: "contract"}}
+			s.config.Overrides = []policy.Override{{Action: policy.Allow, Reason: "contract"}}
 		}, Same, ""}, // the override is for all hosts
 		{"report mode then", func(s *kept, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
 

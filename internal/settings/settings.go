@@ -157,8 +157,8 @@ func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *
 func Overrides(all []config.Override) (out []policy.Override) {
 	for _, o := range all {
 		out = append(out, policy.Override{
-			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Crawlers: o.Crawlers,
-			Allow: o.Action == config.Allow, Reason: o.Reason, Expires: o.Expires,
+			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Methods: o.Methods, Crawlers: o.Crawlers,
+			Action: policy.Action(o.Action), Reason: o.Reason, Expires: o.Expires,
 		})
 	}
 	return out
@@ -202,10 +202,9 @@ func Pacer(p config.Pace) pace.Settings {
 	return pace.Settings{MaxDelay: p.MaxDelay, MaxWait: p.MaxWait, MaxQueue: p.MaxQueue, BackOff: p.BackOff}
 }
 
-// Fleet returns the options of the fleet, without its parts: the roots, the key, this gate's records,
-// and what the gate says of itself.
+// Fleet returns the options of the fleet that are keys of its own. The gate adds the rest.
 func Fleet(f config.Fleet) fleet.Options {
-	return fleet.Options{Address: string(f.Address), Prefix: f.Prefix, Timeout: f.Timeout}
+	return fleet.Options{Address: string(f.Address), Prefix: f.Prefix, Settings: fleet.Settings{Timeout: f.Timeout}}
 }
 
 // FleetRoots returns the roots for the store's certificate; nil stands for the system's.

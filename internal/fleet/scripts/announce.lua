@@ -1,5 +1,5 @@
 -- KEYS: the gates. ARGV: the gate's id, its announcement or nothing if it leaves, milliseconds after which
--- a gate is removed, how many gates and how long announcements are returned. Returns the server's time
+-- a gate is removed, how many gates and how long announcements are returned. Returns the store's time
 -- in microseconds, the gate's id and the announcement that it had before, and those of the others.
 local time = now()
 local keep, most, longest = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])

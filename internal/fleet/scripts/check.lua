@@ -1,4 +1,4 @@
--- KEYS: the gates. Returns the version of Redis that the server is compatible with, the server's time in
+-- KEYS: the gates. Returns the version of Redis that the store is compatible with, the store's time in
 -- microseconds, and ids and announcements.
 local answer, all = {tostring(redis.REDIS_VERSION), decimal(now())}, redis.call('HGETALL', KEYS[1])
 for i = 1, math.min(#all, 2000), 2 do

@@ -1,6 +1,6 @@
 -- Functions for all scripts: each is sent with this file before it.
 
--- now returns the server's time in microseconds.
+-- now returns the store's time in microseconds.
 local function now()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000000 + tonumber(time[2])

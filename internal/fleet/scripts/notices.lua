@@ -1,4 +1,4 @@
--- KEYS: the stream of notices. ARGV: the position, or empty; how many are returned at most; the size
+-- KEYS: the stream of notices. ARGV: the position; how many are returned at most; the size
 -- of the longest. Returns the new position, and the notices.
 
 -- later reports whether the id of an entry is after another one.
@@ -11,7 +11,7 @@ end
 
 local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local last, after = entry and entry[1] or '0-0', ARGV[1]
-if after == '' or last == after then return {last} end
+if last == after then return {last} end
 -- The stream was lost, or an older one restored: all of its notices count as new.
 if later(after, last) then after = '0-0' end
 local answer = {last}

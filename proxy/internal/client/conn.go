@@ -24,8 +24,9 @@ const recordTypeAlert = 0x15
 // IsTLS reports whether a connection that begins with this byte is in TLS.
 func IsTLS(first byte) bool { return first == recordTypeHandshake }
 
-// A Conn is a client's connection to the gate. It speaks TLS if the client begins with it.
-// That is found at the first Read, so that a slow client delays only its own connection.
+// A Conn is a client's connection to the gate. If its listener has a configuration for that, it
+// speaks TLS if the client begins with it. That is found at the first Read, so that a slow client
+// delays only its own connection.
 type Conn struct {
 	net.Conn
 	Memory     *memory.Client // of all the client's connections
@@ -77,6 +78,9 @@ func (c *Conn) Read(p []byte) (n int, err error) { return c.Disconnect.Read(p) }
 func (c *Conn) read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if c.listener.TLS == nil {
+		return c.Conn.Read(p)
 	}
 	c.once.Do(func() { n = c.detect(p) })
 	switch {

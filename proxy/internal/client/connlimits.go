@@ -26,8 +26,8 @@ type ConnLimits struct {
 	clients  map[netip.Addr]*clientState
 	crawlers map[string]int // connections, by name, since a reload makes new crawlers of the same names
 	tunnels  int
-	rejected [NumLimits]rejections
-	resets   rejections // of HTTP/2 requests
+	rejected [NumLimits]Rejections
+	resets   Rejections // of HTTP/2 requests
 }
 
 // A Limit is one of the limits on connections, an index of Names.
@@ -148,7 +148,7 @@ func (l *ConnLimits) MarkTunnel(c *Conn) {
 // names.
 func (l *ConnLimits) Reject(at Limit, name string) {
 	l.mu.Lock()
-	names, open := l.rejected[at].add(name, time.Now()), l.conns
+	names, open := l.rejected[at].Add(name, time.Now()), l.conns
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",
@@ -160,7 +160,7 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 // minute it logs the clients.
 func (l *ConnLimits) ResetStream(c *Conn) {
 	l.mu.Lock()
-	names := l.resets.add(LimitKey(addrOf(c)).String(), time.Now())
+	names := l.resets.Add(LimitKey(AddrOf(c)).String(), time.Now())
 	l.mu.Unlock()
 	if len(names) > 0 {
 		l.Log.Warn("HTTP/2 requests are reset: their clients have too many in progress", "clients", strings.Join(names, ", "))

@@ -157,10 +157,10 @@ func TestAddrOf(t *testing.T) {
 	for _, s := range []string{"192.0.2.7:1", "[::ffff:192.0.2.7]:1", "[2001:db8::7]:1", "[fe80::7%eth0]:1"} {
 		tcp := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s))
 		want := netip.MustParseAddrPort(tcp.String()).Addr().Unmap()
-		if got := addrOf(connFrom{from: tcp}); got != want {
+		if got := AddrOf(connFrom{from: tcp}); got != want {
 			t.Errorf("%s: got %v, want %v", s, got, want)
 		}
-		if got := addrOf(connFrom{from: textAddr(tcp.String())}); got != want {
+		if got := AddrOf(connFrom{from: textAddr(tcp.String())}); got != want {
 			t.Errorf("%s, not TCP: got %v, want %v", s, got, want)
 		}
 	}

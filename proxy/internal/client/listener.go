@@ -17,7 +17,7 @@ import (
 // A Listener accepts clients' connections within limits.
 type Listener struct {
 	net.Listener
-	TLS          *tls.Config // for clients that speak TLS to the gate itself
+	TLS          *tls.Config // for clients that speak TLS to the gate itself; nil: the connections are not looked into
 	Limits       *ConnLimits
 	Hints        *TrustHints
 	Log          *slog.Logger
@@ -34,7 +34,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		client := LimitKey(addrOf(conn))
+		client := LimitKey(AddrOf(conn))
 		c := &Conn{Conn: netconn.New(conn), listener: l}
 		c.Disconnect = NewDisconnectDetector(c.read, c.SetReadDeadline)
 		limit, ok := l.Limits.add(c, client)
@@ -54,7 +54,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-func addrOf(c net.Conn) netip.Addr {
+// AddrOf returns the address of the peer.
+func AddrOf(c net.Conn) netip.Addr {
 	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	return a.Addr().Unmap()
 }

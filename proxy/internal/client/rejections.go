@@ -16,16 +16,24 @@ import (
 // maxNamed bounds the names that are kept between two lines of the log.
 const maxNamed = 100
 
-// rejections count what was rejected for one reason, by the name of a client or a crawler.
-type rejections struct {
+// Rejections count what was rejected for one reason, by the name of a client or a crawler.
+type Rejections struct {
 	total  int64
 	unsaid map[string]int // since the last line
 	logged time.Time
 }
 
-// add counts one. Once a minute it returns the names since the last time, with the counts, the
+// Total returns how many there were. A nil Rejections has none.
+func (r *Rejections) Total() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.total
+}
+
+// Add counts one. Once a minute it returns the names since the last time, with the counts, the
 // most frequent ones first.
-func (r *rejections) add(name string, now time.Time) (names []string) {
+func (r *Rejections) Add(name string, now time.Time) (names []string) {
 	r.total++
 	if r.unsaid == nil {
 		r.unsaid = map[string]int{}

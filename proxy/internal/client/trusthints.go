@@ -52,6 +52,8 @@ type trust struct {
 type TLSClient struct {
 	Kind   *Kind
 	Target string // of CONNECT
+	// Redirected is set if the client does not know that it speaks to the gate.
+	Redirected bool
 
 	completed time.Time // when the handshake was complete; zero: it was not
 	used      bool      // a request has arrived
@@ -100,7 +102,7 @@ func (h *TrustHints) ConnState(c net.Conn, t *TLSClient, state http.ConnState) {
 		t.used = true
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if s := h.trustLocked(hintKey{t.Kind, addrOf(c)}); s != nil {
+		if s := h.trustLocked(hintKey{t.Kind, AddrOf(c)}); s != nil {
 			s.proven = time.Now()
 		}
 	case state == http.StateClosed && time.Since(t.completed) < hangupSoon:
@@ -118,7 +120,7 @@ func (h *TrustHints) Stop() {
 // rejected warns of a client that has sent an alert.
 func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
 	h.mu.Lock()
-	s := h.trustLocked(hintKey{t.Kind, addrOf(c)})
+	s := h.trustLocked(hintKey{t.Kind, AddrOf(c)})
 	warn := s != nil && time.Since(s.warned) >= warnEvery
 	if warn {
 		s.warned = time.Now()
@@ -127,8 +129,12 @@ func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
 	if !warn {
 		return
 	}
-	h.Log.Warn("a client does not trust the CA", "client", addrOf(c), "kind", t.Kind.name, "target", t.Target, "error", reason,
-		"trust", t.Kind.trust, "ca.pem", "http://"+c.LocalAddr().String()+"/ca.pem")
+	ca := "http://" + c.LocalAddr().String() + "/ca.pem"
+	if t.Redirected { // that is the origin's address
+		ca = "robotsgate ca"
+	}
+	h.Log.Warn("a client does not trust the CA", "client", AddrOf(c), "kind", t.Kind.name, "target", t.Target, "error", reason,
+		"trust", t.Kind.trust, "ca.pem", ca)
 }
 
 // hungUp warns of a client later, unless it proves its trust: clients such as Crawlee's open
@@ -136,7 +142,7 @@ func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
 func (h *TrustHints) hungUp(c net.Conn, t *TLSClient, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.trustLocked(hintKey{t.Kind, addrOf(c)})
+	s := h.trustLocked(hintKey{t.Kind, AddrOf(c)})
 	if s == nil || s.pending || time.Since(s.proven) < trustLasts || time.Since(s.warned) < warnEvery {
 		return
 	}

@@ -3,6 +3,7 @@ package origin
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -19,11 +20,12 @@ type Descriptors struct {
 	closing singleflight.Group // of idle connections
 
 	mu         sync.Mutex
-	inUse      int          // by connections to origins, and by attempts to open one
-	transports []*Transport // with idle connections that can be closed
-	failures   int          // of all time
-	unreported int          // failures since the last warning
-	warned     time.Time    // time of the last warning
+	inUse      int               // by connections to origins, and by attempts to open one
+	conns      map[ends]struct{} // open connections to origins
+	transports []*Transport      // with idle connections that can be closed
+	failures   int               // of all time
+	unreported int               // failures since the last warning
+	warned     time.Time         // time of the last warning
 }
 
 func (d *Descriptors) Clients(configured int) int {
@@ -87,8 +89,34 @@ func (d *Descriptors) dial(open func() (net.Conn, error)) (net.Conn, error) {
 		d.release(perDial)
 		return conn, nil
 	}
+	c := &countedConn{TCPConn: tcp, of: d, ends: endsOf(tcp.LocalAddr(), tcp.RemoteAddr())}
 	d.release(perDial - 1)
-	return &countedConn{TCPConn: tcp, of: d}, nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conns == nil {
+		d.conns = map[ends]struct{}{}
+	}
+	d.conns[c.ends] = struct{}{}
+	return c, nil
+}
+
+// Dialled reports whether a connection to an origin has these addresses.
+func (d *Descriptors) Dialled(local, remote net.Addr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.conns[endsOf(local, remote)]
+	return ok
+}
+
+// ends are the addresses of a connection, of which a machine has no second one with both.
+type ends struct{ local, remote netip.AddrPort }
+
+func endsOf(local, remote net.Addr) ends {
+	address := func(a net.Addr) netip.AddrPort {
+		p, _ := netip.ParseAddrPort(a.String())
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	return ends{address(local), address(remote)}
 }
 
 // lookup is dial for a DNS lookup.
@@ -164,11 +192,17 @@ func (d *Descriptors) closeIdle() {
 type countedConn struct {
 	*net.TCPConn
 	of   *Descriptors
+	ends ends
 	once sync.Once
 }
 
 func (c *countedConn) Close() error {
 	err := c.TCPConn.Close()
-	c.once.Do(func() { c.of.release(1) })
+	c.once.Do(func() {
+		c.of.release(1)
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		delete(c.of.conns, c.ends)
+	})
 	return err
 }

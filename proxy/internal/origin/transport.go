@@ -93,7 +93,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 // destination. Memory is taken from the memory.Reservation in the request's context. 1xx responses are passed to the
 // httptrace.ClientTrace there.
 func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := u.Check(req.URL.Hostname(), portOf(req.URL)); err != nil {
+	if err := u.permits(req.URL.Hostname(), portOf(req.URL)); err != nil {
 		return nil, u.descriptors.mark(err)
 	}
 	resp, err := u.sender.RoundTrip(req)
@@ -103,8 +103,14 @@ func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, u.descriptors.mark(err)
 }
 
-// Check returns an error if a destination is forbidden, as far as that is known before it is dialled.
-func (u *Transport) Check(host, port string) error {
+// Check returns an error if a destination is forbidden, as far as that is known without a lookup of its name: it is
+// called before the decision, and the names that clients choose must not leave the gate in a lookup when an override
+// denies them.
+func (u *Transport) Check(host, port string) error { return u.guard.name(host, port) }
+
+// permits returns an error if a destination is forbidden, as far as that is known before it is dialled. With a parent,
+// which dials it, that includes the addresses that the name has here.
+func (u *Transport) permits(host, port string) error {
 	if err := u.guard.name(host, port); err != nil || u.parent == nil {
 		return err
 	}
@@ -145,7 +151,7 @@ func portOf(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme])
 
 // Dial opens a tunnel to host and port, if the egress rules permit it.
 func (u *Transport) Dial(ctx context.Context, host, port string) (net.Conn, error) {
-	if err := u.Check(host, port); err != nil {
+	if err := u.permits(host, port); err != nil {
 		return nil, err
 	}
 	return u.dialOrigin(ctx, net.JoinHostPort(host, port))

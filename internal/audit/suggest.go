@@ -1,0 +1,255 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
+)
+
+// Suggestions collects the overrides that permit again what the gate has sent. Requests that it has
+// refused are left out, so that a client does not get into the list by asking.
+type Suggestions struct {
+	Depth   int                       // how many segments of paths are told apart; 0: overrides are for all paths
+	Refused bool                      // include what an override has refused
+	Knows   func(crawler string) bool // nil: all crawlers are known
+
+	From, To time.Time // of the requests that the overrides permit
+	Requests int       // that the overrides permit
+	Rules    int       // of these, requests that robots.txt denies, as before
+	Widened  int       // pairs of a crawler and a host with so many paths that all paths are permitted
+
+	// Requests that the overrides do not permit.
+	Denied   int // refused
+	Allowed  int // an override with allow permits them
+	Unknown  int // of crawlers that Knows does not know
+	Unusable int // their method or URL can't be in an override
+	TooMany  int // of more hosts than maxSuggested
+
+	seen map[clientHost]map[string]*methodSet // by pattern of paths; "": all
+}
+
+// Bounds on what is collected, for memory and for the reader.
+const (
+	maxSuggested = 1000 // pairs of a crawler and a host
+	maxPatterns  = 20   // of the paths of such a pair
+	maxMethods   = 10   // of one pattern
+	maxMethod    = 20   // bytes
+	maxPattern   = 500  // bytes
+	maxCrawler   = 200  // bytes
+)
+
+type clientHost struct{ crawler, host string }
+
+// A methodSet is the methods of requests.
+type methodSet struct {
+	all     bool // a tunnel that was passed through can carry any
+	methods map[string]bool
+	covers  policy.Override // for the paths of the pattern
+}
+
+// Record takes the next record.
+func (s *Suggestions) Record(r *Record) {
+	denied := r.Decision == "deny" && !r.Reported()
+	switch {
+	case r.Decision == "", denied && !(s.Refused && r.Reason == policy.ByOverride):
+		s.Denied++
+		return
+	case r.Decision == "allow" && r.Reason == policy.ByOverride:
+		s.Allowed++
+		return
+	case r.Crawler == "" || s.Knows != nil && !s.Knows(r.Crawler):
+		s.Unknown++
+		return
+	}
+	target, err := policy.ParseURL(r.Origin + r.Path)
+	tunnel := r.Path == ""
+	if err != nil || target.Origin() != r.Origin || !tunnel && target.Path != r.Path || !tunnel && !nameable(r.Method) ||
+		len(r.Crawler) > maxCrawler || strings.Contains(r.Crawler, separator) {
+		s.Unusable++
+		return
+	}
+	of := clientHost{r.Crawler, target.Hostname()}
+	if s.seen[of] == nil && len(s.seen) >= maxSuggested {
+		s.TooMany++
+		return
+	}
+	methods := s.methodsOf(of, target, tunnel)
+	if methods == nil || !tunnel && !methods.methods[r.Method] && len(methods.methods) >= maxMethods {
+		s.Unusable++
+		return
+	}
+	if methods.all = methods.all || tunnel; !tunnel {
+		methods.methods[r.Method] = true
+	}
+	s.Requests++
+	if r.Reported() && r.Reason != policy.ByOverride {
+		s.Rules++
+	}
+	if s.From.IsZero() || r.Time.Before(s.From) {
+		s.From = r.Time
+	}
+	if r.Time.After(s.To) {
+		s.To = r.Time
+	}
+}
+
+// nameable reports whether the key methods of an override may name a method.
+func nameable(method string) bool {
+	return method != "" && len(method) <= maxMethod && method != http.MethodConnect && method != http.MethodTrace &&
+		strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+.^_`|~-") == ""
+}
+
+// methodsOf returns the methods seen for a pattern that covers a request; nil if there can be no such
+// pattern.
+func (s *Suggestions) methodsOf(of clientHost, target policy.Target, tunnel bool) *methodSet {
+	patterns := s.seen[of]
+	pattern := ""
+	if _, all := patterns[""]; s.Depth > 0 && !tunnel && !all {
+		pattern = prefixPattern(target.Path, s.Depth)
+		m := patterns[pattern]
+		if m == nil {
+			m = newMethodSet(pattern)
+		}
+		if !m.permits(target) { // another reading of the path is elsewhere
+			if pattern = prefixPattern(target.Path, len(target.Path)); !newMethodSet(pattern).permits(target) {
+				return nil
+			}
+		}
+		if len(pattern) > maxPattern {
+			return nil
+		}
+	}
+	if patterns == nil {
+		if s.seen == nil {
+			s.seen = map[clientHost]map[string]*methodSet{}
+		}
+		patterns = map[string]*methodSet{}
+		s.seen[of] = patterns
+	}
+	if patterns[pattern] != nil {
+		return patterns[pattern]
+	}
+	if pattern != "" && len(patterns) >= maxPatterns {
+		s.Widened++
+		pattern = ""
+	}
+	m := newMethodSet(pattern)
+	if pattern == "" { // then the others are superfluous
+		for _, other := range patterns {
+			maps.Copy(m.methods, other.methods)
+		}
+		clear(patterns)
+	}
+	patterns[pattern] = m
+	return m
+}
+
+func newMethodSet(pattern string) *methodSet {
+	m := &methodSet{methods: map[string]bool{}}
+	if pattern != "" {
+		m.covers = policy.Override{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Paths: policy.PathRules([]string{pattern})}
+	}
+	return m
+}
+
+// permits reports whether an override for the paths of the pattern permits a request.
+func (m *methodSet) permits(t policy.Target) bool {
+	_, permitted := policy.Overridden([]policy.Override{m.covers}, policy.Strict, policy.Request{Target: t, Crawler: &policy.Crawler{}}, time.Time{})
+	return permitted
+}
+
+// prefixPattern returns the pattern for the paths that begin with the same segments. A path with
+// fewer segments has a pattern of its own, with or without a query.
+func prefixPattern(uri string, depth int) string {
+	path, _, hasQuery := strings.Cut(uri, "?")
+	end, rest := "$", path[1:]
+	if hasQuery {
+		end = "?"
+	}
+	length := 1
+	for range depth {
+		i := strings.IndexByte(rest, '/')
+		if i < 0 {
+			length = 0
+			break
+		}
+		length, rest = length+i+1, rest[i+1:]
+	}
+	if length > 0 {
+		path, end = path[:length], ""
+	}
+	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + end
+}
+
+// A SuggestedOverride permits what was seen, by robots.txt.
+type SuggestedOverride struct {
+	Hosts, Paths, Methods, Crawlers []string // no Paths or Methods: all
+}
+
+// Overrides returns the overrides, with those for the same crawlers next to each other. Hosts that have the
+// same crawlers, methods and paths share one.
+func (s *Suggestions) Overrides() []SuggestedOverride {
+	type scope struct{ host, crawlers, methods, paths string }
+	paths := map[scope][]string{} // by crawler, host and methods
+	for of, patterns := range s.seen {
+		for pattern, m := range patterns {
+			if !m.all && len(m.methods) == 0 {
+				continue // no methods would stand for all
+			}
+			sc := scope{host: of.host, crawlers: of.crawler, methods: m.list()}
+			paths[sc] = append(paths[sc], pattern)
+		}
+	}
+	crawlers := map[scope][]string{} // by host, methods and paths
+	for sc, patterns := range paths {
+		slices.Sort(patterns)
+		crawler := sc.crawlers
+		sc.crawlers, sc.paths = "", join(patterns)
+		crawlers[sc] = append(crawlers[sc], crawler)
+	}
+	hosts := map[scope][]string{} // by crawlers, methods and paths
+	for sc, names := range crawlers {
+		slices.Sort(names)
+		host := sc.host
+		sc.host, sc.crawlers = "", join(names)
+		hosts[sc] = append(hosts[sc], host)
+	}
+	var all []SuggestedOverride
+	for sc, names := range hosts {
+		slices.Sort(names)
+		all = append(all, SuggestedOverride{Hosts: names, Paths: split(sc.paths), Methods: split(sc.methods), Crawlers: split(sc.crawlers)})
+	}
+	slices.SortFunc(all, func(a, b SuggestedOverride) int {
+		return cmp.Or(slices.Compare(a.Crawlers, b.Crawlers), slices.Compare(a.Hosts, b.Hosts), slices.Compare(a.Methods, b.Methods), slices.Compare(a.Paths, b.Paths))
+	})
+	return all
+}
+
+// list returns the methods, joined; empty: all. GET and HEAD go together.
+func (m *methodSet) list() string {
+	if m.all {
+		return ""
+	}
+	if m.methods[http.MethodGet] || m.methods[http.MethodHead] {
+		m.methods[http.MethodGet], m.methods[http.MethodHead] = true, true
+	}
+	return join(slices.Sorted(maps.Keys(m.methods)))
+}
+
+// separator is in no host, method or pattern.
+const separator = "\n"
+
+func join(list []string) string { return strings.Join(list, separator) }
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, separator)
+}

@@ -1,0 +1,22 @@
+//go:build !linux || !(amd64 || arm64)
+
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"robotsgate/internal/confine"
+)
+
+// attemptCommand is a command for processes of doctor --confine on Linux.
+const attemptCommand = "confine-attempt"
+
+func attempt([]string, Streams) error { return errors.New(attemptCommand + ": on Linux only") }
+
+// tryConfinement says what run --confine says on this system.
+func (d *Doctor) tryConfinement(_ context.Context, s Streams) error {
+	_, err := confine.Run(confine.Options{}, nil)
+	s.Status(err)
+	return Exit(125)
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"robotsgate/internal/config"
+	"robotsgate/internal/confine"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/settings"
+)
+
+// Confinement are the options of run that confine its command.
+type Confinement struct {
+	Confine bool     `help:"Let CMD use the gate as its only network, with or without variables (Linux)."`
+	Reach   []string `sep:"none" placeholder:"HOST:PORT|unix:PATH" help:"With --confine: a destination that bypasses the gate. May be given several times."`
+	Ports   string   `placeholder:"80,443" help:"With --confine: the ports on which connections reach the gate."`
+	KeepFD  []int    `name:"keep-fd" placeholder:"N" help:"With --confine: a descriptor that CMD gets too. May be given several times."`
+}
+
+// given reports whether there is an option that only --confine has a use for.
+func (x *Confinement) given() bool { return len(x.Reach) > 0 || x.Ports != "" || len(x.KeepFD) > 0 }
+
+// options reads the options.
+func (x *Confinement) options() (o confine.Options, err error) {
+	if x.Ports == "" {
+		o.Ports = confine.DefaultPorts
+	} else if o.Ports, err = confine.ParsePorts(x.Ports); err != nil {
+		return o, fmt.Errorf("--ports: %w", err)
+	}
+	for _, text := range x.Reach {
+		r, err := confine.ParseReach(text)
+		if err != nil {
+			return o, fmt.Errorf("--reach: %w", err)
+		}
+		o.Reach = append(o.Reach, r)
+	}
+	o.Keep = x.KeepFD
+	return o, nil
+}
+
+// confined runs a command where a gate is the only network, and returns its exit status and why it may
+// have sent no request.
+func (r *Run) confined(ctx context.Context, s Streams, c *config.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+	options, err := r.options()
+	if err != nil {
+		return 0, nil, err
+	}
+	status, err = confine.Run(options, func(l confine.Listeners) (confine.Command, error) {
+		o.Listener, o.Transparent = l.Proxy, l.Transparent
+		g, err := gate.New(c, o)
+		if err != nil {
+			return confine.Command{}, err
+		}
+		readOnly, hidden := gateFiles(c, g)
+		return confine.Command{
+			Args: command, Env: confinedVars(commandVars(g), os.Environ(), options.Reach), Bundle: g.ClientFiles().Bundle,
+			ReadOnly: readOnly, Hidden: hidden, Ended: serving(ctx, g),
+		}, nil
+	})
+	if exec, ok := errors.AsType[*exec.Error](err); ok {
+		return 0, nil, s.notStarted(command[0], exec.Err)
+	}
+	if step, ok := errors.AsType[*confine.StepError](err); ok {
+		s.Status(step)
+		return 0, nil, Exit(125)
+	}
+	return status, []string{"no request came through the gate, which is the only network of the command; connections to ports that --ports does not name are refused"}, err
+}
+
+// confinedVars returns the environment of a confined command: environ with the variables for a command.
+// The status page is out of its reach, and what it may reach without the gate needs no proxy.
+func confinedVars(vars variables, environ []string, reach []confine.Reach) []string {
+	environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "ROBOTSGATE_ADMIN=") })
+	for _, v := range vars {
+		switch v.name {
+		case "ROBOTSGATE_ADMIN":
+			continue
+		case "no_proxy", "NO_PROXY":
+			for _, r := range reach {
+				if r.Host != "" {
+					v.value += "," + r.Host
+				}
+			}
+		}
+		environ = append(environ, v.name+"="+v.value)
+	}
+	return environ
+}
+
+// gateFiles returns files of the gate that its command must not change, since the gate decides by them or
+// they are evidence, and those that it must not read: with the CA's key it could sign certificates.
+func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
+	dir := filepath.Dir(g.ClientFiles().Bundle)
+	for _, name := range []string{"snapshots", "snapshots.db", "configurations", settings.ChainsDir, "gate-id"} {
+		readOnly = append(readOnly, filepath.Join(dir, name))
+	}
+	if c.Log.Audit != "" && c.Log.Audit != "-" {
+		readOnly = append(readOnly, c.Log.Audit)
+	}
+	return readOnly, []string{cmp.Or(c.HTTPS.CAKey, filepath.Join(dir, "ca-key.pem"))}
+}

@@ -1,0 +1,18 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"robotsgate/internal/confine"
+)
+
+func TestConfinedVars(t *testing.T) {
+	vars := variables{{"http_proxy", "http://127.0.0.1:1"}, {"no_proxy", "localhost"}, {"ROBOTSGATE_ADMIN", "http://127.0.0.1:2"}}
+	environ := []string{"HOME=/root", "ROBOTSGATE_ADMIN=http://127.0.0.1:3"}
+	reach := []confine.Reach{{Host: "db.example", Port: 5432}, {Path: "/run/s"}, {Host: "10.0.0.1", Port: 80}}
+	want := []string{"HOME=/root", "http_proxy=http://127.0.0.1:1", "no_proxy=localhost,db.example,10.0.0.1"}
+	if got := confinedVars(vars, environ, reach); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package e2e
+
+// escapes is a program for Linux only.
+func escapes() {}

@@ -1,0 +1,581 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdh"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A redirecting listener accepts connections as if they were redirected: their clients have connected to the port, of
+// an address at which nothing listens.
+type redirecting struct {
+	net.Listener
+	port int
+}
+
+func (l redirecting) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &redirectedConn{c.(*net.TCPConn), l.port}, nil
+}
+
+type redirectedConn struct {
+	*net.TCPConn
+	port int
+}
+
+func (c *redirectedConn) LocalAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(c.port)))
+}
+
+// Redirected is for ServeTransparent.
+func (c *redirectedConn) Redirected() bool { return c.port != 0 }
+
+// redirect starts a listener for connections to a port, and returns its address.
+func (w *world) redirect(t *testing.T, port string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- w.gate.ServeTransparent(redirecting{l, n}) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		w.gate.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("ServeTransparent: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func portOf(rawURL string) string {
+	_, port, _ := net.SplitHostPort(host(rawURL))
+	return port
+}
+
+// dialed connects to an address.
+func dialed(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// Requests of clients that know of no proxy are decided about like any others: the server name or Host says which
+// origin they are for, and the port is the one that the client has connected to.
+func TestTransparent(t *testing.T) {
+	for _, c := range []struct {
+		name, host, path string
+		status           string
+		arrived          string
+	}{
+		{"allowed", "loop.example.com", "/a", "200", "GET /a"},
+		{"denied", "loop.example.com", "/private/a", "403", ""},
+		{"with the port", "loop.example.com:PORT", "/a", "200", "GET /a"},
+		{"upper case", "LOOP.Example.COM", "/a", "200", "GET /a"},
+		{"another port", "loop.example.com:1", "/a", "421", ""},
+		{"no Host", "", "/a", "400", ""},
+		{"a prohibited address", "metadata.example.com", "/a", "403", ""},
+		{"a name that does not resolve", "unknown.example.com", "/a", "502", ""},
+	} {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(scheme+" "+c.name, func(t *testing.T) {
+				w := newWorld(t, options{})
+				port := portOf(w.http)
+				if scheme == "https" {
+					port = portOf(w.https)
+				}
+				conn := dialed(t, w.redirect(t, port))
+				host := strings.ReplaceAll(c.host, "PORT", port)
+				if scheme == "https" {
+					sni := "loop.example.com"
+					if c.status != "421" && c.host != "" {
+						sni, _, _ = strings.Cut(c.host, ":")
+					}
+					conn = tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: sni})
+				}
+				request := "GET " + c.path + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: ExampleBot/1.0\r\nConnection: close\r\n\r\n"
+				io.WriteString(conn, request)
+				if answer := readAnswer(t, conn, request); statusOf(answer) != c.status {
+					t.Errorf("got %s, want %s", answer, c.status)
+				}
+				var want []string
+				if c.arrived != "" {
+					want = []string{c.arrived}
+				}
+				wantArrived(t, w, want...)
+				if x := w.next(t); fmt.Sprint(x.Status) != c.status || x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (scheme == "https") {
+					t.Errorf("record: %+v", x)
+				}
+				if n := w.gate.Redirections(); n.Served != 1 {
+					t.Errorf("got %+v", n)
+				}
+			})
+		}
+	}
+}
+
+// One connection in clear may carry requests to several hosts.
+func TestTransparentSeveralHosts(t *testing.T) {
+	w := newWorld(t, options{})
+	conn := dialed(t, w.redirect(t, portOf(w.http)))
+	for _, host := range []string{"loop.example.com", "127.0.0.1", "metadata.example.com", "loop.example.com"} {
+		fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", host)
+	}
+	r := bufio.NewReader(conn)
+	for i, want := range []int{200, 200, 403, 200} {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if io.Copy(io.Discard, resp.Body); resp.StatusCode != want {
+			t.Errorf("answer %d: got %d, want %d", i+1, resp.StatusCode, want)
+		}
+	}
+	wantArrived(t, w, "GET /loop.example.com", "GET /127.0.0.1", "GET /loop.example.com")
+}
+
+// HTTP/2 inside TLS is served like HTTP/1.
+func TestTransparentHTTP2(t *testing.T) {
+	w := newWorld(t, options{})
+	address := w.redirect(t, portOf(w.https))
+	var p http.Protocols
+	p.SetHTTP2(true)
+	tr := &http.Transport{Protocols: &p, TLSClientConfig: &tls.Config{RootCAs: w.roots}, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("tcp", address)
+	}}
+	t.Cleanup(tr.CloseIdleConnections)
+	client := &http.Client{Transport: tr}
+	origin := "https://loop.example.com:" + portOf(w.https)
+	for path, want := range map[string]int{"/a": 200, "/private/": 403, "/other": 421, "/port": 421, "/address": 421} {
+		authority := map[string]string{"/other": "second.example.com", "/port": "loop.example.com:1", "/address": "127.0.0.1"}[path]
+		req, err := http.NewRequestWithContext(t.Context(), "GET", origin+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = authority
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		wantStatus(t, resp, want)
+		if resp.ProtoMajor != 2 {
+			t.Errorf("spoken: %s", resp.Proto)
+		}
+	}
+}
+
+// A tunnel to a passthrough host is decided once. A client of a denied one can read no refusal, so its connection is
+// closed with an alert, and the refusal is recorded.
+func TestTransparentPassthrough(t *testing.T) {
+	for _, c := range []struct {
+		name, robots string
+		status       int
+	}{
+		{"allowed", exampleRobots, 200},
+		{"denied", "User-agent: *\nDisallow: /\n", 403},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, options{robots: c.robots, gate: unseen})
+			conn := tls.Client(dialed(t, w.redirect(t, portOf(w.https))), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+			request := "GET /private/x HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
+			_, err := io.WriteString(conn, request)
+			if c.status == 403 {
+				if err == nil || !strings.Contains(err.Error(), "access denied") {
+					t.Errorf("the handshake: %v", err)
+				}
+				wantArrived(t, w)
+			} else {
+				if answer := readAnswer(t, conn, request); statusOf(answer) != "200" || strings.Contains(answer, "Robots-Gate") {
+					t.Errorf("inside: %s", answer)
+				}
+				wantArrived(t, w, "GET /private/x")
+				conn.Close()
+			}
+			if x := w.next(t); !x.Tunnel || x.Method != "CONNECT" || x.URL != "https://loop.example.com:"+portOf(w.https) || x.Status != c.status || x.Decision == nil {
+				t.Errorf("record: %+v", x)
+			}
+		})
+	}
+}
+
+// A ClientHello that names no host is answered with an alert. (TestTransparentKit has what is not TLS.)
+func TestTransparentRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, sni string
+		want      RedirectRefusal
+		alert     byte
+	}{
+		{"no name", "", NoName, alertMissingExtension},
+		{"an address", "192.0.2.201", BadName, alertUnrecognizedName},
+		{"an IPv6 address", "2001:db8::1", BadName, alertUnrecognizedName},
+		{"an IPv6 address in brackets", "[2001:db8::1]", BadName, alertUnrecognizedName},
+		{"another spelling of an address", "0x7f.1", BadName, alertUnrecognizedName},
+		{"a number", "2130706433", BadName, alertUnrecognizedName},
+		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", BadName, alertUnrecognizedName},
+		{"a port", "loop.example.com:444", BadName, alertUnrecognizedName},
+		{"userinfo", "me@loop.example.com", BadName, alertUnrecognizedName},
+		{"a path", "loop.example.com/a", BadName, alertUnrecognizedName},
+		{"a space", "loop .example.com", BadName, alertUnrecognizedName},
+		{"a line feed", "loop\n.example.com", BadName, alertUnrecognizedName},
+		{"NUL", "loop\x00.example.com", BadName, alertUnrecognizedName},
+		{"NUL at the end", "loop.example.com\x00", BadName, alertUnrecognizedName},
+		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), BadName, alertUnrecognizedName},
+		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", BadName, alertUnrecognizedName},
+		{"two dots", "loop..example.com", BadName, alertUnrecognizedName},
+		{"a dot first", ".example.com", BadName, alertUnrecognizedName},
+		{"not UTF-8", "\xff\xfe.example.com", BadName, alertUnrecognizedName},
+		{"a trailing dot", "loop.example.com.", BadHello, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			conn := dialed(t, w.redirect(t, "443"))
+			if c.sni == "" {
+				io.WriteString(conn, hello(t, ""))
+			} else {
+				io.WriteString(conn, helloFor(t, c.sni))
+			}
+			rest, _ := io.ReadAll(conn)
+			if want := []byte{tlsAlert, 3, 3, 0, 2, 2, c.alert}; c.alert != 0 && !bytes.Equal(rest, want) || c.alert == 0 && len(rest) > 0 {
+				t.Errorf("answered %q, want %q", rest, want)
+			}
+			eventually(t, "it is counted", func() bool { return w.gate.Redirections().Refused[c.want] == 1 })
+			if w.count() > 0 || len(w.done) > 0 {
+				t.Error("a request has left, or is recorded")
+			}
+		})
+	}
+	t.Run("not redirected", func(t *testing.T) {
+		w := newWorld(t, options{})
+		conn := dialed(t, w.redirect(t, "0"))
+		io.WriteString(conn, get("/a"))
+		if rest, _ := io.ReadAll(conn); len(rest) > 0 {
+			t.Errorf("answered %q", rest)
+		}
+		eventually(t, "it is counted", func() bool { return w.gate.Redirections().Refused[NotRedirected] == 1 })
+	})
+}
+
+// Refusals are logged once a minute, with their clients.
+func TestTransparentRefusalsAreLogged(t *testing.T) {
+	var logged lockedBuffer
+	w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
+	address := w.redirect(t, "443")
+	for range 3 {
+		conn := dialed(t, address)
+		io.WriteString(conn, hello(t, ""))
+		io.ReadAll(conn)
+	}
+	eventually(t, "all are counted", func() bool { return w.gate.Redirections().Refused[NoName] == 3 })
+	if got := logged.String(); strings.Count(got, "redirected connections are refused") != 1 || !strings.Contains(got, `reason=no-name clients="127.0.0.1 (1)"`) {
+		t.Errorf("logged: %s", got)
+	}
+}
+
+// The outer name of an encrypted ClientHello counts. The client learns that the gate cannot read the inner one, from the
+// gate's certificate for the outer name.
+func TestTransparentECH(t *testing.T) {
+	w := newWorld(t, options{})
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := key.PublicKey().Bytes()
+	outer := "loop.example.com"
+	contents := append([]byte{7, 0, 0x20, 0, byte(len(public))}, public...) // RFC 9849, section 4
+	contents = append(contents, 0, 4, 0, 1, 0, 1, 32, byte(len(outer)))
+	contents = append(append(contents, outer...), 0, 0)
+	config := append([]byte{0xfe, 0x0d, 0, byte(len(contents))}, contents...)
+	list := append([]byte{0, byte(len(config))}, config...)
+	conn := tls.Client(dialed(t, w.redirect(t, portOf(w.https))), &tls.Config{RootCAs: w.roots, ServerName: "second.example.com", EncryptedClientHelloConfigList: list, MinVersion: tls.VersionTLS13})
+	err = conn.Handshake()
+	if _, rejected := errors.AsType[*tls.ECHRejectionError](err); !rejected {
+		t.Errorf("the handshake: %v", err)
+	}
+	if n := w.gate.Redirections(); n.Served != 1 {
+		t.Errorf("got %+v", n)
+	}
+}
+
+// A WebSocket goes through, in clear and in TLS.
+func TestTransparentWebSocket(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		t.Run(scheme, func(t *testing.T) {
+			w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+				conn, rd, err := http.NewResponseController(rw).Hijack()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+				line, _ := rd.ReadString('\n')
+				io.WriteString(conn, "echo "+line)
+			}})
+			origin := w.http
+			if scheme == "https" {
+				origin = w.https
+			}
+			conn := dialed(t, w.redirect(t, portOf(origin)))
+			if scheme == "https" {
+				conn = tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "loop.example.com"})
+			}
+			io.WriteString(conn, "GET /chat HTTP/1.1"+loopHost+"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+			r := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, resp, 101)
+			io.WriteString(conn, "hello\n")
+			if line, _ := r.ReadString('\n'); line != "echo hello\n" {
+				t.Errorf("got %q", line)
+			}
+		})
+	}
+}
+
+// A connection of the gate to an origin that is redirected to the gate again is refused, so that it can't dial for ever.
+func TestTransparentOwnConnection(t *testing.T) {
+	shared := &Descriptors{}
+	w := newWorld(t, options{descriptors: shared, gate: func(o *Options) { o.Descriptors = shared }})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go w.gate.ServeTransparent(l) // as if the rules redirected connections to its address
+	resp, body := w.get("http://" + l.Addr().String() + "/a")
+	wantStatus(t, resp, 403) // its robots.txt is unreachable
+	if n := w.gate.Redirections(); n.Refused[IsOwn] == 0 || n.Served > 0 {
+		t.Errorf("got %+v: %s", n, body)
+	}
+	if n := shared.d.InUse(); n > 0 {
+		t.Errorf("%d descriptors are in use", n)
+	}
+	conn := dialed(t, l.Addr().String())
+	io.WriteString(conn, to(l.Addr().String(), "/a"))
+	if answer := readAnswer(t, conn, ""); statusOf(answer) != "403" || w.gate.Redirections().Served != 1 {
+		t.Errorf("another client got %s", answer)
+	}
+}
+
+// TLS on port 80 is https: only a CONNECT to this port may mean http.
+func TestTransparentTLSOnPort80(t *testing.T) {
+	w := newWorld(t, options{gate: unseen, egress: func(e *Egress) { e.Ports = []uint16{443} }})
+	conn := tls.Client(dialed(t, w.redirect(t, "80")), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+	if err := conn.Handshake(); err == nil {
+		t.Error("the port is permitted")
+	}
+	if x := w.next(t); x.URL != "https://loop.example.com:80" || x.Refused != ByGuard {
+		t.Errorf("record: %+v", x)
+	}
+}
+
+// The warning about a client that does not trust the CA does not name the address that the client has chosen.
+func TestTransparentUntrusting(t *testing.T) {
+	var logged lockedBuffer
+	w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
+	conn := tls.Client(dialed(t, w.redirect(t, "443")), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+	if err := conn.Handshake(); err == nil {
+		t.Fatal("the client trusts the gate")
+	}
+	eventually(t, "it is logged", func() bool { return strings.Contains(logged.String(), "a client does not trust the CA") })
+	if got := logged.String(); !strings.Contains(got, `ca.pem="robotsgate ca"`) || strings.Contains(got, "192.0.2.1") {
+		t.Errorf("logged: %s", got)
+	}
+}
+
+// The connections count for the limits of their clients.
+func TestTransparentLimits(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.MaxConnectionsPerClient = 1 }})
+	address := w.redirect(t, portOf(w.http))
+	first := dialed(t, address)
+	io.WriteString(first, get("/a"))
+	if answer := readAnswer(t, first, get("/a")); statusOf(answer) != "200" {
+		t.Fatalf("got %s", answer)
+	}
+	second := dialed(t, address)
+	io.WriteString(second, get("/b"))
+	if answer := readAnswer(t, second, get("/b")); statusOf(answer) != "503" {
+		t.Errorf("got %s", answer)
+	}
+	first.Close()
+	eventually(t, "another connection is served", func() bool {
+		conn := dialed(t, address)
+		defer conn.Close()
+		io.WriteString(conn, get("/c"))
+		return statusOf(readAnswer(t, conn, get("/c"))) == "200"
+	})
+	if n := w.gate.Connections().Open; n > 1 {
+		t.Errorf("%d connections are open", n)
+	}
+}
+
+// A client that disconnects cancels its request.
+func TestTransparentDisconnect(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		t.Run(scheme, func(t *testing.T) {
+			arrived, left := make(chan bool, 1), make(chan bool, 1)
+			w := newWorld(t, options{handler: func(_ http.ResponseWriter, r *http.Request) {
+				arrived <- true
+				<-r.Context().Done()
+				left <- true
+			}})
+			origin := w.http
+			if scheme == "https" {
+				origin = w.https
+			}
+			under := dialed(t, w.redirect(t, portOf(origin)))
+			conn := under
+			if scheme == "https" {
+				conn = tls.Client(under, &tls.Config{RootCAs: w.roots, ServerName: "loop.example.com"})
+			}
+			io.WriteString(conn, get("/slow"))
+			receive(t, arrived, "the request")
+			under.Close()
+			receive(t, left, "the end of the request")
+		})
+	}
+}
+
+// Shutdown ends the listener and connections without a request, and waits for a request in flight.
+func TestTransparentShutdown(t *testing.T) {
+	arrived, release := make(chan bool), make(chan bool)
+	w := newWorld(t, options{handler: func(rw http.ResponseWriter, _ *http.Request) {
+		arrived <- true
+		<-release
+		io.WriteString(rw, "done")
+	}})
+	address := w.redirect(t, portOf(w.http))
+	silent, busy := dialed(t, address), dialed(t, address)
+	io.WriteString(busy, get("/slow"))
+	receive(t, arrived, "the request")
+	ended := make(chan error)
+	go func() { ended <- w.gate.Shutdown(t.Context()) }()
+	if rest, _ := io.ReadAll(silent); len(rest) > 0 {
+		t.Errorf("the silent connection was sent %q", rest)
+	}
+	eventually(t, "nothing listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if answer := readAnswer(t, busy, get("/slow")); !strings.HasSuffix(answer, "done") {
+		t.Errorf("got %s", answer)
+	}
+	if err := receive(t, ended, "the end"); err != nil {
+		t.Error(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.gate.ServeTransparent(l); err != nil {
+		t.Errorf("after Shutdown: %v", err)
+	}
+}
+
+// The pages of a gate name its own address to a redirected client, not the one that the client has chosen.
+func TestTransparentOwnPage(t *testing.T) {
+	w := newWorld(t, options{})
+	conn := dialed(t, w.redirect(t, portOf(w.http)))
+	request := to("robotsgate.invalid", "/proxy.pac")
+	io.WriteString(conn, request)
+	if answer := readAnswer(t, conn, request); !strings.Contains(answer, "PROXY "+w.addr) || strings.Contains(answer, "192.0.2.1") {
+		t.Errorf("got %s", answer)
+	}
+}
+
+// After a temporary error, accepting goes on.
+func TestTransparentAcceptFails(t *testing.T) {
+	w := newWorld(t, options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, _ := strconv.Atoi(portOf(w.http))
+	failing := &failingListener{Listener: redirecting{l, port}}
+	failing.left.Store(3)
+	served := make(chan error, 1)
+	go func() { served <- w.gate.ServeTransparent(failing) }()
+	conn := dialed(t, l.Addr().String())
+	io.WriteString(conn, get("/a"))
+	if answer := readAnswer(t, conn, get("/a")); statusOf(answer) != "200" || failing.left.Load() > 0 {
+		t.Errorf("got %s", answer)
+	}
+	l.Close()
+	if err := receive(t, served, "the end"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a listener that is closed by another: %v", err)
+	}
+}
+
+type failingListener struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+// helloFor returns a ClientHello with a server name of any bytes.
+func helloFor(t *testing.T, name string) string {
+	t.Helper()
+	stand := strings.Repeat("x", len(name)-2) + ".y"
+	return strings.Replace(hello(t, stand), stand, name, 1)
+}
+
+// hello returns the ClientHello that crypto/tls sends with a server name.
+func hello(t *testing.T, name string) string {
+	t.Helper()
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	go tls.Client(client, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
+	var head [5]byte
+	if _, err := io.ReadFull(server, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, int(head[3])<<8|int(head[4]))
+	if _, err := io.ReadFull(server, body); err != nil {
+		t.Fatal(err)
+	}
+	return string(head[:]) + string(body)
+}
