@@ -206,7 +206,7 @@ func TestReadmeCommands(t *testing.T) {
 	for _, n := range parser.Model.Children {
 		known[n.Name] = n
 	}
-	option := regexp.MustCompile(`\s--([a-z]+)`)
+	option := regexp.MustCompile(`\s--([a-z]+(?:-[a-z]+)*)`)
 	mentioned := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\brobotsgate ([a-z]+(?:-[a-z]+)*)\b(.*)`).FindAllStringSubmatch(code(t), -1) {
 		name, rest := m[1], m[2]
@@ -252,7 +252,7 @@ func TestReadmeTests(t *testing.T) {
 			t.Errorf("README.md's first block does not have %q", want)
 		}
 	}
-	if script := gatetest.Read(t, ".ci/run"); !strings.Contains(script, "\nexport ROBOTSGATE_LONG=1\n") || !strings.Contains(script, " -race -shuffle=on ./...\n") {
+	if script := gatetest.Read(t, ".ci/run"); !strings.Contains(script, "\nexport ROBOTSGATE_LONG=1\n") || !strings.Contains(script, " -race -shuffle=on ./internal/e2e ./...\n") {
 		t.Error(".ci/run does not run README.md's ROBOTSGATE_LONG=1 go test ./...")
 	}
 }
