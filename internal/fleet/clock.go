@@ -47,10 +47,16 @@ func (c *paceClock) Reserve(r pace.Reservation) (wait time.Duration, start pace.
 	if state == clockAway {
 		return 0, 0, errAway
 	}
+	usual := r.Interval
 	if state == clockCautious {
 		r.Interval = pace.Times(r.Interval, factor)
 	}
 	g, err := c.reserve(context.Background(), r)
+	if state == clockCautious && g.start == 0 {
+		// The interval is the usual one again after the caution. Without this bound a fleet of many gates
+		// gives distances that the Pacer takes for those of a clock that has jumped.
+		g.wait = min(g.wait, max(r.Longest+time.Microsecond, usual+caution))
+	}
 	return g.wait, pace.Start(g.start), err
 }
 

@@ -299,6 +299,29 @@ func TestClockCautious(t *testing.T) {
 	})
 }
 
+// TestClockCautiousManyGates: in a fleet of many gates the distance is longer than a request may wait. Another gate's
+// request is refused then, and may come again when the caution is over.
+func TestClockCautiousManyGates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacedGatesWith(t, 50, 10*time.Second)
+		p.lose()
+		p.find(t, 0)
+		time.Sleep(time.Second) // fake clock
+		p.send(t, 0, "first", 2*time.Second)
+		err := p.request(t, 1, "second", 2*time.Second)
+		late, ok := errors.AsType[*pace.TooLate](err)
+		if !ok || late.After < 10*time.Second || late.After > 11*time.Second {
+			t.Fatalf("got %v, want a refusal for some 10 s", err)
+		}
+		time.Sleep(late.After) // fake clock
+		p.send(t, 1, "again", 2*time.Second)
+		p.wg.Wait()
+		if got := p.starts[1]; got.name != "again" || got.at > 13*time.Second {
+			t.Errorf("got %+v", p.starts)
+		}
+	})
+}
+
 // TestClockCautionEnds: a pace is cautious no longer than for a while after the last loss of the store, also if it
 // is lost and found again meanwhile, and the gates seen by then are fewer.
 func TestClockCautionEnds(t *testing.T) {
