@@ -23,8 +23,9 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/match":  {},
 
 	// Decisions and their parts, requests, and storage.
-	"policy":                    {"policy/robotstxt", "policy/robotstag", "internal/coding", "internal/memcache", "policy/glob"},
+	"policy":                    {"policy/robotstxt", "policy/robotstag", "policy/usage", "internal/coding", "internal/memcache", "policy/glob"},
 	"policy/robotstag":          {},
+	"policy/usage":              {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":               {},
 	"policy/pace":               {},
 	"htmlmeta":                  {"internal/coding"},

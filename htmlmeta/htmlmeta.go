@@ -24,6 +24,13 @@ type Meta struct {
 	Content string // character references decoded, otherwise as written
 }
 
+// A Link is one <link rel href> of a head.
+type Link struct {
+	Rel  string // as written, but for character references
+	Type string
+	Href string // without surrounding white space
+}
+
 // Options describe a body. The zero value is for a text/html page without
 // content coding.
 type Options struct {
@@ -38,6 +45,7 @@ const DefaultMaxBytes = 512 << 10
 // A Result is what Scan found.
 type Result struct {
 	Metas []Meta
+	Links []Link
 
 	// Complete is true if the head was read to its end, so that no meta in it
 	// can be missing.

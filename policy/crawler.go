@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"robotsgate/policy/glob"
+	"robotsgate/policy/usage"
 )
 
 // Mode says what happens to a denied request. The zero value means Enforce.
@@ -27,6 +28,8 @@ type Crawler struct {
 	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
 	Mode       Mode
 	DenyStatus int // of a refusal by a rule or an override; 0: 403
+
+	Purposes []usage.Purpose // what it fetches for; empty: no usage preference refuses its requests
 
 	MaxConnections int // to the gate, at a time; 0: no limit
 

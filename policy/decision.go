@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
 )
 
 // A Reason says why a decision is what it is.
@@ -20,6 +21,7 @@ const (
 	IsUnavailable Reason = "unavailable" // there is no robots.txt
 	IsUnreachable Reason = "unreachable" // robots.txt can't be fetched, which denies
 	TooComplex    Reason = "too-complex" // the rules take too many steps for this URL, which denies
+	ByUsage       Reason = "usage"       // robots.txt or tdmrep.json reserves what the crawler fetches for
 )
 
 // A Decision is allow or deny, with its reason and evidence.
@@ -28,16 +30,18 @@ type Decision struct {
 	Enforced bool // false in report mode: a denied request is sent all the same
 	Reason   Reason
 	Crawler  *Crawler
-	Tokens   []string        // the crawler's product tokens
-	Token    string          // the one that has a group; else the first; may be ""
-	Rule     robotstxt.Rule  // of ByRule
-	Group    robotstxt.Group // the group obeyed, if any
-	Note     string          // of ByOverride: the override's reason
-	Left     string          // the reason of the override that left the decision to robots.txt; empty: none has
-	ReadAs   string          // the reading of the path that is denied; empty if it is the literal one
-	Robots   *Resolution     // the evidence; nil for ByOverride
-	URL      string          // of robots.txt; empty for ByOverride
-	Asked    time.Time       // when the request was decided; overrides that had expired by then were skipped
+	Tokens   []string         // the crawler's product tokens
+	Token    string           // the one that has a group; else the first; may be ""
+	Rule     robotstxt.Rule   // of ByRule
+	Group    robotstxt.Group  // the group obeyed, if any
+	Note     string           // of ByOverride: the override's reason
+	Left     string           // the reason of the override that left the decision to robots.txt; empty: none has
+	ReadAs   string           // the reading of the path that is denied; empty if it is the literal one
+	Robots   *Resolution      // the evidence; nil for ByOverride
+	URL      string           // of robots.txt; empty for ByOverride
+	Stated   usage.Stated     // what robots.txt and tdmrep.json state for the URL
+	Reserved usage.Preference // of ByUsage: what reserves a purpose of the crawler
+	Asked    time.Time        // when the request was decided; overrides that had expired by then were skipped
 }
 
 // Denied reports whether the request must be refused.

