@@ -39,6 +39,7 @@ type Decision struct {
 	ReadAs   string           // the reading of the path that is denied; empty if it is the literal one
 	Robots   *Resolution      // the evidence; nil for ByOverride
 	URL      string           // of robots.txt; empty for ByOverride
+	TDMRep   *Resolution      // the origin's tdmrep.json in force; nil: there is none
 	Stated   usage.Stated     // what robots.txt and tdmrep.json state for the URL
 	Reserved usage.Preference // of ByUsage: what reserves a purpose of the crawler
 	Asked    time.Time        // when the request was decided; overrides that had expired by then were skipped

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
 )
 
 // A State says what the origin's robots.txt is to a crawler.
@@ -22,6 +23,7 @@ type Resolution struct {
 	State    State
 	Snapshot *Snapshot       // the evidence: the copy obeyed, or the answer that there is none
 	File     *robotstxt.File // the rules obeyed; nil unless State is Fresh or Stale
+	TDMRep   *usage.TDMFile  // in place of File, of a tdmrep.json
 	Allow    bool            // without rules: whether everything is allowed, or nothing
 	Age      time.Duration   // since Snapshot was fetched or confirmed
 	Retry    time.Duration   // Unreachable: until the next fetch
