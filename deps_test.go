@@ -42,6 +42,7 @@ var imports = map[string][]string{
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/escape", "internal/fleet"},
 	"internal/replay":           {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
 	"internal/fleet":            {"policy", "policy/pace"},
+	"internal/keyfile":          {},
 	"internal/history":          {"policy/robotstxt", "internal/escape"},
 	"internal/audit":            {"internal/escape", "policy", "policy/glob", "proxy"},
 	"internal/metrics":          {"policy", "proxy", "internal/fleet"},
