@@ -1,0 +1,73 @@
+package sign
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// Bounds on a Memory.
+const (
+	maxPairs = 10_000
+	kept     = 24 * time.Hour
+)
+
+// A Memory keeps which origins have asked which crawlers for signatures: 10,000 pairs, each for 24 hours after
+// the origin last asked. If there are more, the pair that was asked for longest ago is dropped. The zero value is empty and
+// ready for use. It is safe for concurrent use.
+type Memory struct {
+	mu    sync.Mutex
+	pairs map[Pair]*list.Element
+	order list.List // of *asked, the one that was asked for longest ago first
+}
+
+// A Pair is a crawler and an origin: scheme, host and port.
+type Pair struct{ Crawler, Scheme, Host string }
+
+type asked struct {
+	Pair
+	at time.Time
+}
+
+// Add notes that an origin asks a crawler at a time, which must not be before that of an earlier call.
+func (m *Memory) Add(p Pair, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.pairs[p]; e != nil {
+		e.Value.(*asked).at = at
+		m.order.MoveToBack(e)
+		return
+	}
+	if m.pairs == nil {
+		m.pairs = map[Pair]*list.Element{}
+	}
+	m.pairs[p] = m.order.PushBack(&asked{p, at})
+	if len(m.pairs) > maxPairs {
+		m.removeLocked(m.order.Front())
+	}
+}
+
+// Has reports whether an origin has asked a crawler within the 24 hours before now.
+func (m *Memory) Has(p Pair, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.pairs[p]
+	if e == nil {
+		return false
+	}
+	if now.Sub(e.Value.(*asked).at) < kept {
+		return true
+	}
+	m.removeLocked(e)
+	return false
+}
+
+// Len returns the number of pairs.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pairs)
+}
+
+// removeLocked removes a pair, for callers that hold mu.
+func (m *Memory) removeLocked(e *list.Element) { delete(m.pairs, m.order.Remove(e).(*asked).Pair) }
