@@ -62,6 +62,11 @@ type SettingNames struct {
 	MaxConnectionsPerCrawler string // policy.Crawler.MaxConnections
 	AuditRequired            string // what makes Options.Ready fail
 	Audit                    string // the audit log's file
+	Purposes                 string // policy.Crawler.Purposes
+	Reserved                 string // Usage.Refuse
+	Unread                   string // Usage.RefuseUnread
+	MaxHeadBytes             string // Tags.MaxHeadBytes
+	HeadTimeout              string // Tags.HeadTimeout
 	MaxWait                  string // pace.Settings.MaxWait
 	MaxDelay                 string // pace.Settings.MaxDelay
 	MaxQueue                 string // pace.Settings.MaxQueue
@@ -79,6 +84,8 @@ type Settings struct {
 
 	Tags Tags
 
+	Usage Usage
+
 	Pace Pace
 
 	MaxConnections          int // of all clients; 0: 10,000
@@ -92,6 +99,16 @@ type Tags struct {
 	HTML         bool          // read the heads of HTML pages
 	MaxHeadBytes int           // of a head, after decoding; 0: 512 KiB
 	HeadTimeout  time.Duration // for a head to arrive; 0: 5 s
+}
+
+// Usage says what is done about usage preferences that only a response states. The engine refuses by
+// those that are known before a request is sent. The zero value annotates them.
+type Usage struct {
+	// Refuse withholds a response that reserves one of its crawler's purposes.
+	Refuse bool
+	// RefuseUnread withholds, with Refuse, pages for a crawler with purposes whose heads were not
+	// read whole, since a preference may be missing.
+	RefuseUnread bool
 }
 
 // Use puts other settings in force. Requests in flight finish under their own, and no
@@ -144,6 +161,11 @@ func (o Options) withDefaults() (Options, error) {
 		MaxConnectionsPerCrawler: cmp.Or(o.Names.MaxConnectionsPerCrawler, "the limit on a crawler's connections"),
 		AuditRequired:            cmp.Or(o.Names.AuditRequired, "as configured"),
 		Audit:                    cmp.Or(o.Names.Audit, "the audit log"),
+		Purposes:                 cmp.Or(o.Names.Purposes, "what the crawler fetches for"),
+		Reserved:                 cmp.Or(o.Names.Reserved, "as configured"),
+		Unread:                   cmp.Or(o.Names.Unread, "as configured"),
+		MaxHeadBytes:             cmp.Or(o.Names.MaxHeadBytes, "the limit on heads"),
+		HeadTimeout:              cmp.Or(o.Names.HeadTimeout, "the head timeout"),
 		MaxWait:                  cmp.Or(o.Names.MaxWait, "the longest wait"),
 		MaxDelay:                 cmp.Or(o.Names.MaxDelay, "the longest delay"),
 		MaxQueue:                 cmp.Or(o.Names.MaxQueue, "the longest queue"),

@@ -28,6 +28,7 @@ func (c *Config) check() {
 	c.source.require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
 	p := c.Pace
 	c.source.require(p.MinDelay <= p.MaxDelay, "pace.min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", short(p.MinDelay), short(p.MaxDelay))
+	c.checkUsage()
 	c.checkFleet()
 	c.checkFiles()
 }

@@ -37,6 +37,7 @@ type Config struct {
 	Overrides         []Override    `yaml:"overrides"`
 	Robots            Robots        `yaml:"robots"`
 	Tags              Tags          `yaml:"tags"`
+	Usage             Usage         `yaml:"usage"`
 	HTTPS             HTTPS         `yaml:"https"`
 	Egress            Egress        `yaml:"egress"`
 	Pace              Pace          `yaml:"pace"`
@@ -75,10 +76,14 @@ type Crawler struct {
 	Sources        []netip.Prefix `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`
 	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`
 	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
+	Purposes       []Purpose      `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"`
 	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
 	DenyStatus     int            `yaml:"deny_status" default:"403" enum:"403,451"`
 	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
 }
+
+// A Purpose is what a crawler fetches for.
+type Purpose string
 
 // A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
@@ -138,6 +143,32 @@ type Tags struct {
 	HeadTimeout  time.Duration `yaml:"head_timeout" default:"5s" positive:"yes"`
 	CacheBytes   Size          `yaml:"cache_bytes" default:"32MiB" restart:"yes" positive:"yes"`
 }
+
+// Usage says what is done about usage preferences.
+type Usage struct {
+	Reserved Reserved `yaml:"reserved" default:"annotate" enum:"annotate,refuse"`
+	TDMRep   bool     `yaml:"tdmrep"`
+	Unread   Unread   `yaml:"unread" default:"pass" enum:"pass,refuse"`
+}
+
+// Reserved says what becomes of a crawler's request or response if one of its purposes is reserved.
+type Reserved string
+
+// What becomes of it.
+const (
+	AnnotateReserved Reserved = "annotate" // it is only annotated
+	RefuseReserved   Reserved = "refuse"
+)
+
+// Unread says what becomes of a page for a crawler with purposes if its head was not read whole, so
+// that a preference may be missing.
+type Unread string
+
+// What becomes of it.
+const (
+	PassUnread   Unread = "pass"
+	RefuseUnread Unread = "refuse"
+)
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {

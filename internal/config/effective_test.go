@@ -17,6 +17,7 @@ crawlers:
   sources: [10.0.0.0/8, 2001:db8::/32]
   user_agents: ["*news*", "${AGENT}"]
   product_tokens: [NewsBot]
+  purposes: [train-ai, tdm]
   deny_status: 451
 overrides:
 - hosts: ["*.PARTNER.example"]
@@ -27,6 +28,7 @@ overrides:
   reason: "a: \"b\" \u2028 ${REASON}"
   expires: 2027-03-01
 robots: {max_age: 90m, max_bytes: 1MiB, after_stale: keep}
+usage: {reserved: refuse, tdmrep: true, unread: refuse}
 egress: {proxy: "http://me:${PASSWORD}@proxy.lan:3128", ports: [80, 443]}
 log: {level: warn, redact_query: true}
 `

@@ -16,6 +16,7 @@ func (c *Config) Warnings() []Mistake {
 	c.warnOpen(&w)
 	c.warnCrawlers(&w)
 	c.warnOverrides(&w)
+	c.warnUsage(&w)
 	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
 	w.require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
 	_ = w.sorted()

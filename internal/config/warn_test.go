@@ -52,6 +52,11 @@ func TestWarnings(t *testing.T) {
 		{"robots before a denial", "overrides:\n  - {hosts: [a], action: robots, reason: r}\n  - {hosts: [\"*\"], action: deny, reason: r}", ""},
 		{"after a denial of all", "overrides:\n  - {hosts: [\"*\"], paths: [/], action: deny, reason: r}\n  - hosts: [a]\n    action: robots\n    reason: r\n  - {hosts: [b], action: deny, reason: r}", "test.yaml:3: overrides.hosts: never reached: the override of line 2, before it, is for all requests"},
 		{"after a denial of some", "overrides:\n  - {hosts: [\"*\"], paths: [/a], action: deny, reason: r}\n  - {hosts: [\"*\"], methods: [PUT], action: deny, reason: r}\n  - {hosts: [\"*\"], crawlers: [default], action: deny, reason: r}\n  - {hosts: [\"*\"], expires: 2999-01-01, action: deny, reason: r}\n  - {hosts: [b], action: deny, reason: r}", ""},
+		{"refuse without purposes", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\nusage:\n  reserved: refuse", "test.yaml:3: usage.reserved: refuse refuses nothing, since no crawler has purposes"},
+		{"refuse with purposes", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage:\n  reserved: refuse", ""},
+		{"purposes alone", "crawlers:\n- name: b\n  sources: [11.0.0.0/8]\n- name: a\n  sources: [10.0.0.0/8]\n  purposes: [search]", "test.yaml:6: crawlers.purposes: nothing is refused by them unless usage.reserved is refuse"},
+		{"purposes, and to annotate is meant", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}", ""},
+		{"refuse without pages", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\ntags:\n  html: false", "test.yaml:4: tags.html: false: the preferences in pages are not known"},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))

@@ -23,6 +23,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -35,6 +36,7 @@ func Proxy(c *config.Config) proxy.Options {
 			},
 			UnreachableStatus: c.Robots.UnreachableStatus,
 			Tags:              proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
+			Usage:             proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
 			Pace: proxy.Pace{
 				ObeyCrawlDelay: c.Pace.CrawlDelay == config.ObeyDelay, MinDelay: c.Pace.MinDelay, FreeSubresources: c.Pace.Subresources == config.FreeSubresources,
 			},
@@ -45,6 +47,7 @@ func Proxy(c *config.Config) proxy.Options {
 		Names: proxy.SettingNames{
 			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
 			AuditRequired: "log.audit_required", Audit: "log.audit",
+			Purposes: "crawlers[].purposes", Reserved: "usage.reserved", Unread: "usage.unread", MaxHeadBytes: "tags.max_head_bytes", HeadTimeout: "tags.head_timeout",
 			MaxWait: "pace.max_wait", MaxDelay: "pace.max_delay", MaxQueue: "pace.max_queue",
 			MaxConnections: "limits.max_connections", MaxConnectionsPerClient: "limits.max_connections_per_client", MaxConnectionsPerCrawler: "crawlers[].max_connections",
 		},
@@ -145,6 +148,7 @@ func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *
 		Crawlers:  Crawlers(c),
 		Overrides: Overrides(c.Overrides),
 		Robots:    Robots(c.Robots),
+		Usage:     policy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, TDMRep: c.Usage.TDMRep},
 		Transport: transport,
 		Store:     s,
 		Hints:     Hints,
@@ -181,8 +185,12 @@ func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
 	if k.Login != (config.Login{}) {
 		login = &policy.Login{User: k.Login.User, Hash: []byte(k.Login.PasswordBcrypt)}
 	}
+	var purposes []usage.Purpose
+	for _, p := range k.Purposes {
+		purposes = append(purposes, usage.Purpose(p))
+	}
 	return &policy.Crawler{
-		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens,
+		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens, Purposes: purposes,
 		Mode: policy.Mode(cmp.Or(k.Mode, global)), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
 	}
 }

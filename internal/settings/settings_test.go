@@ -31,6 +31,7 @@ type parts struct {
 	Crawlers  policy.Crawlers
 	Overrides []policy.Override
 	Robots    policy.Robots
+	Usage     policy.Usage
 	Pacer     pace.Settings
 	Fleet     fleet.Options
 	Store     store.Limits
@@ -40,7 +41,7 @@ type parts struct {
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, Pacer(c.Pace), Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Pacer(c.Pace), Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -53,6 +54,7 @@ var arrives = map[string]string{
 	"crawlers.sources":               "Crawlers.Known.0.Sources",
 	"crawlers.user_agents":           "Crawlers.Known.0.UserAgents",
 	"crawlers.product_tokens":        "Crawlers.Known.0.Tokens",
+	"crawlers.purposes":              "Crawlers.Known.0.Purposes",
 	"crawlers.mode":                  "Crawlers.Known.0.Mode",
 	"crawlers.deny_status":           "Crawlers.Known.0.DenyStatus",
 	"crawlers.max_connections":       "Crawlers.Known.0.MaxConnections",
@@ -86,6 +88,10 @@ var arrives = map[string]string{
 	"tags.html":           "Proxy.Settings.Tags.HTML",
 	"tags.max_head_bytes": "Proxy.Settings.Tags.MaxHeadBytes",
 	"tags.head_timeout":   "Proxy.Settings.Tags.HeadTimeout",
+
+	"usage.reserved": "Proxy.Settings.Usage.Refuse Usage.Refuse",
+	"usage.tdmrep":   "Usage.TDMRep",
+	"usage.unread":   "Proxy.Settings.Usage.RefuseUnread",
 
 	"https.intercept":   "Proxy.Settings.Passthrough",
 	"https.passthrough": "Proxy.Settings.Passthrough",
@@ -171,7 +177,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "pace.crawl_delay", "pace.subresources"}, key) && at != "Proxy.Settings.Passthrough" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "pace.crawl_delay", "pace.subresources", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -242,6 +248,12 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 		return
 	}
 	switch v.Interface().(type) {
+	case []config.Purpose:
+		v.Set(reflect.ValueOf([]config.Purpose{"search", "tdm"}))
+	case config.Reserved:
+		v.SetString(string(config.RefuseReserved))
+	case config.Unread:
+		v.SetString(string(config.RefuseUnread))
 	case config.CrawlDelay:
 		v.SetString(string(config.ObeyDelay))
 	case config.Subresources:
