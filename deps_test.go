@@ -63,7 +63,7 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/confine", "internal/confine/attempts"},
+		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/fleet", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},

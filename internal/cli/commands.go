@@ -28,6 +28,7 @@ type Commands struct {
 	Env      Env      `cmd:"" help:"Print the environment variables that make clients use the gate."`
 	CA       CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate Validate `cmd:"" help:"Check a configuration."`
+	Keys     Keys     `cmd:"" help:"Make keys for signed requests, and print the directory that publishes them."`
 	Audit    Audit    `cmd:"" help:"Summarize, replay or verify audit logs."`
 	Doctor   Doctor   `cmd:"" help:"Check that this shell's clients use the gate and trust its CA."`
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
