@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/policy/robotstxt/internal/match"
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
@@ -119,20 +118,15 @@ func (p *parser) rule(s *syntax.Scanner) {
 		return
 	}
 	section := &p.file.sections[p.here]
-	pattern := match.Normal(s.Value)
-	octets := len(pattern)
-	if pattern != s.Value {
-		// A $ is encoded as it is in paths, but counts as the one octet that it is.
-		octets -= 2 * strings.Count(strings.TrimSuffix(s.Value, "$"), "$")
-	}
-	r := rule{pattern: pattern, at: uint32(s.At), line: uint32(s.Line), rank: uint32(octets) << 1}
+	pattern := NewPattern(s.Value)
+	r := rule{pattern: pattern.normal, at: uint32(s.At), line: uint32(s.Line), rank: uint32(pattern.octets) << 1}
 	if s.Name == syntax.Allow {
 		r.rank |= allows
 	}
 	section.has[r.rank&allows] = true
 	section.rules = append(section.rules, r)
-	if match.ComparesQuery(pattern) {
-		r.pattern = match.EncodeQuery(pattern)
+	if pattern.query != "" {
+		r.pattern = pattern.query
 		section.queryRules = append(section.queryRules, r)
 	}
 }

@@ -46,6 +46,9 @@ func (f *File) Records(name string) iter.Seq[Record] {
 	}
 }
 
+// HasRecord reports whether there is a record with a name, ignoring case, in whichever group.
+func (f *File) HasRecord(name string) bool { return len(f.recordsNamed(name)) > 0 }
+
 // Records returns the records of the group with a name, ignoring case, in the order of
 // the file. A record between two User-agent lines does not split their group.
 func (g Group) Records(name string) iter.Seq[Record] {
@@ -59,6 +62,19 @@ func (g Group) Records(name string) iter.Seq[Record] {
 			}
 		}
 	}
+}
+
+// HasRecord reports whether the group has a record with a name, ignoring case.
+func (g Group) HasRecord(name string) bool {
+	if !g.OK() {
+		return false
+	}
+	for _, r := range g.file.recordsNamed(name) {
+		if g.hasSection(r.section) {
+			return true
+		}
+	}
+	return false
 }
 
 // CrawlDelay returns the largest valid Crawl-delay of the group, and its line.

@@ -21,6 +21,7 @@ package robotstxt
 //	parse.go            records to groups and rules
 //	index.go            the rules of a group in an order in which few have to be compared
 //	prefilter.go        the same, for many rules that begin alike
+//	pattern.go          the pattern of a rule, and of other lines that have one
 //
 // and a decision is made by
 //
