@@ -17,6 +17,17 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
+// How the files fit together.
+//
+//	usage.go          what is read and what comes of it; the table of signals
+//	collect.go        gathers what the signals state, within bounds
+//	statement.go      labels, categories, and what one line says about them
+//	robots.go         which lines of robots.txt are in force for a path
+//	contentusage.go   a signal, as are contentsignal.go, tdmrep.go, robotstags.go and rsl.go
+//	dictionary.go     RFC 9651 Dictionaries
+//	tdmfile.go        tdmrep.json
+//	link.go           RFC 8288 Link fields
+
 // A Source is the signal that states a preference or a licence.
 type Source string
 
@@ -141,22 +152,27 @@ func (s Stated) Values() map[string]string {
 // the table.
 type signal struct {
 	source Source
-	read   func(in *Input, s *Stated) // appends what is in force
+	read   func(c *collector) // states what is in force
 }
 
-var signals = []signal{}
+var signals = []signal{
+	{ContentUsage, readContentUsage},
+	{ContentSignal, readContentSignal},
+	{RobotsTag, readRobotsTags},
+	{RSL, readRSL},
+	{TDMRep, readTDMRep}, // after RSL, since its policies come last among the licences
+}
 
 // Read returns what is in force. It allocates nothing if nothing is stated.
-func Read(in *Input) (s Stated) {
-	for _, signal := range signals {
-		signal.read(in, &s)
+func Read(in *Input) Stated {
+	if !in.mayState() {
+		return Stated{}
 	}
-	return s
+	c := &collector{in: *in}
+	c.readAll()
+	if c.tooManyLabels {
+		c = &collector{in: *in, labels: c.labels, labelsChosen: true}
+		c.readAll()
+	}
+	return c.stated()
 }
-
-// A TDMFile is a /.well-known/tdmrep.json.
-type TDMFile struct{}
-
-// ParseTDMRep reads the text of a /.well-known/tdmrep.json. A text that is not such a file is an error;
-// it states nothing.
-func ParseTDMRep(text []byte) (*TDMFile, error) { return &TDMFile{}, nil }

@@ -1,0 +1,172 @@
+package usage
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// Bounds on what is listed.
+const (
+	maxLabels   = 16 // that have no category of ours, the first in byte order
+	maxLabel    = 64 // bytes
+	maxLicenses = 16
+	maxURL      = 2048 // bytes
+
+	// maxPreferences is how many preferences are listed before those are left out that change no
+	// value. It bounds what a robots.txt of thousands of lines costs for every request.
+	maxPreferences = 1000
+)
+
+// A collector gathers what the signals state about the Input.
+type collector struct {
+	in      Input
+	matcher *robotstxt.PathMatcher // of in.Path; nil until it is needed
+
+	preferences []Preference
+	licenses    []License
+
+	// The first of the other labels in byte order. If there are more than maxLabels, the signals are
+	// read once more, when these are known: otherwise memory would grow with the number of labels.
+	labels        []string
+	tooManyLabels bool
+	labelsChosen  bool // labels is what an earlier reading has found
+
+	listed map[listedKey]bool // from maxPreferences on
+}
+
+type listedKey struct {
+	category string
+	allowed  bool
+}
+
+func (c *collector) readAll() {
+	for _, signal := range signals {
+		signal.read(c)
+	}
+}
+
+// stated returns what has been gathered.
+func (c *collector) stated() Stated {
+	slices.SortStableFunc(c.preferences, func(a, b Preference) int {
+		return cmp.Compare(slices.Index(places, a.In), slices.Index(places, b.In))
+	})
+	return Stated{Preferences: c.preferences, Licenses: c.licenses}
+}
+
+// places are all places, in the order in which preferences are listed.
+var places = []Place{InRobots, InHeader, InMeta, InWellKnown}
+
+// state adds what a statement says about each of its labels.
+func (c *collector) state(s *statement, source Source, in Place, line int) {
+	for _, m := range s.members {
+		if m.value == unknown {
+			continue
+		}
+		category, ours := categories[m.label]
+		if !ours {
+			if category = c.otherLabel(m.label); category == "" {
+				continue
+			}
+		}
+		c.prefer(Preference{category, m.value == yes, source, in, line})
+	}
+}
+
+// prefer adds a preference unless there is an equal one. Those of one source, place and line come in
+// a row.
+func (c *collector) prefer(p Preference) {
+	for i := len(c.preferences) - 1; i >= 0; i-- {
+		q := &c.preferences[i]
+		if q.Source != p.Source || q.In != p.In || q.Line != p.Line {
+			break
+		}
+		if *q == p {
+			return
+		}
+	}
+	if len(c.preferences) >= maxPreferences && !c.changesValue(p) {
+		return
+	}
+	c.preferences = append(c.preferences, p)
+}
+
+// changesValue reports whether no preference in the list says the same about the category, and
+// takes for granted that p will be added to the list then.
+func (c *collector) changesValue(p Preference) bool {
+	if c.listed == nil {
+		c.listed = map[listedKey]bool{}
+		for _, q := range c.preferences {
+			c.listed[listedKey{q.Category, q.Allowed}] = true
+		}
+	}
+	key := listedKey{p.Category, p.Allowed}
+	listed := c.listed[key]
+	c.listed[key] = true
+	return !listed
+}
+
+// otherLabel returns the category of a label that is not in the table: the label itself, or "" if it
+// is not listed.
+func (c *collector) otherLabel(label string) (category string) {
+	if len(label) > maxLabel {
+		return ""
+	}
+	i, found := slices.BinarySearch(c.labels, label)
+	switch {
+	case found:
+		return c.labels[i]
+	case c.labelsChosen, i == maxLabels:
+		c.tooManyLabels = !c.labelsChosen
+		return ""
+	}
+	label = strings.Clone(label) // does not keep the whole line in memory
+	c.labels = slices.Insert(c.labels, i, label)
+	if len(c.labels) > maxLabels {
+		c.labels = c.labels[:maxLabels]
+		c.tooManyLabels = true
+	}
+	if c.tooManyLabels {
+		return "" // the signals will be read again
+	}
+	return label
+}
+
+// license adds a licence, and reports whether its URL can be read.
+func (c *collector) license(l License) bool {
+	if !readableURL(l.URL) {
+		return false
+	}
+	same := func(o License) bool { return o.URL == l.URL }
+	if len(c.licenses) < maxLicenses && !slices.ContainsFunc(c.licenses, same) {
+		l.URL = strings.Clone(l.URL)
+		c.licenses = append(c.licenses, l)
+	}
+	return true
+}
+
+// readableURL reports whether a URL is absolute, http or https, with a host, of bytes that a URL
+// may have, and not too long.
+func readableURL(url string) bool {
+	scheme, rest, found := strings.Cut(url, "://")
+	if !found || len(url) > maxURL || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
+		return false
+	}
+	for i := range len(url) {
+		if c := url[i]; c <= ' ' || c >= 0x7F || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			return false
+		}
+	}
+	host := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host = rest[:i]
+	}
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	return host != "" && host[0] != ':' // a port alone is no host
+}
+
+// equalFold compares with a text in ASCII, ignoring the case of A to Z only: a letter outside ASCII
+// that strings.EqualFold takes for one of them has more bytes.
+func equalFold(s, ascii string) bool { return len(s) == len(ascii) && strings.EqualFold(s, ascii) }

@@ -1,0 +1,147 @@
+package usage_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
+)
+
+// A row is one line of a conformance file: the form of "usage --batch" with the expected answer.
+// Rows of other kinds in the same folder are skipped.
+type row struct {
+	URL          string      `json:"url"`
+	ProductToken string      `json:"product_token"`
+	Robots       *string     `json:"robots"`
+	RobotsBase64 []byte      `json:"robots_b64"`
+	Headers      [][2]string `json:"headers"`
+	HTML         *string     `json:"html"`
+	TDMRep       *string     `json:"tdmrep"`
+
+	Want *struct {
+		Usage    map[string]string `json:"usage"`
+		Licenses []string          `json:"licenses"`
+	} `json:"want"`
+	WantDetail *[]detail `json:"want_detail"`
+	Why        string    `json:"why"`
+}
+
+// A detail is one preference.
+type detail struct {
+	Use    string `json:"use"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+	In     string `json:"in"`
+	Line   int    `json:"line"`
+}
+
+func compareDetails(a, b detail) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
+
+// details returns the preferences, sorted.
+func details(s usage.Stated) (list []detail) {
+	for _, p := range s.Preferences {
+		list = append(list, detail{p.Category, p.Value(), string(p.Source), string(p.In), p.Line})
+	}
+	slices.SortFunc(list, compareDetails)
+	return list
+}
+
+func urls(s usage.Stated) (list []string) {
+	for _, l := range s.Licenses {
+		list = append(list, l.URL)
+	}
+	return list
+}
+
+// input returns what is known of the row's URL.
+func (r row) input(t testing.TB) *usage.Input {
+	in := &usage.Input{Path: robotstxt.PathOf(r.URL), Header: http.Header{}}
+	if r.Robots != nil {
+		r.RobotsBase64 = []byte(*r.Robots)
+	}
+	if r.RobotsBase64 != nil {
+		in.Robots = robotstxt.Parse(r.RobotsBase64, 0)
+		v := in.Robots.Decide(in.Path, r.ProductToken)
+		in.Group, in.Denied = v.Group, !v.Allowed
+	}
+	for _, h := range r.Headers {
+		in.Header.Add(h[0], h[1])
+	}
+	tags := []robotstag.Tags{robotstag.ParseHeader(in.Header["Robots-Tag"], in.Header["X-Robots-Tag"])}
+	if r.HTML != nil {
+		page, err := htmlmeta.Scan(strings.NewReader(*r.HTML), htmlmeta.Options{ContentType: "text/html; charset=utf-8"})
+		if err != nil {
+			t.Error(err)
+		}
+		in.Metas, in.Links = page.Metas, page.Links
+		for _, m := range page.Metas {
+			tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))
+		}
+	}
+	in.Tags = robotstag.Union(tags...).For(r.ProductToken)
+	if r.TDMRep != nil {
+		in.TDMRep, _ = usage.ParseTDMRep([]byte(*r.TDMRep))
+	}
+	return in
+}
+
+// check compares what is read with what the row wants.
+func (r row) check(t *testing.T) {
+	got := usage.Read(r.input(t))
+	if !maps.Equal(got.Values(), r.Want.Usage) || !slices.Equal(urls(got), r.Want.Licenses) {
+		t.Errorf("%s: got %v, licences %q; want %v, licences %q", r.Why, got.Values(), urls(got), r.Want.Usage, r.Want.Licenses)
+	}
+	if r.WantDetail == nil {
+		return
+	}
+	want := slices.SortedFunc(slices.Values(*r.WantDetail), compareDetails)
+	if got := details(got); !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", r.Why, got, want)
+	}
+}
+
+// TestConformance runs the *.jsonl files of the folder that ROBOTSGATE_CONFORMANCE names.
+func TestConformance(t *testing.T) {
+	dir := os.Getenv("ROBOTSGATE_CONFORMANCE")
+	if dir == "" {
+		t.Skip("ROBOTSGATE_CONFORMANCE is not set to a folder of *.jsonl")
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	total := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(bytes.NewReader(data))
+		lines.Buffer(nil, 64<<20)
+		for n := 1; lines.Scan(); n++ {
+			var r row
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Want == nil {
+				continue // not of this form
+			}
+			total++
+			t.Run(fmt.Sprintf("%s:%d", filepath.Base(file), n), r.check)
+		}
+		if err := lines.Err(); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if total == 0 {
+		t.Errorf("%s has no row about usage preferences", dir)
+	}
+	t.Logf("%d rows", total)
+}

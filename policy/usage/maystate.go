@@ -1,0 +1,60 @@
+package usage
+
+import (
+	"slices"
+	"strings"
+)
+
+// mayState reports whether any signal may state anything, by a look at the names that are there.
+// Most URLs have none of them, and then nothing must cost memory.
+func (in *Input) mayState() bool {
+	if in.TDMRep != nil && len(in.TDMRep.entries) > 0 {
+		return true
+	}
+	if in.Robots != nil && in.Robots.HasRecord("License") || in.Group.HasRecord("License") {
+		return true
+	}
+	if !in.Denied && (in.Group.HasRecord("Content-Usage") || in.Group.HasRecord("Content-Signal")) {
+		return true
+	}
+	if len(in.Header) > 0 && in.fieldsMayState() {
+		return true
+	}
+	for i := range in.Tags {
+		if reservesTraining(in.Tags[i].Name) {
+			return true
+		}
+	}
+	for i := range in.Metas {
+		if equalFold(in.Metas[i].Name, tdmReservation) {
+			return true
+		}
+	}
+	return len(in.Links) > 0
+}
+
+// fieldsMayState reports whether there is a field that may state something. Tdm-Policy does not
+// without a reservation.
+func (in *Input) fieldsMayState() bool {
+	if len(in.Header["Content-Usage"]) > 0 || len(in.Header["Content-Signal"]) > 0 || len(in.Header["Tdm-Reservation"]) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(in.Header["Link"], mayLinkToRSL)
+}
+
+// mayLinkToRSL reports whether a line of a Link field may have the media type of RSL. Nearly all are
+// about style sheets and the like.
+func mayLinkToRSL(line string) bool {
+	const suffix = "rsl+xml"
+	for rest := line; ; {
+		i := strings.IndexByte(rest, '+')
+		if i < 0 {
+			return strings.IndexByte(line, '\\') >= 0 // which hides a character of a quoted string
+		}
+		plus := len(line) - len(rest) + i
+		if from := plus - len("rsl"); from >= 0 && from+len(suffix) <= len(line) && equalFold(line[from:from+len(suffix)], suffix) {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+}

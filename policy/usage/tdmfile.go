@@ -1,0 +1,126 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"robotsgate/policy/robotstxt"
+)
+
+// maxEntries is how many entries of a tdmrep.json are read, the first ones.
+const maxEntries = 10_000
+
+// A TDMFile is a /.well-known/tdmrep.json. It is immutable, and so safe for use by several
+// goroutines at once.
+type TDMFile struct {
+	entries []tdmEntry
+}
+
+// A tdmEntry is an entry that can be read.
+type tdmEntry struct {
+	location    robotstxt.Pattern
+	reservation value
+	policy      string // as written; "" if there is none
+}
+
+// ParseTDMRep reads the text of a /.well-known/tdmrep.json. A text that is not such a file is an error;
+// it states nothing. An entry that cannot be read is passed over. The caller bounds the text: its
+// memory and time are linear.
+func ParseTDMRep(text []byte) (*TDMFile, error) {
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	switch {
+	case !utf8.Valid(text): // RFC 8259, 8.1
+		return nil, errors.New("tdmrep.json is not in UTF-8")
+	case !json.Valid(text): // also if it is nested deeper than 10,000 levels
+		return nil, errors.New("tdmrep.json is not valid JSON")
+	case !isArray(text):
+		return nil, errors.New("tdmrep.json is not an array; its brackets are mandatory")
+	}
+	f := &TDMFile{}
+	list := json.NewDecoder(bytes.NewReader(text))
+	if _, err := list.Token(); err != nil { // its bracket
+		return nil, err
+	}
+	for n := 0; n < maxEntries && list.More(); n++ {
+		var raw json.RawMessage
+		if err := list.Decode(&raw); err != nil {
+			return nil, err
+		}
+		if e, ok := readEntry(raw); ok {
+			f.entries = append(f.entries, e)
+		}
+	}
+	return f, nil
+}
+
+// isArray reports whether a valid text of JSON is an array.
+func isArray(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) }
+
+// readEntry reads an entry. Names are case-sensitive, unlike those of a struct for package json.
+func readEntry(raw json.RawMessage) (e tdmEntry, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return tdmEntry{}, false
+	}
+	location, ok := jsonString(members["location"])
+	if !ok || location == "" || location[0] != '/' && location[0] != '*' {
+		return tdmEntry{}, false
+	}
+	e = tdmEntry{location: robotstxt.NewPattern(location)}
+	e.policy, _ = jsonString(members[tdmPolicy])
+	if e.reservation = jsonReservation(members[tdmReservation]); e.reservation == unknown {
+		return tdmEntry{}, false
+	}
+	return e, true
+}
+
+// jsonString returns the value of a String.
+func jsonString(raw json.RawMessage) (s string, ok bool) {
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+	return s, ok
+}
+
+// jsonReservation returns the meaning of the Number 1 or 0, or of the String "1" or "0".
+func jsonReservation(raw json.RawMessage) value {
+	if s, ok := jsonString(raw); ok {
+		switch s {
+		case "0":
+			return yes
+		case "1":
+			return no
+		}
+		return unknown
+	}
+	var number *float64
+	if json.Unmarshal(raw, &number) == nil && number != nil {
+		switch *number {
+		case 0:
+			return yes
+		case 1:
+			return no
+		}
+	}
+	return unknown
+}
+
+// tdmEntry returns the first entry that matches the path (TDM, TDM File); nil if there is none.
+func (c *collector) tdmEntry() *tdmEntry {
+	if c.in.TDMRep == nil {
+		return nil
+	}
+	entries := c.in.TDMRep.entries
+	for i := range entries {
+		if !c.matches(entries[i].location) {
+			continue
+		}
+		if c.matcher.Exhausted() { // it is not certain which entry is the first, so no "n" must be lost
+			reserves := func(e tdmEntry) bool { return e.reservation == no }
+			i += max(0, slices.IndexFunc(entries[i:], reserves))
+		}
+		return &entries[i]
+	}
+	return nil
+}
