@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"internal/audit":            {"internal/escape", "policy", "policy/glob", "proxy"},
 	"internal/metrics":          {"policy", "proxy", "internal/fleet"},
 	"internal/overview":         {"policy", "proxy"},
-	"internal/config":           {"policy/glob"},
+	"internal/config":           {"policy/glob", "internal/keyfile"},
 	"internal/ca":               {},
 	"internal/coding":           {},
 	"internal/confine":          {},

@@ -265,6 +265,7 @@ func TestReadmeConfiguration(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(file), "fleet.key"), make([]byte, 32), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		gatetest.Write(t, filepath.Join(filepath.Dir(file), "news-key.pem"), "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEILXb6ORTdKBmHXlZp1/xV/5E2eTq0ksOt5KcQA0AaBzG\n-----END PRIVATE KEY-----\n")
 		gatetest.Write(t, file, block)
 		if _, err := config.Load(file); err != nil {
 			t.Errorf("block %d of yaml: %v", i+1, err)

@@ -71,6 +71,7 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 		names[crawler.Name] = i
 	}
 	c.checkLogin(crawler.Login, path+".login")
+	c.checkSign(i)
 	for j, token := range crawler.ProductTokens {
 		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)
 		s.require(token != "*", at, "* is what every crawler falls back to: leave it out")

@@ -80,6 +80,7 @@ type Crawler struct {
 	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
 	DenyStatus     int            `yaml:"deny_status" default:"403" enum:"403,451"`
 	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
+	Sign           Sign           `yaml:"sign"`                                                              // without a Key: requests are not signed
 }
 
 // A Purpose is what a crawler fetches for.

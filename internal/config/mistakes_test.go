@@ -22,7 +22,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal("no cases")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"text.txt": "no certificate\n", "long.txt": strings.Repeat("key ", 8)} {
+	for name, text := range map[string]string{"text.txt": "no certificate\n", "long.txt": strings.Repeat("key ", 8), "good.pem": testKeyPEM} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ func (c *Config) Warnings() []Mistake {
 	w := source{file: c.source.file, lines: c.source.lines, bad: map[string]bool{}}
 	c.warnOpen(&w)
 	c.warnCrawlers(&w)
+	c.warnSign(&w)
 	c.warnOverrides(&w)
 	c.warnUsage(&w)
 	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)

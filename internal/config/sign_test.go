@@ -1,0 +1,153 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Keys for tests only.
+const (
+	testKeyPEM   = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEILXb6ORTdKBmHXlZp1/xV/5E2eTq0ksOt5KcQA0AaBzG\n-----END PRIVATE KEY-----\n"
+	testKeyID    = "3zX4ZTuWzsy7R8qB0apIF_NinHsfq8PFN0JA_d0m96w"
+	otherKeyPEM  = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB\n-----END PRIVATE KEY-----\n"
+	publishedPEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n" // RFC 9421, B.1.4
+)
+
+func TestParseAgent(t *testing.T) {
+	var cases []struct {
+		Agent  string
+		String *string // Signature-Agent as a string; nil: a mistake
+	}
+	data, err := os.ReadFile("testdata/agent.json")
+	if err == nil {
+		err = json.Unmarshal(data, &cases)
+	}
+	if err != nil || len(cases) == 0 {
+		t.Fatal(err, len(cases))
+	}
+	for _, c := range cases {
+		got, err := ParseAgent(c.Agent)
+		switch {
+		case c.String == nil && err == nil:
+			t.Errorf("%q: got %q, want a mistake", c.Agent, got)
+		case c.String == nil && strings.ContainsAny(err.Error(), "\r\n\x00"):
+			t.Errorf("%q: the mistake %q repeats a control character", c.Agent, err)
+		case c.String != nil && (err != nil || fmt.Sprintf("%q", got) != *c.String):
+			t.Errorf("%q: got %q, %v, want %s", c.Agent, got, err, *c.String)
+		}
+	}
+	for _, text := range []string{
+		"https://bots.example.com:+443", "https://bots.example.com:8443x", "https://2001:db8::1", "https://[::1", "https://::1]", "https://[bots.example.com]",
+		"https://[2001:db8::1]x", "https://[fe80::1%25eth0]", "https://bots.example.com//", "https://0x7f.1", "https://a%2fb.example", "https://\u202e.example", "https://bots.example.com\u00a0",
+	} {
+		if got, err := ParseAgent(text); err == nil {
+			t.Errorf("%q: got %q, want a mistake", text, got)
+		}
+	}
+}
+
+// writeFiles writes files into a folder of the test, readable by their owner only.
+func writeFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The key is read from a path that starts at the configuration's folder, and no form of the configuration has it.
+func TestSign(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"key.pem": testKeyPEM})
+	c, err := Parse(filepath.Join(dir, "gate.yaml"), []byte("crawlers:\n- name: a\n- name: b\n  sign: {key_file: key.pem, agent: HTTPS://Bots.Example.com:0443/, form: dictionary}\n"), noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Crawlers[0].Sign.Key() != nil || c.Crawlers[0].Sign != DefaultCrawler().Sign {
+		t.Errorf("a crawler without sign has %+v", c.Crawlers[0].Sign)
+	}
+	got := c.Crawlers[1].Sign
+	if got.Key() == nil || got.Key().ID() != testKeyID {
+		t.Fatalf("got the key %v, want %s", got.Key(), testKeyID)
+	}
+	if got.KeyFile != filepath.Join(dir, "key.pem") || got.Agent != "https://bots.example.com" || got.When != SignAlways || got.Form != DictionaryAgent {
+		t.Errorf("got %+v", got)
+	}
+	text, err := c.Effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Kept(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := kept.Crawlers[1].Sign; s.Key() != nil || s.Agent != got.Agent || s.Form != got.Form {
+		t.Errorf("the kept configuration has %+v", s)
+	}
+	seed := "tdvo5FN0oGYdeVmnX_FX_kTZ5OrSSw63kpxADQBoHMY" // and in the forms in which fmt and encoding/json write bytes
+	for name, form := range map[string]string{"Effective": string(text), "%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c.Crawlers), "%#v": fmt.Sprintf("%#v", got)} {
+		for _, secret := range []string{seed, "tdvo5FN0oGYd", "MC4CAQAwBQYDK2VwBCIEILXb", "181 219 232 228", "0xb5, 0xdb, 0xe8", "b5dbe8e4"} {
+			if strings.Contains(form, secret) {
+				t.Errorf("%s has %q of the private key: %s", name, secret, form)
+			}
+		}
+	}
+}
+
+// A key that can't be used is a mistake at its line.
+func TestSignKeyMistakes(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"published.pem": publishedPEM, "empty.pem": "", "gate.yaml": ""})
+	for file, want := range map[string]string{"published.pem": "RFC 9421", "empty.pem": "PEM", ".": "regular file", "gone.pem": "no such file"} {
+		_, err := Parse(filepath.Join(dir, "gate.yaml"), fmt.Appendf(nil, "crawlers:\n- name: a\n  sign:\n    agent: https://bots.example.com\n    key_file: %s\n", file), noEnv)
+		prefix := filepath.Join(dir, "gate.yaml") + ":5: crawlers.sign.key_file: " + filepath.Join(dir, file) + ": "
+		if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "robotsgate keys new") {
+			t.Errorf("%s: got %v, want %s… with %q", file, err, prefix, want)
+		}
+	}
+}
+
+func TestSignWarnings(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"one.pem": testKeyPEM, "same.pem": testKeyPEM, "two.pem": otherKeyPEM, "open.pem": otherKeyPEM})
+	if err := os.Chmod(filepath.Join(dir, "open.pem"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	const unseen = "crawlers.sign: https that is passed through unseen can't be signed"
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing to say", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: two.pem, agent: https://b.example}", nil},
+		{"one agent", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: same.pem, agent: https://A.example/}", nil},
+		{"two agents", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign:\n    key_file: same.pem\n    agent: https://b.example", []string{"8: crawlers.sign.agent: has the same key as https://a.example"}},
+		{"passthrough", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a\n  sign:\n    key_file: one.pem\n    agent: https://a.example", []string{"4: " + unseen}},
+		{"no interception", "https: {intercept: false}\ncrawlers:\n- name: a\n  sign: {key_file: one.pem, agent: https://a.example}", []string{"4: " + unseen}},
+		{"passthrough, unsigned", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a", nil},
+		{"readable", "crawlers:\n- name: a\n  sign:\n    key_file: open.pem\n    agent: https://a.example", []string{"4: crawlers.sign.key_file: other users may read the private key: chmod 600 " + filepath.Join(dir, "open.pem")}},
+		{"all", "https: {intercept: false}\ncrawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: two.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: open.pem, agent: https://b.example}", []string{"5: " + unseen, "7: " + unseen, "same key as https://a.example", "may read"}},
+	} {
+		if runtime.GOOS == "windows" && (c.name == "readable" || c.name == "all") {
+			continue // a mode says nothing there
+		}
+		parsed, err := Parse(filepath.Join(dir, "gate.yaml"), []byte(c.text), noEnv)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := warnings(parsed)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: got %q, want %q", c.name, got, want)
+			}
+		}
+		if n := len(parsed.Warnings()); n != len(c.want) {
+			t.Errorf("%s: got %d warnings, want %d:\n%s", c.name, n, len(c.want), got)
+		}
+	}
+}
