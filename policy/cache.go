@@ -7,22 +7,21 @@ import (
 	"sync/atomic"
 
 	"robotsgate/internal/memcache"
-	"robotsgate/policy/robotstxt"
 )
 
 // An entry is a record with its rules compiled: requests are decided by it.
 // It is immutable but for renewing. Its Record has no Body, which file has.
 type entry struct {
 	Record
-	file     *robotstxt.File // the rules of Record.Good; nil without
-	renewing atomic.Bool     // a background fetch has been started for it
+	file     content     // that of Record.Good; nil without
+	renewing atomic.Bool // a background fetch has been started for it
 }
 
-// newEntry compiles a record from a store.
-func newEntry(rec Record, maxBytes int) *entry {
-	var file *robotstxt.File
+// newEntry compiles the record that a store has under a key.
+func newEntry(key string, rec Record, maxBytes int) *entry {
+	var file content
 	if rec.Good != nil {
-		file = robotstxt.Parse(rec.Body, maxBytes)
+		file = parse(ParseKey(key), rec.Body, maxBytes)
 		if file.Truncated() { // the limit was higher when it was fetched
 			rec.Good = new(*rec.Good)
 			rec.Good.setFile(file)
@@ -58,7 +57,7 @@ func (e *entry) cost(key string) int64 {
 // in the store as far as that keeps them.
 type cache struct {
 	store    Store
-	maxBytes int // of a robots.txt
+	maxBytes int // of a file
 	entries  *memcache.Cache[*entry]
 	unsaved  *writeBehind
 	outages  outages
@@ -102,13 +101,15 @@ func (c *cache) read(ctx context.Context, key string) *entry {
 	if !ok {
 		return nil
 	}
-	return newEntry(rec, c.maxBytes)
+	return newEntry(key, rec, c.maxBytes)
 }
 
 // keep keeps an entry in memory that the store has. The caller makes sure that it is not older
 // than the one in memory.
 func (c *cache) keep(key string, e *entry) {
-	c.outages.note(key, &e.Record)
+	if !ParseKey(key).TDMRep { // whose failures deny nothing
+		c.outages.note(key, &e.Record)
+	}
 	c.entries.Put(key, e, e.cost(key))
 }
 

@@ -64,7 +64,7 @@ func TestNewest(t *testing.T) {
 		origin := func(i int) string { return fmt.Sprintf("https://%d.example", i) }
 		for v := range 3 {
 			for i := range 100 {
-				c.put(origin(i), newEntry(fetched(200, fmt.Sprintf("# %d", v)), 0), nil)
+				c.put(origin(i), newEntry("", fetched(200, fmt.Sprintf("# %d", v)), 0), nil)
 			}
 		}
 		for when := range 3 {
@@ -150,7 +150,7 @@ func TestCost(t *testing.T) {
 		var cost int64
 		for i := range n {
 			origin := fmt.Sprintf("https://%d.example", i)
-			e := newEntry(record(i), 0)
+			e := newEntry("", record(i), 0)
 			entries[origin] = e
 			cost += e.cost(origin)
 		}

@@ -98,6 +98,8 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
-	d.judge(Request{Target: t}, r.Readings)
+	request := Request{Target: t}
+	d.judge(request, r.Readings)
+	Usage{}.judge(&d, request, r.Readings)
 	return d
 }

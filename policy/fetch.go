@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"robotsgate/internal/coding"
-	"robotsgate/policy/robotstxt"
 )
 
 // Bounds on texts of clients and origins that are kept or sent on, in bytes.
@@ -24,7 +23,7 @@ const (
 	maxError     = 256
 )
 
-// A fetcher asks origins for their robots.txt.
+// A fetcher asks origins for their files.
 type fetcher struct {
 	transport http.RoundTripper
 	robots    *Robots
@@ -51,21 +50,23 @@ func newLarge(maxBytes int) chan struct{} {
 // It is for tools that examine the file itself.
 func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string, hints Hints) (Resolution, error) {
 	f := fetcher{transport: transport, robots: r, hints: hints}
-	s, file, err := f.fetch(ctx, url, userAgent, &entry{})
+	s, file, err := f.fetch(ctx, Scope{}, url, userAgent, &entry{})
 	if err != nil {
 		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)
 	}
-	return Resolution{State: r.Classify(s), Snapshot: s, File: file}, nil
+	res := Resolution{State: r.Classify(s), Snapshot: s}
+	res.setFile(file)
+	return res, nil
 }
 
-// fetch requests the file at a URL (RFC 9309, 2.3), follows redirects, and returns the
-// answer, with its rules if it has any. Of the asking client only the User-Agent is sent. The origin may
+// fetch requests the file of a scope at a URL (RFC 9309, 2.3), follows redirects, and returns the
+// answer, with the file if it has one. Of the asking client only the User-Agent is sent. The origin may
 // confirm the good copy in prior, if there is one, instead of sending it again. The answer
 // varies if any response on the way to it does.
 //
 // The only errors are ErrBusy and ErrExhausted, and, if they concern the first URL and not a
 // redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
-func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *entry) (*Snapshot, *robotstxt.File, error) {
+func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, prior *entry) (*Snapshot, content, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
 	defer cancel()
 	userAgent = sendable(userAgent)
@@ -73,7 +74,7 @@ func (f *fetcher) fetch(ctx context.Context, start, userAgent string, prior *ent
 	for hop := 0; ; hop++ {
 		asked := prior.Good.validators(at)
 		s := &Snapshot{URL: at, Varies: varied}
-		file, next, err := f.get(ctx, s, userAgent, asked)
+		file, next, err := f.get(ctx, of, s, userAgent, asked)
 		varied = s.Varies
 		switch {
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), hop == 0 && errors.Is(err, ErrProhibited):
@@ -111,9 +112,9 @@ func sendable(userAgent string) string {
 	return strings.TrimSpace(string(agent))
 }
 
-// get makes one request, and adds its answer to s. It returns the rules, if the answer has any, and where
+// get makes one request, and adds its answer to s. It returns the file, if the answer has it, and where
 // it redirects to, if it does. Asked are validators of a copy, which the origin may confirm with a 304.
-func (f *fetcher) get(ctx context.Context, s *Snapshot, userAgent string, asked http.Header) (file *robotstxt.File, next string, err error) {
+func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent string, asked http.Header) (file content, next string, err error) {
 	target, err := ParseURL(s.URL)
 	if err != nil {
 		return nil, "", err
@@ -144,7 +145,7 @@ func (f *fetcher) get(ctx context.Context, s *Snapshot, userAgent string, asked 
 		if err != nil {
 			return nil, "", err
 		}
-		file = robotstxt.Parse(data, f.robots.MaxBytes)
+		file = parse(of, data, f.robots.MaxBytes)
 		s.setFile(file)
 		return file, "", nil
 	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):

@@ -32,7 +32,7 @@ func TestSentHeader(t *testing.T) {
 		web.serve("http://b.example/", rules(""))
 		r := defaults()
 		f := fetcher{transport: web, robots: &r}
-		if _, _, err := f.fetch(t.Context(), "https://a.example/robots.txt", test.userAgent, &entry{}); err != nil {
+		if _, _, err := f.fetch(t.Context(), Scope{}, "https://a.example/robots.txt", test.userAgent, &entry{}); err != nil {
 			t.Fatal(err)
 		}
 		if len(web.requests) != 2 {
@@ -69,7 +69,7 @@ func TestBounds(t *testing.T) {
 		web.serve("https://example.com/robots.txt", raw(text))
 		r := defaults()
 		f := fetcher{transport: web, robots: &r}
-		s, file, err := f.fetch(t.Context(), "https://example.com/robots.txt", "Bot/1.0", &entry{})
+		s, file, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "Bot/1.0", &entry{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestLimit(t *testing.T) {
 			}))
 			return resp, err
 		})}
-		s, file, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", &entry{})
+		s, file, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestExactLimit(t *testing.T) {
 		web := newOrigins()
 		web.serve("https://example.com/robots.txt", rules(body))
 		f := fetcher{transport: web, robots: &r}
-		if s, _, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", &entry{}); err != nil || s.Cut != cut {
+		if s, _, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{}); err != nil || s.Cut != cut {
 			t.Errorf("%q: got %+v, %v, want cut %v", body, s, err, cut)
 		}
 	}
@@ -154,7 +154,7 @@ func TestTimeout(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return raw("HTTP/1.1 302 Found\nLocation: /\n\n")(req)
 		})}
-		s, _, err := f.fetch(t.Context(), "https://example.com/robots.txt", "", &entry{})
+		s, _, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{})
 		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "within "+r.Timeout.String()) {
 			t.Errorf("got %+v, %v", s, err)
 		}
@@ -182,7 +182,7 @@ func TestBodiesAreClosed(t *testing.T) {
 			resp.Body = closer{resp.Body, func() { open-- }}
 			return resp, err
 		})}
-		f.fetch(t.Context(), "https://example.com/robots.txt", "", &entry{})
+		f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{})
 		if open != 0 {
 			t.Errorf("%q: %d bodies are left open", text, open)
 		}
@@ -269,7 +269,7 @@ func TestLargeBodies(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				_, file, err := f.fetch(t.Context(), fmt.Sprintf("https://%d.example/robots.txt", i), "", &entry{})
+				_, file, err := f.fetch(t.Context(), Scope{}, fmt.Sprintf("https://%d.example/robots.txt", i), "", &entry{})
 				if err != nil || len(file.Body()) != 2*smallBody {
 					t.Errorf("a large one: %d bytes, %v", len(file.Body()), err)
 				}
@@ -277,7 +277,7 @@ func TestLargeBodies(t *testing.T) {
 		}
 		all.Go(func() {
 			time.Sleep(time.Second / 2) // by then the large ones wait for each other
-			if _, _, err := f.fetch(t.Context(), "https://small.example/robots.txt", "", &entry{}); err != nil || large.Load() == 0 {
+			if _, _, err := f.fetch(t.Context(), Scope{}, "https://small.example/robots.txt", "", &entry{}); err != nil || large.Load() == 0 {
 				t.Errorf("a small one had to wait: %v", err)
 			}
 		})
@@ -289,7 +289,7 @@ func TestLargeBodies(t *testing.T) {
 		f.large <- struct{}{}
 		f.large <- struct{}{}
 		r.Timeout = time.Second
-		if s, _, err := f.fetch(t.Context(), "https://late.example/robots.txt", "", &entry{}); !errors.Is(err, ErrBusy) {
+		if s, _, err := f.fetch(t.Context(), Scope{}, "https://late.example/robots.txt", "", &entry{}); !errors.Is(err, ErrBusy) {
 			t.Errorf("one that never gets a place: %+v, %v", s, err)
 		}
 		<-f.large

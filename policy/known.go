@@ -7,7 +7,7 @@ import (
 )
 
 // Refresh fetches an origin's robots.txt now, whatever is known of it. The other crawlers fetch anew
-// at their next request.
+// at their next request, and so do all for tdmrep.json.
 func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 	asked := time.Now()
 	res, err := e.wait(ctx, e.question(r), asked)
@@ -16,6 +16,9 @@ func (e *Engine) Refresh(ctx context.Context, r Request) (Resolution, error) {
 	}
 	for _, crawlers := range []bool{false, true} {
 		e.outdate(Scope{Origin: r.Target.Origin(), Crawlers: crawlers}.Key(), asked)
+		if e.config.Usage.TDMRep {
+			e.outdate(Scope{Origin: r.Target.Origin(), TDMRep: true, Crawlers: crawlers}.Key(), asked)
+		}
 	}
 	return res, nil
 }
@@ -113,7 +116,13 @@ func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok b
 // question asks for what the crawler of a request obeys.
 func (e *Engine) question(r Request) question {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
-	return r.question(r.Crawler.Obeys(r.UserAgent))
+	return e.obeyed(&r, r.Crawler.Obeys(r.UserAgent))
+}
+
+// obeyed asks for what a crawler obeys with these product tokens.
+func (e *Engine) obeyed(r *Request, tokens []string) question {
+	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
+	return question{e.robots, scope.Key(), TokenKey(tokens), r.UserAgent}
 }
 
 // Known returns the record of a scope, without a fetch.

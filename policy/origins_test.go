@@ -176,10 +176,15 @@ func defaults() Robots {
 // engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
 func engineFor(t *testing.T, robots Robots, web http.RoundTripper, s Store, log io.Writer) *Engine {
 	t.Helper()
-	e, err := New(Config{
+	return engineWith(t, Config{
 		Robots: robots, Transport: web, Store: s, Hints: Hints{Timeout: "robots.timeout"},
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
+}
+
+func engineWith(t *testing.T, c Config) *Engine {
+	t.Helper()
+	e, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ type Config struct {
 }
 
 // Usage says what is done about usage preferences. The zero value reports what robots.txt states.
+// See preference.go.
 type Usage struct {
 	Refuse bool // requests of a crawler one of whose purposes is reserved
 	TDMRep bool // origins are asked for /.well-known/tdmrep.json too
@@ -66,9 +67,10 @@ func (c Config) complete() Config {
 	return c
 }
 
-// A Fetch reports one fetch of an origin's robots.txt.
+// A Fetch reports one fetch of an origin's robots.txt, or of its tdmrep.json.
 type Fetch struct {
 	Origin  string
+	TDMRep  bool
 	Outcome string // a State, or "error" if no request could be sent
 	Took    time.Duration
 }
@@ -86,16 +88,11 @@ type Request struct {
 	whole bool // about the whole host, of which Target is the root
 }
 
-// question asks for what a crawler obeys with these product tokens.
-func (r *Request) question(tokens []string) question {
-	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
-	return question{scope.Key(), TokenKey(tokens), r.UserAgent}
-}
-
 // An Engine decides. It is safe for concurrent use.
 type Engine struct {
 	config  Config  // with defaults for the fields that were left out
 	robots  *Robots // those of config
+	tdmrep  *Robots // for reading answers to the request for tdmrep.json
 	fetcher fetcher
 	checked sync.Map // names of crawlers, see checkUserAgent
 	*shared
@@ -144,7 +141,7 @@ func (s *shared) engine(c Config) *Engine {
 	c.Robots.reserve(c.Crawlers)
 	c.Robots.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
 	e := &Engine{config: c, shared: s}
-	e.robots = &e.config.Robots
+	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.forTDMRep()
 	e.fetcher = fetcher{c.Transport, e.robots, c.Hints, s.large}
 	return e
 }
@@ -164,7 +161,8 @@ func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
 // Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
 // Robots.Timeout at most, and a request waits for two fetches at most: an answer to another
 // crawler may bind that crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as
-// unreachable.
+// unreachable. With Usage.TDMRep, a request that robots.txt allows waits for tdmrep.json too, for
+// Robots.Timeout at most.
 //
 // An error means that there is no decision and the request must not be sent: that of
 // r.Destination, ErrProhibited,
@@ -184,20 +182,33 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if decided {
 		return d, nil
 	}
-	res, err := e.resolve(ctx, r.question(d.Tokens))
+	res, err := e.resolve(ctx, e.obeyed(&r, d.Tokens))
 	if err != nil {
 		return Decision{}, err
 	}
 	d.Robots, d.URL = &res, r.Target.robotsURL()
-	if d.judgeWithin(robotstxt.Quick(), r, readings) {
-		return d, nil
+	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
+		if err := e.judgeSlowly(ctx, &d, r); err != nil {
+			return Decision{}, err
+		}
 	}
+	if e.config.Usage.TDMRep {
+		if d.TDMRep, err = e.tdmrepFor(ctx, r, &d); err != nil {
+			return Decision{}, err
+		}
+	}
+	e.config.Usage.judge(&d, r, readings)
+	return d, nil
+}
+
+// judgeSlowly decides by the evidence in d.Robots with as much effort as it takes.
+func (e *Engine) judgeSlowly(ctx context.Context, d *Decision, r Request) error {
 	if err := e.slow.acquire(ctx); err != nil {
-		return Decision{}, err
+		return err
 	}
 	defer e.slow.release()
-	d.judgeWithin(robotstxt.Thorough(), r, readings)
-	return d, nil
+	d.judgeWithin(robotstxt.Thorough(), r, e.robots.Readings)
+	return nil
 }
 
 // DecideHost decides about all of an origin at once, for tunnels with requests

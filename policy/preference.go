@@ -1,6 +1,17 @@
 package policy
 
-import "robotsgate/policy/usage"
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
+)
+
+// This file is about usage preferences: what content may be used for, beside whether it may be fetched. Package
+// usage reads them; here they are found for a request, and refuse it.
 
 // UsageInput returns what is known of the use of a URL before the request for it is sent: what robots.txt
 // and tdmrep.json say. The caller adds the response. Path is that of the request's [Target].
@@ -13,4 +24,83 @@ func (d *Decision) UsageInput(path string) usage.Input {
 		in.TDMRep = d.TDMRep.TDMRep
 	}
 	return in
+}
+
+// judge adds to d what robots.txt and tdmrep.json state for the request. It denies an allowed request if the
+// gate is to refuse it and a purpose of the crawler is reserved, in any reading of the path: a statement about
+// /private/ must not be evaded with //private/.
+func (u Usage) judge(d *Decision, r Request, readings Readings) {
+	in := d.UsageInput(r.Target.Path)
+	d.Stated = usage.Read(&in)
+	if !u.Refuse || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
+		return
+	}
+	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes)
+	readAs := ""
+	if !reserved && readings != Literal {
+		for _, reading := range robotstxt.Readings(r.Target.Path) {
+			in.Path = reading
+			if by, _, reserved = usage.Read(&in).Reserved(r.Crawler.Purposes); reserved {
+				readAs = reading
+				break
+			}
+		}
+	}
+	if reserved {
+		d.Allow, d.Reason, d.Rule, d.Reserved, d.ReadAs = false, ByUsage, robotstxt.Rule{}, by, readAs
+	}
+}
+
+// forRobots reports whether the request is for the robots.txt itself. A gate answers it from its own copy. It
+// has to be readable for every crawler, since a crawler that checks for itself obeys it.
+func (r *Request) forRobots() bool {
+	method := cmp.Or(r.Method, http.MethodGet)
+	return (method == http.MethodGet || method == http.MethodHead) && r.Target.IsRobots()
+}
+
+// forTDMRep returns the settings by which answers to the request for tdmrep.json are read. A 4xx states nothing,
+// nor does a copy after Robots.StaleFor: they allow or deny nothing.
+func (r Robots) forTDMRep() *Robots {
+	r.Unavailable, r.AfterStale = "", ""
+	return &r
+}
+
+// tdmrepFor returns what an origin's tdmrep.json is to a request, nil if it is not asked for: the request will
+// not be sent, or its crawler may not fetch the file. A failure states nothing. The request waits for
+// Robots.Timeout at most. The only error is that of ctx.
+func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolution, error) {
+	if d.Denied() || !e.config.mayFetchTDMRep(r, d) {
+		return nil, nil
+	}
+	// One file is for all crawlers, so they ask as if they were one.
+	scope := Scope{Origin: r.Target.Origin(), TDMRep: true, Crawlers: r.Crawler.configured}
+	q := question{e.tdmrep, scope.Key(), TokenKey(nil), r.UserAgent}
+	if res, ok := e.inMemory(q); ok {
+		return &res, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, e.robots.Timeout)
+	defer cancel()
+	res, err := e.wait(limited, q, time.Time{})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	default:
+		known := cmp.Or(e.cache.get(q.key), &entry{})
+		res = e.unanswered(q, known, shortened(err.Error()))
+	}
+	return &res, nil
+}
+
+// mayFetchTDMRep reports whether the crawler of a request may fetch the origin's tdmrep.json, as it may any other
+// URL. d is the decision about the request.
+func (c *Config) mayFetchTDMRep(r Request, d *Decision) bool {
+	file := Request{Target: r.Target, Crawler: r.Crawler, UserAgent: r.UserAgent}
+	file.Target.Path = tdmrepPath
+	own, decided := Overridden(c.Overrides, c.Robots.Readings, file, d.Asked)
+	if !decided {
+		own.Tokens, own.Robots = d.Tokens, d.Robots
+		own.judgeWithin(robotstxt.Quick(), file, c.Robots.Readings)
+	}
+	return own.Allow
 }

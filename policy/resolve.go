@@ -7,27 +7,40 @@ import (
 	"time"
 )
 
-// A question asks for the robots.txt that decides about a request.
+// A question asks for the robots.txt that decides about a request, or for the tdmrep.json.
 type question struct {
-	key       string // of the record
-	token     string // the crawler's, by TokenKey
+	settings  *Robots // by which answers are read
+	key       string  // of the record
+	token     string  // the crawler's, by TokenKey
 	userAgent string
 }
 
 // resolve returns what an origin's robots.txt means to a crawler. It waits for a fetch only if no
 // known answer is still valid.
 func (e *Engine) resolve(ctx context.Context, q question) (Resolution, error) {
-	now := time.Now()
-	if known := e.cache.get(q.key); known != nil {
-		if s := e.robots.current(&known.Record, q.token, now, now); s != nil {
-			if res, ok := e.judge(q, known, s, now); ok {
-				e.renew(q, known, s, now)
-				res.From = InMemory
-				return res, nil
-			}
-		}
+	if res, ok := e.inMemory(q); ok {
+		return res, nil
 	}
 	return e.wait(ctx, q, time.Time{})
+}
+
+// inMemory returns what an answer in memory means to a crawler, if it is still valid.
+func (e *Engine) inMemory(q question) (res Resolution, ok bool) {
+	known := e.cache.get(q.key)
+	if known == nil {
+		return Resolution{}, false
+	}
+	now := time.Now()
+	s := e.robots.current(&known.Record, q.token, now, now)
+	if s == nil {
+		return Resolution{}, false
+	}
+	if res, ok = e.judge(q, known, s, now); !ok {
+		return Resolution{}, false
+	}
+	e.renew(q, known, s, now)
+	res.From = InMemory
+	return res, true
 }
 
 // renew starts a fetch in the background if an answer is about to end.
@@ -103,20 +116,21 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 	}
 }
 
-// tooLate is the result for a request that can't wait any longer: the origin's answer to
-// it is not known, so it is unreachable.
+// tooLate is the result for a request that can't wait any longer.
 func (e *Engine) tooLate(q question, sf *scopeFetches) Resolution {
-	now := time.Now()
 	e.mu.Lock()
 	known := sf.entry
 	e.mu.Unlock()
-	s := &Snapshot{
-		URL: sf.origin + "/robots.txt", Error: "many crawlers ask for it, and the origin is slow to answer each of them",
-		Fetched: now, Failures: 1, Since: now, NoSlot: true,
-	}
+	return e.unanswered(q, known, "many crawlers ask for it, and the origin is slow to answer each of them")
+}
+
+// unanswered is the result for a request to which the origin's answer is not known: it is unreachable.
+func (e *Engine) unanswered(q question, known *entry, why string) Resolution {
+	now := time.Now()
+	s := &Snapshot{URL: ParseKey(q.key).url(), Error: why, Fetched: now, Failures: 1, Since: now, NoSlot: true}
 	res, ok := e.judge(q, known, s, now)
 	if !ok {
-		res = e.robots.ResolveAt(s, nil, now)
+		res = q.settings.ResolveAt(s, nil, now)
 	}
 	res.From = Fetched
 	return res
@@ -125,13 +139,13 @@ func (e *Engine) tooLate(q question, sf *scopeFetches) Resolution {
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
 func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
-	res = e.robots.ResolveAt(s, known.copyFor(q.token), now)
+	res = q.settings.ResolveAt(s, known.copyFor(q.token), now)
 	if res.State != Fresh && res.State != Stale {
 		return res, true
 	}
 	obeyed := res.Snapshot
 	if obeyed == known.Good {
-		res.File = known.file
+		res.setFile(known.file)
 		return res, true
 	}
 	own := e.copyEntry(q.key, q.token, obeyed)
@@ -144,7 +158,7 @@ func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (re
 			*s = own.Good
 		}
 	}
-	res.File = own.file
+	res.setFile(own.file)
 	return res, true
 }
 
@@ -172,14 +186,15 @@ func (e *Engine) copyEntry(key, token string, s *Snapshot) *entry {
 	return sf.entry
 }
 
-// recovered logs a panic, which would end the process, and returns an error in its place. It is for defer.
-func (s *shared) recovered(origin string, err *error) {
+// recovered logs a panic during a fetch, which would end the process, and returns an error in its place. It is
+// for defer.
+func (s *shared) recovered(url string, err *error) {
 	if p := recover(); p != nil {
-		s.log.Error("panic while fetching robots.txt; please report it", "origin", origin, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("fetch %s/robots.txt: internal error", origin)
+		s.log.Error("panic while fetching a file; please report it", "url", url, "panic", p, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("fetch %s: internal error", url)
 	}
 }
 
-func shutDown(origin string) error {
-	return fmt.Errorf("fetch %s/robots.txt: the gate is shutting down: %w", origin, context.Canceled)
+func shutDown(s Scope) error {
+	return fmt.Errorf("fetch %s: the gate is shutting down: %w", s.url(), context.Canceled)
 }

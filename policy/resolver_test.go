@@ -242,7 +242,7 @@ func TestPanic(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := log.String(); strings.Count(got, "oops") != 1 || !strings.Contains(got, "origin=https://example.com") {
+		if got := log.String(); strings.Count(got, "oops") != 1 || !strings.Contains(got, "url=https://example.com/robots.txt") {
 			t.Errorf("log: %s", got)
 		}
 	})

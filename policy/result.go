@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"time"
-
-	"robotsgate/policy/robotstxt"
 )
 
-// fetch returns an origin's answer, with its rules compiled if it has any.
-func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file *robotstxt.File, err error) {
-	defer e.recovered(sf.origin, &err)
+// fetch returns an origin's answer, with the file parsed if it has one.
+func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file content, err error) {
+	url := sf.scope.url()
+	defer e.recovered(url, &err)
 	prior := known // the copy that the origin may confirm
 	if good := known.copyFor(job.slot); good != known.Good {
 		if prior = e.copyEntry(sf.key, job.slot, good); prior == nil {
@@ -18,25 +17,24 @@ func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapsh
 		}
 	}
 	begun, outcome := time.Now(), "error"
-	url := sf.origin + "/robots.txt"
-	s, file, err = e.fetcher.fetch(e.ctx, url, job.userAgent, prior)
+	s, file, err = e.fetcher.fetch(e.ctx, sf.scope, url, job.userAgent, prior)
 	if e.ctx.Err() != nil {
-		return nil, nil, shutDown(sf.origin) // a fetch that was cut short says nothing about the origin
+		return nil, nil, shutDown(sf.scope) // a fetch that was cut short says nothing about the origin
 	}
 	took := time.Since(begun)
 	if err != nil {
 		err = fmt.Errorf("fetch %s: %w", url, err)
 	} else {
 		outcome = string(e.robots.Classify(s))
-		e.log.Debug("robots.txt fetched", "origin", sf.origin, "status", s.Status, "error", s.Error, "rules", file != nil, "took", took)
+		e.log.Debug("file fetched", "url", url, "status", s.Status, "error", s.Error, "file", file != nil, "took", took)
 	}
-	e.config.OnFetch(Fetch{Origin: sf.origin, Outcome: outcome, Took: took})
+	e.config.OnFetch(Fetch{Origin: sf.scope.Origin, TDMRep: sf.scope.TDMRep, Outcome: outcome, Took: took})
 	return s, file, err
 }
 
 // keepLocked adds the answer of a job to what is known. Other jobs may have ended since this one
 // was started. It returns the answer as it is kept. Release is called when the store has it.
-func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file *robotstxt.File, release func()) *Snapshot {
+func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file content, release func()) *Snapshot {
 	rec := &sf.entry.Record
 	sf.apart = !s.shared()
 	if sf.apart && job.slot == NoSlot {

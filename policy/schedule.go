@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"robotsgate/policy/robotstxt"
 )
 
 // maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
@@ -17,8 +15,8 @@ const maxConcurrentFetches = 4
 // under way. All requests wait for the same fetch, unless the last answer was for one crawler
 // only: then each crawler has a fetch of its own.
 type scopeFetches struct {
-	key    string // of the scope
-	origin string
+	key    string // of scope
+	scope  Scope
 	loaded sync.Once     // sets entry for the first time
 	places chan struct{} // of the fetches under way
 
@@ -53,7 +51,7 @@ func (e *Engine) enter(key string) *scopeFetches {
 	sf := e.scopes[key]
 	if sf == nil {
 		sf = &scopeFetches{
-			key: key, origin: ParseKey(key).Origin, entry: &entry{},
+			key: key, scope: ParseKey(key), entry: &entry{},
 			jobs: map[string]*fetchJob{}, places: make(chan struct{}, maxConcurrentFetches),
 		}
 		e.scopes[key] = sf
@@ -112,7 +110,7 @@ func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetch
 		asked: now, since: since, done: make(chan struct{}),
 	}
 	if e.ctx.Err() != nil {
-		job.err = shutDown(sf.origin)
+		job.err = shutDown(sf.scope)
 		close(job.done)
 		return job, true
 	}
@@ -138,7 +136,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 		known.renewing.Store(true)
 	}
 	e.mu.Unlock()
-	var file *robotstxt.File
+	var file content
 	var err error
 	var release func()
 	job.layer = InStore

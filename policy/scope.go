@@ -2,25 +2,33 @@ package policy
 
 import "strings"
 
-// A Scope says for which clients a [Record] decides. For each origin there is one record for the
-// configured crawlers and one for all other clients, and neither decides for the other side:
+// A Scope says which file of an origin a [Record] is of, and for which clients it decides. For each file there
+// is one record for the configured crawlers and one for all other clients, and neither decides for the other side:
 //   - An origin may answer each User-Agent differently, with or without Vary, and clients choose
 //     their User-Agent. An unknown client must not bring the answer for a configured crawler.
 //   - An origin may allow a crawler that it knows more than others.
 type Scope struct {
 	Origin   string
+	TDMRep   bool   // the file is the tdmrep.json, see [Usage]; false: the robots.txt
 	Crawlers bool   // for the configured crawlers; false: for all other clients
 	Token    string // only for the crawler with this [TokenKey]; empty: for all
 }
 
-// crawlersPrefix begins the keys of records for configured crawlers.
-const crawlersPrefix = "crawlers "
+const (
+	// tdmrepPrefix begins the keys of records of tdmrep.json. Stores list the origins of the other keys only.
+	tdmrepPrefix = "tdmrep "
+	// crawlersPrefix begins the rest of the keys of records for configured crawlers.
+	crawlersPrefix = "crawlers "
+)
 
 // Key returns the name under which a [Store] keeps the record of the scope.
 func (s Scope) Key() string {
 	key := s.Origin
 	if s.Crawlers {
 		key = crawlersPrefix + key
+	}
+	if s.TDMRep {
+		key = tdmrepPrefix + key
 	}
 	if s.Token != "" {
 		key = copyKey(key, s.Token)
@@ -30,9 +38,18 @@ func (s Scope) Key() string {
 
 // ParseKey returns the scope that a key of a [Store] names.
 func ParseKey(key string) (s Scope) {
+	key, s.TDMRep = strings.CutPrefix(key, tdmrepPrefix)
 	key, s.Crawlers = strings.CutPrefix(key, crawlersPrefix)
 	s.Origin, s.Token, _ = strings.Cut(key, " ") // there is no space in an origin
 	return s
+}
+
+// url returns the URL of the file.
+func (s Scope) url() string {
+	if s.TDMRep {
+		return s.Origin + tdmrepPath
+	}
+	return s.Origin + robotsPath
 }
 
 // copyKey returns the key of the copy that binds one product token only, beside the record

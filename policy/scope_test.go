@@ -232,9 +232,9 @@ func TestScopesRefresh(t *testing.T) {
 func TestKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, origin := range []string{"http://a.example", "https://a.example", "https://a.example:8443", "https://[2001:db8::1]"} {
-		for _, crawlers := range []bool{false, true} {
+		for i := range 4 {
 			for _, token := range []string{"", "*", "bot", "b-o_t", "a name that nobody has", "https://a.example"} {
-				s := Scope{origin, crawlers, token}
+				s := Scope{origin, i&1 != 0, i&2 != 0, token}
 				if got := ParseKey(s.Key()); got != s || seen[s.Key()] {
 					t.Errorf("%+v: %q is the key of %+v", s, s.Key(), got)
 				}

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"time"
-
-	"robotsgate/policy/robotstxt"
 )
 
 // A Snapshot is an origin's answer to a request for its robots.txt, without the body. There is
@@ -58,7 +56,7 @@ func (s *Snapshot) aboutFile() bool {
 }
 
 // setFile notes which body the answer had. The digest names it as evidence.
-func (s *Snapshot) setFile(file *robotstxt.File) {
+func (s *Snapshot) setFile(file content) {
 	s.SHA256, s.Cut = Digest(file.Body()), file.Truncated()
 }
 

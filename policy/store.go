@@ -2,7 +2,7 @@ package policy
 
 import "context"
 
-// A Store keeps records beyond what fits into memory and beyond the life of the
+// A Store keeps records of robots.txt and tdmrep.json beyond what fits into memory and beyond the life of the
 // process. Several processes may share one.
 //
 // A store may forget a record at any time, which costs a fetch. It must not
@@ -20,7 +20,7 @@ type Store interface {
 	// forgets those that are empty. The map belongs to the store only during the call.
 	Save(ctx context.Context, records map[string]Record) error
 
-	// Acquire asks for permission to fetch a robots.txt, so that of several processes only
+	// Acquire asks for permission to fetch a file, so that of several processes only
 	// one fetches it. It waits while another process has permission for the same key. It returns
 	// when the permission is free, ctx ends, or the store fails; in all cases the caller may fetch.
 	// Ctx lasts for Robots.Timeout and 4 s: as long as another process may need.
@@ -37,7 +37,7 @@ type Store interface {
 	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
 
-	// Origins returns origins that have records and this text in their name, about limit of them,
+	// Origins returns origins that have records of robots.txt and this text in their name, about limit of them,
 	// and from where the next call goes on: "" at the end. The first call has from = "". For a
 	// person who reads a list: it returns soon, so with many records it may return fewer origins
 	// before the end, even none. It may return an origin again, and it may leave out one that is

@@ -1,8 +1,8 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"robotsgate/policy/usage"
 )
 
 // TestStories runs testdata/origins/*.txtar: the answers of an origin for its
-// robots.txt, and the decisions about requests to it. The clock is faked. An
+// robots.txt and tdmrep.json, and the decisions about requests to it. The clock is faked. An
 // archive has responses as on the wire, under any name, and
 //
-//	config   keys of the robots section that differ from the defaults
+//	config   keys of the robots section that differ from the defaults, and tdmrep, refuse, purposes
 //	story    one step a line, see the cases below
 //
 // Relative URLs are those of https://example.com, the clock starts at the
@@ -44,11 +46,13 @@ type scene struct {
 	file   string
 	parts  map[string]string
 	robots Robots
+	usage  Usage
 	web    *origins
 	store  *durable
 	engine *Engine
 	agent  string
-	where  string // the step, for messages
+	fetch  []usage.Purpose // what the crawler fetches for
+	where  string          // the step, for messages
 }
 
 func play(t *testing.T, file string, ar *txtar.Archive) {
@@ -60,7 +64,7 @@ func play(t *testing.T, file string, ar *txtar.Archive) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		s.configure(key, value)
 	}
-	s.engine = engineFor(t, s.robots, s.web, s.store, io.Discard)
+	s.engine = engineWith(t, s.config())
 	defer func() { s.engine.Close() }()
 	n := 0
 	for line := range strings.Lines(s.parts["story"]) {
@@ -82,13 +86,13 @@ func (s *scene) step(verb string, args []string) {
 		s.origin(args[0], args[1], strings.Join(args[2:], " "))
 	case "as": // USER-AGENT: of the requests from now on
 		s.agent = strings.Join(args, " ")
-	case "ask": // URL VERDICT… [age=… retry=… status=… error=…]
+	case "ask": // URL VERDICT… [age=… took=… retry=… status=… error=… tdmrep=… stated=…]
 		s.ask(args[0], args[1:])
 	case "host": // the same for a whole origin
-		d, err := s.engine.DecideHost(s.Context(), asks(s.T, absolute(args[0]), s.agent))
+		d, err := s.engine.DecideHost(s.Context(), s.request(args[0]))
 		s.check("verdict", verdict(d, err), strings.Join(args[1:], " "))
 	case "refresh": // URL
-		if _, err := s.engine.Refresh(s.Context(), asks(s.T, absolute(args[0]), s.agent)); err != nil {
+		if _, err := s.engine.Refresh(s.Context(), s.request(args[0])); err != nil {
 			s.Errorf("%s: %v", s.where, err)
 		}
 	case "sent": // NAME: [VALUE]: of the last fetch; before "fetched"
@@ -106,9 +110,12 @@ func (s *scene) step(verb string, args []string) {
 		s.restart()
 	case "restart": // a new engine with the same store
 		s.restart()
-	case "config": // KEY VALUE: and restart
-		s.configure(args[0], args[1])
+	case "config": // KEY VALUE…: and restart
+		s.configure(args[0], strings.Join(args[1:], " "))
 		s.restart()
+	case "reload": // KEY VALUE…: without a restart
+		s.configure(args[0], strings.Join(args[1:], " "))
+		s.engine = s.engine.Reconfigured(s.config())
 	default:
 		s.Fatalf("%s: no such step", s.where)
 	}
@@ -133,7 +140,9 @@ func (s *scene) origin(url, answer, coding string) {
 }
 
 func (s *scene) ask(url string, want []string) {
-	d, err := s.engine.Decide(s.Context(), asks(s.T, absolute(url), s.agent))
+	begun := time.Now()
+	d, err := s.engine.Decide(s.Context(), s.request(url))
+	took := time.Since(begun)
 	var words []string
 	for _, w := range want {
 		key, value, ok := strings.Cut(w, "=")
@@ -146,11 +155,12 @@ func (s *scene) ask(url string, want []string) {
 			return
 		}
 		got := map[string]string{
-			"age": d.Robots.Age.String(), "retry": d.Robots.Retry.String(),
+			"age": d.Robots.Age.String(), "took": took.String(), "retry": d.Robots.Retry.String(),
 			"status": strconv.Itoa(d.Robots.Snapshot.Status), "line": strconv.Itoa(d.Rule.Line),
+			"tdmrep": tdmrepOf(d), "stated": statedBy(d.Stated),
 			"url": d.Robots.Snapshot.URL, "error": strings.ReplaceAll(d.Robots.Snapshot.Error, " ", "_"),
 		}[key]
-		if key == "age" || key == "retry" {
+		if key == "age" || key == "retry" || key == "took" {
 			value = s.duration(value).String()
 		}
 		s.check(key, got, value)
@@ -172,7 +182,34 @@ func (s *scene) sent(name, want string) {
 
 func (s *scene) restart() {
 	s.engine.Close() // twice does no harm
-	s.engine = engineFor(s.T, s.robots, s.web, s.store, io.Discard)
+	s.engine = engineWith(s.T, s.config())
+}
+
+func (s *scene) config() Config {
+	return Config{Robots: s.robots, Usage: s.usage, Transport: s.web, Store: s.store, Hints: Hints{Timeout: "robots.timeout"}}
+}
+
+func (s *scene) request(url string) Request {
+	r := asks(s.T, absolute(url), s.agent)
+	r.Crawler.Purposes = s.fetch
+	return r
+}
+
+// tdmrepOf returns the state of the tdmrep.json behind a decision.
+func tdmrepOf(d Decision) string {
+	if d.TDMRep == nil {
+		return "none"
+	}
+	return string(d.TDMRep.State)
+}
+
+// statedBy returns preferences in short form: category, value, source and place.
+func statedBy(s usage.Stated) string {
+	var all []string
+	for _, p := range s.Preferences {
+		all = append(all, fmt.Sprintf("%s:%s:%s:%s", p.Category, p.Value(), p.Source, p.In))
+	}
+	return cmp.Or(strings.Join(all, ","), "nothing")
 }
 
 func (s *scene) check(what, got, want string) {
@@ -205,6 +242,15 @@ func (s *scene) configure(key, value string) {
 		r.Unavailable = value
 	case "user_agent":
 		r.UserAgent = value
+	case "tdmrep":
+		s.usage.TDMRep = value == "true"
+	case "refuse":
+		s.usage.Refuse = value == "true"
+	case "purposes":
+		s.fetch = nil
+		for name := range strings.FieldsSeq(value) {
+			s.fetch = append(s.fetch, usage.Purpose(name))
+		}
 	default:
 		s.Fatalf("%s: no such key: %q", s.file, key)
 	}

@@ -77,7 +77,7 @@ func ReadURL(raw string) (Target, error) {
 func (t Target) Origin() string { return t.Scheme + "://" + t.Host }
 
 // robotsURL returns the URL of the origin's robots.txt.
-func (t Target) robotsURL() string { return t.Scheme + "://" + t.Host + "/robots.txt" }
+func (t Target) robotsURL() string { return t.Scheme + "://" + t.Host + robotsPath }
 
 // String returns the target as a URL.
 func (t Target) String() string { return t.Scheme + "://" + t.Host + t.Path }
@@ -217,4 +217,4 @@ func isHex(c byte) bool {
 
 // IsRobots reports whether the target is the origin's robots.txt, in any
 // spelling.
-func (t Target) IsRobots() bool { return robotstxt.Normalize(t.Path) == "/robots.txt" }
+func (t Target) IsRobots() bool { return robotstxt.Normalize(t.Path) == robotsPath }

@@ -74,7 +74,7 @@ func TestWriteBehind(t *testing.T) {
 		var e *entry
 		want := []string{}
 		add := func(text string) {
-			e = newEntry(fetched(200, text), 0)
+			e = newEntry("", fetched(200, text), 0)
 			w.add(origin, e, nil)
 			want = append(want, Digest(text))
 		}
@@ -122,7 +122,7 @@ func TestWriteBehindBound(t *testing.T) {
 		defer w.close()
 		for i := range 1000 {
 			key := fmt.Sprintf("https://%d.example", i%300)
-			e := newEntry(fetched(200, fmt.Sprint(i)), 0)
+			e := newEntry("", fetched(200, fmt.Sprint(i)), 0)
 			w.add(key, e, nil)
 			if n := w.check(t); i > 200 && n < 50 {
 				t.Fatalf("after %d: %d wait", i, n)
@@ -153,7 +153,7 @@ func TestWriteBehindSaved(t *testing.T) {
 					t.Errorf("store fails with %v: saved %v", err, ok)
 				}
 			}
-			w.add(example, newEntry(fetched(200, "x"), 0), saved)
+			w.add(example, newEntry("", fetched(200, "x"), 0), saved)
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if calls != 1 {

@@ -18,11 +18,15 @@ type usage struct {
 }
 
 // add counts a row of the index with the sign n. An origin counts twice if configured crawlers
-// and other clients ask for it. Copies that bind one product token belong to another record.
+// and other clients ask for it. Copies that bind one product token belong to another record, and a
+// tdmrep.json to an origin that has a robots.txt.
 func (u *usage) add(isRecord bool, key, value []byte, n int64) {
 	const cost = 16 // of a row in its page, beside its key and value
 	u.rows += n * int64(len(key)+len(value)+cost)
-	if isRecord && policy.ParseKey(string(key)).Token == "" {
+	if !isRecord {
+		return
+	}
+	if scope := policy.ParseKey(string(key)); scope.Token == "" && !scope.TDMRep {
 		u.origins += n
 	}
 }

@@ -28,22 +28,32 @@ type Answer struct {
 	Snapshot *policy.Snapshot `json:"snapshot"`    // of the last fetch
 }
 
-// History returns the answers of an origin, the oldest first.
+// History returns the answers of an origin to requests for its robots.txt, the oldest first.
 func (d *Disk) History(origin string) (all []Answer, err error) {
+	return d.history(policy.Scope{Origin: origin})
+}
+
+// TDMRepHistory returns those to requests for its tdmrep.json.
+func (d *Disk) TDMRepHistory(origin string) (all []Answer, err error) {
+	return d.history(policy.Scope{Origin: origin, TDMRep: true})
+}
+
+func (d *Disk) history(file policy.Scope) (all []Answer, err error) {
 	err = d.view(func(tx *bbolt.Tx) error {
-		all, err = historyOf(tx, origin)
+		all, err = historyOf(tx, file)
 		return err
 	})
 	return all, err
 }
 
-func historyOf(tx *bbolt.Tx, origin string) (all []Answer, err error) {
+// historyOf returns the answers about a file, whichever clients they are for.
+func historyOf(tx *bbolt.Tx, file policy.Scope) (all []Answer, err error) {
 	history, records := tx.Bucket(historyBucket), tx.Bucket(recordsBucket)
 	if history == nil || records == nil {
 		return nil, nil // the index is new
 	}
 	for _, crawlers := range []bool{false, true} {
-		scope := policy.Scope{Origin: origin, Crawlers: crawlers}
+		scope := policy.Scope{Origin: file.Origin, TDMRep: file.TDMRep, Crawlers: crawlers}
 		key := scope.Key()
 		copies := []byte(key + " ") // begins the keys of copies that bind one token
 		for _, prefix := range [][]byte{[]byte(key + "\x00"), copies} {

@@ -152,17 +152,19 @@ func TestHistoryNoSlot(t *testing.T) {
 }
 
 // TestHistoryScopes: the history has the answers for configured crawlers and for other
-// clients, and marks which is which.
+// clients, and marks which is which. That of the tdmrep.json is a history of its own.
 func TestHistoryScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		d := openFor(t, dir, ample)
 		const o = "https://a.example"
 		crawlers := policy.Scope{Origin: o, Crawlers: true}.Key()
+		tdmrep := policy.Scope{Origin: o, TDMRep: true, Crawlers: true}.Key()
 		for i := range 2 {
 			save(t, d, map[string]policy.Record{
 				o: answered(fmt.Sprint("others ", i)), crawlers: answered(fmt.Sprint("crawlers ", i)),
 				o + ".com": answered("x"), policy.Scope{Origin: o + ".com", Crawlers: true}.Key(): answered("x"),
+				tdmrep: answered(fmt.Sprint("tdmrep ", i)),
 			})
 			time.Sleep(time.Hour)
 		}
@@ -188,6 +190,10 @@ func TestHistoryScopes(t *testing.T) {
 		}
 		if len(all) != 4 {
 			t.Errorf("%d answers, want 4", len(all))
+		}
+		files, err := d.TDMRepHistory(o)
+		if err != nil || len(files) != 2 || files[0].Snapshot.SHA256 != policy.Digest("tdmrep 0") || files[0].To.IsZero() || !files[1].Crawlers || !files[1].To.IsZero() {
+			t.Errorf("tdmrep.json: got %+v, %v", files, err)
 		}
 		sound(t, d)
 	})

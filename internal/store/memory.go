@@ -72,8 +72,9 @@ func (m *Memory) Acquire(context.Context, string) (release func(), changed bool)
 func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
 	m.mu.Lock()
 	for key := range m.records {
-		if origin := policy.ParseKey(key).Origin; hostOf(origin) >= from && strings.Contains(origin, contains) {
-			origins = append(origins, origin)
+		scope := policy.ParseKey(key)
+		if !scope.TDMRep && hostOf(scope.Origin) >= from && strings.Contains(scope.Origin, contains) {
+			origins = append(origins, scope.Origin)
 		}
 	}
 	m.mu.Unlock()

@@ -64,11 +64,20 @@ func (r *Reader) Close() error {
 	return errors.Join(err, os.RemoveAll(r.temp))
 }
 
-// History returns the answers of an origin, the oldest first.
+// History returns the answers of an origin to requests for its robots.txt, the oldest first.
 func (r *Reader) History(origin string) (all []Answer, err error) {
+	return r.history(policy.Scope{Origin: origin})
+}
+
+// TDMRepHistory returns those to requests for its tdmrep.json.
+func (r *Reader) TDMRepHistory(origin string) (all []Answer, err error) {
+	return r.history(policy.Scope{Origin: origin, TDMRep: true})
+}
+
+func (r *Reader) history(file policy.Scope) (all []Answer, err error) {
 	err = guarded(func() error {
 		return r.db.View(func(tx *bbolt.Tx) error {
-			all, err = historyOf(tx, origin)
+			all, err = historyOf(tx, file)
 			return err
 		})
 	})

@@ -21,6 +21,8 @@ func TestUsage(t *testing.T) {
 		save(t, d, map[string]policy.Record{
 			"http://same.example":               answered(robots(n, 9000)),
 			fmt.Sprintf("http://%d.example", n): answered(robots(7, 100)),
+
+			policy.Scope{Origin: "http://same.example", TDMRep: true}.Key(): answered(robots(n, 300)),
 		})
 	}
 	before := d.Usage()

@@ -86,8 +86,8 @@ func (m *sharedMap) Origins(_ context.Context, contains, from string, limit int)
 		if i == limit {
 			return origins, key, nil
 		}
-		if origin := policy.ParseKey(key).Origin; strings.Contains(origin, contains) {
-			origins = append(origins, origin)
+		if scope := policy.ParseKey(key); !scope.TDMRep && strings.Contains(scope.Origin, contains) {
+			origins = append(origins, scope.Origin)
 		}
 	}
 	return origins, "", nil

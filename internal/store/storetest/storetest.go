@@ -79,6 +79,7 @@ func testRecords(t *testing.T, s policy.Store) {
 	scope := policy.Scope{Origin: "https://scoped.example", Crawlers: true}
 	token := scope
 	token.Token = "bot"
+	tdmrep := policy.Scope{Origin: "https://a.example", TDMRep: true}
 	down := Good("# old")
 	down.Last = &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	down.Bound = Failed(1).Bound
@@ -92,6 +93,7 @@ func testRecords(t *testing.T, s policy.Store) {
 		"https://down.example":   down,
 		scope.Key():              several,
 		token.Key():              Good("for bot"),
+		tdmrep.Key():             Good("[]"),
 	}
 	save(t, s, records)
 	for key, want := range records {
@@ -169,7 +171,8 @@ func acquire(ctx context.Context, s policy.Store, key string) (release func()) {
 	return release
 }
 
-// testOrigins: every origin is listed, whatever its scopes, and those with a text in their name.
+// testOrigins: every origin is listed, whatever its scopes, and those with a text in their name. One that
+// has only a record of a tdmrep.json is not.
 func testOrigins(t *testing.T, s policy.Store) {
 	if got := origins(t, s, "", 10); len(got) != 0 {
 		t.Errorf("an empty store has %v", got)
@@ -187,7 +190,10 @@ func testOrigins(t *testing.T, s policy.Store) {
 				scope.Token = "bot"
 			}
 			records[scope.Key()] = Good("x")
+			scope.TDMRep = true
+			records[scope.Key()] = Good("[]")
 		}
+		records[policy.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
 	}
 	save(t, s, records)
 	slices.Sort(all)
