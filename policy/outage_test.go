@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
 )
 
 // said words an outage: the tokens that it binds, what is obeyed meanwhile, why, and when
@@ -128,7 +129,7 @@ func TestCached(t *testing.T) {
 		}
 		r := newTagCache(t, 1<<20)
 		defer r.Close()
-		r.Put("http://a.example/", robotstag.ParseMeta("robots", "noindex"), http.Header{})
+		r.Put("http://a.example/", robotstag.ParseMeta("robots", "noindex"), usage.Head{}, http.Header{})
 		time.Sleep(time.Second)
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {
 			t.Errorf("tags: got %+v", got)

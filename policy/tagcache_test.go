@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/htmlmeta"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
 )
 
 func newTagCache(t *testing.T, bytes int64) *TagCache {
@@ -38,7 +40,7 @@ func TestTagCache(t *testing.T) {
 			if test.cacheControl != "" {
 				h.Set("Cache-Control", test.cacheControl)
 			}
-			c.Put("http://a/", noindex, h)
+			c.Put("http://a/", noindex, usage.Head{}, h)
 			tags, ok := c.Get("http://a/")
 			if !ok || len(tags.Tags.Rules) != 1 || tags.Until.Sub(tags.At) != test.want {
 				t.Errorf("%q: got %+v, %v, want it for %v", test.cacheControl, tags, ok, test.want)
@@ -56,7 +58,7 @@ func TestTagCacheBurst(t *testing.T) {
 	defer c.Close()
 	const pages = 20_000
 	for i := range pages {
-		c.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
+		c.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), usage.Head{}, http.Header{})
 	}
 	kept := 0 // Size leaves out those that the cache takes at the moment
 	for i := range pages {
@@ -77,7 +79,8 @@ func TestTagCacheMemory(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	before := heap()
 	for i := range 20_000 {
-		c.Put(fmt.Sprint("http://a/", long, i), robotstag.ParseMeta("robots", "noindex"), http.Header{})
+		head := usage.HeadOf([]htmlmeta.Meta{{Name: "tdm-policy", Content: fmt.Sprint("https://a.example/", long, i)}}, nil)
+		c.Put(fmt.Sprint("http://a/", long, i), robotstag.ParseMeta("robots", "noindex"), head, http.Header{})
 	}
 	if grown := heap() - before; grown > 2*bound {
 		t.Errorf("the heap grew by %d bytes, the bound is %d", grown, bound)

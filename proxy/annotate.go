@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/sfv"
 )
 
@@ -15,6 +16,8 @@ const (
 	headerMeta     = "Robots-Gate-Meta"
 	headerDelay    = "Robots-Gate-Delay"
 	headerID       = "Robots-Gate-Id"
+	headerUsage    = "Robots-Gate-Usage"
+	headerLicense  = "Robots-Gate-License"
 
 	ownPrefix = "Robots-Gate-"
 )
@@ -50,6 +53,8 @@ var annotators = []annotator{
 	{field: headerDelay, write: writeDelay},
 	{field: headerTags, write: writeTags, reads: []string{"Robots-Tag", "X-Robots-Tag"}},
 	{field: headerMeta, write: writeMeta},
+	{field: headerUsage, write: writeUsage, reads: []string{"Content-Usage", "Content-Signal", "Tdm-Reservation"}},
+	{field: headerLicense, write: writeLicense, reads: []string{"Link", "Tdm-Policy"}},
 }
 
 // signals are what an annotator may read.
@@ -57,6 +62,8 @@ type signals struct {
 	*Record
 	received http.Header     // the fields that annotators read, as the origin sent them
 	metas    []htmlmeta.Meta // of the page's head
+	links    []htmlmeta.Link // of the page's head
+	seen     usage.Head      // of an earlier response, if this one has no page whose head could be read
 }
 
 // receive keeps the fields that annotators read. If Connection names one of them, the gate

@@ -29,6 +29,9 @@ func writeDecision(f *sfv.Field, s *signals) bool {
 		f.Integer(int64(d.Rule.Line))
 		f.TextParam("rule", d.Rule.String())
 	}
+	if d.Reason == policy.ByUsage {
+		reservedParams(f, d.Reserved)
+	}
 	f.TextParam("note", d.Note)
 	f.TextParam("read-as", d.ReadAs)
 	if !d.Allow && !d.Enforced {

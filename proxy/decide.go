@@ -76,7 +76,10 @@ func (p *Proxy) ask(ctx context.Context, x *exchange, ask policy.Request, engine
 	if x.decision, err = engine(ctx, ask); err != nil {
 		return err
 	}
-	x.Decision = &x.decision
+	x.Decision, x.Stated = &x.decision, x.decision.Stated
+	if x.decision.Reason == policy.ByUsage {
+		x.cite()
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 )
 
 //go:embed pages
@@ -32,7 +33,19 @@ type document struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	policy.Evidence
-	ID string `json:"id"`
+	Reserved *reserved `json:"reserved,omitempty"` // of policy.ByUsage
+	Licenses []string  `json:"licenses,omitempty"` // of policy.ByUsage
+	ID       string    `json:"id"`
+}
+
+// reserved is the statement that reserves what a crawler fetches for, as JSON.
+type reserved struct {
+	Purpose usage.Purpose `json:"purpose"`
+	Use     string        `json:"use"`
+	Source  usage.Source  `json:"source"`
+	In      usage.Place   `json:"in"`
+	Line    int           `json:"line,omitempty"` // of robots.txt
+	Text    string        `json:"text"`
 }
 
 func (p *problem) document(x *exchange) document {
@@ -42,6 +55,12 @@ func (p *problem) document(x *exchange) document {
 	}
 	if x.Decision != nil {
 		doc.Evidence = x.Decision.Evidence(x.URL)
+		doc.Reserved = x.reservedDocument()
+	}
+	if doc.Reserved != nil {
+		for _, l := range x.Stated.Licenses {
+			doc.Licenses = append(doc.Licenses, l.URL)
+		}
 	}
 	return doc
 }
@@ -67,8 +86,8 @@ func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType s
 }
 
 // indent returns a JSON object with each member on a line of its own, as json.Indent does. That
-// checks the syntax as well, which takes as long as the rest of a refusal. The object has no arrays
-// and no empty objects.
+// checks the syntax as well, which takes as long as the rest of a refusal. No object or array in it is
+// empty.
 func indent(compact []byte) []byte {
 	out := make([]byte, 0, 2*len(compact))
 	depth, inString, escaped := 0, false, false
@@ -84,12 +103,12 @@ func indent(compact []byte) []byte {
 			inString = c != '"' || escaped
 			escaped = c == '\\' && !escaped
 			out = append(out, c)
-		case c == '{', c == ',':
-			if out = append(out, c); c == '{' {
+		case c == '{', c == '[', c == ',':
+			if out = append(out, c); c != ',' {
 				depth++
 			}
 			newLine()
-		case c == '}':
+		case c == '}', c == ']':
 			depth--
 			newLine()
 			out = append(out, c)
@@ -112,6 +131,10 @@ func (d document) printable(decision *policy.Decision) *document {
 	}
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
 	d.ReadAs, d.Title = escape.Printable(d.ReadAs), escape.Printable(d.Title)
+	if d.Reserved != nil {
+		d.Reserved = new(*d.Reserved)
+		d.Reserved.Text = escape.Printable(d.Reserved.Text)
+	}
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
 	}

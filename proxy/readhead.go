@@ -29,7 +29,7 @@ func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, content
 	if result.Complete {
 		x.Head = Head{State: "complete", Bytes: result.Bytes}
 	}
-	x.signals.metas = result.Metas
+	x.signals.metas, x.signals.links = result.Metas, result.Links
 	var tags []robotstag.Tags
 	for _, m := range result.Metas {
 		tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))

@@ -6,6 +6,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
 )
 
 // A Record is the result of one request. The audit log, the metrics and the status page
@@ -25,16 +26,24 @@ type Record struct {
 	// Remembered holds rules of an earlier response to the same URL, if this response has
 	// no page whose head could be read.
 	Remembered []robotstag.Rule
-	Head       Head    // how far the page's head was read
-	Error      string  // empty if the request succeeded
-	Refused    Refusal // empty if the gate itself did not refuse the request
-	Why        string  // it was refused; may have text from the network
-	Status     int
-	Bytes      int64  // of the response's body that were sent to the client
-	Tunnel     bool   // the request came through a CONNECT tunnel, or is one
-	Config     string // SHA-256 of the configuration that was in force
-	Duration   time.Duration
-	Paced      Paced // how the pace concerned it; the zero value: not at all
+	// Stated is what the content may be used for, as far as it is known: what robots.txt and tdmrep.json
+	// state and, if there was a response, what its header and its page's head state, or stated when they
+	// were last seen. Decision.Reserved has the preference that refuses the request, or the response: the
+	// reason is policy.ByUsage then. It is the zero value if the page's head could not be read whole.
+	Stated usage.Stated
+	// Statement is, for policy.ByUsage, the text that reserves, with its place; it may have text from
+	// the network.
+	Statement string
+	Head      Head    // how far the page's head was read
+	Error     string  // empty if the request succeeded
+	Refused   Refusal // empty if the gate itself did not refuse the request
+	Why       string  // it was refused; may have text from the network
+	Status    int
+	Bytes     int64  // of the response's body that were sent to the client
+	Tunnel    bool   // the request came through a CONNECT tunnel, or is one
+	Config    string // SHA-256 of the configuration that was in force
+	Duration  time.Duration
+	Paced     Paced // how the pace concerned it; the zero value: not at all
 	// These are times since Start, and 0 if the request did not get so far.
 	Decided  time.Duration // the decision was made
 	Sent     time.Duration // the request was sent to the origin
@@ -68,7 +77,7 @@ func (x *Record) Kind() Refusal {
 // request was not refused and would not be.
 func (x *Record) Cause() string {
 	if d := x.Decision; x.Refused == "" && d != nil && !d.Allow {
-		return cause(d)
+		return x.cause()
 	}
 	return x.Why
 }

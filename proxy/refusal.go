@@ -34,9 +34,9 @@ type problem struct {
 	refused    Refusal // the kind; empty: the request failed
 }
 
-// cause returns why a decision denies, in a few words.
-func cause(d *policy.Decision) string {
-	switch d.Reason {
+// cause returns why the decision denies, in a few words.
+func (x *Record) cause() string {
+	switch d := x.Decision; d.Reason {
 	case policy.ByRule:
 		return "robots.txt line " + strconv.Itoa(d.Rule.Line) + ": " + d.Rule.String()
 	case policy.IsUnreachable:
@@ -45,14 +45,16 @@ func cause(d *policy.Decision) string {
 		return "robots.txt takes too many steps for this URL"
 	case policy.ByOverride:
 		return "operator's override: " + d.Note
+	case policy.ByUsage:
+		return x.Statement
 	}
-	return string(d.Reason)
+	return string(x.Decision.Reason)
 }
 
 // refusal answers a denied request.
 func refusal(x *exchange) *problem {
 	d := x.Decision
-	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: cause(d), refused: Refusal(d.Reason)}
+	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: x.cause(), refused: Refusal(d.Reason)}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
@@ -67,6 +69,8 @@ func refusal(x *exchange) *problem {
 	case policy.ByOverride:
 		p.title = "Refused by the operator"
 		p.detail = "An override of this gate denies this request: " + d.Note + "."
+	case policy.ByUsage:
+		p.title, p.detail = x.explainReserved()
 	}
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."
@@ -181,7 +185,7 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 		h.Set("Proxy-Authenticate", loginChallenge)
 	}
 	status(h, p.fault, p.cause)
-	if x.Decision != nil {
+	if x.Decision != nil && x.Head.State == "" { // else it is that of the response that is withheld
 		x.Head = Head{State: "skipped", Why: "status"}
 	}
 	annotate(h, x)

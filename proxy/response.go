@@ -14,6 +14,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
@@ -50,8 +51,7 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	x.signals.receive(resp.Header)
 	tags := robotstag.ParseHeader(x.signals.received["Robots-Tag"], x.signals.received["X-Robots-Tag"])
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		p.switchProtocols(x, resp, tags)
-		return resp
+		return p.switchProtocols(x, r, resp, tags)
 	}
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
@@ -70,6 +70,10 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
 	p.remember(x, r, resp, tags)
+	x.state()
+	if pr := x.reserved(r, resp, contentType); pr != nil {
+		return pr.inPlaceOf(resp, body, r, x)
+	}
 	x.moveHeader(resp)
 	annotate(x.out.Header(), x)
 	return resp
@@ -98,7 +102,7 @@ func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags
 	case p.Remembered == nil:
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
 		if x.Head.State != "partial" { // a rule may be missing
-			p.Remembered.Put(x.URL, tags, resp.Header)
+			p.Remembered.Put(x.URL, tags, usage.HeadOf(x.signals.metas, x.signals.links), resp.Header)
 		}
 	case resp.StatusCode == http.StatusNotModified:
 		// The origin has just confirmed them, whatever their age.
@@ -114,6 +118,7 @@ func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags
 
 // addRemembered adds the remembered rules that the response itself does not repeat.
 func (x *exchange) addRemembered(seen *policy.CachedTags) {
+	x.signals.seen = seen.Head
 	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
 		if !slices.Contains(x.Tags, rule) {
@@ -161,17 +166,23 @@ func trimNames(h http.Header) bool {
 	return true
 }
 
-// switchProtocols annotates the response to a WebSocket handshake. goproxy must not see
-// Connection and Upgrade, since it would relay the tunnel without an idle limit; the recorder
-// adds them.
-func (p *Proxy) switchProtocols(x *exchange, resp *http.Response, tags robotstag.Tags) {
+// switchProtocols annotates the response to a WebSocket handshake, or withholds it if its header
+// reserves what the crawler fetches for. goproxy must not see Connection and Upgrade, since it would
+// relay the tunnel without an idle limit; the recorder adds them.
+func (p *Proxy) switchProtocols(x *exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) *http.Response {
 	dropHopByHop(resp.Header)
 	dropOwn(resp.Header)
 	delete(resp.Header, "Alt-Svc")
 	resp.Trailer = nil
 	x.Tags, x.Head = tags.For(x.Decision.Tokens...), Head{State: "skipped", Why: "status"}
+	x.state()
+	if pr := x.reserved(r, resp, ""); pr != nil {
+		resp.Body.Close()
+		return pr.response(r, x)
+	}
 	annotate(resp.Header, x)
 	resp.Body = &switched{resp.Body, x, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
+	return resp
 }
 
 // A switched body is the connection to the origin after a handshake.

@@ -33,7 +33,7 @@ func New() *Field {
 	f := &struct {
 		Field
 		buf    [512]byte
-		values [8]string
+		values [8]string // one for each of the gate's annotations
 	}{}
 	f.Field.buf, f.Field.values = f.buf[:0], f.values[:0]
 	return &f.Field
@@ -52,6 +52,9 @@ func (f *Field) Set(h http.Header, name string) {
 
 // Reset empties f.
 func (f *Field) Reset() { f.buf, f.invalid = f.buf[:0], false }
+
+// Len returns the length of what has been appended, in bytes.
+func (f *Field) Len() int { return len(f.buf) }
 
 // Member begins another member of a list.
 func (f *Field) Member() {
@@ -76,13 +79,14 @@ func (f *Field) False() { f.buf = append(f.buf, "?0"...) }
 
 // Token appends a Token (RFC 9651, section 3.3.4). If s is not one, Set leaves the field out.
 func (f *Field) Token(s string) {
-	if !isToken(s) {
+	if !IsToken(s) {
 		f.invalid = true
 	}
 	f.buf = append(f.buf, s...)
 }
 
-func isToken(s string) bool {
+// IsToken reports whether s is a Token (RFC 9651, section 3.3.4).
+func IsToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '*'
@@ -154,7 +158,7 @@ func (f *Field) TextParam(name, s string) {
 	}
 	f.Param(name)
 	s = cut(s)
-	if isPrintable(s) {
+	if IsPrintable(s) {
 		f.Quoted(s)
 		return
 	}
@@ -182,7 +186,8 @@ func cut(s string) string {
 	return s
 }
 
-func isPrintable(s string) bool {
+// IsPrintable reports whether s is printable ASCII, as a String must be.
+func IsPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 

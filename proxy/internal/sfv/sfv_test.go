@@ -71,7 +71,7 @@ func TestLikeHTTPSFV(t *testing.T) {
 	check(false, (*Field).False)
 	for _, s := range texts {
 		want := any(cut(s))
-		if !isPrintable(s) {
+		if !IsPrintable(s) {
 			want = httpsfv.DisplayString(strings.ToValidUTF8(s, "\uFFFD"))
 		}
 		if got := textParam(t, s); got != want {

@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"robotsgate/policy/usage"
+	"robotsgate/proxy/internal/sfv"
+)
+
+// maxUsageField bounds Robots-Gate-Usage and Robots-Gate-License, in bytes: a robots.txt has room for
+// thousands of statements, and common clients accept 16 KiB of header fields in all.
+const maxUsageField = 6 << 10
+
+// writeUsage appends one member for each preference. If these are too many, it is one for each category
+// and value, so that no reservation is left out.
+func writeUsage(f *sfv.Field, s *signals) (found bool) {
+	for _, p := range s.Stated.Preferences {
+		found = preferenceMember(f, p) || found
+		if f.Len() > maxUsageField {
+			f.Reset()
+			return firstPreferences(f, s.Stated.Preferences)
+		}
+	}
+	return found
+}
+
+// firstPreferences appends the first preference for each category and value.
+func firstPreferences(f *sfv.Field, all []usage.Preference) (found bool) {
+	type statement struct {
+		category string
+		allowed  bool
+	}
+	seen := map[statement]bool{}
+	for _, p := range all {
+		if key := (statement{p.Category, p.Allowed}); !seen[key] && f.Len() <= maxUsageField {
+			seen[key] = true
+			found = preferenceMember(f, p) || found
+		}
+	}
+	return found
+}
+
+// preferenceMember appends a preference, unless its category is not a Token: a label of the network must
+// not cost the others their place.
+func preferenceMember(f *sfv.Field, p usage.Preference) bool {
+	if !sfv.IsToken(p.Category) {
+		return false
+	}
+	f.Member()
+	f.Token(p.Category)
+	f.Param("v")
+	f.Token(p.Value())
+	sourceParams(f, p.Source, p.In, p.Line)
+	return true
+}
+
+// sourceParams says where a preference or a licence was read.
+func sourceParams(f *sfv.Field, source usage.Source, in usage.Place, line int) {
+	f.Param("src")
+	f.Token(string(source))
+	f.Param("in")
+	f.Token(string(in))
+	if line > 0 {
+		f.Param("line")
+		f.Integer(int64(line))
+	}
+}
+
+// reservedParams says which preference denies a request; the zero value: the page could not be read whole.
+func reservedParams(f *sfv.Field, by usage.Preference) {
+	if !sfv.IsToken(by.Category) {
+		f.Flag("unread")
+		return
+	}
+	f.Param("use")
+	f.Token(by.Category)
+	sourceParams(f, by.Source, by.In, by.Line)
+}
+
+// writeLicense appends one member for each licence, within the bound.
+func writeLicense(f *sfv.Field, s *signals) (found bool) {
+	for _, l := range s.Stated.Licenses {
+		if !sfv.IsPrintable(l.URL) || f.Len()+len(l.URL) > maxUsageField {
+			continue
+		}
+		f.Member()
+		f.Quoted(l.URL)
+		sourceParams(f, l.Source, l.In, l.Line)
+		found = true
+	}
+	return found
+}
