@@ -2,6 +2,7 @@ package htmlmeta
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"regexp"
@@ -17,31 +18,44 @@ import (
 )
 
 // wholePage returns what goquery finds in the head of the whole page.
-func wholePage(t *testing.T, page string) (metas []Meta, ok bool) {
+func wholePage(t *testing.T, page string) (metas []Meta, links []Link, ok bool) {
 	for _, scripting := range []bool{false, true} {
 		root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(scripting))
 		if err != nil {
-			return nil, false // nested too deep for the parser
+			return nil, nil, false // nested too deep for the parser
 		}
 		var found []Meta
 		for _, n := range goquery.NewDocumentFromNode(root).Find("head > meta, head > noscript > meta").Nodes {
 			found = appendNamed(found, n.Attr)
 		}
 		metas = union(metas, found)
+		var foundLinks []Link
+		for _, n := range goquery.NewDocumentFromNode(root).Find("head > link, head > noscript > link").Nodes {
+			values := attributeValues(n.Attr)
+			if l, ok := toLicense(values["rel"], values["type"], values["href"]); ok {
+				foundLinks = append(foundLinks, l)
+			}
+		}
+		links = union(links, foundLinks)
 	}
-	return metas, true
+	return metas, links, true
 }
 
 // appendNamed appends the meta with these attributes if it has a name and content.
 func appendNamed(metas []Meta, attrs []html.Attribute) []Meta {
-	values := map[string]string{}
-	for _, a := range attrs {
-		values[a.Namespace+a.Key] = a.Val
-	}
+	values := attributeValues(attrs)
 	if m, ok := named(values["name"], values["content"]); ok {
 		metas = append(metas, m)
 	}
 	return metas
+}
+
+func attributeValues(attrs []html.Attribute) map[string]string {
+	values := map[string]string{}
+	for _, a := range attrs {
+		values[a.Namespace+a.Key] = a.Val
+	}
+	return values
 }
 
 // agree checks Scan against the whole page, however the page arrives.
@@ -49,7 +63,7 @@ func agree(t *testing.T, page string, chunk uint64) {
 	if !comparable(page) {
 		return
 	}
-	want, ok := wholePage(t, page)
+	want, wantLinks, ok := wholePage(t, page)
 	if !ok {
 		return
 	}
@@ -62,16 +76,24 @@ func agree(t *testing.T, page string, chunk uint64) {
 		if err != nil || !res.Complete {
 			t.Fatalf("%q: got %+v, %v", page, res, err)
 		}
-		if !sameMetas(res.Metas, want) {
+		if !sameElements(res.Metas, want) {
 			t.Fatalf("%q: got %q, the whole page has %q", page, res.Metas, want)
+		}
+		if !sameElements(res.Links, wantLinks) {
+			t.Fatalf("%q: got %q, the whole page has %q", page, res.Links, wantLinks)
 		}
 	}
 }
 
-func sameMetas(a, b []Meta) bool {
-	order := func(a, b Meta) int { return strings.Compare(a.Name+"\x00"+a.Content, b.Name+"\x00"+b.Content) }
-	clean := func(metas []Meta) []Meta {
-		return slices.Compact(slices.SortedFunc(slices.Values(metas), order))
+// sameElements compares lists, ignoring order and repetition.
+func sameElements[E Meta | Link](a, b []E) bool {
+	clean := func(list []E) []string {
+		var all []string
+		for _, e := range list {
+			all = append(all, fmt.Sprintf("%q", e))
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
 	}
 	return slices.Equal(clean(a), clean(b))
 }
@@ -119,7 +141,7 @@ var soup = []string{
 	"<!doctype html>", "<html>", "<html lang=en>", "<head>", "</head>", "<head/>", "<body>", "</body>", "</html>", "<br>", "</br>", "</p>",
 	`<meta name=a content=1>`, `<META NAME=b CONTENT="2">`, `<meta content=3 name=c>`, `<meta name=d content='4'/>`, `<meta charset=utf-8>`, "<meta name=e>",
 	"<title>", "</title>", "<script>", "</script>", "<style>", "</style>", "<noscript>", "</noscript>", "<noframes>", "</noframes>",
-	"<template>", "</template>", "<link rel=x>", "<base href=/>", "<basefont>", "<bgsound>", "<div>", "</div>", "<img src=x>", "<svg>", "</svg>",
+	"<template>", "</template>", "<link rel=x>", `<link rel="a license" type=t href="u">`, "<link href=v rel=LICENSE>", "<base href=/>", "<basefont>", "<bgsound>", "<div>", "</div>", "<img src=x>", "<svg>", "</svg>",
 	"<iframe>", "</iframe>", "<textarea>", "</textarea>", "<x-foo>", "<plaintext>", "<frameset>", "<table>", "<tr>", "<p>", "<a>", "</a>",
 	" ", "\n", "\t\r\n", "x", "&nbsp;", "&#32;", "&#", "&", "<", "</", "< ", "<!", "<!-- ", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml", ">", "/", "\"", "'", "=", " name=", " content=",
 	"<select>", "</select>", "<option>", "<math>", "<title/>", "<script/>",
@@ -147,6 +169,36 @@ var metaSoup = []string{
 	"<meta", "<META ", "<meta/", " name=", " name", " NAME = ", " content=", "content", "\tcontent\n=\r\n", " name='", " content=\"", "robots", "noindex", "a",
 	"'", "\"", "\"", ">", ">", "/", "/>", " ", "\r", "\r\n", "=", "<", "&amp;", "&lt", "&quot;", "&copy", "&copy=", "&#78;", "&#x4e", "&#0;", "\x00", "\ufffd", "é", "\xff", "&notit;",
 	"<noscript>", "</noscript>", "<title>", "</title>", "<meta name=robots content=noindex>", "xmlns:a=b", " a:name=b",
+}
+
+// linkSoup has the parts of links, beside those in metaSoup.
+var linkSoup = []string{
+	"<link", "<LINK ", " rel=license", " rel=license", " rel=", " rel", " REL = ", " type=", " type=t/x", " href=a", " href=a", " href='b' ", " href=\"c\"", " rel='a License' ", " rel=\"",
+	"license", "licen&#115;e", "licenſe", "license\n", "\u00a0license", "https://a/", ">", "\"",
+}
+
+// TestLinkSoup compares many random pages made of the parts of links.
+func TestLinkSoup(t *testing.T) {
+	found := 0
+	for seed := range 12000 {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 13))
+		var page strings.Builder
+		page.WriteString("<link")
+		for range 2 + rnd.IntN(8) {
+			page.WriteString(linkSoup[rnd.IntN(len(linkSoup))])
+			if rnd.IntN(8) == 0 {
+				page.WriteString(metaSoup[rnd.IntN(len(metaSoup))])
+			}
+		}
+		page.WriteString(">")
+		if _, links, _ := wholePage(t, page.String()); len(links) > 0 && comparable(page.String()) {
+			found++
+		}
+		agree(t, page.String(), uint64(seed))
+	}
+	if found < 400 {
+		t.Errorf("only %d pages had links to licences, want 400", found)
+	}
 }
 
 // reducesToMetas checks that the reduced page is metas only, so that all are in
@@ -218,6 +270,7 @@ func FuzzScan(f *testing.F) {
 	f.Add("<head><noscript><img></noscript><meta name=a content=b>", uint64(2))
 	f.Add("<noscript><style></noscript><meta name=a content=b></style></noscript>", uint64(3))
 	f.Add("<template><div><template></div></template><meta name=a content=b></template><meta name=c content=d>", uint64(4))
+	f.Add("<noscript><link rel=license href=a></noscript><link rel='x license' type=t href=' b '><body><link rel=license href=c>", uint64(5))
 	f.Fuzz(func(t *testing.T, page string, chunk uint64) {
 		agree(t, page, chunk)
 	})

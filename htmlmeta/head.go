@@ -23,7 +23,7 @@ const (
 	inTemplate                          // "in template" and all modes inside it
 )
 
-// A head finds the end of the head and keeps its metas, as a reduced page of a
+// A head finds the end of the head and keeps its metas and links, as reduced pages of a
 // few hundred bytes. A tree of that costs little and cannot be deep. All other
 // elements, text and comments are skipped without keeping them.
 type head struct {
@@ -33,11 +33,13 @@ type head struct {
 	resume    insertionMode // mode after the template
 	template  template
 	kept      []byte // the reduced page: the metas that matter
+	keptLinks []byte // the same of the links that matter
 
-	metaName, metaContent []byte   // buffers of meta
-	small                 struct { // the memory of short ones
-		kept, content [512]byte
-		name          [64]byte
+	metaName, metaContent       []byte   // buffers of meta
+	linkRel, linkType, linkHref []byte   // buffers of link
+	small                       struct { // the memory of short ones
+		kept, content, href [512]byte
+		name, rel, mimeType [64]byte
 	}
 
 	// fork reads the page from the first <noscript> on once more, with scripting
@@ -49,6 +51,7 @@ type head struct {
 func (h *head) begin(r io.Reader) {
 	h.r, h.kept = r, h.small.kept[:0]
 	h.metaName, h.metaContent = h.small.name[:0], h.small.content[:0]
+	h.linkRel, h.linkType, h.linkHref = h.small.rel[:0], h.small.mimeType[:0], h.small.href[:0]
 }
 
 // scan reads up to the end of the head. It returns nil at the end of the head or
@@ -129,8 +132,12 @@ func (h *head) startTag() (ended bool) {
 		if h.mode == inHeadNoscript && !staysInNoscript(name) || h.mode == beforeHead && name != atom.Html {
 			h.mode = inHead
 		}
-		if name == atom.Meta {
+		switch name {
+		case atom.Meta:
 			h.meta()
+			return false
+		case atom.Link:
+			h.link()
 			return false
 		}
 	}
@@ -244,7 +251,7 @@ func (h *head) forkHere() {
 	again.Write(h.rest())
 	h.fork = &head{
 		lexer: lexer{r: io.MultiReader(again, h.r)}, scripting: true,
-		mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)}, kept: slices.Clone(h.kept),
+		mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)}, kept: slices.Clone(h.kept), keptLinks: slices.Clone(h.keptLinks),
 	}
 	h.r = io.TeeReader(h.r, again)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 )
 
-// scanHTML returns the metas of an HTML page's head. A nil error means that
+// scanHTML returns the metas and links of an HTML page's head. A nil error means that
 // the head, or the page, was read to its end.
 //
 // The content of a <noscript> is elements for a reader without scripting and
@@ -16,17 +16,17 @@ import (
 // two. A site may mean either kind of reader, so both are tried.
 //
 // It reads r, in the encoding of p, and uses off, which is empty.
-func scanHTML(r io.Reader, off *head, p *page) ([]Meta, error) {
+func scanHTML(r io.Reader, off *head, p *page) ([]Meta, []Link, error) {
 	off.begin(r)
 	err := off.scan()
-	metas := off.metas(p)
+	metas, links := off.metas(p), off.links(p)
 	if on := off.fork; on != nil {
 		if e := on.scan(); err == nil {
 			err = e
 		}
-		metas = union(metas, on.metas(p))
+		metas, links = union(metas, on.metas(p)), union(links, on.links(p))
 	}
-	return metas, err
+	return metas, links, err
 }
 
 // metas returns the named metas of the head that was kept.

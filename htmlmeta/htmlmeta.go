@@ -1,5 +1,5 @@
-// Package htmlmeta reads the named <meta> elements of a page's head, and stops
-// where the head ends.
+// Package htmlmeta reads the named <meta> elements of a page's head, and its <link>
+// elements to licences. It stops where the head ends.
 //
 // Use [Scan]: it takes a response body as received, with its content codings
 // and in any encoding of the web. [Wanted] reports whether a Content-Type is
@@ -24,10 +24,11 @@ type Meta struct {
 	Content string // character references decoded, otherwise as written
 }
 
-// A Link is one <link rel href> of a head.
+// A Link is one <link> of a head to a licence: among its relations is "license". Other links,
+// such as those to style sheets, are not kept: nearly every page has many, and nothing reads them.
 type Link struct {
-	Rel  string // as written, but for character references
-	Type string
+	Rel  string // with a token "license", in any case; character references decoded, otherwise as written
+	Type string // the same; "" if there is none
 	Href string // without surrounding white space
 }
 
@@ -45,9 +46,9 @@ const DefaultMaxBytes = 512 << 10
 // A Result is what Scan found.
 type Result struct {
 	Metas []Meta
-	Links []Link
+	Links []Link // to licences
 
-	// Complete is true if the head was read to its end, so that no meta in it
+	// Complete is true if the head was read to its end, so that no meta or link in it
 	// can be missing.
 	Complete bool
 
@@ -70,12 +71,12 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// Scan reads a page from r and returns the named metas that the HTML standard
-// puts into its head.
+// Scan reads a page from r and returns the named metas and the links to licences that the
+// HTML standard puts into its head.
 //
 // It stops reading as soon as the bytes read show that the head has ended. When
 // r blocks, Scan blocks only if it needs more bytes to know that. After an error of
-// r it returns that error, and the metas found before it.
+// r it returns that error, and what was found before it.
 func Scan(r io.Reader, o Options) (Result, error) {
 	s := scanners.Get().(*scanner)
 	res, err := s.scan(r, o)
@@ -120,9 +121,9 @@ func (s *scanner) scan(r io.Reader, o Options) (res Result, err error) {
 	s.page.in.Reset(&s.limited)
 	s.page.contentType = o.ContentType
 	if mediaType(o.ContentType) == "application/xhtml+xml" {
-		res.Metas, err = scanXHTML(&s.head, &s.page)
+		res.Metas, res.Links, err = scanXHTML(&s.head, &s.page)
 	} else {
-		res.Metas, err = scanHTML(&s.page, &s.head, &s.page)
+		res.Metas, res.Links, err = scanHTML(&s.page, &s.head, &s.page)
 	}
 	res.Bytes = int64(o.MaxBytes - s.limited.left)
 	switch {
@@ -147,12 +148,15 @@ type timeoutError interface {
 	Timeout() bool
 }
 
-// union returns the metas of both lists, each once.
-func union(a, b []Meta) []Meta {
-	seen := make(map[Meta]bool)
-	return slices.DeleteFunc(slices.Concat(a, b), func(m Meta) bool {
-		again := seen[m]
-		seen[m] = true
+// union returns the elements of both lists, each once.
+func union[E Meta | Link](a, b []E) []E {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	seen := make(map[E]bool)
+	return slices.DeleteFunc(slices.Concat(a, b), func(e E) bool {
+		again := seen[e]
+		seen[e] = true
 		return again
 	})
 }

@@ -138,17 +138,30 @@ func (l *lexer) attributes(keep func(name []byte) *[]byte) (selfClosing bool) {
 			continue
 		}
 		selfClosing = false
-		var name, value *[]byte
+		name := l.attributeName(keep != nil)
+		var value *[]byte
 		if keep != nil {
-			l.attrName = append(l.attrName[:0], c) // also a "=", without a name before it
-			name = &l.attrName
-		}
-		l.readTo(nameEnd, name)
-		if keep != nil {
-			value = keep(l.attrName)
+			value = keep(name)
 		}
 		l.value(value)
 	}
+}
+
+// attributeName reads the name of an attribute after its first byte, which may also be a "=", and
+// returns all of it if the caller wants it. The name is valid until more is read.
+func (l *lexer) attributeName(wanted bool) []byte {
+	start := l.i - 1 // next has used that byte of window
+	if n := nameEnd(l.rest()); n >= 0 {
+		l.i += n
+		return l.window[start:l.i]
+	}
+	if !wanted {
+		l.readTo(nameEnd, nil)
+		return nil
+	}
+	l.attrName = append(l.attrName[:0], l.window[start])
+	l.readTo(nameEnd, &l.attrName)
+	return l.attrName
 }
 
 // value reads the value of an attribute after its name, if there is one.

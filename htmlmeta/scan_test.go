@@ -74,7 +74,7 @@ func archiveNames() (files []string) {
 }
 
 // archives checks Scan against the archives of a test. Each has a page and the
-// wanted result, as lines "name = content" or "partial: why". It may have options:
+// wanted result, as lines "name = content", "link rel type href" or "partial: why". It may have options:
 // the two header fields, the charset and the coding in which the page is sent, a byte
 // order mark before it, padding after it, and the limit.
 func archives(t *testing.T) {
@@ -132,6 +132,9 @@ func describe(res Result) string {
 	var b strings.Builder
 	for _, m := range res.Metas {
 		fmt.Fprintf(&b, "%s = %s\n", m.Name, m.Content)
+	}
+	for _, l := range res.Links {
+		fmt.Fprintf(&b, "link %q %q %s\n", l.Rel, l.Type, l.Href)
 	}
 	if !res.Complete {
 		fmt.Fprintf(&b, "partial: %s\n", res.Why)
@@ -240,8 +243,8 @@ func TestNoTree(t *testing.T) {
 		if err := h.scan(); err != nil || len(h.kept) > 0 {
 			t.Errorf("%q: kept %q, want no tree to be built; %v", page, h.kept, err)
 		}
-		if metas := h.metas(nil); metas != nil {
-			t.Errorf("%q: got %q", page, metas)
+		if metas, links := h.metas(nil), h.links(nil); metas != nil || links != nil {
+			t.Errorf("%q: got %q, %q", page, metas, links)
 		}
 	}
 }

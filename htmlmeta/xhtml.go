@@ -11,33 +11,33 @@ import (
 // maxDepth bounds the depth of elements in a head in XML.
 const maxDepth = 256
 
-// scanXHTML returns the metas of a page sent as application/xhtml+xml. Browsers
+// scanXHTML returns the metas and links of a page sent as application/xhtml+xml. Browsers
 // read it as XML. Many such pages are HTML in fact, and crawlers read them as
-// HTML, so it is read both ways and the metas of both count.
-func scanXHTML(h *head, p *page) ([]Meta, error) {
+// HTML, so it is read both ways and what both find counts.
+func scanXHTML(h *head, p *page) ([]Meta, []Link, error) {
 	var read bytes.Buffer
 	p.xml = true
 	text := &wire{r: io.TeeReader(p, &read)}
-	metas, whole := xmlMetas(text)
+	metas, links, whole := xmlHead(text)
 	page := io.MultiReader(&read, p)
 	if whole {
 		// The head ends where it ends in XML. As HTML it may seem to go on, as
 		// after <title/>, so no more of the page is read for that.
 		page = &read
 	}
-	more, err := scanHTML(page, h, p)
+	moreMetas, moreLinks, err := scanHTML(page, h, p)
 	switch {
 	case whole:
 		err = nil
 	case text.err != nil:
 		err = text.err // the head may have ended in HTML, and not yet in XML
 	}
-	return union(metas, more), err
+	return union(metas, moreMetas), union(links, moreLinks), err
 }
 
-// xmlMetas reads XML up to the end of its head, and reports whether it found the end. A
+// xmlHead reads XML up to the end of its head, and reports whether it found the end. A
 // page with an element that is not closed is not XML.
-func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
+func xmlHead(r io.Reader) (metas []Meta, links []Link, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
@@ -49,7 +49,7 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 		// Token would close elements that are not closed.
 		token, err := d.RawToken()
 		if err != nil {
-			return metas, false
+			return metas, links, false
 		}
 		innermost := open[len(open)-1]
 		switch t := token.(type) {
@@ -59,24 +59,33 @@ func xmlMetas(r io.Reader) (metas []Meta, whole bool) {
 			e := innermost.child(t)
 			open = append(open, e)
 			if len(open) == 3 && (e.name == "body" || e.name == "frameset") {
-				return metas, true
+				return metas, links, true
 			}
-			name, content := attribute(t.Attr, "name"), attribute(t.Attr, "content")
-			m, ok := named(declared.expand(name), declared.expand(content))
-			if ok && e.name == "meta" && inXMLHead(open[1:len(open)-1]) {
-				metas = append(metas, m)
+			if !inXMLHead(open[1 : len(open)-1]) {
+				continue
+			}
+			value := func(name string) string { return declared.expand(attribute(t.Attr, name)) }
+			switch e.name {
+			case "meta":
+				if m, ok := named(value("name"), value("content")); ok {
+					metas = append(metas, m)
+				}
+			case "link":
+				if l, ok := toLicense(value("rel"), value("type"), value("href")); ok {
+					links = append(links, l)
+				}
 			}
 		case xml.EndElement:
 			if t.Name != innermost.written {
-				return metas, false
+				return metas, links, false
 			}
 			open = open[:len(open)-1]
 			if len(open) == 2 && innermost.name == "head" {
-				return metas, true
+				return metas, links, true
 			}
 		}
 	}
-	return metas, false
+	return metas, links, false
 }
 
 // inXMLHead reports whether the children of the innermost of the open elements are in the head.
