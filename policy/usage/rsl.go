@@ -54,10 +54,11 @@ func (c *collector) robotsLicenses() {
 // an RSL licence. Without that type, as with Creative Commons, it is not RSL.
 func isRSL(relations, mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
-	if !equalFold(strings.TrimSpace(mediaType), "application/rsl+xml") {
+	if !equalFold(strings.Trim(mediaType, htmlSpace), "application/rsl+xml") {
 		return false
 	}
-	for relation := range strings.FieldsSeq(relations) {
+	isSpace := func(r rune) bool { return strings.ContainsRune(htmlSpace, r) }
+	for relation := range strings.FieldsFuncSeq(relations, isSpace) {
 		if equalFold(relation, "license") {
 			return true
 		}
