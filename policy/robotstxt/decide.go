@@ -52,6 +52,9 @@ func Quick() Effort { return Effort{steps: match.QuickSteps} }
 // Thorough is the most that a decision may take, some 20 milliseconds.
 func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
 
+// Exhausted reports whether the effort was not enough.
+func (e *Effort) Exhausted() bool { return e.steps < 0 }
+
 // readingSteps is the measured cost of each octet of a path that has other readings.
 const readingSteps = 100
 

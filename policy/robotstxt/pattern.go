@@ -36,18 +36,25 @@ func (p Pattern) Octets() int { return p.octets }
 // all of them together, see [PathMatcher.Exhausted]. It is not safe for concurrent use.
 type PathMatcher struct {
 	path, query pathFinder
+	effort      *Effort
+	own         bool // the effort is a quick one that may become a thorough one
 }
 
-// NewPathMatcher returns a PathMatcher for the path and query of a URL, without fragment.
+// NewPathMatcher returns a PathMatcher for the path and query of a URL, without fragment. It begins
+// with a quick effort, as a decision does, and goes on with a thorough one.
 func NewPathMatcher(path string) *PathMatcher {
+	m := new(Quick()).PathMatcher(path)
+	m.own = true
+	return m
+}
+
+// PathMatcher returns a PathMatcher that takes its steps from e, as others may.
+func (e *Effort) PathMatcher(path string) *PathMatcher {
 	path = Normalize(path)
 	if path == "" {
 		path = "/" // what a URL without a path asks for
 	}
-	m := &PathMatcher{}
-	m.path.begin(path)
-	m.query.begin(match.EncodeQuery(path))
-	return m
+	return &PathMatcher{path: pathFinder{path: path}, query: pathFinder{path: match.EncodeQuery(path)}, effort: e}
 }
 
 // Matches reports whether p matches the path. It also returns true if there are no steps left to
@@ -56,36 +63,41 @@ func (m *PathMatcher) Matches(p Pattern) bool {
 	if p.normal == "" || p.normal[0] != '/' && p.normal[0] != '*' {
 		return false
 	}
-	return m.path.matches(p.normal) || p.query != "" && m.query.matches(p.query)
+	return m.matches(&m.path, p.normal) || p.query != "" && m.matches(&m.query, p.query)
+}
+
+func (m *PathMatcher) matches(f *pathFinder, pattern string) bool {
+	found, ok := f.matches(pattern, m.effort)
+	if !ok && m.own && !m.effort.indexed {
+		*m.effort = Thorough()
+		found, ok = f.matches(pattern, m.effort)
+	}
+	return found || !ok
 }
 
 // Exhausted reports whether Matches has returned true for a pattern because no steps were left.
 // That takes some 20 milliseconds, and a file that is made for it.
-func (m *PathMatcher) Exhausted() bool { return m.path.Steps < 0 || m.query.Steps < 0 }
+func (m *PathMatcher) Exhausted() bool { return m.effort.Exhausted() }
 
-// A pathFinder compares patterns with one spelling of the path. As a decision does, it begins
-// with a quick effort, and goes on with a thorough one.
+// A pathFinder compares patterns with one spelling of the path.
 type pathFinder struct {
 	match.Finder
 	path string
 }
 
-func (f *pathFinder) begin(path string) { f.path, f.Steps = path, match.QuickSteps }
-
-// matches reports whether a pattern matches; true if no steps are left to find that out.
-func (f *pathFinder) matches(pattern string) bool {
+// matches reports whether a pattern matches. ok is false if the effort is not enough to find that out.
+func (f *pathFinder) matches(pattern string, e *Effort) (found, ok bool) {
 	literal := match.LiteralLen(pattern)
 	if !strings.HasPrefix(f.path, pattern[:literal]) {
-		return false
+		return false, true
 	}
 	if literal == len(pattern) {
-		return true
+		return true, true
 	}
-	found := f.MatchWild(pattern[literal:], f.path[literal:])
-	if f.Steps < 0 && !f.Indexed() {
-		if f.Steps = match.MaxSteps; f.BuildIndex(f.path) {
-			found = f.MatchWild(pattern[literal:], f.path[literal:])
-		}
+	f.Steps = e.steps
+	if !e.indexed || f.Indexed() || f.BuildIndex(f.path) {
+		found = f.MatchWild(pattern[literal:], f.path[literal:])
 	}
-	return found || f.Steps < 0
+	e.steps = f.Steps
+	return found, f.Steps >= 0
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// mayState reports whether any signal may state anything, by a look at the names that are there.
+// MayState reports whether any signal may state anything, by a look at the names that are there.
 // Most URLs have none of them, and then nothing must cost memory.
-func (in *Input) mayState() bool {
+func (in *Input) MayState() bool {
 	if in.TDMRep != nil && len(in.TDMRep.entries) > 0 {
 		return true
 	}

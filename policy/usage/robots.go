@@ -46,7 +46,11 @@ func (c *collector) linesInForce(name string, readable func(statement string) bo
 
 // matches reports whether the pattern matches the path.
 func (c *collector) matches(pattern robotstxt.Pattern) bool {
-	if c.matcher == nil {
+	switch {
+	case c.matcher != nil:
+	case c.in.Effort != nil:
+		c.matcher = c.in.Effort.PathMatcher(c.in.Path)
+	default:
 		c.matcher = robotstxt.NewPathMatcher(c.in.Path)
 	}
 	return c.matcher.Matches(pattern)

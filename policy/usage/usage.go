@@ -89,6 +89,10 @@ type Input struct {
 	Links  []htmlmeta.Link  // of the head
 
 	TDMRep *TDMFile // of the origin; nil: there is none
+
+	// Effort is what may be done to find out which statements are for Path. If it is not enough, all may be.
+	// Several inputs may share one. nil: a quick one, and if need be a thorough one.
+	Effort *robotstxt.Effort
 }
 
 // Stated is what is in force for a URL. Treat it as immutable.
@@ -165,7 +169,7 @@ var signals = []signal{
 
 // Read returns what is in force. It allocates nothing if nothing is stated.
 func Read(in *Input) Stated {
-	if !in.mayState() {
+	if !in.MayState() {
 		return Stated{}
 	}
 	c := &collector{in: *in}
