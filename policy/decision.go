@@ -100,6 +100,6 @@ func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decis
 	}
 	request := Request{Target: t}
 	d.judge(request, r.Readings)
-	Usage{}.judge(&d, request, r.Readings)
+	_ = Usage{}.judge(&d, request, r.Readings, unlimited)
 	return d
 }

@@ -197,7 +197,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 			return Decision{}, err
 		}
 	}
-	e.config.Usage.judge(&d, r, readings)
+	err = e.config.Usage.judge(&d, r, readings, func() (func(), error) { return e.slow.release, e.slow.acquire(ctx) })
+	if err != nil {
+		return Decision{}, err
+	}
 	return d, nil
 }
 

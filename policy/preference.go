@@ -26,22 +26,48 @@ func (d *Decision) UsageInput(path string) usage.Input {
 	return in
 }
 
-// judge adds to d what robots.txt and tdmrep.json state for the request. It denies an allowed request if the
-// gate is to refuse it and a purpose of the crawler is reserved, in any reading of the path: a statement about
-// /private/ must not be evaded with //private/.
-func (u Usage) judge(d *Decision, r Request, readings Readings) {
+// judge adds to d what robots.txt and tdmrep.json state for the request, and denies a request that is to be
+// refused for it. Slowly is called before more effort is made than the quick one, and returns what is to be
+// called after it. Its error is that of judge.
+func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (end func(), err error)) error {
+	if in := d.UsageInput(r.Target.Path); !in.MayState() {
+		return nil
+	}
+	effort := new(robotstxt.Quick())
+	judged := u.judgeWithin(effort, *d, r, readings)
+	if effort.Exhausted() {
+		end, err := slowly()
+		if err != nil {
+			return err
+		}
+		defer end()
+		judged = u.judgeWithin(new(robotstxt.Thorough()), *d, r, readings)
+	}
+	*d = judged
+	return nil
+}
+
+// judgeWithin returns d with what is stated for the request. It denies an allowed request if the gate is to refuse
+// what is reserved and a purpose of the crawler is, in any reading of the path: a statement about /private/ must not
+// be evaded with //private/. All readings share the effort. If it is not enough, more may be reserved than is.
+func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, readings Readings) Decision {
 	in := d.UsageInput(r.Target.Path)
+	in.Effort = effort
 	d.Stated = usage.Read(&in)
 	if !u.Refuse || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
-		return
+		return d
 	}
 	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes)
 	readAs := ""
 	if !reserved && readings != Literal {
-		for _, reading := range robotstxt.Readings(r.Target.Path) {
-			in.Path = reading
+		others, ok := effort.Readings(r.Target.Path)
+		if !ok {
+			d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
+			return d
+		}
+		for _, readAs = range others {
+			in.Path = readAs
 			if by, _, reserved = usage.Read(&in).Reserved(r.Crawler.Purposes); reserved {
-				readAs = reading
 				break
 			}
 		}
@@ -49,7 +75,11 @@ func (u Usage) judge(d *Decision, r Request, readings Readings) {
 	if reserved {
 		d.Allow, d.Reason, d.Rule, d.Reserved, d.ReadAs = false, ByUsage, robotstxt.Rule{}, by, readAs
 	}
+	return d
 }
+
+// unlimited is for judge, where decisions need not wait for each other.
+func unlimited() (end func(), err error) { return func() {}, nil }
 
 // forRobots reports whether the request is for the robots.txt itself. A gate answers it from its own copy. It
 // has to be readable for every crawler, since a crawler that checks for itself obeys it.

@@ -1,10 +1,18 @@
 package policy
 
 import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"robotsgate/policy/usage"
 )
+
+const tdmrepExample = "https://example.com/.well-known/tdmrep.json"
 
 // TestUsageInput checks that a decision says what is known of the use of its URL.
 func TestUsageInput(t *testing.T) {
@@ -41,5 +49,217 @@ func TestUsageInput(t *testing.T) {
 		if c.robots && !in.Group.OK() {
 			t.Errorf("%s: got no group", c.path)
 		}
+	}
+}
+
+// TestUsageRefused checks when a reserved purpose refuses a request: after Disallow, overrides and the mode.
+func TestUsageRefused(t *testing.T) {
+	const reserved = "User-agent: *\nDisallow: /private/\nContent-Usage: train-ai=n\n"
+	const reading = "User-agent: *\nDisallow: /private/\nContent-Usage: /art/ train-ai=n\nContent-Usage: //art/ train-ai=y\n"
+	all := hosts(t, "*")
+	for _, c := range []struct {
+		name     string
+		robots   string
+		url      string
+		method   string
+		mode     Mode
+		readings Readings
+		override *Override
+		whole    bool
+		want     string // verdict
+		readAs   string
+		denied   bool
+	}{
+		{name: "reserved", robots: reserved, url: "/a", want: "deny usage fresh", denied: true},
+		{name: "report mode", robots: reserved, url: "/a", mode: Report, want: "deny usage fresh"},
+		{name: "disallowed in report mode", robots: reserved, url: "/private/", mode: Report, want: "deny rule fresh"},
+		{name: "an override that allows", robots: reserved, url: "/a", override: &Override{Hosts: all, Action: Allow}, want: "allow override"},
+		{name: "an override that leaves it to robots.txt", robots: reserved, url: "/a", override: &Override{Hosts: all, Action: LeaveToRobots}, want: "deny usage fresh", denied: true},
+		{name: "a tunnel", robots: reserved, url: "/", whole: true, want: "deny usage fresh", denied: true},
+		{name: "a tunnel to a part", robots: "User-agent: *\nDisallow: /\nAllow: /x\nContent-Usage: train-ai=n\n", url: "/", whole: true, want: "deny usage fresh", denied: true},
+		{name: "a tunnel where another path is reserved", robots: reading, url: "/", whole: true, want: "allow no-match fresh"},
+		{name: "robots.txt", robots: reserved, url: "/robots.txt", want: "allow implicit fresh"},
+		{name: "HEAD of robots.txt", robots: reserved, url: "/robots.txt", method: http.MethodHead, want: "allow implicit fresh"},
+		{name: "POST to robots.txt, which is sent to the origin", robots: reserved, url: "/robots.txt", method: http.MethodPost, want: "deny usage fresh", denied: true},
+		{name: "another reading, although the literal one is not reserved", robots: reading, url: "//art/", want: "deny usage fresh", readAs: "/art/", denied: true},
+		{name: "literal readings only", robots: reading, url: "//art/", readings: Literal, want: "allow no-match fresh"},
+		{name: "a denied reading comes first", robots: reading, url: "//private/", want: "deny rule fresh", readAs: "/private/", denied: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			web := newOrigins()
+			web.serve(example, rules(c.robots))
+			k := &Crawler{Name: "k", Mode: c.mode, Purposes: []usage.Purpose{usage.TrainAI}}
+			config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true}, Transport: web}
+			config.Robots.Readings = c.readings
+			if c.override != nil {
+				config.Overrides = []Override{*c.override}
+			}
+			e := engineWith(t, config)
+			defer e.Close()
+			target, err := ParseURL("https://example.com" + c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide := e.Decide
+			if c.whole {
+				decide = e.DecideHost
+			}
+			d, err := decide(t.Context(), Request{Target: target, Method: c.method, Crawler: k})
+			if got := verdict(d, err); got != c.want || d.ReadAs != c.readAs || d.Denied() != c.denied {
+				t.Errorf("got %s, read as %q, denied %v; want %s, %q, %v", got, d.ReadAs, d.Denied(), c.want, c.readAs, c.denied)
+			}
+			if reserves := d.Reserved != (usage.Preference{}); reserves != (d.Reason == ByUsage) {
+				t.Errorf("reason %s, reserved by %+v", d.Reason, d.Reserved)
+			}
+		})
+	}
+}
+
+// TestTDMRepAtOnce: however many crawlers ask at once, tdmrep.json is fetched once for the configured crawlers, and
+// once for all other clients. All of them get the answer.
+func TestTDMRepAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		// The answer varies, which changes nothing: the file is for all crawlers.
+		web.serve(tdmrepExample, slow(time.Second, raw("HTTP/1.1 200 OK\nVary: User-Agent\n\n"+`[{"location": "/", "tdm-reservation": 1}]`)))
+		known := []*Crawler{{Name: "a", Tokens: []string{"abot"}}, {Name: "b", Tokens: []string{"bbot"}}}
+		e := engineWith(t, Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web})
+		defer e.Close()
+		target, err := ParseURL("https://example.com/page")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() {
+				r := Request{Target: target, UserAgent: bot(i)}
+				if i%3 > 0 {
+					r.Crawler = known[i%2]
+				}
+				d, err := e.Decide(t.Context(), r)
+				if got := statedBy(d.Stated.Preferences...); err != nil || got != "tdm:n:tdmrep:well-known" {
+					t.Errorf("%d: got %s, %v", i, got, err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("it took %v, want 1 s", took)
+		}
+		if n := len(slices.DeleteFunc(web.fetched(), func(url string) bool { return url != tdmrepExample })); n != 2 {
+			t.Errorf("%d fetches, want 2", n)
+		}
+	})
+}
+
+// TestTDMRepOverridden: tdmrep.json is fetched as any other URL is, so overrides for it count.
+func TestTDMRepOverridden(t *testing.T) {
+	paths := PathRules([]string{"/.well-known/"})
+	for _, c := range []struct {
+		robots   string
+		action   Action
+		fetched  bool
+		ofOthers bool // the override is for other crawlers
+	}{
+		{robots: "", action: Deny},
+		{robots: "", action: Deny, ofOthers: true, fetched: true},
+		{robots: "User-agent: *\nDisallow: /.well-known/\n", action: Allow, fetched: true},
+		{robots: "User-agent: *\nDisallow: /.well-known/\n", action: LeaveToRobots},
+	} {
+		web := newOrigins()
+		web.serve(example, rules(c.robots))
+		o := Override{Hosts: hosts(t, "*"), Paths: paths, Action: c.action}
+		if c.ofOthers {
+			o.Crawlers = []string{"other"}
+		}
+		e := engineWith(t, Config{Robots: defaults(), Overrides: []Override{o}, Usage: Usage{TDMRep: true}, Transport: web})
+		d, err := e.Decide(t.Context(), asks(t, "https://example.com/page", "Bot/1.0"))
+		e.Close()
+		if err != nil || !d.Allow || (d.TDMRep != nil) != c.fetched || slices.Contains(web.fetched(), tdmrepExample) != c.fetched {
+			t.Errorf("%+v: got %+v, %v", c, d, err)
+		}
+	}
+}
+
+// TestTDMRepIsNoOutage: a tdmrep.json that can't be fetched is no outage of a robots.txt.
+func TestTDMRepIsNoOutage(t *testing.T) {
+	web := newOrigins()
+	web.serve(tdmrepExample, raw(unavailable))
+	var fetches []Fetch
+	var mu sync.Mutex
+	e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, OnFetch: func(f Fetch) {
+		mu.Lock()
+		defer mu.Unlock()
+		f.Took = 0
+		fetches = append(fetches, f)
+	}})
+	defer e.Close()
+	if d := ask(t, e, "https://example.com/page", "Bot/1.0"); d.TDMRep.State != Unreachable {
+		t.Fatalf("got %+v", d)
+	}
+	if all := e.Outages(); len(all) > 0 {
+		t.Errorf("got outages %+v", all)
+	}
+	want := []Fetch{{Origin: "https://example.com", Outcome: "unavailable"}, {Origin: "https://example.com", TDMRep: true, Outcome: "unreachable"}}
+	if !slices.Equal(fetches, want) {
+		t.Errorf("got fetches %+v, want %+v", fetches, want)
+	}
+}
+
+// TestUsageCosts: preferences that take many steps are read within bounds, with the path's other readings too,
+// and the request is refused if what is reserved can't be found out.
+func TestUsageCosts(t *testing.T) {
+	// Its parts are in the path, so that all of the path must be searched for each line.
+	hostile := "User-agent: *\n" + strings.Repeat("Content-Usage: /*abcd train-ai=n\n", 15_000)
+	web := newOrigins()
+	web.serve(example, rules(hostile))
+	k := &Crawler{Name: "k", Purposes: []usage.Purpose{usage.TrainAI}}
+	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true}, Transport: web}
+	config.Robots.CacheBytes = 64 << 20
+	e := engineWith(t, config)
+	defer e.Close()
+	target, err := ParseURL("https://example.com//" + strings.Repeat("abcxbcdx", 4<<10) + "%2F")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Target: target, Crawler: k}
+	if d, err := e.Decide(t.Context(), r); err != nil || d.Allow || d.Reason != ByUsage && d.Reason != TooComplex {
+		t.Fatalf("got %v, %v", d.Reason, err)
+	}
+	begun := time.Now()
+	for range 5 {
+		if _, err := e.Decide(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begun) / 5; took > time.Second && !raceDetector {
+		t.Errorf("a decision takes %v", took)
+	}
+	// It is one of the slow decisions.
+	for range cap(e.slow.running) {
+		e.slow.running <- struct{}{}
+	}
+	e.slow.waiting.Store(maxSlowWaiting)
+	if _, err := e.Decide(t.Context(), r); err != ErrCostly {
+		t.Errorf("beside %d slow decisions: got %v, want ErrCostly", maxSlowWaiting, err)
+	}
+}
+
+// TestUsageIsFree: a decision with nothing stated allocates no more than without the reading of preferences.
+func TestUsageIsFree(t *testing.T) {
+	settings := defaults()
+	target, err := ParseURL("https://example.com/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := settings.Judge(200, []byte("User-agent: *\nDisallow: /private/\nSitemap: https://example.com/s.xml\n"), target, nil)
+	r := Request{Target: target, Crawler: &Crawler{Purposes: usage.Purposes}}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := (Usage{Refuse: true}).judge(&d, r, Strict, unlimited); err != nil || !d.Allow {
+			t.Errorf("got %+v, %v", d, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want none", n)
 	}
 }

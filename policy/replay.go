@@ -49,7 +49,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	}
 	d.Robots, d.URL = &st, p.Target.robotsURL()
 	d.judge(r, c.Robots.Readings)
-	c.Usage.judge(&d, r, c.Robots.Readings)
+	_ = c.Usage.judge(&d, r, c.Robots.Readings, unlimited)
 	return d, true
 }
 

@@ -86,7 +86,7 @@ func (s *scene) step(verb string, args []string) {
 		s.origin(args[0], args[1], strings.Join(args[2:], " "))
 	case "as": // USER-AGENT: of the requests from now on
 		s.agent = strings.Join(args, " ")
-	case "ask": // URL VERDICT… [age=… took=… retry=… status=… error=… tdmrep=… stated=…]
+	case "ask": // URL VERDICT… [age=… took=… retry=… status=… error=… tdmrep=… stated=… reserved=… read=…]
 		s.ask(args[0], args[1:])
 	case "host": // the same for a whole origin
 		d, err := s.engine.DecideHost(s.Context(), s.request(args[0]))
@@ -157,7 +157,7 @@ func (s *scene) ask(url string, want []string) {
 		got := map[string]string{
 			"age": d.Robots.Age.String(), "took": took.String(), "retry": d.Robots.Retry.String(),
 			"status": strconv.Itoa(d.Robots.Snapshot.Status), "line": strconv.Itoa(d.Rule.Line),
-			"tdmrep": tdmrepOf(d), "stated": statedBy(d.Stated),
+			"tdmrep": tdmrepOf(d), "stated": statedBy(d.Stated.Preferences...), "reserved": statedBy(d.Reserved), "read": d.ReadAs,
 			"url": d.Robots.Snapshot.URL, "error": strings.ReplaceAll(d.Robots.Snapshot.Error, " ", "_"),
 		}[key]
 		if key == "age" || key == "retry" || key == "took" {
@@ -203,11 +203,15 @@ func tdmrepOf(d Decision) string {
 	return string(d.TDMRep.State)
 }
 
-// statedBy returns preferences in short form: category, value, source and place.
-func statedBy(s usage.Stated) string {
+// statedBy returns preferences in short form: category, value, source, and the line or the place.
+func statedBy(preferences ...usage.Preference) string {
 	var all []string
-	for _, p := range s.Preferences {
-		all = append(all, fmt.Sprintf("%s:%s:%s:%s", p.Category, p.Value(), p.Source, p.In))
+	for _, p := range preferences {
+		if p == (usage.Preference{}) {
+			continue
+		}
+		at := cmp.Or(strings.TrimPrefix(fmt.Sprint(":", p.Line), ":0"), ":"+string(p.In))
+		all = append(all, fmt.Sprintf("%s:%s:%s%s", p.Category, p.Value(), p.Source, at))
 	}
 	return cmp.Or(strings.Join(all, ","), "nothing")
 }
