@@ -238,3 +238,29 @@ func TestCrawlerPageAsPackage(t *testing.T) {
 		t.Errorf("%v in %s", err, body)
 	}
 }
+
+// Further pages are read at the gate's own address, as the settings in force have them.
+func TestFurtherPages(t *testing.T) {
+	const path = "/.well-known/example"
+	w := newWorld(t, options{gate: func(o *Options) {
+		o.Settings.Pages = map[string]http.Handler{path: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "page of "+r.Host)
+		})}
+	}})
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, body := send(t, client, http.MethodGet, "http://"+w.addr+path, nil)
+	wantStatus(t, resp, 200)
+	if body != "page of "+w.addr {
+		t.Errorf("got %q", body)
+	}
+	resp, _ = send(t, client, http.MethodPost, "http://"+w.addr+path, nil)
+	wantStatus(t, resp, 405)
+	settings := *w.gate.settings.Load()
+	settings.Pages = nil
+	if err := w.gate.Use(settings); err != nil {
+		t.Fatal(err)
+	}
+	resp, _ = send(t, client, http.MethodGet, "http://"+w.addr+path, nil)
+	wantStatus(t, resp, 404)
+	wantArrived(t, w)
+}

@@ -91,6 +91,10 @@ type Settings struct {
 	MaxConnections          int // of all clients; 0: 10,000
 	MaxConnectionsPerClient int // by address; 0: no limit
 
+	// Pages are further pages of the gate's own address, by path. They are asked for with GET and HEAD
+	// only. No login is needed for them. May be nil.
+	Pages map[string]http.Handler
+
 	Config string // SHA-256 of the configuration that these settings come from, for the record
 }
 
