@@ -56,13 +56,10 @@ func Headers(keys []*Key, authority string, created time.Time) []Header {
 	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 	var inputs, signatures []string
 	for i, k := range keys {
-		params := fmt.Sprintf(`("@authority";req "content-digest");created=%d;expires=%d;keyid="%s";tag="http-message-signatures-directory"`,
-			created.Unix(), created.Add(headersFor).Unix(), k.id)
-		// The signature base of RFC 9421, section 2.5.
-		base := fmt.Sprintf("\"@authority\";req: %s\n\"content-digest\": %s\n\"@signature-params\": %s", authority, digest, params)
+		params := fmt.Sprintf(`%s;created=%d;expires=%d;keyid="%s";tag="%s"`, components, created.Unix(), created.Add(headersFor).Unix(), k.id, directoryTag)
 		label := fmt.Sprintf("binding%d=", i)
 		inputs = append(inputs, label+params)
-		signatures = append(signatures, label+":"+base64.StdEncoding.EncodeToString(k.Sign([]byte(base)))+":")
+		signatures = append(signatures, label+":"+base64.StdEncoding.EncodeToString(k.Sign(signatureBase(authority, digest, params)))+":")
 	}
 	return []Header{
 		{"Content-Type", DirectoryType},
@@ -71,4 +68,14 @@ func Headers(keys []*Key, authority string, created time.Time) []Header {
 		{"Signature-Input", strings.Join(inputs, ", ")},
 		{"Signature", strings.Join(signatures, ", ")},
 	}
+}
+
+const (
+	components   = `("@authority";req "content-digest")`
+	directoryTag = "http-message-signatures-directory"
+)
+
+// signatureBase returns what the signature of a directory covers (RFC 9421, section 2.5).
+func signatureBase(authority, digest, params string) []byte {
+	return fmt.Appendf(nil, "\"@authority\";req: %s\n\"content-digest\": %s\n\"@signature-params\": %s", authority, digest, params)
 }

@@ -24,12 +24,16 @@ type Key struct {
 // New returns the Key of a private key, which must have ed25519.PrivateKeySize bytes.
 func New(private ed25519.PrivateKey) *Key {
 	public := private.Public().(ed25519.PublicKey)
-	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
 	return &Key{
-		id:     base64.RawURLEncoding.EncodeToString(sum[:]),
+		id:     thumbprint(public),
 		public: public,
 		sign:   func(message []byte) []byte { return ed25519.Sign(private, message) },
 	}
+}
+
+func thumbprint(public ed25519.PublicKey) string {
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // ID returns the thumbprint of the public key (RFC 7638 and RFC 8037, appendix A.3): 43 characters
