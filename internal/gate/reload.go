@@ -183,6 +183,7 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	if g.config.Pace.On() {
 		s.Pace.Pacer = g.pacer
 	}
+	s.Pages = newDirectories(g.config.Agents())
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }
