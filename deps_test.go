@@ -69,7 +69,7 @@ var imports = map[string][]string{
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/fleet", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/settings", "internal/store", "internal/transparent"},
 	"internal/transparent": {},
 }
@@ -83,7 +83,7 @@ var libraries = map[string][]string{
 	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
 	"github.com/dgraph-io/ristretto/v2":     {"internal/memcache"},
-	"github.com/dunglas/httpsfv":            {"proxy", "proxy/internal/sign"},
+	"github.com/dunglas/httpsfv":            {"proxy", "proxy/internal/sign", "internal/keyfile"},
 	"github.com/elazarl/goproxy":            {"proxy"},
 	"github.com/klauspost/compress":         {"internal/coding"},
 	"github.com/prometheus/client_golang":   {"internal/metrics"},

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/config"
 	"robotsgate/internal/keyfile"
-	"robotsgate/policy"
 )
 
 // Keys makes keys for signed requests, and prints the directory that publishes them.
 type Keys struct {
+	Configured
 	Agent   string   `placeholder:"URL" help:"The https origin that publishes the directory; without one, that of the crawlers."`
 	Headers bool     `help:"Print the header lines for the directory in place of the directory."`
 	Files   []string `arg:"" optional:"" name:"KEYFILE" help:"Key files to publish too; or new FILE, to make a key in FILE."`
@@ -42,7 +43,7 @@ func (k *Keys) Run(s Streams) error {
 
 // create makes a key and prints its id.
 func (k *Keys) create(s Streams, files []string) error {
-	if len(files) != 1 || k.Agent != "" || k.Headers {
+	if len(files) != 1 || k.Config != "" || k.Agent != "" || k.Headers {
 		return errors.New("keys new takes one file and no options: robotsgate keys new news-key.pem; a file that is called new is ./new")
 	}
 	key, err := keyfile.Create(files[0])
@@ -57,21 +58,61 @@ func (k *Keys) create(s Streams, files []string) error {
 	return err
 }
 
-// published returns the keys to publish, and the authority of the agent that publishes them.
+// published returns the keys to publish, each once, and the authority of the agent that publishes
+// them; "" if it is not known.
 func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err error) {
-	if len(k.Files) == 0 {
-		return nil, "", errors.New("which keys? robotsgate keys news-key.pem; robotsgate keys new FILE makes one")
-	}
+	var agent config.Agent
 	if k.Agent != "" {
-		if authority, err = agentAuthority(k.Agent); err != nil {
+		if agent.Origin, err = config.ParseAgent(k.Agent); err != nil {
 			return nil, "", fmt.Errorf("--agent: %w", err)
 		}
 	}
-	if k.Headers && authority == "" {
-		return nil, "", errors.New("--headers needs the origin that publishes the directory: --agent https://bots.example.com")
+	if k.Config != "" {
+		if agent, err = k.agent(agent.Origin); err != nil {
+			return nil, "", err
+		}
+	} else if len(k.Files) == 0 {
+		return nil, "", errors.New("which keys? name key files, or a configuration: robotsgate keys -c gate.yaml; robotsgate keys new FILE makes a key")
 	}
+	if k.Headers && agent.Origin == "" {
+		return nil, "", errors.New("--headers needs the origin that publishes the directory: --agent https://bots.example.com, or -c with the configuration that has it")
+	}
+	if keys, err = loadKeys(s, k.Files); err != nil {
+		return nil, "", err
+	}
+	return keyfile.Unique(append(agent.Keys, keys...)), agent.Authority(), nil
+}
+
+// agent returns the agent of the configuration with an origin; "" chooses the only one.
+func (k *Keys) agent(origin string) (config.Agent, error) {
+	c, err := k.load()
+	if err != nil {
+		return config.Agent{}, err
+	}
+	agents := c.Agents()
+	var origins []string
+	for _, a := range agents {
+		if a.Origin == origin || origin == "" && len(agents) == 1 {
+			return a, nil
+		}
+		origins = append(origins, a.Origin)
+	}
+	list := strings.Join(origins, ", ")
+	switch {
+	case len(agents) == 0 && len(k.Files) > 0:
+		return config.Agent{Origin: origin}, nil
+	case len(agents) == 0:
+		return config.Agent{}, fmt.Errorf("%s: no crawler has sign, so there are no keys to publish: add sign to one, with key_file and agent", k.Config)
+	case origin == "":
+		return config.Agent{}, fmt.Errorf("%s: the crawlers have several agents, and each publishes its own keys: choose one with --agent: %s", k.Config, list)
+	}
+	return config.Agent{}, fmt.Errorf("--agent: no crawler of %s has the agent %s; there are: %s", k.Config, origin, list)
+}
+
+// loadKeys reads key files. It reports the mistakes of all of them.
+func loadKeys(s Streams, files []string) (keys []*keyfile.Key, err error) {
 	var errs []error
-	for _, file := range k.Files {
+	for _, file := range files {
 		key, err := keyfile.Load(file)
 		errs = append(errs, err)
 		keys = append(keys, key)
@@ -79,19 +120,5 @@ func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err 
 			s.warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, "", err
-	}
-	return keyfile.Unique(keys), authority, nil
-}
-
-// agentAuthority returns the authority of an agent's URL.
-func agentAuthority(text string) (string, error) {
-	scheme, rest, _ := strings.Cut(text, "://")
-	rest = strings.TrimSuffix(rest, "/")
-	t, err := policy.ParseTarget(scheme, rest, "/")
-	if err != nil || t.Scheme != "https" || strings.ContainsAny(rest, "/?#@") {
-		return "", fmt.Errorf("expected an https origin, such as https://bots.example.com, got %q", text)
-	}
-	return t.Host, nil
+	return keys, errors.Join(errs...)
 }

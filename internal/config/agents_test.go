@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"robotsgate/internal/keyfile"
@@ -33,11 +34,12 @@ crawlers:
 	}
 	var got []string
 	for _, agent := range c.Agents() {
-		line := agent.Origin + " " + agent.Authority()
+		var line strings.Builder
+		line.WriteString(agent.Origin + " " + agent.Authority())
 		for _, key := range agent.Keys {
-			line += " " + ids[key.ID()]
+			line.WriteString(" " + ids[key.ID()])
 		}
-		got = append(got, line)
+		got = append(got, line.String())
 	}
 	want := []string{"https://bots.example.com bots.example.com b a", "https://other.example:8443 other.example:8443 c"}
 	if !slices.Equal(got, want) {
