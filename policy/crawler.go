@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,6 +33,10 @@ type Crawler struct {
 	Purposes []usage.Purpose // what it fetches for; empty: no usage preference refuses its requests
 
 	MaxConnections int // to the gate, at a time; 0: no limit
+
+	// Wrap returns what sends the fetches that the crawler's requests cause, in place of [Config].Transport.
+	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	configured bool // one of Crawlers.Known, set by New and Reconfigured; see Scope
 }
@@ -90,6 +95,21 @@ func (c Crawlers) Named(name string) *Crawler {
 		}
 	}
 	return nil
+}
+
+// Wrapped returns what sends for each crawler with a Wrap, in place of t; nil if no crawler has one.
+func (c Crawlers) Wrapped(t http.RoundTripper) map[*Crawler]http.RoundTripper {
+	var all map[*Crawler]http.RoundTripper
+	for _, k := range append(slices.Clone(c.Known), c.Default) {
+		if k == nil || k.Wrap == nil {
+			continue
+		}
+		if all == nil {
+			all = map[*Crawler]http.RoundTripper{}
+		}
+		all[k] = k.Wrap(t)
+	}
+	return all
 }
 
 // mayBe reports whether a client matches c but for the login.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Errors of [Engine.Decide]. A RoundTripper wraps ErrProhibited, ErrParent and ErrExhausted.
+// Errors of [Engine.Decide]. A RoundTripper wraps ErrProhibited, ErrParent, ErrExhausted and ErrUnsigned.
 var (
 	// ErrProhibited says that the operator's egress rules forbid the destination.
 	ErrProhibited = errors.New("destination is prohibited")
@@ -28,6 +28,10 @@ var (
 	// ErrParent says that the parent proxy can't be reached, so that the fault is not looked
 	// for at the origin. The origin counts as unreachable.
 	ErrParent = errors.New("the parent proxy can't be reached")
+
+	// ErrUnsigned says that a request must be signed and could not be, so that it was not sent. A
+	// RoundTripper wraps it.
+	ErrUnsigned = errors.New("the request could not be signed")
 
 	// ErrHiddenDots is the error of [Engine.CheckPath]: the path has a dot segment next to an
 	// encoded separator, as in /public/..%2Fprivate, which servers resolve differently.

@@ -64,7 +64,7 @@ func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, us
 // confirm the good copy in prior, if there is one, instead of sending it again. The answer
 // varies if any response on the way to it does.
 //
-// The only errors are ErrBusy and ErrExhausted, and, if they concern the first URL and not a
+// The only errors are ErrBusy, ErrExhausted and ErrUnsigned, and, if they concern the first URL and not a
 // redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, prior *entry) (*Snapshot, content, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.robots.Timeout)
@@ -77,7 +77,7 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		file, next, err := f.get(ctx, of, s, userAgent, asked)
 		varied = s.Varies
 		switch {
-		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), hop == 0 && errors.Is(err, ErrProhibited):
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), errors.Is(err, ErrUnsigned), hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)

@@ -122,7 +122,7 @@ func (e *Engine) question(r Request) question {
 // obeyed asks for what a crawler obeys with these product tokens.
 func (e *Engine) obeyed(r *Request, tokens []string) question {
 	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
-	return question{e.robots, scope.Key(), TokenKey(tokens), r.UserAgent}
+	return question{e.robots, scope.Key(), TokenKey(tokens), r.UserAgent, e.wrapped[r.Crawler]}
 }
 
 // Known returns the record of a scope, without a fetch.

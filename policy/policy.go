@@ -94,7 +94,8 @@ type Engine struct {
 	robots  *Robots // those of config
 	tdmrep  *Robots // for reading answers to the request for tdmrep.json
 	fetcher fetcher
-	checked sync.Map // names of crawlers, see checkUserAgent
+	wrapped map[*Crawler]http.RoundTripper // of crawlers with Wrap
+	checked sync.Map                       // names of crawlers, see checkUserAgent
 	*shared
 }
 
@@ -143,6 +144,7 @@ func (s *shared) engine(c Config) *Engine {
 	e := &Engine{config: c, shared: s}
 	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.forTDMRep()
 	e.fetcher = fetcher{c.Transport, e.robots, c.Hints, s.large}
+	e.wrapped = c.Crawlers.Wrapped(c.Transport)
 	return e
 }
 

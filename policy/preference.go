@@ -104,7 +104,7 @@ func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolu
 	}
 	// One file is for all crawlers, so they ask as if they were one.
 	scope := Scope{Origin: r.Target.Origin(), TDMRep: true, Crawlers: r.Crawler.configured}
-	q := question{e.tdmrep, scope.Key(), TokenKey(nil), r.UserAgent}
+	q := question{e.tdmrep, scope.Key(), TokenKey(nil), r.UserAgent, e.wrapped[r.Crawler]}
 	if res, ok := e.inMemory(q); ok {
 		return &res, nil
 	}

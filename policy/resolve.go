@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"time"
 )
@@ -13,6 +14,7 @@ type question struct {
 	key       string  // of the record
 	token     string  // the crawler's, by TokenKey
 	userAgent string
+	transport http.RoundTripper // of the fetch; nil: that of all crawlers
 }
 
 // resolve returns what an origin's robots.txt means to a crawler. It waits for a fetch only if no

@@ -17,7 +17,9 @@ func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapsh
 		}
 	}
 	begun, outcome := time.Now(), "error"
-	s, file, err = e.fetcher.fetch(e.ctx, sf.scope, url, job.userAgent, prior)
+	f := e.fetcher
+	f.transport = job.transport
+	s, file, err = f.fetch(e.ctx, sf.scope, url, job.userAgent, prior)
 	if e.ctx.Err() != nil {
 		return nil, nil, shutDown(sf.scope) // a fetch that was cut short says nothing about the origin
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type fetchJob struct {
 	slot      string // the crawler that it is for, see slots.go
 	token     string // of the crawler that asked first
 	userAgent string
+	transport http.RoundTripper
 	asked     time.Time
 	since     time.Time
 
@@ -106,7 +108,7 @@ func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetch
 		return sf.lead, false
 	}
 	job = &fetchJob{
-		slot: slot, token: q.token, userAgent: cmp.Or(e.robots.UserAgent, q.userAgent),
+		slot: slot, token: q.token, userAgent: cmp.Or(e.robots.UserAgent, q.userAgent), transport: cmp.Or(q.transport, e.fetcher.transport),
 		asked: now, since: since, done: make(chan struct{}),
 	}
 	if e.ctx.Err() != nil {

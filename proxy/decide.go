@@ -37,7 +37,7 @@ func (p *Proxy) decide(ctx context.Context, x *exchange, r *http.Request, engine
 	if pr != nil {
 		return pr
 	}
-	x.Crawler = crawler.Name
+	x.Crawler, x.transport = crawler.Name, x.settings.wrapped[crawler]
 	if pr := p.admit(r, crawler); pr != nil {
 		return pr
 	}

@@ -25,7 +25,8 @@ type exchange struct {
 	Record
 	signals signals
 
-	settings      *Settings // in force when the request arrived
+	settings      *Settings         // in force when the request arrived
+	transport     http.RoundTripper // of the crawler; nil: settings.Upstream
 	names         *SettingNames
 	target        policy.Target
 	decision      policy.Decision // what Record.Decision points to, once it is made

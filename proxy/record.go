@@ -43,7 +43,9 @@ type Record struct {
 	Tunnel    bool   // the request came through a CONNECT tunnel, or is one
 	Config    string // SHA-256 of the configuration that was in force
 	Duration  time.Duration
-	Paced     Paced // how the pace concerned it; the zero value: not at all
+	Paced     Paced         // how the pace concerned it; the zero value: not at all
+	Signed    string        // the ID of the key that the request was signed with; empty: it was not
+	Signing   time.Duration // to make its signature, or those of all attempts to send it
 	// These are times since Start, and 0 if the request did not get so far.
 	Decided  time.Duration // the decision was made
 	Sent     time.Duration // the request was sent to the origin

@@ -98,6 +98,9 @@ func failure(x *exchange, err error) *problem {
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
+	case errors.Is(err, policy.ErrUnsigned):
+		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
+		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
 	case errors.Is(err, policy.ErrBusy):

@@ -92,6 +92,9 @@ func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
 		u.Proceed = x.informational.sendContinue
 	}
+	if x.transport != nil {
+		return x.transport.RoundTrip(r)
+	}
 	return x.settings.Upstream.RoundTrip(r)
 }
 

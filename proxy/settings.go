@@ -96,6 +96,8 @@ type Settings struct {
 	Pages map[string]http.Handler
 
 	Config string // SHA-256 of the configuration that these settings come from, for the record
+
+	wrapped map[*policy.Crawler]http.RoundTripper // of crawlers with Wrap, in place of Upstream
 }
 
 // Tags says how far pages are read for their robots rules. The zero value reads none.
@@ -131,6 +133,7 @@ func (p *Proxy) Use(s Settings) error {
 	s.MaxConnections = cmp.Or(s.MaxConnections, 10_000)
 	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, 512<<10)
 	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, 5*time.Second)
+	s.wrapped = s.Engine.Crawlers().Wrapped(s.Upstream)
 	p.settings.Store(&s)
 	return nil
 }

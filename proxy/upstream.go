@@ -15,13 +15,14 @@ import (
 )
 
 // An Upstream reaches origins: requests, robots.txt fetches and tunnels all leave through it.
-// [NewTransport] returns one. To change what is sent, for example to sign it, wrap that one, and give the result to
-// [Settings] and to the policy engine. The RoundTrip of a wrapper changes a clone of the request, with the same
+// [NewTransport] returns one. To change what is sent, wrap that one, and give the result to
+// [Settings] and to the policy engine. [Signing] wraps it for the requests of one crawler. The RoundTrip of a wrapper changes a clone of the request, with the same
 // context. It must leave the Body of a 101 response an [io.ReadWriteCloser].
 type Upstream interface {
 	// RoundTrip sends a request to its origin. Package policy names the errors that matter for a
 	// decision, such as [policy.ErrProhibited]. 1xx responses are passed to the
-	// [net/http/httptrace.ClientTrace] in the request's context.
+	// [net/http/httptrace.ClientTrace] in the request's context. Its GotConn is called before each
+	// attempt to send the request, which is sent with the header as GotConn leaves it.
 	http.RoundTripper
 	// Check returns an error that is [policy.ErrProhibited] if a destination is forbidden,
 	// as far as that is known without a lookup of its name. It is called before the decision.

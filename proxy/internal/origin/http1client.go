@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"time"
 
@@ -96,6 +97,15 @@ func isSafe(r *http.Request) bool {
 
 // exchange sends a request over a connection, and returns the response with a body that takes care of the connection.
 func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Request, written []byte, deadline time.Time) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+		// As in Transport, the hook may set fields for this attempt, or close the connection.
+		trace.GotConn(httptrace.GotConnInfo{Conn: c.conn, Reused: c.responded})
+		var err error
+		if written, err = appendRequestHead(written[:0], req); err != nil {
+			closeAtOnce(c.conn)
+			return nil, err
+		}
+	}
 	c.memory = memory.FromContext(ctx)
 	if limit := time.Now().Add(t.answer); limit.Before(deadline) {
 		deadline = limit
