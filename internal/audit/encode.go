@@ -58,6 +58,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	o.number("bytes", r.Bytes)
 	o.float("duration", r.Duration)
 	o.optional("error", r.Error)
+	o.optional("signed", r.Signed)
 	o.optional("config", r.Config)
 	o.optional("gate", r.Gate)
 	return append(o.b, "}\n"...), o.err

@@ -42,6 +42,7 @@ type Record struct {
 	Bytes    int64         `json:"bytes"`          // of the response's body
 	Duration float64       `json:"duration"`       // seconds
 	Error    string        `json:"error,omitempty"`
+	Signed   string        `json:"signed,omitempty"` // the ID of the key that the request was signed with
 	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
 	Gate     string        `json:"gate,omitempty"`   // id of the gate that served the request
 	Link
@@ -117,7 +118,7 @@ func (a *Answer) Snapshot() *policy.Snapshot {
 func recordOf(x *proxy.Record, redact bool) (r Record) {
 	r = Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
-		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Config: x.Config,
+		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Signed: x.Signed, Config: x.Config,
 	}
 	url := x.URL
 	if redact {

@@ -46,7 +46,8 @@ type Gate struct {
 	engine         *policy.Engine
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
-	pacer          *pace.Pacer // of all configurations
+	pacer          *pace.Pacer        // of all configurations
+	asked          proxy.AskedOrigins // by all configurations
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
 	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
@@ -119,6 +120,7 @@ func New(c *config.Config, o Options) (_ *Gate, err error) {
 		return nil, err
 	}
 	g.showRequests()
+	g.logSigning()
 	return g, nil
 }
 
@@ -212,6 +214,7 @@ func (g *Gate) done(x *proxy.Record) {
 func (g *Gate) engineConfig() policy.Config {
 	c := settings.Engine(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
 	c.Shared = g.fleet != nil
+	g.sign(c.Crawlers)
 	return c
 }
 

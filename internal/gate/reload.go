@@ -78,6 +78,7 @@ func (g *Gate) reload(r revision) {
 	g.WarnDescriptors()
 	g.metrics.Reload(true)
 	g.mistakes.Store(nil)
+	g.logSigning()
 	g.log.Info("the configuration has been reloaded; requests in flight finish under the one before")
 }
 
