@@ -137,6 +137,7 @@ func (p *parser) record(s *syntax.Scanner) {
 	if len(p.file.records) == maxRecords {
 		return
 	}
+	p.file.names |= nameBit(s.Name)
 	// If the group is open, closeNames corrects the section.
 	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), p.here})
 }

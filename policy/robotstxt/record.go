@@ -104,12 +104,23 @@ func (r *record) public() Record {
 // recordsNamed returns the records with a name. File.records is sorted by name, so that
 // a request does not look at thousands of Sitemap records to find a Crawl-delay.
 func (f *File) recordsNamed(name string) []record {
+	if f.names&nameBit(name) == 0 {
+		return nil // as for most names that a request asks for
+	}
 	start, _ := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return compareFold(r.name, name) })
 	end := start
 	for end < len(f.records) && compareFold(f.records[end].name, name) == 0 {
 		end++
 	}
 	return f.records[start:end]
+}
+
+// nameBit returns one of 64 bits for a name, the same in any case.
+func nameBit(name string) uint64 {
+	if name == "" {
+		return 1
+	}
+	return 1 << ((uint(syntax.Lower(name[0])) + 7*uint(len(name))) & 63)
 }
 
 // compareFold compares strings, ignoring the case of A to Z.

@@ -99,3 +99,24 @@ func TestRecordsBounded(t *testing.T) {
 		t.Errorf("%d records in a file that has none", len(f.records))
 	}
 }
+
+func TestHasRecord(t *testing.T) {
+	f := Parse([]byte("License: a\nUser-agent: a\nCONTENT-usage: x\nUser-agent: *\nSitemap: b\nDisallow:\n\nUser-agent: b\nFoo: c\n"), 0)
+	for _, test := range []struct {
+		name          string
+		file, a, b, g bool // in the file, the groups of a and b, no group
+	}{
+		{"license", true, false, false, false},
+		{"Content-Usage", true, true, false, false},
+		{"Sitemap", true, true, false, false},
+		{"foo", true, false, true, false},
+		{"Content-Signal", false, false, false, false},
+		{"Cicense", false, false, false, false},
+		{"", false, false, false, false},
+	} {
+		got := [4]bool{f.HasRecord(test.name), f.Group("a").HasRecord(test.name), f.Group("b").HasRecord(test.name), Group{}.HasRecord(test.name)}
+		if want := [4]bool{test.file, test.a, test.b, test.g}; got != want {
+			t.Errorf("%q: got %v, want %v", test.name, got, want)
+		}
+	}
+}

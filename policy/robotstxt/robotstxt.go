@@ -44,6 +44,7 @@ type File struct {
 	sections []section
 	bindings []binding // sorted by name, then by section
 	records  []record  // sorted by name, then by line
+	names    uint64    // the bits of nameBit for the names of records
 
 	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }
