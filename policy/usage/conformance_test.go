@@ -113,6 +113,13 @@ func (r row) check(t *testing.T) {
 	}
 }
 
+// TestCases runs the cases of this repository.
+func TestCases(t *testing.T) {
+	if n := run(t, "testdata/cases.jsonl"); n < 50 {
+		t.Errorf("%d cases, want 50 or more", n)
+	}
+}
+
 // TestConformance runs the *.jsonl files of the folder that ROBOTSGATE_CONFORMANCE names.
 func TestConformance(t *testing.T) {
 	dir := os.Getenv("ROBOTSGATE_CONFORMANCE")
@@ -122,26 +129,32 @@ func TestConformance(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	total := 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, 64<<20)
-		for n := 1; lines.Scan(); n++ {
-			var r row
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Want == nil {
-				continue // not of this form
-			}
-			total++
-			t.Run(fmt.Sprintf("%s:%d", filepath.Base(file), n), r.check)
-		}
-		if err := lines.Err(); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		total += run(t, file)
 	}
 	if total == 0 {
 		t.Errorf("%s has no row about usage preferences", dir)
 	}
 	t.Logf("%d rows", total)
+}
+
+// run checks the rows of a file, and returns how many there are.
+func run(t *testing.T, file string) (rows int) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 64<<20)
+	for n := 1; lines.Scan(); n++ {
+		var r row
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Want == nil {
+			continue // not of this form
+		}
+		rows++
+		t.Run(fmt.Sprintf("%s:%d", filepath.Base(file), n), r.check)
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	return rows
 }

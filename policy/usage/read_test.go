@@ -40,12 +40,13 @@ func BenchmarkRead(b *testing.B) {
 	stated := row{URL: "https://site.test/blog/1", ProductToken: "ExampleBot",
 		Robots:  new("User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Usage: /blog/ train-ai=y\nContent-Signal: search=yes, ai-train=no\nDisallow: /x\n"),
 		Headers: [][2]string{{"Content-Usage", "train-ai=n"}, {"TDM-Reservation", "1"}}}
+	ordinary := robotstxt.Parse([]byte("User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: https://site.test/sitemap.xml\n"), 0)
 	for _, bb := range []struct {
 		name string
 		in   *usage.Input
 	}{
 		{"Nothing", nothingStated()},
-		{"BeforeRequest", &usage.Input{Robots: nothingStated().Robots, Group: nothingStated().Group, Path: "/page"}},
+		{"BeforeRequest", &usage.Input{Robots: ordinary, Group: ordinary.Group("ExampleBot"), Path: "/page"}},
 		{"Stated", stated.input(b)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
