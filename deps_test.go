@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"internal/fleet":            {"policy", "policy/pace"},
 	"internal/keyfile":          {},
 	"internal/history":          {"policy/robotstxt", "internal/escape"},
-	"internal/audit":            {"internal/escape", "policy", "policy/glob", "proxy"},
+	"internal/audit":            {"internal/escape", "policy", "policy/glob", "policy/usage", "proxy"},
 	"internal/metrics":          {"policy", "proxy", "internal/fleet"},
 	"internal/overview":         {"policy", "proxy"},
 	"internal/config":           {"policy/glob", "internal/keyfile"},
@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
+	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
 		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/fleet", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},

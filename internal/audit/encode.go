@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"robotsgate/internal/escape"
+	"robotsgate/policy/usage"
 )
 
 // This file writes records as encoding/json would, without reflection, since each request
@@ -40,6 +41,11 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 		o.float("paced", r.Paced.Held)
 	}
 	o.optional("refused", string(r.Refused))
+	if r.Reserved != nil {
+		o.begin("reserved")
+		o.preference(r.Reserved)
+		o.end()
+	}
 	o.optional("note", r.Note)
 	o.optional("read_as", r.ReadAs)
 	o.optional("rule", r.Rule)
@@ -53,7 +59,10 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 		o.robots(r.Robots)
 		o.end()
 	}
+	o.optional("tdmrep_sha256", r.TDMRep)
 	o.list("tags", r.Tags)
+	o.preferences("usage", r.Usage)
+	o.list("licenses", r.Licenses)
 	o.number("status", int64(r.Status))
 	o.number("bytes", r.Bytes)
 	o.float("duration", r.Duration)
@@ -98,6 +107,27 @@ func (o *object) answer(a *Answer) {
 	o.optionalTime("since", a.Since)
 	o.flag("looped", a.Looped)
 	o.flag("others", a.Others)
+}
+
+func (o *object) preferences(name string, all []usage.Detail) {
+	if len(all) == 0 {
+		return
+	}
+	o.name(name)
+	for i := range all {
+		o.b = append(o.b, "[,"[min(i, 1)], '{')
+		o.preference(&all[i])
+		o.end()
+	}
+	o.b = append(o.b, ']')
+}
+
+func (o *object) preference(p *usage.Detail) {
+	o.text("use", p.Use)
+	o.text("value", p.Value)
+	o.text("source", string(p.Source))
+	o.text("in", string(p.In))
+	o.positive("line", int64(p.Line))
 }
 
 func (o *object) name(name string) {

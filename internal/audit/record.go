@@ -8,43 +8,48 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
 // A Record is one request. Members that do not apply are left out.
 type Record struct {
-	Time     time.Time     `json:"time"`
-	ID       string        `json:"id"`
-	Crawler  string        `json:"crawler,omitempty"`
-	Client   string        `json:"client,omitempty"`
-	Method   string        `json:"method"`
-	Origin   string        `json:"origin,omitempty"`
-	Path     string        `json:"path,omitempty"`     // and query; empty for a passthrough tunnel
-	URL      string        `json:"url,omitempty"`      // in place of both: what the client sent, if it could not be parsed
-	Redacted bool          `json:"redacted,omitempty"` // values of the query have been replaced
-	Tunnel   bool          `json:"tunnel,omitempty"`   // the request came through CONNECT
-	Decision string        `json:"decision,omitempty"` // allow or deny; empty: none was made
-	Enforced *bool         `json:"enforced,omitempty"` // false: report mode let a denied request through
-	Reason   policy.Reason `json:"reason,omitempty"`
-	Paced    Paced         `json:"paced,omitzero"`    // the request has waited for its turn, or was refused
-	Refused  proxy.Refusal `json:"refused,omitempty"` // why the gate refused the request, if not by the decision
-	Note     string        `json:"note,omitempty"`    // an override's reason
-	ReadAs   string        `json:"read_as,omitempty"` // path and query that were denied, as servers may read Path
-	Rule     string        `json:"rule,omitempty"`
-	Line     int           `json:"line,omitempty"`
-	Group    string        `json:"group,omitempty"`
-	Token    string        `json:"token,omitempty"`
-	Tokens   []string      `json:"tokens,omitempty"` // all product tokens that the crawler obeys, if there are several
-	Decided  time.Time     `json:"decided,omitzero"` // the time for which the overrides were evaluated
-	Robots   *Robots       `json:"robots,omitempty"`
-	Tags     []string      `json:"tags,omitempty"` // robots-tag rules that bind the crawler
-	Status   int           `json:"status"`         // 0: the client disconnected before the response
-	Bytes    int64         `json:"bytes"`          // of the response's body
-	Duration float64       `json:"duration"`       // seconds
-	Error    string        `json:"error,omitempty"`
-	Signed   string        `json:"signed,omitempty"` // the ID of the key that the request was signed with
-	Config   string        `json:"config,omitempty"` // SHA-256 of the configuration in force
-	Gate     string        `json:"gate,omitempty"`   // id of the gate that served the request
+	Time     time.Time      `json:"time"`
+	ID       string         `json:"id"`
+	Crawler  string         `json:"crawler,omitempty"`
+	Client   string         `json:"client,omitempty"`
+	Method   string         `json:"method"`
+	Origin   string         `json:"origin,omitempty"`
+	Path     string         `json:"path,omitempty"`     // and query; empty for a passthrough tunnel
+	URL      string         `json:"url,omitempty"`      // in place of both: what the client sent, if it could not be parsed
+	Redacted bool           `json:"redacted,omitempty"` // values of the query have been replaced
+	Tunnel   bool           `json:"tunnel,omitempty"`   // the request came through CONNECT
+	Decision string         `json:"decision,omitempty"` // allow or deny; empty: none was made
+	Enforced *bool          `json:"enforced,omitempty"` // false: report mode let a denied request through
+	Reason   policy.Reason  `json:"reason,omitempty"`
+	Paced    Paced          `json:"paced,omitzero"`     // the request has waited for its turn, or was refused
+	Refused  proxy.Refusal  `json:"refused,omitempty"`  // why the gate refused the request, if not by the decision
+	Reserved *usage.Detail  `json:"reserved,omitempty"` // of the reason usage: the preference that reserves a purpose of the crawler
+	Note     string         `json:"note,omitempty"`     // an override's reason
+	ReadAs   string         `json:"read_as,omitempty"`  // path and query that were denied, as servers may read Path
+	Rule     string         `json:"rule,omitempty"`
+	Line     int            `json:"line,omitempty"`
+	Group    string         `json:"group,omitempty"`
+	Token    string         `json:"token,omitempty"`
+	Tokens   []string       `json:"tokens,omitempty"` // all product tokens that the crawler obeys, if there are several
+	Decided  time.Time      `json:"decided,omitzero"` // the time for which the overrides were evaluated
+	Robots   *Robots        `json:"robots,omitempty"`
+	TDMRep   string         `json:"tdmrep_sha256,omitempty"` // of the origin's tdmrep.json in force
+	Tags     []string       `json:"tags,omitempty"`          // robots-tag rules that bind the crawler
+	Usage    []usage.Detail `json:"usage,omitempty"`         // the usage preferences in force
+	Licenses []string       `json:"licenses,omitempty"`      // their URLs
+	Status   int            `json:"status"`                  // 0: the client disconnected before the response
+	Bytes    int64          `json:"bytes"`                   // of the response's body
+	Duration float64        `json:"duration"`                // seconds
+	Error    string         `json:"error,omitempty"`
+	Signed   string         `json:"signed,omitempty"` // the ID of the key that the request was signed with
+	Config   string         `json:"config,omitempty"` // SHA-256 of the configuration in force
+	Gate     string         `json:"gate,omitempty"`   // id of the gate that served the request
 	Link
 }
 
@@ -141,9 +146,13 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 		r.Tags = append(r.Tags, rule.String())
 	}
 	if x.Decision != nil {
+		r.Usage, r.Licenses = x.Decision.Stated.Details(), x.Decision.Stated.URLs()
 		r.Decide(x.Decision)
 		if redact {
 			r.ReadAs = Redact(r.ReadAs)
+			for i, url := range r.Licenses { // an origin can repeat what it was asked for
+				r.Licenses[i] = Redact(url)
+			}
 		}
 	}
 	r.Paced = Paced{Held: x.Paced.Waited().Seconds(), Refused: x.Refused == proxy.ByPace}
@@ -169,8 +178,14 @@ func (r *Record) Decide(d *policy.Decision) {
 	if d.Reason == policy.ByRule {
 		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
 	}
+	if d.Reason == policy.ByUsage {
+		r.Reserved = new(d.Reserved.Detail())
+	}
 	if d.Robots != nil {
 		r.Robots = robotsOf(d)
+	}
+	if d.TDMRep != nil && d.TDMRep.TDMRep != nil {
+		r.TDMRep = d.TDMRep.Snapshot.SHA256
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -45,7 +46,7 @@ func FuzzEncode(f *testing.F) {
 		f.Add(text, int64(1_500_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, duration int64) {
-		r := &Record{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
+		r := &Record{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
 		line, err := r.appendLine(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func FuzzEncode(f *testing.F) {
 			t.Fatal(err)
 		}
 		valid := strings.Map(func(c rune) rune { return c }, text) // bytes that are not UTF-8 become U+FFFD
-		r.URL, r.Tags, r.Robots.URL = valid, []string{valid}, valid
+		r.URL, r.Tags, r.Robots.URL, r.Usage[0].Use = valid, []string{valid}, valid, valid
 		if !reflect.DeepEqual(got, r) {
 			t.Errorf("%q: read back as %+v, want %+v", text, got, r)
 		}
@@ -92,6 +93,36 @@ func TestOriginAndPath(t *testing.T) {
 	for _, url := range []string{"", "/x", "a.example", "http://A.example/", "http://a.example/../x", "ftp://a.example/"} {
 		if r := recordOf(&proxy.Record{URL: url}, false); r.Origin != "" || r.Path != "" || r.URL != url {
 			t.Errorf("%q: got %q, %q and %q, want the URL alone", url, r.Origin, r.Path, r.URL)
+		}
+	}
+}
+
+// TestRecordOfUsage: a record has the preferences with their sources, and the one that refused. A
+// record without preferences has no such members.
+func TestRecordOfUsage(t *testing.T) {
+	reserved := usage.Preference{Category: "train-ai", Source: usage.ContentUsage, In: usage.InRobots, Line: 4}
+	stated := usage.Stated{
+		Preferences: []usage.Preference{reserved, {Category: "tdm", Allowed: true, Source: usage.TDMRep, In: usage.InHeader}},
+		Licenses:    []usage.License{{URL: "https://a.example/l?id=1", Source: usage.RSL, In: usage.InMeta}},
+	}
+	d := &policy.Decision{Enforced: true, Reason: policy.ByUsage, Reserved: reserved, Stated: stated}
+	for _, c := range []struct {
+		name string
+		x    proxy.Record
+		hide bool
+		want string
+	}{
+		{"refused", proxy.Record{Decision: d, Refused: proxy.Refusal(policy.ByUsage)}, false,
+			`"decision":"deny","reason":"usage","reserved":{"use":"train-ai","value":"n","source":"content-usage","in":"robots","line":4},` +
+				`"usage":[{"use":"train-ai","value":"n","source":"content-usage","in":"robots","line":4},{"use":"tdm","value":"y","source":"tdmrep","in":"header"}],` +
+				`"licenses":["https://a.example/l?id=1"],"status":0`},
+		{"redacted", proxy.Record{Decision: d}, true, `"licenses":["https://a.example/l?id=*"],`},
+		{"nothing stated", proxy.Record{Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch}}, false, `"reason":"no-match","status":0`},
+	} {
+		r := recordOf(&c.x, c.hide)
+		line, err := r.appendLine(nil)
+		if err != nil || !strings.Contains(string(line), c.want) {
+			t.Errorf("%s: %v, got %s, want %s", c.name, err, line, c.want)
 		}
 	}
 }

@@ -51,6 +51,8 @@ type Summary struct {
 	Hosts    Tally `json:"-"`
 	Rules    Tally `json:"-"` // by origin, line and text of the rule
 	Failures Tally `json:"-"` // by error
+
+	Preferences Preferences `json:"-"`
 }
 
 // A Tally counts by names. To bound the memory, long names are cut, and the names with the smallest
@@ -129,6 +131,7 @@ func (s *Summary) Line(l *Line) {
 	if r.Rule != "" {
 		s.Rules.add(fmt.Sprintf("%s line %d: %s", r.Origin, r.Line, r.Rule), r)
 	}
+	s.Preferences.add(r)
 	if r.Error != "" {
 		s.Errors++
 		s.Failures.add(r.Error, r)

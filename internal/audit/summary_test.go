@@ -1,10 +1,13 @@
 package audit
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -42,5 +45,33 @@ func TestTallyLongNames(t *testing.T) {
 	s.Line(&Line{Record: &Record{Origin: "http://a.example", Rule: "Disallow: /" + strings.Repeat("ü", 1<<20), Line: 1}})
 	if name := s.Rules.Top(1)[0].Name; len(name) > maxName+len("…") || !strings.HasSuffix(name, "ü…") {
 		t.Errorf("got a name of %d bytes", len(name))
+	}
+}
+
+// TestPreferences counts requests and origins by the value of each category. Of several statements n
+// counts.
+func TestPreferences(t *testing.T) {
+	var s Summary
+	preference := func(use, value string) usage.Detail { return usage.Detail{Use: use, Value: value} }
+	for _, r := range []Record{
+		{Origin: "http://a", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "n"), preference("train-ai", "y"), preference("search", "y")}},
+		{Origin: "http://a", Decision: "deny", Reason: policy.ByUsage, Usage: []usage.Detail{preference("train-ai", "n")}},
+		{Origin: "http://b", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "y"), preference("train-ai", "n"), preference("tdm", "maybe")}},
+		{Origin: "http://c", Decision: "allow"},
+	} {
+		s.Line(&Line{Record: &r})
+	}
+	want := []Stated{
+		{Named{"train-ai=n", Count{Requests: 3, Allowed: 2, Denied: 1}}, 2},
+		{Named{"search=y", Count{Requests: 1, Allowed: 1}}, 1},
+	}
+	if got := s.Preferences.Top(10); !slices.Equal(got, want) || s.Preferences.Estimated {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for i := range 2 * maxNames {
+		s.Line(&Line{Record: &Record{Origin: fmt.Sprint("http://", i), Usage: []usage.Detail{preference("tdm", "n")}}})
+	}
+	if len(s.Preferences.seen) != maxNames || !s.Preferences.Estimated {
+		t.Errorf("%d pairs are kept, want %d and an estimate", len(s.Preferences.seen), maxNames)
 	}
 }

@@ -91,6 +91,8 @@ func (r recordText) Cause() string {
 		return "operator's override: " + r.Note
 	case r.Reason == policy.IsUnreachable:
 		return "robots.txt is unreachable"
+	case r.Reason == policy.ByUsage && r.Reserved != nil:
+		return "reserved use: " + usageText(*r.Reserved)
 	case r.Reason == policy.TooComplex:
 		return "robots.txt takes too many steps for this URL"
 	}

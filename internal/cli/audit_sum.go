@@ -49,12 +49,18 @@ type summary struct {
 	RuleCount int           `json:"rules_total"`
 	Guessed   bool          `json:"rules_estimated"`
 	Failures  []audit.Named `json:"failures"`
+
+	Preferences []audit.Stated `json:"preferences"`
+	Stated      int            `json:"preferences_total"`
+	AtLeast     bool           `json:"preferences_estimated"`
 }
 
 func (t *sumReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
+	preferences := t.Preferences.Top(t.top)
 	return "summary", summary{
 		t.Summary, t.Gates.Top(math.MaxInt), t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
 		t.Rules.Top(t.top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(t.top),
+		preferences, t.Preferences.Len(), t.Preferences.Estimated,
 	}, false
 }

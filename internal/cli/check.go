@@ -55,12 +55,7 @@ func (c *Check) Run(ctx context.Context, s Streams) error {
 		if err == nil {
 			d, err = decide(t)
 		}
-		if errors.Is(err, policy.ErrNoHost) {
-			err = fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
-			if demo.Has(t.Hostname()) {
-				err = fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo, whose status page explains its decisions", t.Hostname())
-			}
-		}
+		err = explained(t, err)
 		if err != nil {
 			s.Status(fmt.Errorf("%s: %w", url, err))
 			status = 2
@@ -77,6 +72,17 @@ func (c *Check) Run(ctx context.Context, s Streams) error {
 		return status
 	}
 	return nil
+}
+
+// explained returns the error of a decision about t, with what to do if the name does not resolve.
+func explained(t policy.Target, err error) error {
+	switch {
+	case !errors.Is(err, policy.ErrNoHost):
+		return err
+	case demo.Has(t.Hostname()):
+		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo, whose status page explains its decisions", t.Hostname())
+	}
+	return fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
 }
 
 // noHost is the host of a path without one. Overrides do not apply to it.

@@ -24,6 +24,7 @@ type Commands struct {
 	Demo     Demo     `cmd:"" help:"Run a gate with a sample site, without a network."`
 	Check    Check    `cmd:"" help:"Decide about URLs without sending the requests."`
 	Tags     Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
+	Usage    Usage    `cmd:"" help:"Print what the content of a URL may be used for."`
 	Lint     Lint     `cmd:"" help:"Report the lines of a robots.txt that do not do what they seem to."`
 	Env      Env      `cmd:"" help:"Print the environment variables that make clients use the gate."`
 	CA       CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
@@ -126,8 +127,8 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// usage is the usage line of a command, as kong prints it.
-var usage = regexp.MustCompile(`^(Usage: robotsgate [\w-]+)(.*) \[flags\]`)
+// usageLine is the usage line of a command, as kong prints it.
+var usageLine = regexp.MustCompile(`^(Usage: robotsgate [\w-]+)(.*) \[flags\]`)
 
 // help prints kong's help with [flags] before the arguments in the usage line. For run the flags
 // must stand there: everything after its command is an argument of that command.
@@ -139,6 +140,6 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
 	}
-	_, err := out.Write(usage.ReplaceAll(text.Bytes(), []byte("$1 [flags]$2")))
+	_, err := out.Write(usageLine.ReplaceAll(text.Bytes(), []byte("$1 [flags]$2")))
 	return err
 }

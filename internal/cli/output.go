@@ -24,6 +24,9 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plural":    plural,
 	"clients":   clientsOf,
 	"table":     table,
+	"stated":    statedTable,
+	"usage":     usageText,
+	"place":     place,
 	"firstOf":   firstOf,
 	"utc":       utc,
 	"yaml":      yamlList,
@@ -43,6 +46,24 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// statedTable returns the counts of usage preferences, after an empty line; nothing if there are none.
+func statedTable(rows []audit.Stated, total int, estimated bool) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	all := make([]audit.Named, 0, len(rows))
+	for _, r := range rows {
+		all = append(all, r.Named)
+	}
+	var b strings.Builder
+	lines := strings.Split(strings.TrimSuffix(table(firstOf("by usage preference", all, total, estimated), all), "\n"), "\n")
+	fmt.Fprintf(&b, "%s\n%s %9s\n", lines[0], lines[1], "origins")
+	for i, r := range rows {
+		fmt.Fprintf(&b, "%s %9d\n", lines[2+i], r.Origins)
+	}
+	return b.String()
 }
 
 // firstOf returns the title of a table with the first rows of a total, which are estimated if there are

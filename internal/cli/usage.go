@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/internal/config"
+	"robotsgate/internal/settings"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
+)
+
+// Usage prints what the content of a URL may be used for.
+type Usage struct {
+	Configured
+	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
+	Token   []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
+	Crawler string   `placeholder:"NAME" help:"The preferences for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
+	Robots  string   `placeholder:"FILE" help:"Read this robots.txt; - is standard input."`
+	Header  []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A header line of the response; may be repeated."`
+	HTML    string   `placeholder:"FILE" help:"Read the head of this page; - is standard input."`
+	TDMRep  string   `name:"tdmrep" placeholder:"FILE" help:"Read this tdmrep.json; - is standard input."`
+	JSON    bool     `help:"Print JSON."`
+	Batch   bool     `help:"Read JSON lines from standard input and answer each with one."`
+	URL     string   `arg:"" optional:"" name:"URL" help:"The URL."`
+}
+
+// Run reads what there is about the URL, and prints the preferences.
+func (u *Usage) Run(ctx context.Context, s Streams) error {
+	if u.Batch {
+		return u.batch(s)
+	}
+	if u.URL == "" {
+		return errors.New("which URL? robotsgate usage https://example.com/")
+	}
+	cfg, err := u.load()
+	if err != nil {
+		return err
+	}
+	cfg.Overrides = nil // they are the operator's, not the publisher's
+	crawler, err := u.asCheck().crawler(settings.Crawlers(cfg))
+	if err != nil {
+		return err
+	}
+	var read usageReading
+	if u.local() {
+		read, err = u.given(s, cfg, crawler)
+	} else {
+		read, err = u.fetched(ctx, s, cfg, crawler)
+	}
+	if err != nil {
+		return err
+	}
+	a := read.answer()
+	if u.JSON {
+		err = encode(s.Out, a)
+	} else {
+		err = printReport(s.Out, "usage", a)
+	}
+	return cmp.Or(err, read.failed)
+}
+
+// asCheck returns the command check for the same crawler.
+func (u *Usage) asCheck() *Check {
+	return &Check{Configured: u.Configured, Agent: u.Agent, Token: u.Token, Crawler: u.Crawler, Robots: u.Robots}
+}
+
+// local reports whether an option gives something to read, so that nothing is fetched.
+func (u *Usage) local() bool {
+	return u.Robots != "" || len(u.Header) > 0 || u.HTML != "" || u.TDMRep != ""
+}
+
+// given returns what the options give.
+func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r usageReading, err error) {
+	ins := 0
+	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
+		if file == "-" {
+			ins++
+		}
+	}
+	if ins > 1 {
+		return r, errors.New("standard input is one file: name the others")
+	}
+	check := u.asCheck()
+	check.Robots = cmp.Or(check.Robots, "none") // a path is enough for a URL
+	target, err := check.target(u.URL)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", u.URL, err)
+	}
+	r.path, r.tokens, r.header = target.Path, crawler.Obeys(u.Agent), http.Header{}
+	for _, line := range u.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return r, fmt.Errorf("--header %q: write it as 'Name: value'", line)
+		}
+		r.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	rules := settings.Robots(cfg.Robots)
+	if u.Robots != "" {
+		body, err := readFile(u.Robots, s.In)
+		if err != nil {
+			return r, err
+		}
+		r.decision = rules.Judge(http.StatusOK, body, target, r.tokens)
+	}
+	if u.HTML != "" {
+		page, err := readFile(u.HTML, s.In)
+		if err != nil {
+			return r, err
+		}
+		if err := r.readPage(bytes.NewReader(page), 0); err != nil {
+			return r, fmt.Errorf("%s: %w", u.HTML, err)
+		}
+	}
+	if u.TDMRep != "" {
+		text, err := readFile(u.TDMRep, s.In)
+		if err != nil {
+			return r, err
+		}
+		if r.tdmrep, err = parseTDMRep(text, rules.MaxBytes); err != nil {
+			s.note("%s states nothing: %v", u.TDMRep, err)
+		}
+	}
+	return r, nil
+}
+
+// parseTDMRep reads a tdmrep.json. A longer one than the limit is an error.
+func parseTDMRep(text []byte, limit int) (*usage.TDMFile, error) {
+	if len(text) > limit {
+		return nil, fmt.Errorf("it is longer than robots.max_bytes, %d bytes", limit)
+	}
+	return usage.ParseTDMRep(text)
+}
+
+// A usageReading is what there is to read about a URL, for one crawler.
+type usageReading struct {
+	path     string
+	tokens   []string        // of the crawler
+	decision policy.Decision // by robots.txt; without one if Robots is nil
+	header   http.Header     // of the response; nil: there is none
+	head     htmlmeta.Result // of the page
+	skipped  string          // why the page was not read
+	tdmrep   *usage.TDMFile  // nil: that of the decision
+	failed   error           // why not all could be read; it does not prevent an answer
+}
+
+// readPage reads the head of the page that came with r.header, as the gate does. Without a
+// Content-Type it is HTML. MaxBytes bounds the bytes read; 0: the default.
+func (r *usageReading) readPage(page io.Reader, maxBytes int) (err error) {
+	contentType := r.header.Get("Content-Type")
+	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
+		r.skipped = "type"
+		return nil
+	}
+	r.head, err = htmlmeta.Scan(page, htmlmeta.Options{
+		ContentType: contentType, ContentEncoding: strings.Join(r.header["Content-Encoding"], ","), MaxBytes: maxBytes,
+	})
+	return err
+}
+
+// A usageAnswer is what commands print.
+type usageAnswer struct {
+	Usage    map[string]string `json:"usage"`
+	Detail   []usage.Detail    `json:"detail"`
+	Licenses []string          `json:"licenses"`
+	// Skipped and Partial say why a page, or the end of its head, was not read, in the words of
+	// Robots-Gate-Meta.
+	Skipped string `json:"skipped,omitempty"`
+	Partial string `json:"partial,omitempty"`
+
+	Links    []usage.License `json:"-"`
+	Reserved []string        `json:"-"` // purposes
+}
+
+// answer returns what is in force.
+func (r *usageReading) answer() usageAnswer {
+	in := usage.Input{Path: r.path}
+	if r.decision.Robots != nil {
+		in = r.decision.UsageInput(r.path)
+	}
+	in.Header, in.Metas, in.Links, in.TDMRep = r.header, r.head.Metas, r.head.Links, cmp.Or(r.tdmrep, in.TDMRep)
+	all := []robotstag.Tags{robotstag.ParseHeader(r.header["Robots-Tag"], r.header["X-Robots-Tag"])}
+	for _, m := range r.head.Metas {
+		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
+	}
+	in.Tags = robotstag.Union(all...).For(r.tokens...)
+	stated := usage.Read(&in)
+	a := usageAnswer{
+		Usage: stated.Values(), Links: stated.Licenses, Skipped: r.skipped, Partial: r.head.Why,
+		Detail: append([]usage.Detail{}, stated.Details()...), Licenses: append([]string{}, stated.URLs()...), // [] in place of null
+	}
+	for _, p := range usage.Purposes {
+		if _, _, reserved := stated.Reserved([]usage.Purpose{p}); reserved {
+			a.Reserved = append(a.Reserved, string(p))
+		}
+	}
+	return a
+}
+
+// usageText returns a preference in words: "train-ai=n from content-usage, line 4 of robots.txt".
+func usageText(p usage.Detail) string {
+	return p.Use + "=" + p.Value + " from " + string(p.Source) + ", " + place(p.In, p.Line)
+}
+
+// place returns where a preference or a licence was read, in words.
+func place(in usage.Place, line int) string {
+	switch {
+	case line > 0:
+		return fmt.Sprintf("line %d of robots.txt", line)
+	case in == usage.InRobots:
+		return "in robots.txt"
+	case in == usage.InHeader:
+		return "in the response's header"
+	case in == usage.InMeta:
+		return "in the page's head"
+	case in == usage.InWellKnown:
+		return "in tdmrep.json"
+	}
+	return string(in)
+}

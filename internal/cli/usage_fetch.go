@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"robotsgate/internal/config"
+	"robotsgate/internal/settings"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/proxy"
+)
+
+// fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for
+// the page.
+func (u *Usage) fetched(ctx context.Context, s Streams, cfg *config.Config, crawler *policy.Crawler) (r usageReading, err error) {
+	target, err := policy.ReadURL(u.URL)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", u.URL, err)
+	}
+	upstream, err := unguarded(cfg)
+	if err != nil {
+		return r, err
+	}
+	defer upstream.Close()
+	c := settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil)
+	c.Usage = policy.Usage{TDMRep: true}
+	engine, err := policy.New(c)
+	if err != nil {
+		return r, err
+	}
+	defer engine.Close()
+	d, err := engine.Decide(ctx, policy.Request{Target: target, Crawler: crawler, UserAgent: u.Agent})
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", u.URL, explained(target, err))
+	}
+	r.path, r.tokens, r.decision = target.Path, d.Tokens, d
+	switch {
+	case !d.Allow && d.Reason == policy.IsUnreachable:
+		r.failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
+		return r, nil
+	case !d.Allow:
+		s.note("the page was not fetched: robots.txt denies it")
+		return r, nil
+	}
+	if err := u.fetchPage(ctx, upstream, target, cfg, &r); err != nil {
+		r.failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
+	}
+	if location := r.header.Get("Location"); location != "" {
+		s.note("the response redirects to %s; ask for the preferences of that URL too", location)
+	}
+	return r, nil
+}
+
+// fetchPage requests the page, and reads its head.
+func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target policy.Target, cfg *config.Config, r *usageReading) error {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Egress.ResponseHeaderTimeout+cfg.Tags.HeadTimeout)
+	defer cancel()
+	// An empty value keeps net/http from adding its own.
+	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{"User-Agent": {u.Agent}}}).WithContext(ctx)
+	resp, err := upstream.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	r.header = resp.Header
+	if resp.StatusCode == http.StatusOK {
+		err = r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
+	}
+	return err
+}
