@@ -27,6 +27,8 @@ type changeRow struct {
 	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
 	Decisions []decisionRow `json:"decisions"`
 	More      int           `json:"decisions_more,omitempty"`
+	Usage     []decisionRow `json:"usage"` // what is stated about the use of content
+	UsageMore int           `json:"usage_more,omitempty"`
 	Gone      string        `json:"gone,omitempty"` // why there is nothing to compare
 
 	WasWords string `json:"-"` // the phases before and after, for people
@@ -40,7 +42,7 @@ type decisionRow struct {
 	Is    string `json:"is"`
 }
 
-// maxChanged bounds the decisions that are listed for one change.
+// maxChanged bounds the decisions, and the changes of usage, that are listed for one change.
 const maxChanged = 100
 
 // changes compares the rules of consecutive phases, for clients that no crawler matches
@@ -90,7 +92,7 @@ func (p *originHistory) bound(answers []store.Answer) []string {
 func (p *originHistory) change(token string, was, is phase, paths []string) changeRow {
 	c := changeRow{
 		Time: is.at.UTC(), For: token, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
-		Diff: []string{}, Decisions: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
+		Diff: []string{}, Decisions: []decisionRow{}, Usage: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
 	}
 	before, err := p.rulesOf(was)
 	after, err2 := p.rulesOf(is)
@@ -109,6 +111,13 @@ func (p *originHistory) change(token string, was, is phase, paths []string) chan
 				continue
 			}
 			c.Decisions = append(c.Decisions, decisionRow{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
+		}
+		for _, r := range history.CompareUsage(wasFile, isFile, tokens, paths) {
+			if len(c.Usage) == maxChanged {
+				c.UsageMore++
+				continue
+			}
+			c.Usage = append(c.Usage, decisionRow{strings.Join(tokens, ", "), r.Path, history.StatedWords(r.Was), history.StatedWords(r.Is)})
 		}
 	}
 	return c

@@ -1,5 +1,5 @@
-// Package history compares two versions of a robots.txt: [Diff] their lines, and [Compare]
-// their decisions.
+// Package history compares two versions of a robots.txt: [Diff] their lines, [Compare] their
+// decisions, and [CompareUsage] what they state about the use of content.
 package history
 
 import (
@@ -77,18 +77,24 @@ func examples(g robotstxt.Group) (paths []string) {
 		if len(paths) >= MaxPaths {
 			break
 		}
-		pattern, ends := strings.CutSuffix(r.Pattern, "$")
-		path := strings.ReplaceAll(pattern, "*", "")
-		if !strings.HasPrefix(path, "/") {
-			path = "/" + path
-		}
-		paths = append(paths, path)
-		if strings.Contains(pattern, "*") {
-			paths = append(paths, strings.ReplaceAll(pattern, "*", "x"))
-		}
-		if ends {
-			paths = append(paths, path+"x")
-		}
+		paths = append(paths, matching(r.Pattern)...)
+	}
+	return paths
+}
+
+// matching returns paths that a pattern matches, and some that it almost matches.
+func matching(pattern string) (paths []string) {
+	pattern, ends := strings.CutSuffix(pattern, "$")
+	path := strings.ReplaceAll(pattern, "*", "")
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	paths = append(paths, path)
+	if strings.Contains(pattern, "*") {
+		paths = append(paths, strings.ReplaceAll(pattern, "*", "x"))
+	}
+	if ends {
+		paths = append(paths, path+"x")
 	}
 	for i, path := range paths {
 		paths[i] = robotstxt.PathOf(path)
