@@ -148,6 +148,7 @@ var reasons = map[policy.Reason]string{
 	policy.ByOverride:    "An override of the operator decides, instead of the robots.txt.",
 	policy.IsUnavailable: "The robots.txt is unavailable, so crawlers may fetch everything.",
 	policy.IsUnreachable: "The robots.txt is unreachable, so crawlers may fetch nothing.",
+	policy.ByUsage:       "The origin reserves a use that this crawler fetches for.",
 	policy.TooComplex:    "Comparing all rules with this URL would take too many steps, so it is denied.",
 }
 

@@ -145,14 +145,16 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	for _, rule := range x.Remembered {
 		r.Tags = append(r.Tags, rule.String())
 	}
+	r.Usage, r.Licenses = x.Stated.Details(), x.Stated.URLs()
+	if redact {
+		for i, url := range r.Licenses { // an origin can repeat what it was asked for
+			r.Licenses[i] = Redact(url)
+		}
+	}
 	if x.Decision != nil {
-		r.Usage, r.Licenses = x.Decision.Stated.Details(), x.Decision.Stated.URLs()
 		r.Decide(x.Decision)
 		if redact {
 			r.ReadAs = Redact(r.ReadAs)
-			for i, url := range r.Licenses { // an origin can repeat what it was asked for
-				r.Licenses[i] = Redact(url)
-			}
 		}
 	}
 	r.Paced = Paced{Held: x.Paced.Waited().Seconds(), Refused: x.Refused == proxy.ByPace}

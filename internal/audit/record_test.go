@@ -105,18 +105,18 @@ func TestRecordOfUsage(t *testing.T) {
 		Preferences: []usage.Preference{reserved, {Category: "tdm", Allowed: true, Source: usage.TDMRep, In: usage.InHeader}},
 		Licenses:    []usage.License{{URL: "https://a.example/l?id=1", Source: usage.RSL, In: usage.InMeta}},
 	}
-	d := &policy.Decision{Enforced: true, Reason: policy.ByUsage, Reserved: reserved, Stated: stated}
+	d := &policy.Decision{Enforced: true, Reason: policy.ByUsage, Reserved: reserved}
 	for _, c := range []struct {
 		name string
 		x    proxy.Record
 		hide bool
 		want string
 	}{
-		{"refused", proxy.Record{Decision: d, Refused: proxy.Refusal(policy.ByUsage)}, false,
+		{"refused", proxy.Record{Decision: d, Stated: stated, Refused: proxy.Refusal(policy.ByUsage)}, false,
 			`"decision":"deny","reason":"usage","reserved":{"use":"train-ai","value":"n","source":"content-usage","in":"robots","line":4},` +
 				`"usage":[{"use":"train-ai","value":"n","source":"content-usage","in":"robots","line":4},{"use":"tdm","value":"y","source":"tdmrep","in":"header"}],` +
 				`"licenses":["https://a.example/l?id=1"],"status":0`},
-		{"redacted", proxy.Record{Decision: d}, true, `"licenses":["https://a.example/l?id=*"],`},
+		{"redacted", proxy.Record{Decision: d, Stated: stated}, true, `"licenses":["https://a.example/l?id=*"],`},
 		{"nothing stated", proxy.Record{Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch}}, false, `"reason":"no-match","status":0`},
 	} {
 		r := recordOf(&c.x, c.hide)

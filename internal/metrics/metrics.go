@@ -28,6 +28,7 @@ type Metrics struct {
 	held        prometheus.Counter
 	heldFor     prometheus.Histogram
 	paceRefused prometheus.Counter
+	stated      *statements
 	upstream    prometheus.Histogram
 	added       prometheus.Histogram
 
@@ -79,6 +80,7 @@ func New() *Metrics {
 	m.held = m.counters("robotsgate_pace_held_total", "Requests that have waited for their turn, and were sent.").WithLabelValues()
 	m.heldFor = m.histogram("robotsgate_pace_held_seconds", "Time that these requests have waited.", originTimes)
 	m.paceRefused = m.counters("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.").WithLabelValues()
+	m.stated = newStatements(m.counters("robotsgate_usage_stated_total", "Requests for which a usage preference was in force, by category (train-ai, ai-input, search, tdm, other) and value (y: allowed, n: reserved).", "category", "value"))
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
 	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
 		m.fetches.WithLabelValues(outcome)
@@ -137,6 +139,7 @@ func (m *Metrics) Request(x *proxy.Record) {
 		m.held.Inc()
 		m.heldFor.Observe(held.Seconds())
 	}
+	m.stated.count(x.Stated)
 	if x.Refused == proxy.ByPace {
 		m.paceRefused.Inc()
 	}

@@ -64,7 +64,7 @@ func (r *requests) prepare(crawler string) map[outcome]prometheus.Counter {
 		for _, reason := range []policy.Reason{policy.ByRule, policy.NoMatch, policy.NoGroup, policy.IsUnavailable, policy.Implicit, policy.ByOverride} {
 			outcomes = append(outcomes, outcome{allowed, string(reason)})
 		}
-		for _, reason := range []policy.Reason{policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride} {
+		for _, reason := range []policy.Reason{policy.ByRule, policy.IsUnreachable, policy.TooComplex, policy.ByOverride, policy.ByUsage} {
 			outcomes = append(outcomes, outcome{denied, string(reason)}, outcome{reported, string(reason)})
 		}
 	}

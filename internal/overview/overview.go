@@ -55,11 +55,12 @@ type Minute struct {
 	Counts
 }
 
-// A Rule is the reason of denials: a line of a robots.txt, or an override.
+// A Rule is the reason of denials: a line of a robots.txt, a usage preference, or an override.
 type Rule struct {
 	Origin string `json:"origin,omitempty"` // empty for an override
 	Line   int    `json:"line,omitempty"`
-	Text   string `json:"text"` // the pattern of a Disallow, or the reason of an override
+	Text   string `json:"text"`            // the pattern of a Disallow, the preference, or the reason of an override
+	Usage  bool   `json:"usage,omitempty"` // it is a preference
 }
 
 // State is an overview at one time.
@@ -72,6 +73,9 @@ type State struct {
 	Causes  []Cause         `json:"undecided_by"` // of Hour.Undecided
 	Hosts   []Tally[string] `json:"denied_hosts"`
 	Rules   []Tally[Rule]   `json:"denying_rules"`
+	Stated  []Stated        `json:"usage_stated"`           // in the last hour
+	Stating int             `json:"usage_origins"`          // origins that have stated anything
+	AtLeast bool            `json:"usage_origins_at_least"` // there are more than can be counted
 
 	Refusals []Refusal `json:"refusals"`            // the newest first
 	Seen     []Crawler `json:"requests_by_crawler"` // since Started
@@ -87,6 +91,7 @@ type Overview struct {
 	minutes [Minutes]minute
 	hosts   recent[string]
 	rules   recent[Rule]
+	stating stating
 
 	refusals refusals
 	crawlers byCrawler
@@ -130,6 +135,7 @@ func (o *Overview) Request(x *proxy.Record) {
 	if d != nil && !d.Allow {
 		o.deniedLocked(x, at)
 	}
+	o.stating.add(x, at)
 	o.refusals.add(x)
 	o.crawlers.add(x, end)
 }
@@ -142,7 +148,10 @@ func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 	switch d.Reason {
 	case policy.ByRule:
 		origin := strings.TrimSuffix(d.URL, "/robots.txt")
-		o.rules.add(at, Rule{cut(origin), d.Rule.Line, cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
+		o.rules.add(at, Rule{Origin: cut(origin), Line: d.Rule.Line, Text: cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
+	case policy.ByUsage:
+		p := d.Reserved
+		o.rules.add(at, Rule{Origin: cut(x.Origin), Line: p.Line, Text: cut(p.Category + "=" + p.Value() + " from " + string(p.Source)), Usage: true}, Rule.clone, d.Enforced)
 	case policy.ByOverride:
 		o.rules.add(at, Rule{Text: cut(d.Note)}, Rule.clone, d.Enforced)
 	}
@@ -150,7 +159,8 @@ func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 
 // clone copies the strings, since a part of a robots.txt would keep all of it in memory.
 func (r Rule) clone() Rule {
-	return Rule{strings.Clone(r.Origin), r.Line, strings.Clone(r.Text)}
+	r.Origin, r.Text = strings.Clone(r.Origin), strings.Clone(r.Text)
+	return r
 }
 
 // maxText bounds a text that is kept, in bytes. A host name has 253 at most.
@@ -177,13 +187,14 @@ const Top = 10
 
 // State returns the current counts. Requests wait only while they are copied.
 func (o *Overview) State() State {
-	s, hosts, rules := o.copied(time.Now())
+	s, hosts, rules, stating := o.copied(time.Now())
+	s.Stated, s.Stating = statedBy(stating), len(stating)
 	s.Hosts = top(hosts, Top, strings.Compare)
 	s.Rules = top(rules, Top, Rule.compare)
 	return s
 }
 
-func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule]) {
+func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule], map[uint64]statements) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := State{Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes)}
@@ -202,7 +213,9 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule])
 	}
 	s.Refusals, s.Seen = o.refusals.latest("", Latest), o.crawlers.busiest(Crawlers)
 	s.Causes = causesOf(causes)
-	return s, o.hosts.tallies(this), o.rules.tallies(this)
+	var stating map[uint64]statements
+	stating, s.AtLeast = o.stating.copied(this)
+	return s, o.hosts.tallies(this), o.rules.tallies(this), stating
 }
 
 // rateLocked returns the requests per second in the last ten seconds, or since the start. The

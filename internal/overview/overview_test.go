@@ -97,8 +97,8 @@ func TestTop(t *testing.T) {
 			}
 		}
 		const hosts = "[{a.example 4 5} {b.example 3 0} {c.example:8443 2 0} {d.example 1 0}]"
-		rules := "[{{http://a.example 1 /x} 4 0} {{ 0 the contract has ended} 3 0} {{http://a.example 9 /" +
-			strings.Repeat("ä", 127) + "} 1 0} {{http://a.example 2 /y} 0 5}]"
+		rules := "[{{http://a.example 1 /x false} 4 0} {{ 0 the contract has ended false} 3 0} {{http://a.example 9 /" +
+			strings.Repeat("ä", 127) + " false} 1 0} {{http://a.example 2 /y false} 0 5}]"
 		for _, step := range []struct {
 			after        time.Duration
 			hosts, rules string
@@ -147,7 +147,7 @@ func TestFlood(t *testing.T) {
 	if len(s.Hosts) != Top || s.Hosts[0] != (Tally[string]{"often.example", 275, 0}) {
 		t.Errorf("got %d hosts, in front %+v", len(s.Hosts), s.Hosts[0])
 	}
-	if want := (Tally[Rule]{Rule{"http://a.example", 7, "/often"}, 275, 0}); len(s.Rules) != Top || s.Rules[0] != want {
+	if want := (Tally[Rule]{Rule{Origin: "http://a.example", Line: 7, Text: "/often"}, 275, 0}); len(s.Rules) != Top || s.Rules[0] != want {
 		t.Errorf("got %d rules, in front %+v", len(s.Rules), s.Rules[0])
 	}
 	for _, h := range s.Hosts[1:] {
