@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"time"
+
+	"robotsgate/policy/usage"
 )
 
 // Evidence is a decision in JSON, as in the bodies of refusals. Members that do not
@@ -42,7 +44,9 @@ type Explanation struct {
 	Allowed  bool  `json:"allowed"`
 	Enforced *bool `json:"enforced,omitempty"` // false: it would be denied, but is sent
 	Evidence
-	Lost []RuleEvidence `json:"lost,omitempty"` // see [Decision.Lost]; Explain leaves it empty
+	Lost     []RuleEvidence `json:"lost,omitempty"`  // see [Decision.Lost]; Explain leaves it empty
+	Usage    []usage.Detail `json:"usage,omitempty"` // what robots.txt and tdmrep.json state for the URL
+	Licenses []string       `json:"licenses,omitempty"`
 }
 
 // Evidence returns the grounds of d.
@@ -85,7 +89,7 @@ func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
 
 // Explain returns d in JSON form.
 func (d *Decision) Explain(url string) Explanation {
-	e := Explanation{Allowed: d.Allow, Evidence: d.Evidence(url)}
+	e := Explanation{Allowed: d.Allow, Evidence: d.Evidence(url), Usage: d.Stated.Details(), Licenses: d.Stated.URLs()}
 	if !d.Allow && !d.Enforced {
 		e.Enforced = &d.Enforced
 	}

@@ -226,6 +226,9 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
+	if d.Reason == policy.ByUsage {
+		r.Reserved = usageText(d.Reserved.Detail()) + ", which the crawler fetches for"
+	}
 	if e.Rule != nil {
 		r.Excerpt = excerpt(d.Robots.File, e.Rule.Line)
 	}
@@ -235,11 +238,12 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 // A checkReport is a decision for people.
 type checkReport struct {
 	policy.Explanation
-	Left    string   // the reason of the override that left the decision to robots.txt
-	Group   string   // as the file writes it
-	Asks    string   // the crawler, if it is not the default
-	Excerpt []string // the rule and the lines around it
-	Fetched bool     // the robots.txt is the origin's, not a file
+	Reserved string   // of the reason usage: what is reserved, and by what
+	Left     string   // the reason of the override that left the decision to robots.txt
+	Group    string   // as the file writes it
+	Asks     string   // the crawler, if it is not the default
+	Excerpt  []string // the rule and the lines around it
+	Fetched  bool     // the robots.txt is the origin's, not a file
 }
 
 // excerpt returns a line of a robots.txt with the lines around it.

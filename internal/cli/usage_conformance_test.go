@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"robotsgate/policy/usage"
@@ -55,6 +58,11 @@ func TestUsageConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		n++
+		byPlace := func(a, b usage.Detail) int { // the order is free
+			return cmp.Or(cmp.Compare(a.Line, b.Line), strings.Compare(a.Use+string(a.Source+"/")+string(a.In), b.Use+string(b.Source+"/")+string(b.In)))
+		}
+		slices.SortFunc(got.Detail, byPlace)
+		slices.SortFunc(c.Detail, byPlace)
 		switch {
 		case !reflect.DeepEqual(got.Usage, c.Want.Usage):
 			t.Errorf("%s: got %v, want %v: %s", c.Why, got.Usage, c.Want.Usage, line)
