@@ -180,7 +180,7 @@ func (r *Record) Decide(d *policy.Decision) {
 	if d.Reason == policy.ByRule {
 		r.Rule, r.Line = d.Rule.String(), d.Rule.Line
 	}
-	if d.Reason == policy.ByUsage {
+	if d.Reason == policy.ByUsage && d.Reserved.Category != "" { // else the page's head could not be read whole
 		r.Reserved = new(d.Reserved.Detail())
 	}
 	if d.Robots != nil {

@@ -92,7 +92,9 @@ func (r recordText) Cause() string {
 	case r.Reason == policy.IsUnreachable:
 		return "robots.txt is unreachable"
 	case r.Reason == policy.ByUsage && r.Reserved != nil:
-		return "reserved use: " + usageText(*r.Reserved)
+		return "reserved: " + usageText(*r.Reserved)
+	case r.Reason == policy.ByUsage:
+		return "the page's head was not read whole"
 	case r.Reason == policy.TooComplex:
 		return "robots.txt takes too many steps for this URL"
 	}

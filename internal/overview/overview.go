@@ -150,8 +150,11 @@ func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 		origin := strings.TrimSuffix(d.URL, "/robots.txt")
 		o.rules.add(at, Rule{Origin: cut(origin), Line: d.Rule.Line, Text: cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
 	case policy.ByUsage:
-		p := d.Reserved
-		o.rules.add(at, Rule{Origin: cut(x.Origin), Line: p.Line, Text: cut(p.Category + "=" + p.Value() + " from " + string(p.Source)), Usage: true}, Rule.clone, d.Enforced)
+		p, text := d.Reserved, "the page's head was not read whole"
+		if p.Category != "" {
+			text = p.Category + "=" + p.Value() + " from " + string(p.Source)
+		}
+		o.rules.add(at, Rule{Origin: cut(x.Origin), Line: p.Line, Text: cut(text), Usage: true}, Rule.clone, d.Enforced)
 	case policy.ByOverride:
 		o.rules.add(at, Rule{Text: cut(d.Note)}, Rule.clone, d.Enforced)
 	}
