@@ -30,7 +30,7 @@ func ReadDirectory(body []byte) (ids []string, err error) {
 		x, err := base64.RawURLEncoding.DecodeString(k.X)
 		switch {
 		case k.D != nil:
-			return nil, errors.New("it publishes a private key (d): from now on everybody can sign with that key")
+			return nil, errors.New("it has a private key (d), with which every reader can sign: make another key")
 		case k.Kty == "OKP" && k.Crv == "Ed25519" && err == nil && len(x) == ed25519.PublicKeySize:
 			ids = append(ids, thumbprint(x))
 		}
