@@ -123,6 +123,12 @@ func serveOrigin(certificate string) error {
 	return <-failed
 }
 
+// stating is the address whose robots.txt has these statements about the use of its pages.
+const (
+	stating    = "127.0.0.3"
+	statements = "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\nContent-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n"
+)
+
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
 func originHandler(rules int) http.Handler {
@@ -132,6 +138,9 @@ func originHandler(rules int) http.Handler {
 		if r.URL.Path == "/robots.txt" {
 			h["Content-Type"] = []string{"text/plain"}
 			fmt.Fprintf(w, "# of %s\n%s", r.Host, robots) // a different file for each origin
+			if strings.HasPrefix(r.Host, stating+":") {
+				w.Write([]byte(statements))
+			}
 			return
 		}
 		p, ok := pages[r.URL.Path]
