@@ -99,7 +99,7 @@ func (r Robots) forTDMRep() *Robots {
 // not be sent, or its crawler may not fetch the file. A failure states nothing. The request waits for
 // Robots.Timeout at most. The only error is that of ctx.
 func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolution, error) {
-	if d.Denied() || !e.config.mayFetchTDMRep(r, d) {
+	if !e.config.wantsTDMRep(r, d) {
 		return nil, nil
 	}
 	// One file is for all crawlers, so they ask as if they were one.
@@ -122,9 +122,12 @@ func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolu
 	return &res, nil
 }
 
-// mayFetchTDMRep reports whether the crawler of a request may fetch the origin's tdmrep.json, as it may any other
-// URL. d is the decision about the request.
-func (c *Config) mayFetchTDMRep(r Request, d *Decision) bool {
+// wantsTDMRep reports whether the origin's tdmrep.json counts for a request, about which d is the decision: the
+// request will be sent, and its crawler may fetch the file as it may any other URL.
+func (c *Config) wantsTDMRep(r Request, d *Decision) bool {
+	if d.Denied() {
+		return false
+	}
 	file := Request{Target: r.Target, Crawler: r.Crawler, UserAgent: r.UserAgent}
 	file.Target.Path = tdmrepPath
 	own, decided := Overridden(c.Overrides, c.Robots.Readings, file, d.Asked)

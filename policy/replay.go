@@ -14,16 +14,17 @@ type PastRequest struct {
 	Crawler *Crawler // of the configuration at that time
 	Tokens  []string // its product tokens then
 
-	Asked  time.Time // as in Decision
-	Judged time.Time // [Resolution.At]; zero if robots.txt was not needed
-	Answer *Snapshot // as in Resolution; nil if robots.txt was not needed
-	Good   *Snapshot // as in Resolution
+	Asked  time.Time   // as in Decision
+	Judged time.Time   // [Resolution.At]; zero if robots.txt was not needed
+	Answer *Snapshot   // as in Resolution; nil if robots.txt was not needed
+	Good   *Snapshot   // as in Resolution
+	TDMRep *Resolution // as in Decision; nil if there was none in force
 	// Rules returns the rules of the file with a digest, nil if it is gone.
 	Rules func(sha256 string) *robotstxt.File
 }
 
 // Replay decides about a past request as an Engine with this configuration does, by
-// the evidence of that time, without a fetch. ok is false if it can't be decided, as
+// the evidence of that time, without a fetch and before any response. ok is false if it can't be decided, as
 // when the rules would decide and are gone.
 func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	crawler := *p.Crawler
@@ -49,6 +50,9 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	}
 	d.Robots, d.URL = &st, p.Target.robotsURL()
 	d.judge(r, c.Robots.Readings)
+	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
+		d.TDMRep = p.TDMRep
+	}
 	_ = c.Usage.judge(&d, r, c.Robots.Readings, unlimited)
 	return d, true
 }

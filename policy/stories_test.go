@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
 
@@ -143,6 +144,9 @@ func (s *scene) ask(url string, want []string) {
 	begun := time.Now()
 	d, err := s.engine.Decide(s.Context(), s.request(url))
 	took := time.Since(begun)
+	if err == nil {
+		s.replay(s.request(url), d)
+	}
 	var words []string
 	for _, w := range want {
 		key, value, ok := strings.Cut(w, "=")
@@ -166,6 +170,21 @@ func (s *scene) ask(url string, want []string) {
 		s.check(key, got, value)
 	}
 	s.check("verdict", verdict(d, err), strings.Join(words, " "))
+}
+
+// replay decides a request again by its evidence.
+func (s *scene) replay(r Request, was Decision) {
+	c := s.config()
+	d, ok := c.Replay(PastRequest{
+		Target: r.Target, Crawler: r.Crawler, Tokens: was.Tokens, Asked: was.Asked, Judged: was.Robots.At,
+		Answer: was.Robots.Answer, Good: was.Robots.Good, TDMRep: was.TDMRep, Rules: func(string) *robotstxt.File { return was.Robots.File },
+	})
+	if !ok {
+		s.Errorf("%s: it can't be decided again", s.where)
+	}
+	s.check("verdict again", verdict(d, nil), verdict(was, nil))
+	s.check("stated again", statedBy(d.Stated.Preferences...), statedBy(was.Stated.Preferences...))
+	s.check("reserved again", statedBy(d.Reserved)+d.ReadAs, statedBy(was.Reserved)+was.ReadAs)
 }
 
 func (s *scene) sent(name, want string) {
