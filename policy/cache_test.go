@@ -123,7 +123,18 @@ func TestCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures memory")
 	}
+	tdmrep := func(entries int) func(i int) Record {
+		return func(i int) Record {
+			var b strings.Builder
+			for n := range entries {
+				fmt.Fprintf(&b, `%c{"location": "/%d/%d*", "tdm-reservation": 1, "tdm-policy": "https://a.example/%d"}`, "[,"[min(n, 1)], i, n, i)
+			}
+			return fetched(200, b.String()+"]")
+		}
+	}
 	for name, record := range map[string]func(i int) Record{
+		"tdmrep one":  tdmrep(1),
+		"tdmrep many": tdmrep(100),
 		"rules": func(i int) Record {
 			var b strings.Builder
 			for line := range 50 {
@@ -149,15 +160,16 @@ func TestCost(t *testing.T) {
 		before := heap()
 		var cost int64
 		for i := range n {
-			origin := fmt.Sprintf("https://%d.example", i)
-			e := newEntry("", record(i), 0)
-			entries[origin] = e
-			cost += e.cost(origin)
+			key := Scope{Origin: fmt.Sprintf("https://%d.example", i), TDMRep: strings.HasPrefix(name, "tdmrep")}.Key()
+			e := newEntry(key, record(i), 0)
+			entries[key] = e
+			cost += e.cost(key)
 		}
 		used := heap() - before
 		if ratio := float64(used) / float64(cost); ratio < 0.4 || ratio > 1.3 {
 			t.Errorf("%s: %d bytes a piece in memory, %d by their cost", name, used/n, cost/n)
 		}
+		t.Logf("%s: %.2f of the cost", name, float64(used)/float64(cost))
 		runtime.KeepAlive(entries)
 	}
 }

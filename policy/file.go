@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"unsafe"
+
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
@@ -58,4 +60,11 @@ func parseTDMRep(data []byte, maxBytes int) *tdmrepFile {
 
 func (f *tdmrepFile) Body() string    { return f.body }
 func (f *tdmrepFile) Truncated() bool { return f.long }
-func (f *tdmrepFile) Size() int       { return 64 + len(f.body) }
+
+func (f *tdmrepFile) Size() int {
+	n := int(unsafe.Sizeof(*f)) + len(f.body)
+	if f.stated != nil {
+		n += f.stated.Size()
+	}
+	return n
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 
 	"robotsgate/policy/robotstxt"
 )
@@ -54,6 +55,16 @@ func ParseTDMRep(text []byte) (*TDMFile, error) {
 		}
 	}
 	return f, nil
+}
+
+// Size returns about how many bytes of memory the file keeps.
+func (f *TDMFile) Size() int {
+	n := int(unsafe.Sizeof(*f)) + cap(f.entries)*int(unsafe.Sizeof(tdmEntry{}))
+	for i := range f.entries {
+		const rounding = 16 // of each text, which has memory of its own
+		n += f.entries[i].location.Octets() + len(f.entries[i].policy) + rounding
+	}
+	return n
 }
 
 // isArray reports whether a valid text of JSON is an array.
