@@ -68,7 +68,7 @@ func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err 
 		}
 	}
 	if k.Config != "" {
-		if agent, err = k.agent(agent.Origin); err != nil {
+		if agent, err = k.agent(s, agent.Origin); err != nil {
 			return nil, "", err
 		}
 	} else if len(k.Files) == 0 {
@@ -84,10 +84,17 @@ func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err 
 }
 
 // agent returns the agent of the configuration with an origin; "" chooses the only one.
-func (k *Keys) agent(origin string) (config.Agent, error) {
+func (k *Keys) agent(s Streams, origin string) (config.Agent, error) {
 	c, err := k.load()
 	if err != nil {
 		return config.Agent{}, err
+	}
+	warned := map[string]bool{}
+	for _, crawler := range c.Crawlers {
+		if file := crawler.Sign.KeyFile; crawler.Sign.Key() != nil && !warned[file] {
+			warned[file] = true
+			warnExposed(s, file)
+		}
 	}
 	agents := c.Agents()
 	var origins []string
@@ -116,9 +123,13 @@ func loadKeys(s Streams, files []string) (keys []*keyfile.Key, err error) {
 		key, err := keyfile.Load(file)
 		errs = append(errs, err)
 		keys = append(keys, key)
-		if mode, exposed := keyfile.Exposed(file); exposed {
-			s.warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
-		}
+		warnExposed(s, file)
 	}
 	return keys, errors.Join(errs...)
+}
+
+func warnExposed(s Streams, file string) {
+	if mode, exposed := keyfile.Exposed(file); exposed {
+		s.warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
+	}
 }
