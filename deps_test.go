@@ -18,7 +18,7 @@ var imports = map[string][]string{
 
 	// robots.txt.
 	"policy/robotstxt":                 {"policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
-	"policy/robotstxt/lint":            {"policy/robotstxt", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
+	"policy/robotstxt/lint":            {"policy/robotstxt", "policy/usage", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
 	"policy/robotstxt/internal/syntax": {},
 	"policy/robotstxt/internal/match":  {},
 

@@ -1,6 +1,9 @@
 package usage
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // readContentSignal reads Content-Signal, of Cloudflare's Content Signals Policy (September 2025): a
 // rule in a group of robots.txt, and a response field. Where the policy says nothing, its lines are
@@ -25,14 +28,9 @@ func readContentSignal(c *collector) {
 // take a line apart.
 func (s *statement) contentSignal(text string) (ok bool) {
 	s.reset()
-	for m := range strings.SplitSeq(text, ",") {
-		label, v, found := strings.Cut(m, "=")
-		label = strings.Trim(label, space)
-		if !found || !isLabel(label) {
-			continue
-		}
+	for label, v := range signalMembers(text) {
 		ok = true
-		switch v = strings.Trim(v, space); {
+		switch {
 		case equalFold(v, "yes"):
 			s.set(lowered(label), yes, noWins)
 		case equalFold(v, "no"):
@@ -40,6 +38,19 @@ func (s *statement) contentSignal(text string) (ok bool) {
 		}
 	}
 	return ok
+}
+
+// signalMembers returns the label and the value of each member that has both.
+func signalMembers(text string) iter.Seq2[string, string] {
+	return func(yield func(label, value string) bool) {
+		for m := range strings.SplitSeq(text, ",") {
+			label, v, found := strings.Cut(m, "=")
+			label = strings.Trim(label, space)
+			if found && isLabel(label) && !yield(label, strings.Trim(v, space)) {
+				return
+			}
+		}
+	}
 }
 
 func isContentSignal(text string) bool { return new(statement).contentSignal(text) }

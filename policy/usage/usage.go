@@ -27,6 +27,8 @@ import (
 //	dictionary.go     RFC 9651 Dictionaries
 //	tdmfile.go        tdmrep.json
 //	link.go           RFC 8288 Link fields
+//	maystate.go       a quick look whether there is anything to read
+//	line.go           one line of robots.txt, for explanations
 
 // A Source is the signal that states a preference or a licence.
 type Source string

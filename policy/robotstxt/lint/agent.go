@@ -14,7 +14,7 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 // about its value has been reported.
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
-		l.began, l.open = true, true
+		l.began, l.open, l.states = true, true, false
 		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
 	} else if l.separated {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
@@ -116,10 +116,10 @@ func (l *linter) last() {
 		return
 	}
 	section := l.begin()
-	// A group with a Crawl-delay does something. That it names no crawler, or adds nothing
+	// A group with a Crawl-delay or a usage preference does something. That it names no crawler, or adds nothing
 	// to a group above, has been reported.
 	above := func(t *token) bool { return t.line < l.runLine }
-	if len(l.delays) > 0 || len(l.run) == 0 || slices.ContainsFunc(l.run, above) {
+	if len(l.delays) > 0 || l.states || len(l.run) == 0 || slices.ContainsFunc(l.run, above) {
 		return
 	}
 	section.open = true

@@ -7,6 +7,7 @@ import (
 
 // finish looks at what can be seen only when all has been read.
 func (l *linter) finish() {
+	l.lastLicense()
 	l.last()
 	for _, t := range l.ordered {
 		for _, s := range t.sections {

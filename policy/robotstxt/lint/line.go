@@ -9,8 +9,8 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// names are the names of the records that crawlers obey.
-var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap, syntax.CrawlDelay}
+// names are the names of the records that crawlers obey or read.
+var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap, syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
 
 // line looks at a line.
 func (l *linter) line(s *syntax.Scanner) {
@@ -26,6 +26,15 @@ func (l *linter) line(s *syntax.Scanner) {
 		return
 	}
 	isRecord := s.Split()
+	if read := preferences[strings.ToLower(s.Key)]; isRecord && read != nil {
+		l.separated = true
+		l.states = true
+		if !strings.Contains(content, ":") {
+			l.report(s.Line, noColon, quote(s.Key+": "+s.Value))
+		}
+		read(l, s)
+		return
+	}
 	if !isRecord || !s.Known {
 		l.separated = true
 		if !l.html {
@@ -34,7 +43,7 @@ func (l *linter) line(s *syntax.Scanner) {
 		return
 	}
 	if !strings.Contains(content, ":") {
-		l.report(s.Line, "the line has no colon, which not every crawler forgives; write %s", quote(s.Name+": "+s.Value))
+		l.report(s.Line, noColon, quote(s.Name+": "+s.Value))
 	} else if !strings.EqualFold(s.Key, s.Name) {
 		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), s.Name, s.Name)
 	}
@@ -45,10 +54,15 @@ func (l *linter) line(s *syntax.Scanner) {
 	l.record(s)
 }
 
+const noColon = "the line has no colon, which not every crawler forgives; write %s"
+
 // record looks at the value of a record whose key is known.
 func (l *linter) record(s *syntax.Scanner) {
 	l.separated = l.separated || s.Name != syntax.UserAgent
 	plain := !l.secondRecord(s) && !l.invisibleValue(s)
+	if s.Name == syntax.UserAgent || s.Name == syntax.Allow || s.Name == syntax.Disallow {
+		l.licenses = l.licenses[:0] // those above are not at the end
+	}
 	switch s.Name {
 	case syntax.UserAgent:
 		l.userAgent(s, plain)
@@ -103,19 +117,20 @@ func invisible(r rune) bool {
 // foreign holds advice about the keys of other specifications. Each is
 // reported once, since a file that has one has many.
 var foreign = map[string]string{
-	"noindex":        noTag,
-	"nofollow":       noTag,
-	"noarchive":      noTag,
-	"nosnippet":      noTag,
-	"x-robots-tag":   noTag,
-	"host":           "was read by Yandex alone, which has given it up; redirect to the site's main host instead",
-	"clean-param":    "is read by Yandex alone; to keep other crawlers out as well, write a Disallow line such as \"Disallow: /*?ref=\"",
-	"request-rate":   "is ignored by nearly all crawlers; write a Crawl-delay, which some more obey",
-	"visit-time":     "is ignored by nearly all crawlers; write a Disallow line for what they shall not fetch",
-	"content-signal": "states a preference and denies nothing; write Disallow lines as well where crawlers shall keep out",
-	"content-usage":  "states a preference and denies nothing; write Disallow lines as well where crawlers shall keep out",
-	"license":        "states terms and denies nothing; write Disallow lines as well where crawlers shall keep out",
+	"noindex":         noTag,
+	"nofollow":        noTag,
+	"noarchive":       noTag,
+	"nosnippet":       noTag,
+	"x-robots-tag":    noTag,
+	"host":            "was read by Yandex alone, which has given it up; redirect to the site's main host instead",
+	"clean-param":     "is read by Yandex alone; to keep other crawlers out as well, write a Disallow line such as \"Disallow: /*?ref=\"",
+	"request-rate":    "is ignored by nearly all crawlers; write a Crawl-delay, which some more obey",
+	"visit-time":      "is ignored by nearly all crawlers; write a Disallow line for what they shall not fetch",
+	"tdm-reservation": noTDM,
+	"tdm-policy":      noTDM,
 }
+
+const noTDM = "is not read in robots.txt; send it in a response header, put it in a meta element of the page, or serve /.well-known/tdmrep.json"
 
 const noTag = "is no rule of robots.txt and is ignored; send it in an X-Robots-Tag header, or put it in the page's robots meta element"
 

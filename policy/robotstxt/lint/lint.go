@@ -67,6 +67,7 @@ func Check(data []byte, limit int) []Finding {
 //	line.go       a line: its key, its colon, its comment
 //	agent.go      User-agent lines, and the groups they begin
 //	value.go      Sitemap and Crawl-delay
+//	usage.go      Content-Usage, Content-Signal and License
 //	pattern.go    a rule by itself
 //	redundant.go  a rule among the others of its group
 //	group.go      a group among the others
@@ -86,6 +87,8 @@ type linter struct {
 	lastLine  int                 // and the last
 	separated bool                // below the last of them is a line that looks like the end of the group
 	delays    []delay             // of the group while it is open
+	states    bool                // the group has a usage preference or a licence
+	licenses  []int               // License lines below the last User-agent, Allow or Disallow
 	here      *section            // of the group, once it is not open
 	byNames   map[string]*section // by the tokens that it is for
 	sections  []*section

@@ -15,6 +15,7 @@ import (
 
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/robotstxt/internal/syntax"
+	"robotsgate/policy/usage"
 )
 
 // TestLint checks Check against testdata/*.txtar. Each archive begins with a
@@ -81,7 +82,10 @@ func TestLintClean(t *testing.T) {
 		"own rules":       "User-agent: *\nDisallow: /search\n\nUser-agent: ExampleBot\nAllow: /search\nDisallow: /x\n",
 		"encoded":         "User-agent: *\nDisallow: /%C3%A4%2F%24%2A?a=b&c=[d]\n",
 		"narrower before": "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /*.css$\n",
-		"spaces":          "  User-agent : *\t# all\n\tDisallow\t:\t/a\t\n",
+		"usage": "License: https://example.com/all.xml\nUser-agent: ExampleBot\nContent-Usage: train-ai=n;x, search=y, extra=n\nContent-usage: /a/ ai-use=n\nLicense: https://example.com/l.xml\nDisallow: /x\n\n" +
+			"User-agent: *\nContent-Usage: /open/\nContent-Signal: /a Search=YES, ai-train=no, use=reference\nDisallow: /x\nLicense: http://example.com\n",
+		"usage only": "User-agent: *\nContent-Usage: train-ai=n\n",
+		"spaces":     "  User-agent : *\t# all\n\tDisallow\t:\t/a\t\n",
 	} {
 		if got := Check([]byte(robots), 0); len(got) > 0 {
 			t.Errorf("%s: got\n%s", name, findings(got))
@@ -120,6 +124,9 @@ func TestLintHostile(t *testing.T) {
 		"percent":            "Disallow: /" + strings.Repeat("%%6", 200000),
 		"one long line":      strings.Repeat("User-agent", 100000),
 		"NULs":               strings.Repeat("a\x00b", 200000),
+		"usage":              repeat("Content-Usage: a%d=n, trainai=y, search=x", "Content-Signal: ai-trains=n, b%d", "License: l%d"),
+		"usage, one line":    "Content-Usage: " + strings.Repeat("serach=y, ", 12000) + "x\nContent-Usage: " + strings.Repeat("A=no, ", 100000),
+		"usage, long label":  "Content-Usage: " + strings.Repeat("a", 100000) + "=n\nContent-Signal: " + strings.Repeat("train-ai=x,", 100000),
 		"stars in a row":     "Disallow: /" + strings.Repeat("*", 500000) + "b\nAllow: /b\n",
 	} {
 		data := []byte("User-agent: *\n" + robots)
@@ -143,6 +150,7 @@ func TestLintHostile(t *testing.T) {
 func FuzzLint(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /a\nAllow: /a*\n\nUser-agent: a\nfoo\nDisalow: b\n"), 0, "/a")
 	f.Add([]byte("User-agent: *\rDisallow: /*a**b$\r\nCrawl-delay: 1\x00Crawl-delay: 2"), 30, "/ab")
+	f.Add([]byte("License: http://a\nUser-agent: *\nContent-Usage: train-ai=n\nContent-Signal: /a search=no\n"), 0, "/a")
 	f.Add([]byte("\xff\xfea\x00:\x00b\x00\n\x00"), 3, "/")
 	f.Add([]byte("User-agent: *\nDisallow: /?a=http://b\nAllow: /*//b\nDisallow: */a\nAllow: /*/*a\n"), 0, "/?a=http%3A%2F%2Fb")
 	f.Fuzz(func(t *testing.T, data []byte, limit int, path string) {
@@ -190,6 +198,16 @@ func nothingIgnored(t *testing.T, data []byte, limit int) {
 			continue
 		}
 		ignored := !s.Known
+		switch strings.ToLower(s.Key) {
+		case "content-usage":
+			_, ok := usage.ParseLine(usage.ContentUsage, s.Value)
+			ignored = !began || !ok
+		case "content-signal":
+			_, ok := usage.ParseLine(usage.ContentSignal, s.Value)
+			ignored = !began || !ok
+		case "license":
+			ignored = !usage.ReadableLicense(s.Value)
+		}
 		switch s.Name {
 		case syntax.UserAgent:
 			began = true

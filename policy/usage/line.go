@@ -1,0 +1,44 @@
+package usage
+
+import (
+	"maps"
+	"slices"
+)
+
+// A Line is what a Content-Usage or Content-Signal line of a robots.txt says, for explanations.
+type Line struct {
+	Path    string // that begins it; "" if there is none
+	Members []Member
+}
+
+// A Member is one of the list in a [Line].
+type Member struct {
+	Label string // in lower case
+	Value string // of Content-Usage: a Token, "" for any other type; of Content-Signal: as written
+}
+
+// ParseLine takes the value of a line apart. If ok is false, the line states nothing and hides no
+// other: it is no Dictionary, or of Content-Signal has no member of the form label=value.
+func ParseLine(source Source, value string) (l Line, ok bool) {
+	path, statement := cutPath(value)
+	l.Path = path
+	add := func(label, value string) { l.Members = append(l.Members, Member{label, value}) }
+	if len(value) > maxValue {
+		return l, false
+	}
+	if source == ContentUsage {
+		ok = parseDictionary(statement, add)
+		return l, ok
+	}
+	for label, value := range signalMembers(statement) {
+		add(lowered(label), value)
+	}
+	return l, len(l.Members) > 0
+}
+
+// Labels returns the labels that name a category which has a meaning, ascending.
+func Labels() []string { return slices.Sorted(maps.Keys(categories)) }
+
+// ReadableLicense reports whether the URL of a licence or of a TDM policy is listed: it is absolute,
+// http or https, with a host, of bytes that a URL may have, and at most 2,048 bytes long.
+func ReadableLicense(url string) bool { return readableURL(url) }
