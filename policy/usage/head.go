@@ -14,7 +14,8 @@ type Head struct {
 	Links []htmlmeta.Link
 }
 
-// HeadOf returns the Head of a page with these metas and links, the first 16 of each without duplicates.
+// HeadOf returns the Head of a page with these metas and links, the first 16 of each without duplicates,
+// of those whose URL can be read.
 // It shares no memory with them. A page that states nothing costs no allocation.
 func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 	for _, m := range metas {
@@ -22,7 +23,7 @@ func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 		switch {
 		case equalFold(m.Name, tdmReservation) && reservationOf(m.Content) != unknown:
 			m.Name = tdmReservation // two at most
-		case equalFold(m.Name, tdmPolicy) && len(m.Content) <= maxURL && len(h.Metas) < maxLicenses:
+		case equalFold(m.Name, tdmPolicy) && readableURL(m.Content) && len(h.Metas) < maxLicenses:
 			m.Name = tdmPolicy
 		default:
 			continue
@@ -33,7 +34,7 @@ func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 		}
 	}
 	for _, l := range links {
-		if len(h.Links) == maxLicenses || len(l.Href) > maxURL || !isRSL(l.Rel, l.Type) {
+		if len(h.Links) == maxLicenses || !readableURL(l.Href) || !isRSL(l.Rel, l.Type) {
 			continue
 		}
 		l = htmlmeta.Link{Rel: "license", Type: "application/rsl+xml", Href: strings.Clone(l.Href)}

@@ -49,3 +49,20 @@ func TestHeadOf(t *testing.T) {
 		t.Errorf("%v allocations for a page that states nothing", n)
 	}
 }
+
+// TestHeadOfUnreadable checks that links and policies that cannot be read take no place.
+func TestHeadOfUnreadable(t *testing.T) {
+	metas := []htmlmeta.Meta{{Name: "tdm-reservation", Content: "1"}}
+	var links []htmlmeta.Link
+	for i := range 20 {
+		path := fmt.Sprintf("/%d", i)
+		metas = append(metas, htmlmeta.Meta{Name: "tdm-policy", Content: path})
+		links = append(links, htmlmeta.Link{Rel: "license", Type: "application/rsl+xml", Href: path})
+	}
+	metas = append(metas, htmlmeta.Meta{Name: "tdm-policy", Content: "https://a.test/p"})
+	links = append(links, htmlmeta.Link{Rel: "license", Type: "application/rsl+xml", Href: "https://a.test/l"})
+	h := HeadOf(metas, links)
+	if len(h.Metas) != 2 || h.Metas[1].Content != "https://a.test/p" || len(h.Links) != 1 || h.Links[0].Href != "https://a.test/l" {
+		t.Errorf("got %+v", h)
+	}
+}
