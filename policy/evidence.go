@@ -47,6 +47,7 @@ type Explanation struct {
 	Lost     []RuleEvidence `json:"lost,omitempty"`  // see [Decision.Lost]; Explain leaves it empty
 	Usage    []usage.Detail `json:"usage,omitempty"` // what robots.txt and tdmrep.json state for the URL
 	Licenses []string       `json:"licenses,omitempty"`
+	Reserved *usage.Detail  `json:"reserved,omitempty"` // see [Decision]
 }
 
 // Evidence returns the grounds of d.
@@ -92,6 +93,9 @@ func (d *Decision) Explain(url string) Explanation {
 	e := Explanation{Allowed: d.Allow, Evidence: d.Evidence(url), Usage: d.Stated.Details(), Licenses: d.Stated.URLs()}
 	if !d.Allow && !d.Enforced {
 		e.Enforced = &d.Enforced
+	}
+	if d.Reason == ByUsage {
+		e.Reserved = new(d.Reserved.Detail())
 	}
 	return e
 }

@@ -26,6 +26,12 @@ func (d *Decision) UsageInput(path string) usage.Input {
 	return in
 }
 
+// Judge refuses what d, which [Robots.Judge] has returned for the target, allows to a crawler, if its robots.txt
+// reserves one of the crawler's purposes and such requests are to be refused.
+func (u Usage) Judge(d *Decision, t Target, k *Crawler, readings Readings) {
+	_ = u.judge(d, Request{Target: t, Crawler: k}, readings, unlimited) // which has no error
+}
+
 // judge adds to d what robots.txt and tdmrep.json state for the request, and denies a request that is to be
 // refused for it. Slowly is called before more effort is made than the quick one, and returns what is to be
 // called after it. Its error is that of judge.

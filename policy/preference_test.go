@@ -263,3 +263,32 @@ func TestUsageIsFree(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
+
+// TestUsageJudge checks that a robots.txt at hand refuses what an engine would refuse.
+func TestUsageJudge(t *testing.T) {
+	const robots = "User-agent: *\nDisallow: /private/\nContent-Usage: /art/ train-ai=n\n"
+	trainer := &Crawler{Purposes: []usage.Purpose{usage.TrainAI}}
+	for _, c := range []struct {
+		path    string
+		refuse  bool
+		crawler *Crawler
+		want    Reason
+	}{
+		{"/art/x", true, trainer, ByUsage},
+		{"/art/x", false, trainer, NoMatch},
+		{"/art/x", true, &Crawler{Purposes: []usage.Purpose{usage.Search}}, NoMatch},
+		{"/art/x", true, &Crawler{}, NoMatch},
+		{"//art/x", true, trainer, ByUsage},
+		{"/x", true, trainer, NoMatch},
+		{"/private/x", true, trainer, ByRule},
+	} {
+		settings := defaults()
+		settings.Readings = Strict
+		target := Target{Scheme: "https", Host: "a.example", Path: c.path}
+		d := settings.Judge(200, []byte(robots), target, nil)
+		Usage{Refuse: c.refuse}.Judge(&d, target, c.crawler, Strict)
+		if d.Reason != c.want || d.Allow != (c.want == NoMatch) {
+			t.Errorf("%s, %v, for %v: got %s, %v, want %s", c.path, c.refuse, c.crawler.Purposes, d.Reason, d.Allow, c.want)
+		}
+	}
+}

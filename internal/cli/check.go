@@ -123,6 +123,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 			return nil, nil, err
 		}
 		rules, exceptions := settings.Robots(cfg.Robots), settings.Overrides(cfg.Overrides)
+		reserved := settings.Engine(cfg, nil, nil, nil, nil).Usage
 		return func(t policy.Target) (policy.Decision, error) {
 			left := ""
 			if t.Host != noHost {
@@ -134,6 +135,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 				left = d.Left
 			}
 			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
+			reserved.Judge(&d, t, crawler, rules.Readings)
 			d.URL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
 			return d, nil
 		}, func() {}, nil
@@ -226,9 +228,6 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
-	if d.Reason == policy.ByUsage {
-		r.Reserved = usageText(d.Reserved.Detail()) + ", which the crawler fetches for"
-	}
 	if e.Rule != nil {
 		r.Excerpt = excerpt(d.Robots.File, e.Rule.Line)
 	}
@@ -238,12 +237,11 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 // A checkReport is a decision for people.
 type checkReport struct {
 	policy.Explanation
-	Reserved string   // of the reason usage: what is reserved, and by what
-	Left     string   // the reason of the override that left the decision to robots.txt
-	Group    string   // as the file writes it
-	Asks     string   // the crawler, if it is not the default
-	Excerpt  []string // the rule and the lines around it
-	Fetched  bool     // the robots.txt is the origin's, not a file
+	Left    string   // the reason of the override that left the decision to robots.txt
+	Group   string   // as the file writes it
+	Asks    string   // the crawler, if it is not the default
+	Excerpt []string // the rule and the lines around it
+	Fetched bool     // the robots.txt is the origin's, not a file
 }
 
 // excerpt returns a line of a robots.txt with the lines around it.
