@@ -45,6 +45,7 @@ func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, err
 	r := replay.New(replay.Evidence{
 		Configuration: func(digest string) (*policy.Config, error) { return configurationOf(dir, digest) },
 		History:       reader.History,
+		TDMRepHistory: reader.TDMRepHistory,
 		Body:          reader.Body,
 	})
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version

@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
 )
 
 // Evidence returns what records name.
@@ -23,8 +24,10 @@ type Evidence struct {
 	// Configuration returns the configuration with a SHA-256. The error is fs.ErrNotExist if
 	// it is not kept.
 	Configuration func(digest string) (*policy.Config, error)
-	// History returns the answers of an origin.
+	// History returns the answers of an origin to requests for its robots.txt.
 	History func(origin string) ([]store.Answer, error)
+	// TDMRepHistory returns those to requests for its tdmrep.json.
+	TDMRepHistory func(origin string) ([]store.Answer, error)
 	// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept.
 	Body func(digest string) (string, error)
 }
@@ -65,6 +68,7 @@ type Replayer struct {
 	evidence  Evidence
 	rules     func(fileKey) (*robotstxt.File, error)
 	truncated func(fileKey) (digest string, err error)
+	tdmrep    func(digest string) (*usage.TDMFile, error)
 }
 
 // A fileKey names the robots.txt with a digest under a limit on its size. The origin is empty
@@ -76,10 +80,11 @@ type fileKey struct {
 
 // New returns a Replayer.
 func New(e Evidence) *Replayer {
-	e.Configuration, e.History = cached(100, e.Configuration), cached(2000, e.History)
+	e.Configuration, e.History, e.TDMRepHistory = cached(100, e.Configuration), cached(2000, e.History), cached(2000, e.TDMRepHistory)
 	p := &Replayer{evidence: e}
 	p.rules = cached(200, p.readRules) // at most some 100 MiB
 	p.truncated = cached(50_000, p.truncate)
+	p.tdmrep = cached(50, p.readTDMRep) // at most some 100 MiB
 	return p
 }
 
@@ -125,6 +130,16 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if why := checkTimes(c, r); why != "" {
 		return Different, why
 	}
+	if r.TDMRep != "" {
+		file, err := p.tdmrep(r.TDMRep)
+		if err != nil {
+			return outcome(err, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", r.TDMRep, err)
+		}
+		if file == nil {
+			return Different, "recorded tdmrep.json " + escape.Printable(r.TDMRep) + ", which states nothing"
+		}
+		past.TDMRep = &policy.Resolution{Snapshot: &policy.Snapshot{SHA256: r.TDMRep}, TDMRep: file}
+	}
 	var missing error
 	past.Rules = func(digest string) *robotstxt.File {
 		var f *robotstxt.File
@@ -143,13 +158,23 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
 		return Different, escape.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
 	}
-	if was, is := describe(r), describe(&now); was != is {
-		return Different, "recorded " + was + ", now " + is
+	was := r
+	if byResponse(r) {
+		was = beforeResponse(r, &now, &d, c)
+	}
+	if was == nil || describe(was) != describe(&now) {
+		return Different, "recorded " + describe(r) + ", now " + describe(&now)
+	}
+	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is {
+		return Different, "recorded usage " + was + ", now " + is
 	}
 	if d.Robots == nil {
 		return Same, ""
 	}
-	return p.wasInForce(r, c, past)
+	if o, why := p.wasInForce(r, c, past); o != Same || r.TDMRep == "" {
+		return o, why
+	}
+	return p.tdmrepWasInForce(r, c, past)
 }
 
 // outcome distinguishes missing from changed evidence.
@@ -210,6 +235,7 @@ func describe(r *audit.Record) string {
 	add(true, " %s", r.Reason)
 	add(r.Line > 0, " line %d: %s", r.Line, r.Rule)
 	add(r.Note != "", ": %s", r.Note)
+	add(r.Reserved != nil, ": %s", preferences{r.Reserved})
 	add(r.ReadAs != "", ", read as %s", r.ReadAs)
 	add(r.Group != "", ", group %s", r.Group)
 	add(r.Token != "", ", token %s", r.Token)
@@ -218,6 +244,7 @@ func describe(r *audit.Record) string {
 		add(robots.SHA256 != "", " %s", robots.SHA256)
 		add(robots.SHA256 == "" && robots.Status != 0, " %d", robots.Status)
 	}
+	add(r.TDMRep != "", ", tdmrep.json %s", r.TDMRep)
 	return escape.Printable(text) // in the record JSON has replaced invalid UTF-8
 }
 

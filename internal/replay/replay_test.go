@@ -22,6 +22,7 @@ const text = "User-agent: *\nDisallow: /private/\n"
 type kept struct {
 	config  policy.Config
 	history []store.Answer
+	tdmrep  []store.Answer // the history of tdmrep.json
 	bodies  map[string]string
 	err     error // of configurations
 }
@@ -34,7 +35,8 @@ func (s *kept) evidence() Evidence {
 			}
 			return &s.config, s.err
 		},
-		History: func(string) ([]store.Answer, error) { return s.history, nil },
+		History:       func(string) ([]store.Answer, error) { return s.history, nil },
+		TDMRepHistory: func(string) ([]store.Answer, error) { return s.tdmrep, nil },
 		Body: func(digest string) (string, error) {
 			body, ok := s.bodies[digest]
 			switch {

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/escape"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/usage"
+)
+
+// This file is about usage preferences. What robots.txt and tdmrep.json state is decided again from the kept files.
+// What a response states is not kept, so the record is taken at its word there.
+
+// readTDMRep returns the tdmrep.json with a digest, nil if the file states nothing.
+func (p *Replayer) readTDMRep(digest string) (*usage.TDMFile, error) {
+	body, err := p.evidence.Body(digest)
+	if err != nil {
+		return nil, err
+	}
+	file, _ := usage.ParseTDMRep([]byte(body))
+	return file, nil
+}
+
+// byResponse reports whether a request was allowed and its response refused: for what its header or its page's
+// head reserves, or because the head could not be read whole.
+func byResponse(r *audit.Record) bool {
+	return r.Reason == policy.ByUsage && (r.Reserved == nil || r.Reserved.In == usage.InHeader || r.Reserved.In == usage.InMeta)
+}
+
+// beforeResponse returns such a record as it was before the response, if the response could be refused, else nil.
+// d is the decision of the replay, and now its record.
+func beforeResponse(r, now *audit.Record, d *policy.Decision, c *policy.Config) *audit.Record {
+	enforced := r.Enforced == nil || *r.Enforced
+	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuse || len(d.Crawler.Purposes) == 0 {
+		return nil
+	}
+	if by := r.Reserved; by != nil {
+		s := usage.Stated{Preferences: []usage.Preference{{Category: by.Use, Allowed: by.Value != "n"}}}
+		if _, _, reserved := s.Reserved(d.Crawler.Purposes); !reserved || !slices.Contains(r.Usage, *by) {
+			return nil
+		}
+	}
+	was := *r
+	was.Decision, was.Reason, was.Rule, was.Line, was.Enforced, was.Reserved = now.Decision, now.Reason, now.Rule, now.Line, nil, nil
+	return &was
+}
+
+// preferences are usage preferences, as texts to compare and to print.
+type preferences []*usage.Detail
+
+func (all preferences) String() string {
+	var texts []string
+	for _, p := range all {
+		at := string(p.In)
+		if p.Line > 0 {
+			at = fmt.Sprintf("line %d", p.Line)
+		}
+		texts = append(texts, fmt.Sprintf("%s=%s (%s, %s)", p.Use, p.Value, p.Source, at))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// statedBefore returns the parts of two lists of preferences that must be the same: what is recorded, and what
+// robots.txt and tdmrep.json state by the replay.
+func statedBefore(recorded, now []usage.Detail) (was, is string) {
+	if len(recorded) == 0 {
+		return "", "" // earlier versions recorded none
+	}
+	// A response replaces what tdmrep.json states (TDM Reservation Protocol, Processing priority).
+	replaced := slices.ContainsFunc(recorded, func(p usage.Detail) bool { return p.Source == usage.TDMRep && p.In != usage.InWellKnown })
+	before := func(list []usage.Detail) preferences {
+		var all preferences
+		for i := range list {
+			p := &list[i]
+			// Of other categories only some are listed, and those of the response may come first.
+			known := slices.Contains(usage.Purposes, usage.Purpose(p.Use))
+			if known && (p.In == usage.InRobots || p.In == usage.InWellKnown && !replaced) {
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	return escape.Printable(before(recorded).String()), escape.Printable(before(now).String())
+}
+
+// tdmrepWasInForce checks that the tdmrep.json that a record cites was the origin's at that time.
+func (p *Replayer) tdmrepWasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+	history, err := p.evidence.TDMRepHistory(r.Origin)
+	if err != nil {
+		return Unreadable, err.Error()
+	}
+	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
+	late := 2*c.Robots.Timeout + 5*time.Second // see answered
+	if slices.ContainsFunc(history, func(a store.Answer) bool {
+		return a.Snapshot.SHA256 == r.TDMRep && a.Crawlers == configured &&
+			!a.From.After(past.Judged.Add(late)) && (a.To.IsZero() || !past.Judged.After(a.To.Add(late)))
+	}) {
+		return Same, ""
+	}
+	return NotInForce, fmt.Sprintf("the history has no tdmrep.json %s that was in force at %s", r.TDMRep, utc(past.Judged))
+}

@@ -1,0 +1,128 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
+)
+
+const (
+	robotsUsage = "User-agent: *\nDisallow: /private/\nContent-Usage: search=y\nContent-Usage: /art/ train-ai=n, other=n\n"
+	tdmrep      = `[{"location": "/books/", "tdm-reservation": 1}, {"location": "/open/", "tdm-reservation": 0}]`
+)
+
+// stated returns evidence with usage preferences, and the record of a request that it confirms.
+func stated(t *testing.T, path string) (*kept, *audit.Record) {
+	t.Helper()
+	s, _ := one()
+	s.config.Usage = policy.Usage{Refuse: true, TDMRep: true}
+	news := s.config.Crawlers.Known[0]
+	news.Purposes = []usage.Purpose{usage.TrainAI}
+	s.bodies = map[string]string{policy.Digest(robotsUsage): robotsUsage, policy.Digest(tdmrep): tdmrep}
+	robots := good(robotsUsage, noon)
+	s.history = []store.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
+	s.tdmrep = []store.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
+	file, err := usage.ParseTDMRep([]byte(tdmrep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, _ := policy.ParseURL("http://a.example" + path)
+	at := noon.Add(time.Minute)
+	d, ok := s.config.Replay(policy.PastRequest{
+		Target: target, Crawler: news, Tokens: news.Tokens, Asked: at, Judged: at, Answer: robots, Good: robots,
+		Rules:  func(string) *robotstxt.File { return robotstxt.Parse([]byte(robotsUsage), 0) },
+		TDMRep: &policy.Resolution{Snapshot: &policy.Snapshot{SHA256: policy.Digest(tdmrep)}, TDMRep: file},
+	})
+	if !ok {
+		t.Fatal("it can't be decided")
+	}
+	r := &audit.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config", Usage: d.Stated.Details()}
+	r.Decide(&d)
+	r.Time = r.Decided
+	return s, r
+}
+
+// byHead makes a record that of a response whose head reserves.
+func byHead(r *audit.Record) {
+	by := usage.Detail{Use: "train-ai", Value: "n", Source: usage.RobotsTag, In: usage.InMeta}
+	r.Usage = append(slices.Clone(r.Usage), by)
+	r.Decision, r.Reason, r.Reserved, r.Rule, r.Line = "deny", policy.ByUsage, &by, "", 0
+}
+
+// TestReplayUsage replays decisions by what robots.txt and tdmrep.json state.
+func TestReplayUsage(t *testing.T) {
+	other := usage.Detail{Use: "search", Value: "n", Source: usage.ContentUsage, In: usage.InRobots, Line: 3}
+	for _, test := range []struct {
+		name   string
+		path   string
+		change func(*kept, *audit.Record)
+		want   Outcome
+		why    string
+	}{
+		{"stated", "/page", nil, Same, ""},
+		{"reserved by robots.txt", "/art/x", nil, Same, ""},
+		{"reserved by tdmrep.json", "/books/x", nil, Same, ""},
+		{"in another reading", "//art/x", nil, Same, ""},
+		{"disallowed", "/private/", nil, Same, ""},
+		{"of an earlier version, which recorded no preferences", "/page", func(_ *kept, r *audit.Record) { r.Usage = nil }, Same, ""},
+
+		{"let through", "/art/x", func(_ *kept, r *audit.Record) { r.Decision, r.Reason, r.Reserved = "allow", policy.NoMatch, nil }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
+		{"refused for nothing", "/page", func(_ *kept, r *audit.Record) {
+			r.Decision, r.Reason, r.Reserved = "deny", policy.ByUsage, &other
+		}, Different, "recorded deny usage: search=n (content-usage, line 3)"},
+		{"for another line", "/art/x", func(_ *kept, r *audit.Record) { r.Reserved.Line = 3 }, Different, "line 3"},
+		{"report mode", "/art/x", func(_ *kept, r *audit.Record) { r.Enforced = new(bool) }, Different, "report mode"},
+		{"a preference less", "/page", func(_ *kept, r *audit.Record) {
+			r.Usage[0] = usage.Detail{Use: "tdm", Value: "n", Source: usage.TDMRep, In: usage.InHeader}
+		}, Different, "recorded usage , now search=y (content-usage, line 3)"},
+		{"another preference", "/page", func(_ *kept, r *audit.Record) { r.Usage = append(r.Usage, other) }, Different, "recorded usage search=y (content-usage, line 3), search=n"},
+		{"without its tdmrep.json", "/books/x", func(_ *kept, r *audit.Record) { r.TDMRep = "" }, Different, "now allow no-match"},
+		{"an invented tdmrep.json", "/page", func(s *kept, r *audit.Record) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + policy.Digest(tdmrep) + ", now"},
+		{"another file for tdmrep.json", "/page", func(_ *kept, r *audit.Record) { r.TDMRep = policy.Digest(robotsUsage) }, Different, "states nothing"},
+		{"no tdmrep.json", "/page", func(s *kept, _ *audit.Record) { delete(s.bodies, policy.Digest(tdmrep)) }, NoSnapshot, policy.Digest(tdmrep)},
+		{"a changed tdmrep.json", "/page", func(s *kept, _ *audit.Record) { s.bodies[policy.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
+		{"of another origin", "/page", func(s *kept, _ *audit.Record) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
+		{"of an earlier time", "/page", func(s *kept, _ *audit.Record) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
+		{"of other clients", "/page", func(s *kept, _ *audit.Record) { s.tdmrep[0].Crawlers = false }, NotInForce, ""},
+
+		{"a response that states more", "/open/x", func(_ *kept, r *audit.Record) {
+			r.Usage = append(r.Usage, usage.Detail{Use: "ai-input", Value: "n", Source: usage.ContentUsage, In: usage.InHeader})
+		}, Same, ""},
+		{"a response that replaces what tdmrep.json states", "/open/x", func(_ *kept, r *audit.Record) {
+			r.Usage[1] = usage.Detail{Use: "tdm", Value: "y", Source: usage.TDMRep, In: usage.InMeta}
+		}, Same, ""},
+		{"refused by the response", "/page", func(_ *kept, r *audit.Record) { byHead(r) }, Same, ""},
+		{"refused because the head could not be read", "/page", func(_ *kept, r *audit.Record) { byHead(r); r.Usage, r.Reserved = r.Usage[:1], nil }, Same, ""},
+		{"refused by the response in report mode", "/page", func(s *kept, r *audit.Record) {
+			s.config.Crawlers.Known[0].Mode = policy.Report
+			byHead(r)
+			r.Enforced = new(bool)
+		}, Same, ""},
+		{"refused by the response in another mode", "/page", func(_ *kept, r *audit.Record) { byHead(r); r.Enforced = new(bool) }, Different, "(report mode)"},
+		{"refused by a response that would not have been asked for", "/art/x", func(_ *kept, r *audit.Record) { byHead(r) }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
+		{"refused by a response although reserved: annotate", "/page", func(s *kept, r *audit.Record) { byHead(r); s.config.Usage.Refuse = false }, Different, ""},
+		{"refused by a response for another purpose", "/page", func(s *kept, r *audit.Record) {
+			byHead(r)
+			s.config.Crawlers.Known[0].Purposes = []usage.Purpose{usage.Search}
+		}, Different, ""},
+		{"refused by a response that does not state it", "/page", func(_ *kept, r *audit.Record) { byHead(r); r.Usage = r.Usage[:1] }, Different, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, r := stated(t, test.path)
+			if test.change != nil {
+				test.change(s, r)
+			}
+			got, why := New(s.evidence()).Replay(r)
+			if got != test.want || !strings.Contains(why, test.why) {
+				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
+			}
+		})
+	}
+}
