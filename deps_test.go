@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"internal/store":            {"policy"},
 	"internal/memcache":         {},
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/escape", "internal/fleet"},
-	"internal/replay":           {"policy", "policy/robotstxt", "internal/audit", "internal/escape", "internal/store"},
+	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
 	"internal/fleet":            {"policy", "policy/pace"},
 	"internal/keyfile":          {},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},

@@ -162,8 +162,11 @@ func (m *Metrics) tags(x *proxy.Record) {
 	}
 }
 
-// Fetch counts a fetch of a robots.txt.
+// Fetch counts a fetch of a robots.txt. Those of tdmrep.json are not counted.
 func (m *Metrics) Fetch(f policy.Fetch) {
+	if f.TDMRep {
+		return
+	}
 	m.fetches.WithLabelValues(f.Outcome).Inc()
 	m.fetched.Observe(f.Took.Seconds())
 }

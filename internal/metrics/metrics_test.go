@@ -94,6 +94,7 @@ func TestRequest(t *testing.T) {
 		m.Request(&x)
 	}
 	m.Fetch(policy.Fetch{Outcome: "fresh", Took: time.Second})
+	m.Fetch(policy.Fetch{Outcome: "fresh", TDMRep: true, Took: time.Second})
 	m.Reload(true)
 	m.Reload(false)
 	m.Reload(false)
