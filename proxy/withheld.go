@@ -37,6 +37,7 @@ type withheldBody struct {
 func (b *withheldBody) Close() error {
 	b.ended.Do(func() {
 		b.out.Flush() // the client does not wait for the rest of the response
+		b.out.dropUpload()
 		timer := time.AfterFunc(withheldTime, func() { b.page.Close() })
 		defer timer.Stop()
 		_, _ = io.CopyN(io.Discard, b.page.body, maxWithheld+1)

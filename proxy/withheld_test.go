@@ -1,0 +1,472 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"robotsgate/internal/ca"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
+	"robotsgate/proxy/internal/sfv"
+)
+
+// trains makes the crawler one that fetches for training, and the gate refuse what is reserved.
+func trains(o options) options {
+	engine, gate := o.engine, o.gate
+	o.engine = func(c *policy.Config) {
+		c.Usage.Refuse, c.Crawlers.Default.Purposes = true, []usage.Purpose{usage.TrainAI}
+		if engine != nil {
+			engine(c)
+		}
+	}
+	o.gate = func(o *Options) {
+		o.Settings.Usage.Refuse = true
+		if gate != nil {
+			gate(o)
+		}
+	}
+	return o
+}
+
+// TestWithheldConnections: the connection of a withheld response ends within bounds, however the response
+// goes on, and a short one keeps it.
+func TestWithheldConnections(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n\r\nContent-Type: text/html\r\n"
+	const page = "<html><head></head><body>" + originMark
+	short := func(framing, body string) string { return head + framing + "\r\n\r\n" + body }
+	for _, c := range []struct {
+		name  string
+		reply string
+		flood string // repeated behind it until the gate closes the connection
+		hangs bool   // the origin then sends nothing
+		kept  bool   // a second request comes on the same connection
+	}{
+		{name: "of known length", reply: short("Content-Length: "+strconv.Itoa(len(page)), page), kept: true},
+		{name: "in chunks", reply: short("Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(page), page)), kept: true},
+		{name: "in chunks, with trailers", reply: short("Transfer-Encoding: chunked\r\nTrailer: X-Origin", fmt.Sprintf("%x\r\n%s\r\n0\r\nX-Origin: ORIGIN\r\n\r\n", len(page), page)), kept: true},
+		{name: "40 KiB", reply: short("Content-Length: "+strconv.Itoa(40<<10), page+strings.Repeat("x", 40<<10-len(page))), kept: true},
+		{name: "known to be long", reply: short("Content-Length: 1000000000", page), flood: "x"},
+		{name: "without end, in chunks", reply: short("Transfer-Encoding: chunked", ""), flood: "5\r\nhello\r\n"},
+		{name: "without end, to the end of the connection", reply: short("Connection: close", page), flood: "hello"},
+		{name: "silent in the head", reply: short("Content-Length: 1000", "<html><head>"), hangs: true},
+		{name: "silent in the body", reply: short("Content-Length: 1000", page), hangs: true},
+		{name: "silent in a chunk", reply: short("Transfer-Encoding: chunked", "fff\r\n"+page), hangs: true},
+		{name: "silent before its body", reply: short("Content-Length: 60000", ""), hangs: true},
+		{name: "broken off", reply: short("Content-Length: 1000", page+breakOffHere)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := startLineOrigin(t, func(n int, conn net.Conn) {
+				reader := bufio.NewReader(conn)
+				for {
+					r, err := http.ReadRequest(reader)
+					if err != nil {
+						return
+					}
+					if r.URL.Path == "/robots.txt" {
+						io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+						continue
+					}
+					reply, last := strings.CutSuffix(c.reply, breakOffHere)
+					io.WriteString(conn, reply)
+					for sent := 0; c.flood != "" && sent < 64<<20; sent += 1000 * len(c.flood) {
+						if _, err := io.WriteString(conn, strings.Repeat(c.flood, 1000)); err != nil {
+							return
+						}
+					}
+					if c.flood != "" {
+						t.Error("the gate has read 64 MiB of the response")
+					}
+					if last {
+						return
+					}
+				}
+			})
+			w := newWorld(t, trains(options{gate: func(o *Options) { o.Settings.Tags.HeadTimeout = 300 * time.Millisecond }}))
+			client := w.client()
+			for range 2 {
+				start := time.Now()
+				resp, body := send(t, client, http.MethodGet, "http://"+o.host+"/", nil)
+				wantStatus(t, resp, 403)
+				wantHeader(t, resp, headerDecision, "deny;reason=usage")
+				if strings.Contains(body, originMark) || len(resp.Trailer) > 0 {
+					t.Errorf("trailers %v, body %q", resp.Trailer, body)
+				}
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("answered after %v", took)
+				}
+				w.next(t)
+			}
+			if n := o.conns.Load(); c.kept && n != 1 {
+				t.Errorf("%d connections were made, want 1", n)
+			}
+			if !c.kept { // one for each response, of which the first may have been used for robots.txt
+				for range 2 {
+					receive(t, o.ended, "the end of a connection")
+				}
+			}
+		})
+	}
+}
+
+// TestWithheldStream: of HTTP/2 only the stream is reset.
+func TestWithheldStream(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var streams atomic.Int64
+	url, conns := startHTTP2Origin(t, authority, func(f *http2.Framer, stream uint32) {
+		streams.Add(1)
+		writeHead(f, stream, false, ":status", "200", "content-usage", "train-ai=n", "content-type", "text/html")
+		f.WriteData(stream, false, []byte("<html><head></head><body>"+originMark)) // and nothing more
+	})
+	w := newWorld(t, trains(options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }}))
+	w.get(url + "/robots.txt")
+	before := conns.Load()
+	for range 5 {
+		resp, body := w.get(url + "/")
+		wantStatus(t, resp, 403)
+		if strings.Contains(body, originMark) {
+			t.Errorf("got %q", body)
+		}
+	}
+	if n := conns.Load(); n > before+1 || streams.Load() != 5 {
+		t.Errorf("%d connections for %d streams", n-before, streams.Load())
+	}
+}
+
+// TestUsageRemembered: what the head has said holds for answers without a head, what the header has
+// said does not.
+func TestUsageRemembered(t *testing.T) {
+	const page = `<head><meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="https://a.example/p"><link rel="license" type="application/rsl+xml" href="https://a.example/l"><meta name="robots" content="noai"></head>`
+	serve := func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		switch {
+		case r.Header.Get("If-None-Match") != "":
+			rw.Header().Set("Content-Usage", "search=y")
+			rw.WriteHeader(http.StatusNotModified)
+		case r.Header.Get("Range") != "":
+			rw.WriteHeader(http.StatusPartialContent)
+			io.WriteString(rw, originMark)
+		default:
+			rw.Header().Set("Content-Usage", "bots=n")
+			io.WriteString(rw, page+originMark)
+		}
+	}
+	const stated = "train-ai;v=n;src=robots-tag;in=meta, tdm;v=n;src=tdmrep;in=meta"
+	const licenses = `"https://a.example/l";src=rsl;in=meta, "https://a.example/p";src=tdmrep;in=meta`
+	t.Run("annotated", func(t *testing.T) {
+		w := newWorld(t, options{handler: serve})
+		w.ways(t, func(t *testing.T, v way) {
+			resp, _ := v.get(t, "/a"+v.name[:4], "If-None-Match", "x")
+			wantHeader(t, resp, headerUsage, "search;v=y;src=content-usage;in=header")
+			resp, _ = v.get(t, "/a")
+			wantHeader(t, resp, headerUsage, "bots;v=n;src=content-usage;in=header, "+stated)
+			resp, _ = v.get(t, "/a", "If-None-Match", "x")
+			wantHeader(t, resp, headerUsage, "search;v=y;src=content-usage;in=header, "+stated)
+			wantHeader(t, resp, headerLicense, licenses)
+			resp, _ = v.get(t, "/a", "Range", "bytes=0-")
+			wantHeader(t, resp, headerUsage, stated)
+			resp, _ = send(t, v.client, http.MethodHead, v.origin+"/a", nil)
+			wantHeader(t, resp, headerUsage, "bots;v=n;src=content-usage;in=header, "+stated)
+			wantHeader(t, resp, headerMeta, "remembered;age=")
+			wantUsageFields(t, resp)
+		})
+	})
+	t.Run("refused", func(t *testing.T) {
+		w := newWorld(t, trains(options{handler: serve}))
+		w.ways(t, func(t *testing.T, v way) {
+			for _, header := range []string{"X", "If-None-Match", "Range"} { // the first is a whole response, and withheld
+				resp, body := v.get(t, "/a", header, "x")
+				wantStatus(t, resp, 403)
+				wantHeader(t, resp, headerDecision, `deny;reason=usage;token="ExampleBot";group="*";use=train-ai;src=robots-tag;in=meta`)
+				if strings.Contains(body, originMark) {
+					t.Errorf("got %q", body)
+				}
+			}
+			resp, _ := send(t, v.client, http.MethodHead, v.origin+"/a", nil)
+			wantStatus(t, resp, 403)
+		})
+	})
+}
+
+// TestUsageHandshake: a WebSocket is not opened if the response to its handshake reserves. A 103 that
+// does, does not count.
+func TestUsageHandshake(t *testing.T) {
+	for _, c := range []struct{ reply, want string }{
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "101"},
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage: search=n\r\n\r\n", "101"},
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage: train-ai=n\r\n\r\n" + originMark, "403"},
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade, Tdm-Reservation\r\ntdm-reservation: 1\r\n\r\n" + originMark, "403"},
+		{"HTTP/1.1 103 Early Hints\r\nContent-Usage: train-ai=n\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "103"},
+	} {
+		o := startLineOrigin(t, func(n int, conn net.Conn) {
+			reader := bufio.NewReader(conn)
+			r, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			if r.URL.Path == "/robots.txt" {
+				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				return
+			}
+			io.WriteString(conn, c.reply)
+			conn.Read(make([]byte, 1)) // until the gate closes it
+		})
+		w := newWorld(t, trains(options{}))
+		conn := w.dial()
+		conn.SetDeadline(time.Now().Add(patience))
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.host, o.host)
+		answer := make([]byte, 4000)
+		n, _ := io.ReadAtLeast(conn, answer, 200)
+		if got := statusOf(string(answer[:n])); got != c.want || c.want == "403" && bytes.Contains(answer, []byte(originMark)) {
+			t.Errorf("%q: got %q", c.reply, answer[:n])
+		}
+		if c.want == "403" {
+			w.next(t)
+			for range 2 {
+				receive(t, o.ended, "the end of the connection to the origin")
+			}
+		}
+		conn.Close()
+	}
+}
+
+// TestUsageForms: people read which statement refuses, and what to do.
+func TestUsageForms(t *testing.T) {
+	w := newWorld(t, trains(options{
+		robots: "User-agent: *\nLicense: https://a.example/l?<&>\n", handler: func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Signal", `ai-train=no, x="<script>\`+"\x9b"+`"`)
+			io.WriteString(rw, originMark)
+		},
+		gate: func(o *Options) {
+			o.Names.Purposes, o.Names.Reserved = "crawlers[].purposes", "usage.reserved"
+		},
+	}))
+	for accept, want := range map[string][]string{
+		"text/html":        {"<h1>403 Reserved by the publisher</h1>", "<dt>Reserved</dt><dd>train-ai, by <code>Content-Signal: ai-train=no, x=&#34;&lt;script&gt;\\", "<dt>Reason</dt><dd>usage</dd>", "crawlers[].purposes"},
+		"text/plain":       {"403 Reserved by the publisher\n", "Reserved: train-ai, by Content-Signal: ai-train=no, x=\"<script>\\", "usage.reserved", "action: allow"},
+		"application/json": {`"purpose": "train-ai",`, `"use": "train-ai",`, `"source": "content-signal",`, `"in": "header",`, `"text": "Content-Signal: ai-train=no, x=\"<script>`},
+	} {
+		resp, body := w.get(w.http+"/", "Accept", accept)
+		wantStatus(t, resp, 403)
+		wantFields(t, resp)
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s: no %q in\n%s", accept, text, body)
+			}
+		}
+		if strings.Contains(body, "\x9b") || strings.Contains(body, originMark) || accept == "text/html" && strings.Contains(body, "<script>") {
+			t.Errorf("%s: unsafe text in\n%q", accept, body)
+		}
+	}
+}
+
+// TestLicensesInJSON: the licences of a refusal are an array, one in a line.
+func TestLicensesInJSON(t *testing.T) {
+	w := newWorld(t, trains(options{robots: "User-agent: *\nContent-Usage: train-ai=n\nLicense: https://a.example/1\nLicense: https://a.example/2\n"}))
+	_, body := w.get(w.http + "/")
+	for _, want := range []string{"  \"licenses\": [\n    \"https://a.example/1\",\n    \"https://a.example/2\"\n  ],\n", "\"line\": 2,\n"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+}
+
+// TestUsageOfTunnel: a passthrough tunnel is refused by what robots.txt states for /, and the answer has
+// the annotations.
+func TestUsageOfTunnel(t *testing.T) {
+	for usageLine, want := range map[string]string{"Content-Usage: train-ai=n": "403", "Content-Usage: /x train-ai=n": "200", "Content-Usage: search=n": "200"} {
+		w := newWorld(t, trains(options{gate: unseen, robots: "User-agent: *\n" + usageLine + "\n"}))
+		target := host(w.https)
+		answer := w.raw("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nUser-Agent: ExampleBot\r\nConnection: close\r\n\r\n")
+		if statusOf(answer) != want || want == "403" && !strings.Contains(answer, "Robots-Gate-Usage: train-ai;v=n;src=content-usage;in=robots;line=2\r\n") {
+			t.Errorf("%s: got %q", usageLine, answer)
+		}
+	}
+}
+
+// TestLongUsage: a robots.txt of many statements does not make the header longer than clients accept, and
+// no reservation is left out of it.
+func TestLongUsage(t *testing.T) {
+	robots := "User-agent: *\n" + strings.Repeat("Content-Usage: train-ai=y, search=y\n", 500) + "Content-Usage: search=n\n"
+	for i := range 20 {
+		robots += fmt.Sprintf("License: https://a.example/%s%d\n", strings.Repeat("x", 1000), i)
+	}
+	w := newWorld(t, options{robots: robots})
+	resp, _ := w.get(w.http + "/")
+	wantHeader(t, resp, headerUsage, "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, search;v=n;src=content-usage;in=robots;line=502")
+	wantUsageFields(t, resp)
+	if n := len(resp.Header.Get(headerLicense)); n < 4000 || n > maxUsageField+100 {
+		t.Errorf("%d bytes of licences", n)
+	}
+}
+
+// TestUsageFieldsOfAnything: whatever the categories and URLs are, both fields are valid.
+func TestUsageFieldsOfAnything(t *testing.T) {
+	odd := []string{"", "train-ai", "*", "a b", "a;v=n", "a,b", "\x00", "ü", "Ab", "a\r\nSet-Cookie: x", strings.Repeat("x", 9000), `"`, "https://a.example/\"\\"}
+	for _, a := range odd {
+		for _, b := range odd {
+			s := signals{Record: &Record{Stated: usage.Stated{
+				Preferences: []usage.Preference{{Category: a, Source: usage.ContentUsage, In: usage.InHeader}, {Category: b, Allowed: true, Source: usage.ContentUsage, In: usage.InRobots, Line: 3}, {Category: "search", Source: usage.TDMRep, In: usage.InMeta}},
+				Licenses:    []usage.License{{URL: a, Source: usage.RSL, In: usage.InMeta}, {URL: b, Source: usage.RSL, In: usage.InRobots, Line: 1}, {URL: "https://a.example/", Source: usage.TDMRep, In: usage.InWellKnown}},
+			}}}
+			resp := &http.Response{Header: http.Header{}}
+			f := sfv.New()
+			if writeUsage(f, &s) {
+				f.Set(resp.Header, headerUsage)
+			}
+			if writeLicense(f, &s) {
+				f.Set(resp.Header, headerLicense)
+			}
+			wantUsageFields(t, resp)
+			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get(headerUsage), "search;v=n;src=tdmrep;in=meta") || !strings.HasSuffix(resp.Header.Get(headerLicense), `"https://a.example/";src=tdmrep;in=well-known`)) {
+				t.Errorf("%q, %q: got %q", a, b, resp.Header)
+			}
+		}
+	}
+}
+
+// FuzzWithheld asserts that no byte of a reserved page reaches the client, wherever its reservation stands
+// and however the page arrives.
+func FuzzWithheld(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(seed, seed%2 == 0)
+	}
+	f.Fuzz(withheldAtRandom)
+}
+
+// withheldAtRandom sends one page in pieces.
+func withheldAtRandom(t *testing.T, seed uint64, chunked bool) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	filler := func() string { return strings.Repeat("<!-- "+originMark+" -->", rnd.IntN(200)) }
+	page := "<!doctype html><head>" + filler() + `<meta name="robots" content="noai">` + filler() + "</head><body>" + filler() + strings.Repeat(originMark, rnd.IntN(20_000))
+	o := startLineOrigin(t, func(n int, conn net.Conn) {
+		reader := bufio.NewReader(conn)
+		for {
+			r, err := http.ReadRequest(reader)
+			if err != nil {
+				return
+			}
+			if r.URL.Path == "/robots.txt" {
+				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+				continue
+			}
+			framing := "Content-Length: " + strconv.Itoa(len(page))
+			if chunked {
+				framing = "Transfer-Encoding: chunked\r\nTrailer: X-Origin"
+			}
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nSet-Cookie: "+originMark+"\r\nContent-Type: text/html\r\n"+framing+"\r\n\r\n")
+			for rest := page; rest != ""; {
+				piece := rest[:min(len(rest), 1+rnd.IntN(1+len(rest)/2))]
+				rest = rest[len(piece):]
+				if chunked {
+					piece = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece)
+				}
+				if _, err := io.WriteString(conn, piece); err != nil {
+					return
+				}
+				if rnd.IntN(3) == 0 {
+					runtime.Gosched()
+				}
+			}
+			if chunked {
+				io.WriteString(conn, "0\r\nX-Origin: "+originMark+"\r\n\r\n")
+			}
+		}
+	})
+	w := newWorld(t, trains(options{}))
+	conn := w.dial()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	for range 2 { // the second request would see what is left of the first response
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", o.host, o.host)
+		var all bytes.Buffer
+		resp, err := http.ReadResponse(bufio.NewReaderSize(oneByte{io.TeeReader(conn, &all)}, 16), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode != 403 || bytes.Contains(all.Bytes(), []byte(originMark)) {
+			t.Fatalf("seed %d: got %q", seed, all.String())
+		}
+	}
+}
+
+// BenchmarkState measures what preferences cost a response that states none.
+func BenchmarkState(b *testing.B) {
+	x := &exchange{Record: Record{Tags: []robotstag.Rule{{Name: "noarchive", Source: "meta", Scope: "robots"}}}, settings: &Settings{}}
+	x.decision = policy.Decision{Allow: true, Crawler: &policy.Crawler{}}
+	x.Decision = &x.decision
+	r, resp := &http.Request{Method: http.MethodGet}, &http.Response{StatusCode: 200}
+	b.ReportAllocs()
+	for b.Loop() {
+		x.state()
+		if x.reserved(r, resp, "text/html") != nil {
+			b.Fatal("refused")
+		}
+	}
+}
+
+// TestStateAllocatesNothing: a response that states nothing costs no memory.
+func TestStateAllocatesNothing(t *testing.T) {
+	x := &exchange{Record: Record{Tags: []robotstag.Rule{{Name: "noarchive", Source: "meta", Scope: "robots"}}}, settings: &Settings{}}
+	x.decision = policy.Decision{Allow: true, Crawler: &policy.Crawler{}}
+	x.Decision = &x.decision
+	if n := testing.AllocsPerRun(100, func() { x.state() }); n != 0 {
+		t.Errorf("got %v allocations", n)
+	}
+}
+
+// TestWithheldUpload: a client whose upload the origin has answered early with a reserved response receives
+// the refusal.
+func TestWithheldUpload(t *testing.T) {
+	w := newWorld(t, trains(options{handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Usage", "train-ai=n")
+		rw.Header().Set("Connection", "close")
+		io.WriteString(rw, originMark)
+	}}))
+	w.ways(t, func(t *testing.T, v way) {
+		body, end := io.Pipe()
+		defer end.Close()
+		go func() {
+			for i := 0; i < 2000; i++ {
+				if _, err := end.Write(make([]byte, 10_000)); err != nil {
+					return
+				}
+			}
+			end.Close()
+		}()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("User-Agent", "ExampleBot/1.0")
+		start := time.Now()
+		resp, err := v.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		wantStatus(t, resp, 403)
+		if err != nil || bytes.Contains(answer, []byte(originMark)) || time.Since(start) > patience {
+			t.Errorf("after %v: %v, %q", time.Since(start), err, answer)
+		}
+	})
+}
