@@ -131,7 +131,7 @@ func writeSite(t *testing.T, dir string) {
 		}
 		gatetest.Write(t, filepath.Join(dir, name), string(body))
 		var headers strings.Builder
-		for _, name := range []string{"Content-Type", "X-Robots-Tag"} {
+		for _, name := range []string{"Content-Type", "X-Robots-Tag", "Content-Usage"} {
 			if value := resp.Header.Get(name); value != "" {
 				fmt.Fprintf(&headers, "%s: %s\n", name, value)
 			}

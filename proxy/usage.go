@@ -134,7 +134,6 @@ var fieldNames = map[usage.Source]string{
 // explainReserved returns the title and the detail of a refusal by policy.ByUsage.
 func (x *exchange) explainReserved() (title, detail string) {
 	d := x.Decision
-	advice := " An operator with a licence can add an override with action: allow."
 	if d.Reserved.Category == "" {
 		return "The page could not be read whole", "The gate has withheld this page, since it has not read the whole head (" + unreadReason(x.Head) +
 			"): it may reserve what this crawler fetches for (" + x.names.Purposes + "), and the gate refuses such pages (" + x.names.Unread + "). Its operator can raise " +
@@ -155,8 +154,9 @@ func (x *exchange) explainReserved() (title, detail string) {
 	if d.Reserved.In == usage.InHeader || d.Reserved.In == usage.InMeta {
 		detail += " The request was sent, but nothing of its response is passed on."
 	}
+	advice := " With a licence, the gate's operator can add an override with action: allow."
 	if len(x.Stated.Licenses) > 0 {
-		detail += " Ask for a licence: " + x.Stated.Licenses[0].URL + " ."
+		advice = " For a licence see " + x.Stated.Licenses[0].URL + "; with one, the gate's operator can add an override with action: allow."
 	}
 	return "Reserved by the publisher", detail + advice
 }

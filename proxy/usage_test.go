@@ -96,7 +96,7 @@ var usageCases = []usageCase{
 	// Refused when the response arrives.
 	{name: "refused by the header", purposes: "train-ai", header: "Content-Usage: train-ai=n", want: 403, decision: refusedByUsage + "train-ai;src=content-usage;in=header", usage: "train-ai;v=n;src=content-usage;in=header", meta: "complete", text: `A field of the response says \"Content-Usage: train-ai=n\".`},
 	{name: "by Content-Signal", purposes: "search,ai-input", header: "Content-Signal: ai-input=no", want: 403, decision: refusedByUsage + "ai-input;src=content-signal;in=header", text: `"purpose": "ai-input"`},
-	{name: "by TDM", purposes: "train-ai", header: "tdm-reservation: 1\ntdm-policy: https://a.example/p", want: 403, decision: refusedByUsage + "tdm;src=tdmrep;in=header", license: `"https://a.example/p"`, text: "Ask for a licence: https://a.example/p"},
+	{name: "by TDM", purposes: "train-ai", header: "tdm-reservation: 1\ntdm-policy: https://a.example/p", want: 403, decision: refusedByUsage + "tdm;src=tdmrep;in=header", license: `"https://a.example/p"`, text: "For a licence see https://a.example/p;"},
 	{name: "TDM is not about search", purposes: "search", header: "tdm-reservation: 1", want: 200, decision: "allow;reason=no-match"},
 	{name: "by noai", purposes: "train-ai", header: "X-Robots-Tag: noai", want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=header", text: `"X-Robots-Tag: noai\"`},
 	{name: "by the page", purposes: "train-ai", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete", text: `The head of the page says \"robots tag noai for robots\".`},

@@ -30,7 +30,7 @@ func addCatalogue(mux *http.ServeMux) {
 		})
 	}
 	add := func(pattern, name string, data any) {
-		mux.HandleFunc("GET shop.example/catalogue/"+pattern, serve(name, page(name, data), ""))
+		mux.HandleFunc("GET shop.example/catalogue/"+pattern, serve(name, page(name, data), nil))
 	}
 	add("{$}", "catalogue.html", all)
 	for _, i := range all {

@@ -18,8 +18,10 @@ import (
 //go:embed layout.html catalogue.html item.html pages
 var files embed.FS
 
-// tags are the pages with an X-Robots-Tag header.
-var tags = map[string]string{"shop.example/offers.html": "max-snippet: 20"}
+// fields are the response fields of some pages.
+var fields = map[string]map[string]string{
+	"shop.example/offers.html": {"X-Robots-Tag": "max-snippet: 20", "Content-Usage": "search=y, train-ai=n"},
+}
 
 // New returns the site.
 func New() *Site {
@@ -49,7 +51,7 @@ func (s *Site) addFiles(mux *http.ServeMux) {
 			if path.Ext(name) == ".html" {
 				content = page(name, nil)
 			}
-			mux.HandleFunc("GET "+strings.Replace(address, "/index.html", "/{$}", 1), serve(name, content, tags[address]))
+			mux.HandleFunc("GET "+strings.Replace(address, "/index.html", "/{$}", 1), serve(name, content, fields[address]))
 		case name != "pages" && !strings.Contains(address, "/"):
 			s.hosts = append(s.hosts, address)
 		}
@@ -70,12 +72,12 @@ func page(name string, data any) []byte {
 }
 
 // serve answers with a file, which has an ETag, so that clients can ask whether it has changed.
-func serve(name string, content []byte, tags string) http.HandlerFunc {
+func serve(name string, content []byte, fields map[string]string) http.HandlerFunc {
 	etag := fmt.Sprintf(`"%.8x"`, sha256.Sum256(content))
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", etag)
-		if tags != "" {
-			w.Header().Set("X-Robots-Tag", tags)
+		for name, value := range fields {
+			w.Header().Set(name, value)
 		}
 		http.ServeContent(w, r, path.Base(name), time.Time{}, bytes.NewReader(content))
 	}
