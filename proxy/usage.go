@@ -20,15 +20,14 @@ func (x *exchange) state() {
 	if s.received == nil && len(x.Tags)+len(x.Remembered)+len(s.metas)+len(s.links)+len(s.seen.Metas)+len(s.seen.Links) == 0 {
 		return // the response states nothing, so x.Stated holds
 	}
-	in := x.Decision.UsageInput(x.target.Path)
-	in.Header, in.Metas, in.Links, in.Tags = s.received, s.metas, s.links, x.Tags
+	in := usage.Input{Header: s.received, Metas: s.metas, Links: s.links, Tags: x.Tags}
 	if len(s.seen.Metas)+len(s.seen.Links) > 0 { // there is no page then
 		in.Metas, in.Links = s.seen.Metas, s.seen.Links
 	}
 	if len(x.Remembered) > 0 {
 		in.Tags = slices.Concat(x.Tags, x.Remembered)
 	}
-	x.Stated = usage.Read(&in)
+	x.Stated = x.Decision.UsageOf(x.target.Path, in)
 }
 
 // reserved turns the decision into a denial if the response reserves what its crawler fetches for, or if

@@ -304,11 +304,12 @@ func TestUsageOfTunnel(t *testing.T) {
 // TestLongUsage: a robots.txt of many statements does not make the header longer than clients accept, and
 // no reservation is left out of it.
 func TestLongUsage(t *testing.T) {
-	robots := "User-agent: *\n" + strings.Repeat("Content-Usage: train-ai=y, search=y\n", 500) + "Content-Usage: search=n\n"
+	var robots strings.Builder
+	robots.WriteString("User-agent: *\n" + strings.Repeat("Content-Usage: train-ai=y, search=y\n", 500) + "Content-Usage: search=n\n")
 	for i := range 20 {
-		robots += fmt.Sprintf("License: https://a.example/%s%d\n", strings.Repeat("x", 1000), i)
+		fmt.Fprintf(&robots, "License: https://a.example/%s%d\n", strings.Repeat("x", 1000), i)
 	}
-	w := newWorld(t, options{robots: robots})
+	w := newWorld(t, options{robots: robots.String()})
 	resp, _ := w.get(w.http + "/")
 	wantHeader(t, resp, headerUsage, "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, search;v=n;src=content-usage;in=robots;line=502")
 	wantUsageFields(t, resp)
@@ -445,7 +446,7 @@ func TestWithheldUpload(t *testing.T) {
 		body, end := io.Pipe()
 		defer end.Close()
 		go func() {
-			for i := 0; i < 2000; i++ {
+			for range 20 {
 				if _, err := end.Write(make([]byte, 10_000)); err != nil {
 					return
 				}
