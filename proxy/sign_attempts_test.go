@@ -1,0 +1,607 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"robotsgate/internal/ca"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
+)
+
+// A request that is sent again, since a kept connection has been closed, has a signature of its own each time.
+func TestSignedAgain(t *testing.T) {
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		w := newWorld(t, options{
+			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			engine: withSigning(nil),
+		})
+		var mu sync.Mutex
+		var attempts []*http.Request
+		o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.URL.Path == "/robots.txt" {
+				return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+			}
+			attempts = append(attempts, r)
+			if r.URL.Path == "/again" && len(attempts) == 2 {
+				return "" // the connection is closed when the request has arrived
+			}
+			return numbered(n, i)
+		}))
+		for _, path := range []string{"/first", "/again"} {
+			resp, _ := w.get("http://" + o.host + path)
+			wantStatus(t, resp, 200)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(attempts) != 3 {
+			t.Fatalf("%d attempts, want 3", len(attempts))
+		}
+		for _, r := range attempts {
+			wantSigned(t, r, newTestKey(1), "string")
+		}
+		if attempts[1].URL.Path != attempts[2].URL.Path {
+			t.Errorf("the attempts are for %s and %s", attempts[1].URL, attempts[2].URL)
+		}
+	})
+}
+
+// requestOf returns the request in a frame.
+func requestOf(frame *http2.MetaHeadersFrame) *http.Request {
+	r := &http.Request{Header: http.Header{}, Method: frame.PseudoValue("method"), Host: frame.PseudoValue("authority"), RequestURI: frame.PseudoValue("path")}
+	for _, f := range frame.RegularFields() {
+		r.Header.Add(f.Name, f.Value)
+	}
+	r.URL, _ = r.URL.Parse("https://" + r.Host + r.RequestURI)
+	return r
+}
+
+// Over HTTP/2 each attempt is signed anew, too, when an origin refuses a stream or ends the connection.
+func TestSignedAgainHTTP2(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, refuse := range map[string]func(f *http2.Framer, stream uint32){
+		"the stream is refused":   func(f *http2.Framer, stream uint32) { f.WriteRSTStream(stream, http2.ErrCodeRefusedStream) },
+		"the connection is ended": func(f *http2.Framer, stream uint32) { f.WriteGoAway(0, http2.ErrCodeNo, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+				w := newWorld(t, options{
+					egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
+					engine: withSigning(nil),
+				})
+				l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+					NextProtos:     []string{"h2"},
+					GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				attempts := make(chan *http.Request, 10)
+				var refused atomic.Bool
+				go func() {
+					for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+						go serveMeta(conn, func(f *http2.Framer, frame *http2.MetaHeadersFrame) {
+							if frame.PseudoValue("path") == "/robots.txt" {
+								writeHead(f, frame.StreamID, true, ":status", "404")
+								return
+							}
+							attempts <- requestOf(frame)
+							if refused.CompareAndSwap(false, true) {
+								refuse(f, frame.StreamID)
+								return
+							}
+							writeHead(f, frame.StreamID, true, ":status", "200")
+						})
+					}
+				}()
+				resp, _ := w.get("https://" + l.Addr().String() + "/x")
+				wantStatus(t, resp, 200)
+				for range 2 {
+					wantSigned(t, receive(t, attempts, "an attempt"), newTestKey(1), "string")
+				}
+			})
+		})
+	}
+}
+
+// serveMeta serves a connection over HTTP/2 until the gate closes it.
+func serveMeta(conn net.Conn, serve func(f *http2.Framer, frame *http2.MetaHeadersFrame)) {
+	defer conn.Close()
+	if _, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface))); err != nil {
+		return
+	}
+	f := http2.NewFramer(conn, conn)
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	f.WriteSettings()
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				f.WriteSettingsAck()
+			}
+		case *http2.MetaHeadersFrame:
+			serve(f, frame)
+		}
+	}
+}
+
+// A request is signed when there is a connection: the time of the signature is not that of the request's arrival.
+func TestSignedLate(t *testing.T) {
+	authority, err := ca.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		w := newWorld(t, options{
+			egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
+			engine: withSigning(nil),
+		})
+		var ready atomic.Int64 // the time of the last handshake
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			begun := time.Now().Unix()
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for time.Now().Unix() == begun { // until the next second begins
+				<-tick.C
+			}
+			ready.Store(time.Now().Unix())
+			return authority.Leaf("127.0.0.1")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		created := make(chan [2]int64, 10)
+		go http.Serve(l, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			_, rest, _ := strings.Cut(r.Header.Get("Signature-Input"), ";created=")
+			digits, _, _ := strings.Cut(rest, ";")
+			at, _ := strconv.ParseInt(digits, 10, 64)
+			created <- [2]int64{at, ready.Load()}
+		}))
+		defer l.Close()
+		w.get("https://" + l.Addr().String() + "/x")
+		for range 2 { // of robots.txt and the page
+			if at := receive(t, created, "a request"); at[0] < at[1] {
+				t.Errorf("signed at %d, and the connection is from %d", at[0], at[1])
+			}
+		}
+	})
+}
+
+// getAs sends a GET as a crawler.
+func (w *world) getAs(t *testing.T, agent, url string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", agent)
+	resp, err := w.client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
+}
+
+// takeSeen returns the requests that have arrived since the last call.
+func (w *world) takeSeen() []*http.Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.seen
+	w.seen = nil
+	return all
+}
+
+// Fetches of robots.txt are signed by the crawler whose request has caused them, each hop of a redirect for its own
+// authority and path, also with another User-Agent. A refresh is signed by the crawler that is named.
+func TestSignedRobots(t *testing.T) {
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		var w *world
+		w = newWorld(t, options{
+			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			engine: func(c *policy.Config) {
+				c.Robots.UserAgent = "Fetcher/1.0"
+				c.Crawlers.Known = []*policy.Crawler{
+					signingCrawler("FirstBot", newTestKey(1), nil), signingCrawler("SecondBot", newTestKey(2), nil), {Name: "plain", UserAgents: []glob.Glob{glob.Text("PlainBot*")}},
+				}
+			},
+			robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+				if r.TLS == nil {
+					http.Redirect(rw, r, w.https+"/hop?x=y", http.StatusFound)
+					return
+				}
+				http.NotFound(rw, r)
+			},
+			handler: func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/hop" {
+					http.NotFound(rw, r)
+				}
+			},
+		})
+		refresh := func(agent string) {
+			target, err := policy.ParseURL(w.https + "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := w.gate.settings.Load().Engine
+			if _, err := e.Refresh(t.Context(), policy.Request{Target: target, UserAgent: agent, Crawler: e.Crawlers().Identify(policy.Client{UserAgent: agent})}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, step := range []struct {
+			do    func()
+			paths string
+			key   byte // 0: none
+		}{
+			{func() { w.getAs(t, "SecondBot/1.0", w.http+"/page") }, "/robots.txt /hop?x=y /page", 2},
+			{func() { w.getAs(t, "FirstBot/1.0", w.http+"/page") }, "/page", 1},
+			{func() { w.getAs(t, "FirstBot/1.0", w.https+"/page") }, "/robots.txt /page", 1},
+			{func() { w.getAs(t, "PlainBot/1.0", w.https+"/page") }, "/page", 0},
+			{func() { w.getAs(t, "Unknown/1.0", w.https+"/page") }, "/robots.txt /page", 0},
+			{func() { refresh("SecondBot/1.0") }, "/robots.txt", 2},
+			{func() { refresh("PlainBot/1.0") }, "/robots.txt", 0},
+			{func() { refresh("Unknown/1.0") }, "/robots.txt", 0},
+		} {
+			step.do()
+			var paths []string
+			for _, r := range w.takeSeen() {
+				paths = append(paths, r.RequestURI)
+				if agent := r.UserAgent(); r.URL.Path != "/page" && agent != "Fetcher/1.0" {
+					t.Errorf("%s: User-Agent %s", r.RequestURI, agent)
+				}
+				if step.key == 0 {
+					wantUnsigned(t, r)
+				} else {
+					wantSigned(t, r, newTestKey(step.key), "string")
+				}
+			}
+			if got := strings.Join(paths, " "); got != step.paths {
+				t.Errorf("got the requests %s, want %s", got, step.paths)
+			}
+		}
+	})
+}
+
+// Through a parent proxy requests are signed as without one. CONNECT has no signature, nor has anything in a tunnel that is
+// passed through unseen.
+func TestSignedThroughParent(t *testing.T) {
+	for _, scheme := range []string{"", "http", "https", "socks5"} {
+		t.Run(scheme, func(t *testing.T) {
+			o := options{
+				engine: withSigning(nil),
+				gate: func(o *Options) {
+					o.Settings.Passthrough = func(host string) bool { return host == "second.example.com" }
+				},
+			}
+			if scheme != "" {
+				o.parent = startParent(t, scheme)
+			}
+			w := newWorld(t, o)
+			_, port, _ := net.SplitHostPort(host(w.https))
+			if scheme != "" {
+				w.http, w.https, port = "http://loop.example.com", "https://loop.example.com", "443"
+			}
+			w.ways(t, func(t *testing.T, v way) {
+				resp, _ := v.get(t, "/a?b")
+				wantStatus(t, resp, 200)
+				resp, _ = send(t, v.client, http.MethodPost, v.origin+"/form", strings.NewReader("a body"))
+				wantStatus(t, resp, 200)
+			})
+			for _, r := range w.takeSeen() {
+				wantSigned(t, r, newTestKey(1), "string")
+			}
+			conn := tls.Client(w.tunnel("second.example.com:"+port), &tls.Config{RootCAs: w.originRoots, ServerName: "second.example.com"})
+			defer conn.Close()
+			io.WriteString(conn, "GET /unseen HTTP/1.1\r\nHost: x\r\nSignature: own\r\nConnection: close\r\n\r\n")
+			if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
+				t.Fatalf("inside the tunnel: %q, %v", answer, err)
+			}
+			for _, r := range w.takeSeen() {
+				if r.URL.Path != "/unseen" {
+					wantUnsigned(t, r) // the tunnel belongs to an unknown client
+				} else if len(r.Header["Signature-Input"]) != 0 || r.Header.Get("Signature") != "own" {
+					t.Errorf("in the tunnel arrived %v", r.Header)
+				}
+			}
+			if o.parent == nil {
+				return
+			}
+			o.parent.mu.Lock()
+			defer o.parent.mu.Unlock()
+			for i, line := range o.parent.log {
+				if i < len(o.parent.headers) && strings.HasPrefix(line, "CONNECT ") && o.parent.headers[i] != nil {
+					for name := range o.parent.headers[i] {
+						if ofSignature(name) {
+							t.Errorf("%s has %s", line, name)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A WebSocket handshake is signed as any GET, in clear and inside a tunnel.
+func TestSignedWebSocket(t *testing.T) {
+	w := newWorld(t, options{
+		engine: withSigning(nil),
+		handler: func(rw http.ResponseWriter, r *http.Request) {
+			conn, _, err := http.NewResponseController(rw).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		},
+	})
+	const handshake = " HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot/1.0\r\nConnection: Upgrade, Signature\r\nSignature: x\r\nUpgrade: websocket\r\n\r\n"
+	for _, answer := range []string{
+		w.raw(fmt.Sprintf("GET %s/chat"+handshake, w.http, "x")),
+		w.secure(host(w.https), "127.0.0.1", fmt.Sprintf("GET /chat"+handshake, host(w.https))),
+	} {
+		if statusOf(answer) != "101" {
+			t.Errorf("got %q", answer)
+		}
+		if x := w.next(t); x.Signed != newTestKey(1).id {
+			t.Errorf("the record has Signed %q", x.Signed)
+		}
+	}
+	for _, r := range w.takeSeen() {
+		wantSigned(t, r, newTestKey(1), "string")
+	}
+}
+
+// A failing key signs n times, and then no more.
+type failingKey struct {
+	testKey
+	n *atomic.Int64
+	f func() []byte
+}
+
+func (k failingKey) Sign(message []byte) []byte {
+	if k.n.Add(-1) >= 0 {
+		return k.testKey.Sign(message)
+	}
+	return k.f()
+}
+
+// If no signature can be made, the request fails with 500 and is not sent, in no version of HTTP, on new connections and on
+// kept ones. That says nothing about the origin.
+func TestNeverUnsigned(t *testing.T) {
+	for name, f := range map[string]func() []byte{
+		"nothing": func() []byte { return nil },
+		"panic":   func() []byte { panic("the key is 0123456789abcdef") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+				for _, kept := range []bool{false, true} {
+					var signatures atomic.Int64
+					w := newWorld(t, options{
+						egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+						engine: func(c *policy.Config) {
+							c.Crawlers.Known = append(c.Crawlers.Known, signingCrawler("ExampleBot", failingKey{newTestKey(1), &signatures, f}, nil))
+						},
+					})
+					w.ways(t, func(t *testing.T, v way) {
+						for _, method := range []string{"GET", "POST"} {
+							if signatures.Store(0); kept {
+								signatures.Store(2)
+								resp, _ := v.get(t, "/first")
+								wantStatus(t, resp, 200)
+								w.next(t)
+								signatures.Store(0)
+							}
+							w.takeSeen()
+							var body io.Reader
+							if method == "POST" {
+								body = strings.NewReader("a body")
+							}
+							resp, text := send(t, v.client, method, v.origin+"/second", body)
+							wantStatus(t, resp, 500)
+							if !strings.Contains(text, "could not be signed") || strings.Contains(text, "0123456789abcdef") {
+								t.Errorf("the answer is %s", text)
+							}
+							if x := w.next(t); x.Signed != "" || strings.Contains(x.Error, "0123456789abcdef") || x.Status != 500 {
+								t.Errorf("the record has Signed %q, Status %d, Error %q", x.Signed, x.Status, x.Error)
+							}
+							for _, r := range w.takeSeen() {
+								t.Errorf("%s %s was sent: %v", r.Method, r.RequestURI, r.Header)
+							}
+						}
+						signatures.Store(2)
+						resp, _ := v.get(t, "/third")
+						wantStatus(t, resp, 200)
+						w.next(t)
+					})
+				}
+			})
+		})
+	}
+}
+
+// A transport that does not say when it has a connection sends nothing that counts as an answer.
+func TestSignedByAnotherTransport(t *testing.T) {
+	silent := Signing{Crawler: "a", Key: newTestKey(1), Agent: testAgent}.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
+	}))
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://a.example/", nil)
+	if resp, err := silent.RoundTrip(r); !errors.Is(err, policy.ErrUnsigned) {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// With Asked, requests are signed from the one after the answer with Accept-Signature on: for this crawler and this origin.
+func TestSignedWhenAsked(t *testing.T) {
+	const ask = `sig1=("@authority" "signature-agent");tag="web-bot-auth"`
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		var asked AskedOrigins
+		w := newWorld(t, options{
+			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			engine: func(c *policy.Config) {
+				change := func(s *Signing) { s.Asked = &asked }
+				c.Crawlers.Known = []*policy.Crawler{signingCrawler("FirstBot", newTestKey(1), change), signingCrawler("SecondBot", newTestKey(2), change)}
+			},
+			handler: func(rw http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/asks":
+					rw.Header().Set("Accept-Signature", ask)
+					rw.WriteHeader(http.StatusForbidden)
+				case "/hints":
+					rw.Header().Set("Accept-Signature", ask)
+					rw.WriteHeader(http.StatusEarlyHints)
+					rw.Header().Del("Accept-Signature")
+				case "/other":
+					rw.Header().Set("Accept-Signature", `sig1=("@authority");tag="other"`)
+				}
+			},
+		})
+		for _, step := range []struct {
+			agent, url string
+			key        byte // 0: none
+		}{
+			{"FirstBot/1.0", w.http + "/plain", 0},
+			{"FirstBot/1.0", w.http + "/other", 0},
+			{"FirstBot/1.0", w.http + "/hints", 0},
+			{"FirstBot/1.0", w.http + "/asks", 0}, // it is not repeated
+			{"FirstBot/1.0", w.http + "/plain", 1},
+			{"FirstBot/1.0", w.http + "/asks", 1},
+			{"FirstBot/1.0", w.https + "/plain", 0}, // another origin
+			{"SecondBot/1.0", w.http + "/plain", 0}, // another crawler
+			{"SecondBot/1.0", w.https + "/asks", 0},
+			{"SecondBot/1.0", w.https + "/plain", 2},
+			{"FirstBot/1.0", w.https + "/plain", 0},
+			{"Unknown/1.0", w.https + "/asks", 0},
+			{"Unknown/1.0", w.https + "/plain", 0},
+		} {
+			resp := w.getAs(t, step.agent, step.url)
+			if strings.HasSuffix(step.url, "/asks") && (resp.StatusCode != 403 || resp.Header.Get("Accept-Signature") != ask) {
+				t.Errorf("%s: the client received %d, %v", step.url, resp.StatusCode, resp.Header)
+			}
+			pages := 0
+			for _, r := range w.takeSeen() {
+				if r.URL.Path == "/robots.txt" {
+					continue
+				}
+				pages++
+				if step.key == 0 {
+					wantUnsigned(t, r)
+				} else {
+					wantSigned(t, r, newTestKey(step.key), "string")
+				}
+			}
+			if pages != 1 {
+				t.Errorf("%s %s: %d requests arrived", step.agent, step.url, pages)
+			}
+		}
+		if n := asked.memory.Len(); n != 2 {
+			t.Errorf("%d pairs are remembered, want 2", n)
+		}
+		// What a client sends is removed, also where nothing is set.
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", w.https+"/plain", nil)
+		req.Header = http.Header{"User-Agent": {"FirstBot/1.0"}, "Signature": {"x"}, "Signature-Input": {"y"}, "Signature-Agent": {"z"}}
+		resp, err := w.client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		wantUnsigned(t, w.last())
+	})
+}
+
+// A robots.txt that asks for signatures asks for them from the page on.
+func TestSignedWhenRobotsAsks(t *testing.T) {
+	w := newWorld(t, options{
+		engine: withSigning(func(s *Signing) { s.Asked = new(AskedOrigins) }),
+		robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Add("Accept-Signature", `a=("@authority");tag="other"`)
+			rw.Header().Add("Accept-Signature", `b=()`)
+		},
+	})
+	w.get(w.https + "/page")
+	all := w.takeSeen()
+	if len(all) != 2 {
+		t.Fatalf("%d requests arrived", len(all))
+	}
+	wantUnsigned(t, all[0])
+	wantSigned(t, all[1], newTestKey(1), "string")
+}
+
+// Other settings sign with other keys from the next request on. Each request is signed, by one key or the other.
+func TestSignedAfterReload(t *testing.T) {
+	w := newWorld(t, options{engine: withSigning(nil)})
+	s := *w.gate.settings.Load()
+	use := func(key testKey) {
+		next := s
+		next.Engine = s.Engine.Reconfigured(policy.Config{
+			Crawlers: policy.Crawlers{Known: []*policy.Crawler{signingCrawler("ExampleBot", key, nil)}},
+			Robots:   policy.DefaultRobots(), Transport: s.Upstream, Store: store.NewMemory(1 << 20), Log: quietLog,
+		})
+		if err := w.gate.Use(next); err != nil {
+			t.Error(err)
+		}
+	}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := byte(2); ; i = 5 - i { // keys 2 and 3
+			select {
+			case <-stop:
+				return
+			default:
+				use(newTestKey(i))
+			}
+		}
+	})
+	w.ways(t, func(t *testing.T, v way) {
+		for range 50 {
+			resp, _ := v.get(t, "/a")
+			wantStatus(t, resp, 200)
+			w.next(t)
+		}
+	})
+	close(stop)
+	all.Wait()
+	for _, r := range w.takeSeen() {
+		var err error
+		for _, key := range []byte{1, 2, 3} {
+			if _, err = verify(r, newTestKey(key), "string"); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	use(newTestKey(4))
+	w.get(w.http + "/after")
+	wantSigned(t, w.last(), newTestKey(4), "string")
+}
