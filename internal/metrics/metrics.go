@@ -32,6 +32,9 @@ type Metrics struct {
 	upstream    prometheus.Histogram
 	added       prometheus.Histogram
 
+	signatures *prometheus.CounterVec // requests with one
+	signature  prometheus.Histogram
+
 	fetches *prometheus.CounterVec
 	fetched prometheus.Histogram
 
@@ -52,6 +55,8 @@ var (
 	addedTimes = []float64{25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30}
 	// From a cache in the same network to an origin that is given up.
 	originTimes = []float64{1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60}
+	// Ed25519 takes some 40 µs, and more where the processor is busy.
+	requestSigningTimes = []float64{25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 5e-3, 25e-3}
 	// ECDSA takes some 200 µs, and waits where the processor is busy.
 	signingTimes = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 100e-3, 1}
 )
@@ -81,6 +86,9 @@ func New() *Metrics {
 	m.heldFor = m.histogram("robotsgate_pace_held_seconds", "Time that these requests have waited.", originTimes)
 	m.paceRefused = m.counters("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.").WithLabelValues()
 	m.stated = newStatements(m.counters("robotsgate_usage_stated_total", "Requests for which a usage preference was in force, by category (train-ai, ai-input, search, tdm, other) and value (y: allowed, n: reserved).", "category", "value"))
+	m.signatures = m.counters("robotsgate_signed_requests_total", "Requests that were signed (Web Bot Auth), by crawler.", "crawler")
+	m.signatures.WithLabelValues("default") // so that the name exists before the first
+	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signatures of a request, one for each attempt to send it.", requestSigningTimes)
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
 	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
 		m.fetches.WithLabelValues(outcome)
@@ -140,6 +148,10 @@ func (m *Metrics) Request(x *proxy.Record) {
 		m.heldFor.Observe(held.Seconds())
 	}
 	m.stated.count(x.Stated)
+	if x.Signed != "" {
+		m.signatures.WithLabelValues(x.Crawler).Inc()
+		m.signature.Observe(x.Signing.Seconds())
+	}
 	if x.Refused == proxy.ByPace {
 		m.paceRefused.Inc()
 	}
