@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,6 +111,10 @@ func TestUsageRefused(t *testing.T) {
 			}
 			if reserves := d.Reserved != (usage.Preference{}); reserves != (d.Reason == ByUsage) {
 				t.Errorf("reason %s, reserved by %+v", d.Reason, d.Reserved)
+			}
+			reserved := d.Explain(c.url).Reserved
+			if d.Reason == ByUsage && (reserved == nil || *reserved != d.Reserved.Detail()) || d.Reason != ByUsage && reserved != nil {
+				t.Errorf("reason %s, explained as reserved by %+v", d.Reason, reserved)
 			}
 		})
 	}
@@ -291,4 +296,80 @@ func TestUsageJudge(t *testing.T) {
 			t.Errorf("%s, %v, for %v: got %s, %v, want %s", c.path, c.refuse, c.crawler.Purposes, d.Reason, d.Allow, c.want)
 		}
 	}
+}
+
+// BenchmarkDecideUsage decides about an allowed request to an origin that is in memory.
+func BenchmarkDecideUsage(b *testing.B) {
+	const silent = "User-agent: *\nDisallow: /private/\nSitemap: https://example.com/sitemap.xml\n"
+	for _, c := range []struct {
+		name, robots, tdmrep string
+		usage                Usage
+	}{
+		{"nothing", silent, "", Usage{}},
+		{"nothing-refuse", silent, "", Usage{Refuse: true}},
+		{"nothing-tdmrep", silent, "", Usage{Refuse: true, TDMRep: true}},
+		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Refuse: true}},
+		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Refuse: true, TDMRep: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			web := newOrigins()
+			web.serve(example, rules(c.robots))
+			if c.tdmrep != "" {
+				web.serve(tdmrepExample, rules(c.tdmrep))
+			}
+			k := &Crawler{Name: "k", Tokens: []string{"ExampleBot"}, Purposes: usage.Purposes}
+			e, err := New(Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: c.usage, Transport: web})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			target, err := ParseURL("https://example.com/section-7/page?x=y")
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := Request{Target: target, Crawler: k, UserAgent: "ExampleBot/1.0"}
+			b.ReportAllocs()
+			for b.Loop() {
+				if d, err := e.Decide(b.Context(), r); err != nil || !d.Allow {
+					b.Fatalf("got %+v, %v", d, err)
+				}
+			}
+		})
+	}
+}
+
+// busyStore gives no permission to fetch a tdmrep.json: another gate has it.
+type busyStore struct{ noStore }
+
+func (busyStore) Acquire(ctx context.Context, key string) (func(), bool) {
+	if ParseKey(key).TDMRep {
+		<-ctx.Done()
+	}
+	return nil, true
+}
+
+// TestTDMRepWait: a request waits for tdmrep.json no longer than Robots.Timeout, although another gate may take
+// longer, and no longer than its client.
+func TestTDMRepWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(tdmrepExample, slow(5*time.Second, rules(`[{"location": "/", "tdm-reservation": 1}]`)))
+		e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, Store: busyStore{}, Shared: true})
+		defer e.Close()
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		begun := time.Now()
+		if _, err := e.Decide(ctx, asks(t, "https://example.com/page", "Bot/1.0")); err != context.DeadlineExceeded || time.Since(begun) != time.Second {
+			t.Errorf("a client that leaves: got %v after %v", err, time.Since(begun))
+		}
+		begun = time.Now()
+		d := ask(t, e, "https://example.com/page", "Bot/1.0")
+		if took := time.Since(begun); took != 10*time.Second || !d.Allow || d.TDMRep.State != Unreachable || statedBy(d.Stated.Preferences...) != "nothing" {
+			t.Errorf("got %+v after %v", d, took)
+		}
+		time.Sleep(20 * time.Second) // fake clock: the fetch goes on, and is there for later requests
+		if d := ask(t, e, "https://example.com/page", "Bot/1.0"); statedBy(d.Stated.Preferences...) != "tdm:n:tdmrep:well-known" {
+			t.Errorf("later: got %+v", d.Stated)
+		}
+	})
 }
