@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -307,6 +310,69 @@ func TestUnsigned(t *testing.T) {
 		})
 		for _, r := range w.robotsRequests() {
 			wantUnsigned(t, r)
+		}
+	})
+}
+
+// Fields of a signature in the trailer of a client's request are removed, too.
+func TestSignedTrailer(t *testing.T) {
+	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		w := newWorld(t, options{
+			egress:  func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			engine:  withSigning(nil),
+			handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // then the trailer is known
+		})
+		w.ways(t, func(t *testing.T, v way) {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", v.origin+"/upload", io.NopCloser(strings.NewReader("a body")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("User-Agent", "ExampleBot/1.0")
+			req.Trailer = http.Header{"Signature": {"x"}, "Signature-Input": {"y"}}
+			resp, err := v.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			wantStatus(t, resp, 200)
+			r := w.last()
+			wantSigned(t, r, newTestKey(1), "string")
+			if len(r.Trailer) != 0 {
+				t.Errorf("the trailer %v arrived", r.Trailer)
+			}
+		})
+	})
+}
+
+// BenchmarkSigning measures what a signature adds to a request, beside crypto/ed25519.
+func BenchmarkSigning(b *testing.B) {
+	key := newTestKey(1)
+	next := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
+			trace.GotConn(httptrace.GotConnInfo{})
+		}
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	})
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(b.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return nil }}), "GET", "https://shop.example/offers.html", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header = http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "Accept-Language": {"en"}, "Cookie": {"a=b"}, "Referer": {"https://shop.example/"}}
+	for name, t := range map[string]http.RoundTripper{"unsigned": next, "signed": Signing{Crawler: "a", Key: key, Agent: testAgent}.Transport(next)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := t.RoundTrip(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	message := make([]byte, 500)
+	b.Run("ed25519 alone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			key.Sign(message)
 		}
 	})
 }
