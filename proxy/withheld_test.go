@@ -358,6 +358,7 @@ func withheldAtRandom(t *testing.T, seed uint64, chunked bool) {
 	filler := func() string { return strings.Repeat("<!-- "+originMark+" -->", rnd.IntN(200)) }
 	page := "<!doctype html><head>" + filler() + `<meta name="robots" content="noai">` + filler() + "</head><body>" + filler() + strings.Repeat(originMark, rnd.IntN(20_000))
 	o := startLineOrigin(t, func(n int, conn net.Conn) {
+		rnd := rand.New(rand.NewPCG(seed, uint64(n))) // connections are served at the same time
 		reader := bufio.NewReader(conn)
 		for {
 			r, err := http.ReadRequest(reader)
