@@ -186,8 +186,9 @@ func TestSigned(t *testing.T) {
 	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
 		for _, form := range []string{"string", "dictionary"} {
 			w := newWorld(t, options{
-				robots: "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
-				egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+				robots:  "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
+				handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // else it closes the connection of a long one
+				egress:  func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
 				engine: func(c *policy.Config) {
 					change := func(s *Signing) { s.Dictionary = form == "dictionary" }
 					reports := signingCrawler("reports", key, change)
