@@ -28,8 +28,9 @@ type collector struct {
 	preferences []Preference
 	licenses    []License
 
-	// The first of the other labels in byte order. If there are more than maxLabels, the signals are
-	// read once more, when these are known: otherwise memory would grow with the number of labels.
+	// The first of the other labels in byte order. If one of them turns out not to be among the first
+	// maxLabels, the signals are read once more, when these are known: otherwise memory would grow with
+	// the number of labels.
 	labels        []string
 	tooManyLabels bool
 	labelsChosen  bool // labels is what an earlier reading has found
@@ -119,7 +120,6 @@ func (c *collector) otherLabel(label string) (category string) {
 	case found:
 		return c.labels[i]
 	case c.labelsChosen, i == maxLabels:
-		c.tooManyLabels = !c.labelsChosen
 		return ""
 	}
 	label = strings.Clone(label) // does not keep the whole line in memory
@@ -132,6 +132,16 @@ func (c *collector) otherLabel(label string) (category string) {
 		return "" // the signals will be read again
 	}
 	return label
+}
+
+// mayList reports whether a label may be listed: it names a category of ours, or is among the first of the
+// others as far as these are known. A line may have thousands of labels.
+func (c *collector) mayList(label string) bool {
+	if _, ours := categories[label]; ours {
+		return true
+	}
+	i, found := slices.BinarySearch(c.labels, label)
+	return found || i < maxLabels && !c.labelsChosen
 }
 
 // license adds a licence, and reports whether its URL can be read.

@@ -9,7 +9,7 @@ import (
 // rule in a group of robots.txt, and a response field. Where the policy says nothing, its lines are
 // read as those of Content-Usage.
 func readContentSignal(c *collector) {
-	var s statement
+	s := statement{lists: c.mayList}
 	for _, l := range c.linesInForce("Content-Signal", isContentSignal) {
 		s.contentSignal(l.statement)
 		c.state(&s, ContentSignal, InRobots, l.number)
@@ -53,7 +53,12 @@ func signalMembers(text string) iter.Seq2[string, string] {
 	}
 }
 
-func isContentSignal(text string) bool { return new(statement).contentSignal(text) }
+func isContentSignal(text string) bool {
+	for range signalMembers(text) {
+		return true
+	}
+	return false
+}
 
 func noWins(first, second value) value { return max(first, second) }
 

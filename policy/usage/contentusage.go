@@ -9,7 +9,7 @@ const maxValue = 128 << 10
 // readContentUsage reads Content-Usage: a rule in a group of robots.txt, and a response field
 // (draft-ietf-aipref-attach-05).
 func readContentUsage(c *collector) {
-	var s statement
+	s := statement{lists: c.mayList}
 	for _, l := range c.linesInForce("Content-Usage", isDictionary) {
 		if s.contentUsage(l.statement) {
 			c.state(&s, ContentUsage, InRobots, l.number)

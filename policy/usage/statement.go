@@ -26,6 +26,8 @@ const (
 type statement struct {
 	members []member
 	index   map[string]int // into members, if there are more than fewMembers
+
+	lists func(label string) bool // whether a label can be listed; others are left out. nil: each can
 }
 
 type member struct {
@@ -45,7 +47,7 @@ func (s *statement) reset() {
 // set makes v the value of a label. If the label has a value already, the result is what choose
 // returns.
 func (s *statement) set(label string, v value, choose func(first, second value) value) {
-	if len(label) > maxLabel {
+	if len(label) > maxLabel || s.lists != nil && !s.lists(label) {
 		return // it is not listed, and no label of ours
 	}
 	i, ok := s.index[label]
