@@ -27,7 +27,7 @@ func TestTagsSaysWhatItDidNotRead(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"html", Tags{HTML: file}, "", "  the head was not read to its end: limit\nno rules bind this crawler\n"},
+		{"html", Tags{HTML: file}, "", "  the head was not read to its end: it is too long\nno rules bind this crawler\n"},
 		{"html json", Tags{HTML: file, JSON: true}, "", `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"html batch", Tags{Batch: true}, string(inPage), `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"header", Tags{Header: []string{"X-Robots-Tag: " + field}}, "",

@@ -178,6 +178,7 @@ type usageAnswer struct {
 
 	Links    []usage.License `json:"-"`
 	Reserved []string        `json:"-"` // purposes
+	Failed   bool            `json:"-"` // robots.txt or the page could not be fetched
 }
 
 // answer returns what is in force.
@@ -196,6 +197,7 @@ func (r *usageReading) answer() usageAnswer {
 	a := usageAnswer{
 		Usage: stated.Values(), Links: stated.Licenses, Skipped: r.skipped, Partial: r.head.Why,
 		Detail: append([]usage.Detail{}, stated.Details()...), Licenses: append([]string{}, stated.URLs()...), // [] in place of null
+		Failed: r.failed != nil,
 	}
 	for _, p := range usage.Purposes {
 		if _, _, reserved := stated.Reserved([]usage.Purpose{p}); reserved {
