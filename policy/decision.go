@@ -42,6 +42,7 @@ type Decision struct {
 	TDMRep   *Resolution      // the origin's tdmrep.json in force; nil: there is none
 	Stated   usage.Stated     // what robots.txt and tdmrep.json state for the URL
 	Reserved usage.Preference // of ByUsage: what reserves a purpose of the crawler
+	beside   *Decision        // of ByOverride: what is known beside it, for [Decision.UsageInput]; nil: nothing is
 	Asked    time.Time        // when the request was decided; overrides that had expired by then were skipped
 }
 

@@ -182,6 +182,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		}
 	}
 	if decided {
+		if d.Allow && len(r.Crawler.Purposes) > 0 {
+			err := e.stateBeside(ctx, r, &d)
+			return d, err
+		}
 		return d, nil
 	}
 	res, err := e.resolve(ctx, e.obeyed(&r, d.Tokens))

@@ -16,6 +16,9 @@ import (
 // UsageInput returns what is known of the use of a URL before the request for it is sent: what robots.txt
 // and tdmrep.json say. The caller adds the response. Path is that of the request's [Target].
 func (d *Decision) UsageInput(path string) usage.Input {
+	if d.beside != nil {
+		return d.beside.UsageInput(path)
+	}
 	in := usage.Input{Group: d.Group, Path: path, Denied: !d.Allow && d.Reason != ByUsage}
 	if d.Robots != nil {
 		in.Robots = d.Robots.File
@@ -24,6 +27,32 @@ func (d *Decision) UsageInput(path string) usage.Input {
 		in.TDMRep = d.TDMRep.TDMRep
 	}
 	return in
+}
+
+// stateBeside adds to d, an override's permission, what robots.txt and tdmrep.json state for the request. The
+// override lifts what they reserve, which is reported all the same (draft-ietf-aipref-vocab-08, 5.2). If they
+// can't be read they state nothing. Requests of crawlers without purposes need no robots.txt here. The only
+// error is that of ctx.
+func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error {
+	limited, cancel := context.WithTimeout(ctx, e.robots.Timeout)
+	defer cancel()
+	res, err := e.resolve(limited, e.obeyed(&r, d.Tokens))
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	without := *d
+	without.Enforced = false // it will be sent
+	without.Robots = &res
+	without.judgeWithin(robotstxt.Quick(), r, e.robots.Readings)
+	if e.config.Usage.TDMRep {
+		if without.TDMRep, err = e.tdmrepFor(ctx, r, &without); err != nil {
+			return err
+		}
+	}
+	in := without.UsageInput(r.Target.Path)
+	in.Effort = new(robotstxt.Quick())
+	d.Stated, d.beside = usage.Read(&in), &without
+	return nil
 }
 
 // Judge refuses what d, which [Robots.Judge] has returned for the target, allows to a crawler, if its robots.txt

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -116,6 +117,60 @@ func TestUsageRefused(t *testing.T) {
 			if d.Reason == ByUsage && (reserved == nil || *reserved != d.Reserved.Detail()) || d.Reason != ByUsage && reserved != nil {
 				t.Errorf("reason %s, explained as reserved by %+v", d.Reason, reserved)
 			}
+		})
+	}
+}
+
+// TestUsageOverridden: an override that allows lifts a reservation, which is reported all the same if the crawler has a
+// purpose. What can't be read states nothing, and refuses nothing.
+func TestUsageOverridden(t *testing.T) {
+	const reserved = "User-agent: *\nDisallow: /private/\nContent-Usage: train-ai=n\n"
+	for _, c := range []struct {
+		name     string
+		robots   func(*http.Request) (*http.Response, error)
+		url      string
+		purposes []usage.Purpose
+		tdmrep   bool
+		want     string // what is stated
+		fetches  int
+	}{
+		{name: "reserved", robots: rules(reserved), url: "/a", purposes: usage.Purposes, want: "train-ai:n:content-usage:3", fetches: 1},
+		{name: "disallowed too", robots: rules(reserved), url: "/private/", purposes: usage.Purposes, fetches: 1},
+		{name: "no purposes", robots: rules(reserved), url: "/a"},
+		{name: "unreachable", robots: raw("HTTP/1.1 500 No\n\n"), url: "/a", purposes: usage.Purposes, fetches: 1},
+		{name: "slow", robots: slow(time.Hour, rules(reserved)), url: "/a", purposes: usage.Purposes, fetches: 1},
+		{name: "tdmrep.json", robots: rules(""), url: "/a", purposes: usage.Purposes, tdmrep: true, want: "tdm:n:tdmrep:well-known", fetches: 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := newOrigins()
+				web.serve(example, c.robots)
+				web.serve(tdmrepExample, raw("HTTP/1.1 200 OK\n\n"+`[{"location": "/", "tdm-reservation": 1}]`))
+				k := &Crawler{Name: "k", Purposes: c.purposes}
+				config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true, TDMRep: c.tdmrep}, Transport: web}
+				config.Overrides = []Override{{Hosts: hosts(t, "*"), Action: Allow}}
+				e := engineWith(t, config)
+				defer e.Close()
+				target, err := ParseURL("https://example.com" + c.url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				d, err := e.Decide(t.Context(), Request{Target: target, Crawler: k})
+				if got := verdict(d, err); got != "allow override" || statedBy(d.Stated.Preferences...) != cmp.Or(c.want, "nothing") {
+					t.Errorf("got %s, stated %s", got, statedBy(d.Stated.Preferences...))
+				}
+				if took := time.Since(begun); took > config.Robots.Timeout {
+					t.Errorf("it took %v", took)
+				}
+				of := d.UsageOf(target.Path, usage.Input{Header: http.Header{"Content-Usage": {"search=n"}}})
+				if n := len(d.Stated.Preferences); len(of.Preferences) != n+1 {
+					t.Errorf("with the response: got %s", statedBy(of.Preferences...))
+				}
+				if got := web.fetched(); len(got) != c.fetches {
+					t.Errorf("fetched %v", got)
+				}
+			})
 		})
 	}
 }

@@ -165,11 +165,11 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if was == nil || describe(was) != describe(&now) {
 		return Different, "recorded " + describe(r) + ", now " + describe(&now)
 	}
+	if d.Robots == nil {
+		return Same, "" // what is stated beside an override has no evidence
+	}
 	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is {
 		return Different, "recorded usage " + was + ", now " + is
-	}
-	if d.Robots == nil {
-		return Same, ""
 	}
 	if o, why := p.wasInForce(r, c, past); o != Same || r.TDMRep == "" {
 		return o, why
