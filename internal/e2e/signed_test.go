@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -17,17 +20,41 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dadrus/httpsig"
+
 	"robotsgate/internal/gatetest"
 )
 
+// The public key of the private key below, as in a JWK.
+const (
+	publicID = "3zX4ZTuWzsy7R8qB0apIF_NinHsfq8PFN0JA_d0m96w"
+	publicX  = "ro8Nx7IoFQ5LT_KeJqHSEImPIEQoE3cqFUqSvnDf89M"
+)
+
+// publicKey resolves the id of that key only.
+type publicKey struct{}
+
+func (publicKey) ResolveKey(_ context.Context, id string) (httpsig.Key, error) {
+	x, err := base64.RawURLEncoding.DecodeString(publicX)
+	if err != nil || id != publicID {
+		return httpsig.Key{}, fmt.Errorf("no key %q: %w", id, err)
+	}
+	return httpsig.Key{KeyID: id, Algorithm: httpsig.Ed25519, Key: ed25519.PublicKey(x)}, nil
+}
+
 // TestWebBotAuth: 1,000 requests that the gate has signed are valid to the npm package web-bot-auth, which knows
-// the form of Signature-Agent that is a string.
+// the form of Signature-Agent that is a string, and to a second verifier in Go.
 func TestWebBotAuth(t *testing.T) {
 	gatetest.Long(t)
 	mustHaveModule(t, "web-bot-auth")
 	var mu sync.Mutex
 	var requests bytes.Buffer
 	enc := json.NewEncoder(&requests)
+	verifier, err := httpsig.NewVerifier(publicKey{}, httpsig.WithRequiredTag("web-bot-auth", httpsig.WithRequiredComponents("@authority", "@method", "@path", "signature-agent")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := 0
 	record := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers := map[string]string{}
 		for name := range r.Header {
@@ -39,6 +66,13 @@ func TestWebBotAuth(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		u := *r.URL
+		u.Scheme, u.Host = strings.TrimSuffix(scheme, "://"), r.Host
+		if err := verifier.Verify(&httpsig.Message{Context: r.Context(), IsRequest: true, Method: r.Method, Authority: r.Host, URL: &u, Header: r.Header}); err != nil {
+			t.Error(err)
+		} else {
+			verified++
+		}
 		if err := enc.Encode(map[string]any{"method": r.Method, "url": scheme + r.Host + r.RequestURI, "headers": headers}); err != nil {
 			t.Error(err)
 		}
@@ -79,8 +113,11 @@ crawlers:
 			gatetest.Request(t, client, method, fmt.Sprintf("%s/page%d/%%7ea;b?x=%d", origin, i, i), 200)
 		}
 	}
-	cmd := exec.Command(node(), "testdata/clients/webbotauth.mjs", `{"kty":"OKP","crv":"Ed25519","kid":"3zX4ZTuWzsy7R8qB0apIF_NinHsfq8PFN0JA_d0m96w","x":"ro8Nx7IoFQ5LT_KeJqHSEImPIEQoE3cqFUqSvnDf89M"}`)
+	cmd := exec.Command(node(), "testdata/clients/webbotauth.mjs", `{"kty":"OKP","crv":"Ed25519","kid":"`+publicID+`","x":"`+publicX+`"}`)
 	mu.Lock()
+	if verified != 1000 {
+		t.Errorf("the second verifier has accepted %d requests, want 1000", verified)
+	}
 	cmd.Stdin = &requests
 	mu.Unlock()
 	out, err := cmd.CombinedOutput()
