@@ -134,7 +134,7 @@ func (p *parser) rule(s *syntax.Scanner) {
 // record keeps a line that is neither User-agent, Allow nor Disallow. It does not close
 // the current group.
 func (p *parser) record(s *syntax.Scanner) {
-	if len(p.file.records) == maxRecords {
+	if len(p.file.records) >= maxRecords && !isKept(s.Name) {
 		return
 	}
 	p.file.names |= nameBit(s.Name)

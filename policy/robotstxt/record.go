@@ -22,8 +22,22 @@ type Record struct {
 }
 
 // maxRecords bounds how many records a File keeps, the first ones, and so the memory that
-// they take: some 700 KB.
+// they take: some 700 KB. Those of keptNames are kept whatever their number, so that other lines do
+// not hide what a site states: a file of 512 KiB has room for some 2.5 MB of them.
 const maxRecords = 1 << 14
+
+// keptNames are the names of records that state something about crawlers or their use of the content.
+var keptNames = [...]string{syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+
+// isKept reports whether a name, in any case, is one of keptNames.
+func isKept(name string) bool {
+	for _, kept := range keptNames {
+		if compareFold(name, kept) == 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // A record is a Record as a File keeps it.
 type record struct {

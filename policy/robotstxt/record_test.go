@@ -100,6 +100,25 @@ func TestRecordsBounded(t *testing.T) {
 	}
 }
 
+// TestRecordsKept checks that lines without a meaning do not hide what a site states.
+func TestRecordsKept(t *testing.T) {
+	data := "User-agent: *\n" + strings.Repeat("a:b\n", 2*maxRecords) + "content-usage: train-ai=n\nContent-Signal: x\nLICENSE: y\nCrawl-delay: 3\nSitemap: /s\n"
+	g := Parse([]byte(data), 0).Group()
+	for name, want := range map[string]bool{"Content-Usage": true, "Content-Signal": true, "License": true, "Crawl-delay": true, "Sitemap": false} {
+		if got := g.HasRecord(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	for name, line := range map[string]string{"License": "License:\n", "Content-Usage": "Content-Usage:\n"} {
+		data := fileOf(func(int) string { return line })
+		start := cpuTime(t)
+		f := Parse(data, 0)
+		if took, extra := cpuTime(t)-start, f.Size()-len(data); extra > 3<<20 || took.Seconds() > 1 {
+			t.Errorf("%s: %d bytes beside the file, %v", name, extra, took)
+		}
+	}
+}
+
 func TestHasRecord(t *testing.T) {
 	f := Parse([]byte("License: a\nUser-agent: a\nCONTENT-usage: x\nUser-agent: *\nSitemap: b\nDisallow:\n\nUser-agent: b\nFoo: c\n"), 0)
 	for _, test := range []struct {
