@@ -305,13 +305,15 @@ func TestUsageOfTunnel(t *testing.T) {
 // no reservation is left out of it.
 func TestLongUsage(t *testing.T) {
 	var robots strings.Builder
-	robots.WriteString("User-agent: *\n" + strings.Repeat("Content-Usage: train-ai=y, search=y\n", 500) + "Content-Usage: search=n\n")
+	label := strings.Repeat("x", 60)
+	robots.WriteString("User-agent: *\n" + strings.Repeat("Content-Usage: train-ai=y, search=y, "+label+"=y\n", 500) + "Content-Usage: search=n\n")
 	for i := range 20 {
 		fmt.Fprintf(&robots, "License: https://a.example/%s%d\n", strings.Repeat("x", 1000), i)
 	}
 	w := newWorld(t, options{robots: robots.String()})
 	resp, _ := w.get(w.http + "/")
-	wantHeader(t, resp, headerUsage, "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, search;v=n;src=content-usage;in=robots;line=502")
+	wantHeader(t, resp, headerUsage, "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, "+
+		label+";v=y;src=content-usage;in=robots;line=2, search;v=n;src=content-usage;in=robots;line=502")
 	wantUsageFields(t, resp)
 	if n := len(resp.Header.Get(headerLicense)); n < 4000 || n > maxUsageField+100 {
 		t.Errorf("%d bytes of licences", n)

@@ -16,8 +16,9 @@ const (
 	maxURL      = 2048 // bytes
 
 	// maxPreferences is how many preferences are listed before those are left out that change no
-	// value. It bounds what a robots.txt of thousands of lines costs for every request.
-	maxPreferences = 1000
+	// value. It bounds what a robots.txt of thousands of lines costs for every request, and the size of its
+	// record in the audit log: some 8 KB.
+	maxPreferences = 100
 )
 
 // A collector gathers what the signals state about the Input.
