@@ -100,7 +100,7 @@ func TestSuggestOverrides(t *testing.T) {
 	want := `# These overrides permit again what the gate has sent: 10 requests, 2026-01-02 03:04:00 to 2026-01-02 03:04:12 UTC.
 # Read them before you use them: every host that a client has asked for is here. Put them into the
 # configuration, behind the overrides that it has, but before one that denies all.
-# robots.txt denies 1 request of these, and goes on to.
+# Still denied, by robots.txt or a usage preference: 1 request of these.
 # Left out: 2 requests that the gate has refused.
 # Left out: 1 request that an override allows.
 # Left out: 1 request with a method or URL that overrides can't name.
