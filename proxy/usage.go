@@ -116,7 +116,7 @@ var reservingTags = []string{"noai", "noimageai", "noml"}
 func tagText(r robotstag.Rule) string {
 	switch {
 	case r.Source == robotstag.Meta:
-		return "robots tag " + r.Name + " for " + r.Scope
+		return "<meta name=" + r.Scope + " content=" + r.Name + ">"
 	case r.Source == robotstag.XRobotsTag:
 		return "X-Robots-Tag: " + r.Name
 	}
@@ -134,9 +134,18 @@ var fieldNames = map[usage.Source]string{
 func (x *exchange) explainReserved() (title, detail string) {
 	d := x.Decision
 	if d.Reserved.Category == "" {
+		advice := "let such pages pass."
+		switch x.Head.Why {
+		case "limit":
+			advice = "raise " + x.names.MaxHeadBytes + ", or " + advice
+		case "timeout":
+			advice = "raise " + x.names.HeadTimeout + ", or " + advice
+		case "status":
+			advice += " A request for the whole page reads its head."
+		}
 		return "The page could not be read whole", "The gate has withheld this page, since it has not read the whole head (" + unreadReason(x.Head) +
-			"): it may reserve what this crawler fetches for (" + x.names.Purposes + "), and the gate refuses such pages (" + x.names.Unread + "). Its operator can raise " +
-			x.names.MaxHeadBytes + " or " + x.names.HeadTimeout + ", or let such pages pass."
+			"): it may reserve what this crawler fetches for (" + x.names.Purposes + "), and the gate refuses such pages (" + x.names.Unread +
+			"). Its operator can " + advice
 	}
 	text := fmt.Sprintf("%q", x.statement(d.Reserved))
 	switch d.Reserved.In {

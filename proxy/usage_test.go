@@ -99,7 +99,7 @@ var usageCases = []usageCase{
 	{name: "by TDM", purposes: "train-ai", header: "tdm-reservation: 1\ntdm-policy: https://a.example/p", want: 403, decision: refusedByUsage + "tdm;src=tdmrep;in=header", license: `"https://a.example/p"`, text: "For a licence see https://a.example/p;"},
 	{name: "TDM is not about search", purposes: "search", header: "tdm-reservation: 1", want: 200, decision: "allow;reason=no-match"},
 	{name: "by noai", purposes: "train-ai", header: "X-Robots-Tag: noai", want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=header", text: `"X-Robots-Tag: noai\"`},
-	{name: "by the page", purposes: "train-ai", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete", text: `The head of the page says \"robots tag noai for robots\".`},
+	{name: "by the page", purposes: "train-ai", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete", text: `The head of the page says \"<meta name=robots content=noai>\".`},
 	{name: "by the page's TDM", purposes: "tdm", page: `<meta name="tdm-reservation" content="1">`, want: 403, decision: refusedByUsage + "tdm;src=tdmrep;in=meta", text: `tdm-reservation: 1`},
 	{name: "lifted by the page", purposes: "tdm", header: "tdm-reservation: 1", page: `<meta name="tdm-reservation" content="0">`, want: 200, decision: "allow;reason=no-match", usage: "tdm;v=y;src=tdmrep;in=meta"},
 	{name: "n wins over y", purposes: "search", robots: "Content-Usage: search=y", header: "Content-Usage: search=n", want: 403, decision: refusedByUsage + "search;src=content-usage;in=header"},
@@ -135,8 +135,8 @@ var usageCases = []usageCase{
 
 	// A head that cannot be read whole.
 	{name: "unread pages pass", purposes: "train-ai", header: "Content-Encoding: odd", page: `<meta name="robots" content="noai">`, want: 200, decision: "allow;reason=no-match", meta: "partial;why=encoding"},
-	{name: "unread pages are refused", unread: true, purposes: "train-ai", header: "Content-Encoding: odd", page: `<meta name="robots" content="noai">`, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, meta: "partial;why=encoding", text: "its encoding can't be read"},
-	{name: "a head that is too long", unread: true, purposes: "search", page: "<script>" + strings.Repeat("x", 200<<10), want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, meta: "partial;why=limit", text: "it is too long"},
+	{name: "unread pages are refused", unread: true, purposes: "train-ai", header: "Content-Encoding: odd", page: `<meta name="robots" content="noai">`, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, meta: "partial;why=encoding", text: "(its encoding can't be read): it may reserve what this crawler fetches for (what the crawler fetches for), and the gate refuses such pages (as configured). Its operator can let such pages pass.\""},
+	{name: "a head that is too long", unread: true, purposes: "search", page: "<script>" + strings.Repeat("x", 200<<10), want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, meta: "partial;why=limit", text: "Its operator can raise the limit on heads, or let such pages pass.\""},
 	{name: "a head that is too long passes", purposes: "search", page: "<script>" + strings.Repeat("x", 200<<10), want: 200, decision: "allow;reason=no-match", meta: "partial;why=limit"},
 	{name: "what of it was read counts", purposes: "train-ai", page: `<meta name="robots" content="noai"><script>` + strings.Repeat("x", 200<<10), want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "partial;why=limit"},
 	{name: "unread, without purposes", unread: true, header: "Content-Encoding: odd", want: 200, decision: "allow;reason=no-match"},
@@ -144,7 +144,7 @@ var usageCases = []usageCase{
 	{name: "unread, report mode", unread: true, report: true, purposes: "search", header: "Content-Encoding: odd", want: 200, decision: `deny;reason=usage;token="ExampleBot";group="*";unread;enforced=?0`},
 	{name: "a page that is read passes", unread: true, purposes: "search", want: 200, decision: "allow;reason=no-match", meta: "complete"},
 	{name: "unread, not a page", unread: true, purposes: "search", header: "Content-Type: image/png\nContent-Encoding: odd", raw: "PNG", want: 200, decision: "allow;reason=no-match"},
-	{name: "a part of a page", unread: true, purposes: "search", answer: 206, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, text: "only a part of the page"},
+	{name: "a part of a page", unread: true, purposes: "search", answer: 206, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, text: "Its operator can let such pages pass. A request for the whole page reads its head.\""},
 	{name: "parts of what may be a page", unread: true, purposes: "search", answer: 206, header: "Content-Type: multipart/byteranges; boundary=x", want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`},
 	{name: "a part of an image", unread: true, purposes: "search", answer: 206, header: "Content-Type: image/png", raw: "PNG", want: 206, decision: "allow;reason=no-match"},
 }
