@@ -66,8 +66,10 @@ func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target
 	}
 	defer resp.Body.Close()
 	r.header = resp.Header
-	if resp.StatusCode == http.StatusOK {
-		err = r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
+	switch resp.StatusCode {
+	case http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified: // the gate reads no head of these
+		r.skipped = "status"
+		return nil
 	}
-	return err
+	return r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
 }
