@@ -146,6 +146,7 @@ type usageReading struct {
 	tokens   []string        // of the crawler
 	decision policy.Decision // by robots.txt; without one if Robots is nil
 	header   http.Header     // of the response; nil: there is none
+	status   int             // of the response; 0: there is none
 	head     htmlmeta.Result // of the page
 	skipped  string          // why the page was not read
 	tdmrep   *usage.TDMFile  // nil: that of the decision

@@ -48,8 +48,15 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *config.Config, craw
 	if err := u.fetchPage(ctx, upstream, target, cfg, &r); err != nil {
 		r.failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
 	}
-	if location := r.header.Get("Location"); location != "" {
+	switch location := r.header.Get("Location"); {
+	case location != "":
 		s.note("the response redirects to %s; ask for the preferences of that URL too", location)
+	case r.status >= 400:
+		advice := ""
+		if u.Agent == "" {
+			advice = "; some origins want a User-Agent: send one with --agent"
+		}
+		s.note("the response has status %d, so it may not be the page%s", r.status, advice)
 	}
 	return r, nil
 }
@@ -65,7 +72,7 @@ func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target
 		return err
 	}
 	defer resp.Body.Close()
-	r.header = resp.Header
+	r.header, r.status = resp.Header, resp.StatusCode
 	switch resp.StatusCode {
 	case http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified: // the gate reads no head of these
 		r.skipped = "status"
