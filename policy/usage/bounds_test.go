@@ -153,6 +153,15 @@ func TestManyPreferences(t *testing.T) {
 	if n := len(got.Preferences); n != 102 || got.Values()["search"] != "n" || got.Values()["x"] != "y" {
 		t.Errorf("got %d preferences, %v", n, got.Values())
 	}
+	// What robots.txt states is listed alike when there is a response.
+	robots += strings.Repeat("Content-Signal: search=no, y=yes\n", 200)
+	list := func(header http.Header) []usage.Preference {
+		return slices.DeleteFunc(read(robots, header).Preferences, func(p usage.Preference) bool { return p.In != usage.InRobots })
+	}
+	header := http.Header{"Content-Usage": {"search=n, y=y, z=n"}, "Content-Signal": slices.Repeat([]string{"search=no, w=no"}, 200)}
+	if with, without := list(header), list(nil); !slices.Equal(with, without) || len(with) != 103 {
+		t.Errorf("got %d preferences of robots.txt with a response, %d without", len(with), len(without))
+	}
 	by, _, reserved := got.Reserved([]usage.Purpose{usage.Search})
 	if !reserved || by.Line != 5002 {
 		t.Errorf("got %v by line %d, want 5002", reserved, by.Line)

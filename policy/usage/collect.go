@@ -15,9 +15,10 @@ const (
 	maxLicenses = 16
 	maxURL      = 2048 // bytes
 
-	// maxPreferences is how many preferences are listed before those are left out that change no
-	// value. It bounds what a robots.txt of thousands of lines costs for every request, and the size of its
-	// record in the audit log: some 8 KB.
+	// maxPreferences is how many preferences of a place are listed before those are left out that change no
+	// value there. It bounds what a robots.txt of thousands of lines costs for every request, and the size of its
+	// record in the audit log: some 8 KB. What robots.txt states is listed alike with and without a response, so
+	// that it can be compared when the decision is made again.
 	maxPreferences = 100
 )
 
@@ -36,13 +37,17 @@ type collector struct {
 	tooManyLabels bool
 	labelsChosen  bool // labels is what an earlier reading has found
 
+	counts [4]int             // of preferences, by place
 	listed map[listedKey]bool // from maxPreferences on
 }
 
 type listedKey struct {
+	in       Place
 	category string
 	allowed  bool
 }
+
+func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Allowed} }
 
 func (c *collector) readAll() {
 	for _, signal := range signals {
@@ -89,25 +94,26 @@ func (c *collector) prefer(p Preference) {
 			return
 		}
 	}
-	if len(c.preferences) >= maxPreferences && !c.changesValue(p) {
+	place := slices.Index(places, p.In)
+	if c.counts[place] >= maxPreferences && c.isListed(&p) {
 		return
 	}
 	c.preferences = append(c.preferences, p)
+	c.counts[place]++
+	if c.listed != nil {
+		c.listed[p.key()] = true
+	}
 }
 
-// changesValue reports whether no preference in the list says the same about the category, and
-// takes for granted that p will be added to the list then.
-func (c *collector) changesValue(p Preference) bool {
+// isListed reports whether a preference in the list says the same about the category, in the same place.
+func (c *collector) isListed(p *Preference) bool {
 	if c.listed == nil {
 		c.listed = map[listedKey]bool{}
-		for _, q := range c.preferences {
-			c.listed[listedKey{q.Category, q.Allowed}] = true
+		for i := range c.preferences {
+			c.listed[c.preferences[i].key()] = true
 		}
 	}
-	key := listedKey{p.Category, p.Allowed}
-	listed := c.listed[key]
-	c.listed[key] = true
-	return !listed
+	return c.listed[p.key()]
 }
 
 // otherLabel returns the category of a label that is not in the table: the label itself, or "" if it
