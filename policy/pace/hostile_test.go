@@ -26,8 +26,16 @@ func TestLongManyLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := manyLeave(t, p, r, requests) // so that the runtime has the memory of so many goroutines
-		if after := manyLeave(t, p, r, requests); after > before+1<<20 {
-			t.Errorf("%d bytes are not returned", after-before)
+		// What is not returned adds up. A single measurement may be of a moment at which the runtime has more.
+		more := uint64(0)
+		for range 5 {
+			after := manyLeave(t, p, r, requests)
+			if more = after - min(before, after); more <= 1<<20 {
+				break
+			}
+		}
+		if more > 1<<20 {
+			t.Errorf("%d bytes are not returned", more)
 		}
 		turn, err := p.Wait(t.Context(), r)
 		if err != nil || turn.Held != time.Hour {
