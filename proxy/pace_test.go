@@ -330,7 +330,10 @@ func TestHangUp(t *testing.T) {
 				defer close(ended)
 				if resp, err := v.client.Do(req); err == nil {
 					resp.Body.Close()
-					t.Error("the request was not held")
+					// The gate may answer between the end of TLS and that of the connection.
+					if resp.StatusCode == http.StatusOK {
+						t.Error("the request was not held")
+					}
 				}
 			}()
 			waits(1)
