@@ -482,6 +482,7 @@ func TestScopeFetchesEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 		web.serve("https://b.example/robots.txt", failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
+		synctest.Wait() // the fetch has answered before it ends
 		if n := len(e.scopes); n != 0 {
 			t.Errorf("%d scopes still have state", n)
 		}
