@@ -25,7 +25,7 @@ type tunnel struct {
 	authority string // canonical host and port, the port always given; "": each request names its host
 	host      string // of it, without brackets
 	secure    string // the origin that it leads to in TLS
-	port      string // that a client has connected to whose connection was redirected; "": there was a CONNECT
+	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
 	client.TLSClient
 	client     *client.Conn               // the connection underneath
 	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2

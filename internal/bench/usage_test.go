@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkUsage compares requests to an origin whose robots.txt states preferences with requests to one
-// that states none.
+// BenchmarkUsage compares requests to two origins: one states preferences in robots.txt, the other none.
 func BenchmarkUsage(b *testing.B) {
 	o, program := newOrigins(b), buildGate(b)
 	var sets [gates][]contender

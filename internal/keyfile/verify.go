@@ -74,7 +74,7 @@ func param(list httpsfv.InnerList, name string) any {
 	return value
 }
 
-// checkSignature checks the signature with a label, whose input names key.
+// checkSignature checks the signature with a label. Its input names key.
 func checkSignature(input httpsfv.InnerList, signatures *httpsfv.Dictionary, label, digest string, key *Key, authority string, now time.Time) error {
 	params, err := httpsfv.Marshal(input)
 	if err != nil {

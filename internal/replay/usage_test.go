@@ -49,7 +49,7 @@ func stated(t *testing.T, path string) (*kept, *audit.Record) {
 	return s, r
 }
 
-// byHead makes a record that of a response whose head reserves.
+// byHead makes a record that of a response with a head that reserves.
 func byHead(r *audit.Record) {
 	by := usage.Detail{Use: "train-ai", Value: "n", Source: usage.RobotsTag, In: usage.InMeta}
 	r.Usage = append(slices.Clone(r.Usage), by)

@@ -97,7 +97,7 @@ func TestPathMatcherExhausted(t *testing.T) {
 		t.Error("the steps are not bounded, or a pattern that was not compared does not match")
 	}
 	if m.Matches(NewPattern("/b")) {
-		t.Error("a pattern matches whose beginning differs")
+		t.Error("a pattern with another beginning matches")
 	}
 	m = NewPathMatcher(path[:2000])
 	honest := NewPattern("/*.pdf$")

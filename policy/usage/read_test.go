@@ -10,7 +10,7 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// nothingStated returns what is known of an ordinary page whose publisher states nothing.
+// nothingStated returns what is known of an ordinary page, for which nothing is stated.
 func nothingStated() *usage.Input {
 	f := robotstxt.Parse([]byte("User-agent: *\nDisallow: /private/\nCrawl-delay: 2\n\nUser-agent: GPTBot\nContent-Usage: train-ai=n\nDisallow: /\n\n"+
 		"Sitemap: https://site.test/sitemap.xml\nSitemap: https://site.test/news.xml\n"), 0)

@@ -6,7 +6,7 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A line is a line of robots.txt whose statement is in force.
+// A line is a line of robots.txt with a statement that is in force.
 type line struct {
 	statement string
 	number    int // 1-based
