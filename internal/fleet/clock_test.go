@@ -308,6 +308,7 @@ func TestClockCautiousManyGates(t *testing.T) {
 		p.find(t, 0)
 		time.Sleep(time.Second) // fake clock
 		p.send(t, 0, "first", 2*time.Second)
+		time.Sleep(time.Millisecond) // fake clock: until the first has its turn
 		err := p.request(t, 1, "second", 2*time.Second)
 		late, ok := errors.AsType[*pace.TooLate](err)
 		if !ok || late.After < 10*time.Second || late.After > 11*time.Second {

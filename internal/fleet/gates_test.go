@@ -319,7 +319,7 @@ func TestPutBack(t *testing.T) {
 // TestEmptied: an emptied store is noticed, and paces are cautious for a while.
 func TestEmptied(t *testing.T) {
 	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
-		time.Sleep(20 * time.Second) // fake clock
+		time.Sleep(21 * time.Second) // fake clock: announcements are after 20 s and 25 s
 		if state, _ := gates[0].clock.now(); state != clockReady {
 			t.Fatalf("state %v", state)
 		}
