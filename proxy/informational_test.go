@@ -60,7 +60,7 @@ func TestInformational(t *testing.T) {
 		}
 	})
 	answer := w.raw("GET " + w.http + "/ HTTP/1.0\r\n\r\n")
-	if strings.Contains(answer, "103") || statusOf(answer) != "200" {
+	if strings.Contains(answer, " 103 ") || statusOf(answer) != "200" {
 		t.Errorf("HTTP/1.0: %s", answer)
 	}
 }
