@@ -11,7 +11,7 @@ import (
 )
 
 // This file is about usage preferences: what content may be used for, beside whether it may be fetched. Package
-// usage reads them; here they are found for a request, and refuse it.
+// usage reads them. This file collects its input for a request, and denies requests for reserved content.
 
 // UsageInput returns what is known of the use of a URL before the request for it is sent: what robots.txt
 // and tdmrep.json say. The caller adds the response. Path is that of the request's [Target].
@@ -30,9 +30,8 @@ func (d *Decision) UsageInput(path string) usage.Input {
 }
 
 // stateBeside adds to d, an override's permission, what robots.txt and tdmrep.json state for the request. The
-// override lifts what they reserve, which is reported all the same (draft-ietf-aipref-vocab-08, 5.2). If they
-// can't be read they state nothing. Requests of crawlers without purposes need no robots.txt here. The only
-// error is that of ctx.
+// override permits what they reserve, but the statements are still reported (draft-ietf-aipref-vocab-08, 5.2).
+// Files that can't be read state nothing. The only error is that of ctx.
 func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error {
 	limited, cancel := context.WithTimeout(ctx, e.robots.Timeout)
 	defer cancel()
@@ -55,15 +54,15 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 	return nil
 }
 
-// Judge refuses what d, which [Robots.Judge] has returned for the target, allows to a crawler, if its robots.txt
-// reserves one of the crawler's purposes and such requests are to be refused.
+// Judge changes d, which [Robots.Judge] has returned for the target, to a denial if u.Refuse is set and the
+// robots.txt reserves one of the purposes of crawler k, in one of the readings of the path.
 func (u Usage) Judge(d *Decision, t Target, k *Crawler, readings Readings) {
 	_ = u.judge(d, Request{Target: t, Crawler: k}, readings, unlimited) // which has no error
 }
 
-// judge adds to d what robots.txt and tdmrep.json state for the request, and denies a request that is to be
-// refused for it. Slowly is called before more effort is made than the quick one, and returns what is to be
-// called after it. Its error is that of judge.
+// judge adds to d what robots.txt and tdmrep.json state for the request, and denies the request if u.Refuse is
+// set and a purpose of its crawler is reserved. It calls slowly before a thorough effort, and end after that.
+// An error of slowly is returned.
 func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (end func(), err error)) error {
 	if in := d.UsageInput(r.Target.Path); !in.MayState() {
 		return nil
@@ -82,9 +81,9 @@ func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (e
 	return nil
 }
 
-// judgeWithin returns d with what is stated for the request. It denies an allowed request if the gate is to refuse
-// what is reserved and a purpose of the crawler is, in any reading of the path: a statement about /private/ must not
-// be evaded with //private/. All readings share the effort. If it is not enough, more may be reserved than is.
+// judgeWithin returns d with what is stated for the request. It denies an allowed request if u.Refuse is set and a
+// purpose of the crawler is reserved in any reading of the path: a client must not evade a statement about /private/
+// with //private/. All readings share the effort. When it is exhausted, every statement that may apply counts.
 func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, readings Readings) Decision {
 	in := d.UsageInput(r.Target.Path)
 	in.Effort = effort
@@ -123,16 +122,16 @@ func (r *Request) forRobots() bool {
 	return (method == http.MethodGet || method == http.MethodHead) && r.Target.IsRobots()
 }
 
-// forTDMRep returns the settings by which answers to the request for tdmrep.json are read. A 4xx states nothing,
-// nor does a copy after Robots.StaleFor: they allow or deny nothing.
+// forTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 4xx and for a
+// copy older than Robots.StaleFor: both state nothing, and so deny nothing.
 func (r Robots) forTDMRep() *Robots {
 	r.Unavailable, r.AfterStale = "", ""
 	return &r
 }
 
-// tdmrepFor returns what an origin's tdmrep.json is to a request, nil if it is not asked for: the request will
-// not be sent, or its crawler may not fetch the file. A failure states nothing. The request waits for
-// Robots.Timeout at most. The only error is that of ctx.
+// tdmrepFor returns the origin's tdmrep.json, as it applies to a request. It returns nil without fetching the file
+// if the request will not be sent, or if its crawler may not fetch the file. After a failure the result states
+// nothing. tdmrepFor waits for Robots.Timeout at most. The only error is that of ctx.
 func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolution, error) {
 	if !e.config.wantsTDMRep(r, d) {
 		return nil, nil

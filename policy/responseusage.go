@@ -26,8 +26,8 @@ func (d *Decision) UsageOf(path string, response usage.Input) usage.Stated {
 	return joined(d.Stated, usage.Read(&in))
 }
 
-// joined returns what is known of robots.txt and tdmrep.json together with what a response states. Of
-// TDMRep one place counts: that of the response comes before tdmrep.json.
+// joined returns the statements of robots.txt and tdmrep.json in known together with those of a response. TDMRep
+// counts in one place only: if the response has a reservation, that of tdmrep.json is left out.
 func joined(known, response usage.Stated) usage.Stated {
 	setsTDM := slices.ContainsFunc(response.Preferences, func(p usage.Preference) bool { return p.Source == usage.TDMRep })
 	var s, last usage.Stated

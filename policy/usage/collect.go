@@ -10,15 +10,15 @@ import (
 
 // Bounds on what is listed.
 const (
-	maxLabels   = 16 // that have no category of ours, the first in byte order
+	maxLabels   = 16 // labels that are not in the table categories, the first in byte order
 	maxLabel    = 64 // bytes
 	maxLicenses = 16
 	maxURL      = 2048 // bytes
 
-	// maxPreferences is how many preferences of a place are listed before those are left out that change no
-	// value there. It bounds what a robots.txt of thousands of lines costs for every request, and the size of its
-	// record in the audit log: some 8 KB. What robots.txt states is listed alike with and without a response, so
-	// that it can be compared when the decision is made again.
+	// maxPreferences bounds the preferences listed for a place. Beyond it, a preference is listed only if the
+	// list has none with the same category and value from that place. It bounds what a robots.txt of thousands of
+	// lines costs for every request, and the size of its record in the audit log: some 8 KB. The list for
+	// robots.txt is the same with and without a response, so that a replay can compare it.
 	maxPreferences = 100
 )
 
@@ -30,9 +30,9 @@ type collector struct {
 	preferences []Preference
 	licenses    []License
 
-	// The first of the other labels in byte order. If one of them turns out not to be among the first
-	// maxLabels, the signals are read once more, when these are known: otherwise memory would grow with
-	// the number of labels.
+	// labels has the first maxLabels in byte order of the labels that are not in the table categories. If
+	// there are more, they are known only at the end, and the signals are read a second time: this bounds the
+	// memory.
 	labels        []string
 	tooManyLabels bool
 	labelsChosen  bool // labels is what an earlier reading has found
@@ -82,8 +82,8 @@ func (c *collector) state(s *statement, source Source, in Place, line int) {
 	}
 }
 
-// prefer adds a preference unless there is an equal one. Those of one source, place and line come in
-// a row.
+// prefer adds a preference unless there is an equal one. It compares only the last ones of the same source,
+// place and line, since the preferences of a line are added one after the other.
 func (c *collector) prefer(p Preference) {
 	for i := len(c.preferences) - 1; i >= 0; i-- {
 		q := &c.preferences[i]

@@ -21,8 +21,8 @@ func readContentSignal(c *collector) {
 	}
 }
 
-// contentSignal reads a line of members such as "ai-train=no". What has not that form states
-// nothing; the other members stand. It reports whether any member has that form.
+// contentSignal reads a line of members such as "ai-train=no". A member without that form states
+// nothing, and does not spoil the others. It reports whether any member has that form.
 //
 // The policy has labels, values and examples, but no grammar: this is how Cloudflare's own readers
 // take a line apart.

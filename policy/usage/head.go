@@ -7,16 +7,16 @@ import (
 	"robotsgate/htmlmeta"
 )
 
-// A Head is what of a page's head [Read] reads beside the robots tags, so that it can be remembered: an
-// answer without a page, such as a 304, does not lift it. It is immutable.
+// A Head has the elements of a page's head that [Read] reads, without the robots tags. It is remembered,
+// since it applies to answers without a page too, such as a 304. It is immutable.
 type Head struct {
 	Metas []htmlmeta.Meta
 	Links []htmlmeta.Link
 }
 
-// HeadOf returns the Head of a page with these metas and links, the first 16 of each without duplicates,
-// of those whose URL can be read.
-// It shares no memory with them. A page that states nothing costs no allocation.
+// HeadOf returns the Head of a page with these metas and links. It leaves out duplicates, elements with a
+// URL that is not readable (see [ReadableLicense]), and all after the first 16 of each kind. It shares no
+// memory with its arguments, and allocates nothing for a page that states nothing.
 func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 	for _, m := range metas {
 		m.Content = strings.Trim(m.Content, htmlSpace)

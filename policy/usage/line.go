@@ -17,8 +17,9 @@ type Member struct {
 	Value string // of Content-Usage: a Token, "" for any other type; of Content-Signal: as written
 }
 
-// ParseLine takes the value of a line apart. If ok is false, the line states nothing and hides no
-// other: it is no Dictionary, or of Content-Signal has no member of the form label=value.
+// ParseLine parses the value of a robots.txt line of this source, [ContentUsage] or [ContentSignal]. If ok
+// is false, the line states nothing and hides no other line: a value of Content-Usage is not a Dictionary, one
+// of Content-Signal has no member of the form label=value, or the value has more than 128 KiB.
 func ParseLine(source Source, value string) (l Line, ok bool) {
 	path, statement := cutPath(value)
 	l.Path = path

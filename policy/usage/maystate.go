@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MayState reports whether any signal may state anything, by a look at the names that are there.
-// Most URLs have none of them, and then nothing must cost memory.
+// MayState reports whether any signal may state anything. It looks only at names, and allocates nothing:
+// most URLs have no signal.
 func (in *Input) MayState() bool {
 	if in.TDMRep != nil && len(in.TDMRep.entries) > 0 {
 		return true
@@ -42,8 +42,8 @@ func (in *Input) fieldsMayState() bool {
 	return slices.ContainsFunc(in.Header["Link"], mayLinkToRSL)
 }
 
-// mayLinkToRSL reports whether a line of a Link field may have the media type of RSL. Nearly all are
-// about style sheets and the like.
+// mayLinkToRSL reports whether a line of a Link field may have the media type of RSL. Most lines link to
+// style sheets and the like.
 func mayLinkToRSL(line string) bool {
 	const suffix = "rsl+xml"
 	for rest := line; ; {

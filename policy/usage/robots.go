@@ -12,11 +12,10 @@ type line struct {
 	number    int // 1-based
 }
 
-// linesInForce returns the lines with a name, such as Content-Usage, that are in force for the path:
-// those of the group obeyed, of these the ones whose path matches, and of these the ones with the
-// longest path, all of them (draft-ietf-aipref-attach-05, 3.1). A line without a path matches
-// everything and has length 0. Lines whose statement is not readable do not count: a typing error
-// must not hide another line.
+// linesInForce returns the lines with a name, such as Content-Usage, that are in force for the path: all
+// lines of the group obeyed that have the longest matching path (draft-ietf-aipref-attach-05, 3.1). A line
+// without a path matches everything and has length 0. A line with an unreadable statement does not count:
+// a typing error must not hide another line.
 func (c *collector) linesInForce(name string, readable func(statement string) bool) (force []line) {
 	if c.in.Denied {
 		return nil // what may not be crawled has no preference (3, 3.1)

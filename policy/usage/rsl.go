@@ -6,8 +6,8 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// readRSL reads links to licences in the form of Really Simple Licensing 1.0. They are neither read
-// nor fetched.
+// readRSL reads links to licences in the form of Really Simple Licensing 1.0. The licences themselves are
+// neither fetched nor read.
 func readRSL(c *collector) {
 	c.robotsLicenses()
 	for _, line := range c.in.Header["Link"] { // RSL 4.5

@@ -27,7 +27,7 @@ type statement struct {
 	members []member
 	index   map[string]int // into members, if there are more than fewMembers
 
-	lists func(label string) bool // whether a label can be listed; others are left out. nil: each can
+	lists func(label string) bool // reports whether a label may be listed; others are left out. nil: all may
 }
 
 type member struct {
@@ -48,7 +48,7 @@ func (s *statement) reset() {
 // returns.
 func (s *statement) set(label string, v value, choose func(first, second value) value) {
 	if len(label) > maxLabel || s.lists != nil && !s.lists(label) {
-		return // it is not listed, and no label of ours
+		return // it is neither listed nor in categories
 	}
 	i, ok := s.index[label]
 	if s.index == nil {

@@ -9,9 +9,8 @@ const (
 	tdmPolicy      = "tdm-policy"
 )
 
-// readTDMRep reads the TDM Reservation Protocol. One place counts: meta before header before file
-// (TDM, Processing priority). A place that does not set the value, or sets it wrongly, leaves the
-// next in force.
+// readTDMRep reads the TDM Reservation Protocol. The first place with a valid value counts: meta, then
+// header, then file (TDM, Processing priority).
 func readTDMRep(c *collector) {
 	reservation, in := c.tdmReservation()
 	if reservation == unknown {

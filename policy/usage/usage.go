@@ -2,10 +2,10 @@
 // may be fetched: Content-Usage of AIPREF, Content-Signal, TDMRep, the robots tags noai, noimageai
 // and noml, and RSL licences.
 //
-// It does no I/O and knows no clock. [Read] returns everything in force for one URL and one crawler,
-// before a request with what robots.txt and tdmrep.json state, and after it with the response too.
-// Between all statements in force "n" wins, category by category. What is not stated is unknown,
-// which is neither a permission nor a reservation.
+// It does no I/O and uses no clock. [Read] returns everything in force for one URL and one crawler:
+// before the request, the statements of robots.txt and tdmrep.json; after it, those of the response
+// too. If statements in force differ about a category, "n" wins. A category without a statement is
+// unknown, which is neither a permission nor a reservation.
 package usage
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // How the files fit together.
 //
-//	usage.go          what is read and what comes of it; the table of signals
+//	usage.go          input and result of Read; the table of signals
 //	collect.go        gathers what the signals state, within bounds
 //	statement.go      labels, categories, and what one line says about them
 //	robots.go         which lines of robots.txt are in force for a path
@@ -27,7 +27,7 @@ import (
 //	dictionary.go     RFC 9651 Dictionaries
 //	tdmfile.go        tdmrep.json
 //	link.go           RFC 8288 Link fields
-//	maystate.go       a quick look whether there is anything to read
+//	maystate.go       a quick check whether there is anything to read
 //	line.go           one line of robots.txt, for explanations
 
 // A Source is the signal that states a preference or a licence.
@@ -92,8 +92,9 @@ type Input struct {
 
 	TDMRep *TDMFile // of the origin; nil: there is none
 
-	// Effort is what may be done to find out which statements are for Path. If it is not enough, all may be.
-	// Several inputs may share one. nil: a quick one, and if need be a thorough one.
+	// Effort bounds the work of matching the paths of statements against Path. When it is exhausted, every
+	// statement counts as one for Path. Several inputs may share an Effort. nil: a quick effort, and a
+	// thorough one if that is exhausted.
 	Effort *robotstxt.Effort
 }
 
@@ -127,7 +128,8 @@ var covering = map[Purpose][]string{
 	TDM:     {"tdm"},
 }
 
-// Reserved returns the first preference that reserves one of the purposes, if there is one.
+// Reserved returns the first preference that reserves one of the purposes, and that purpose. reserved is
+// false if there is no such preference.
 func (s Stated) Reserved(purposes []Purpose) (by Preference, purpose Purpose, reserved bool) {
 	for _, p := range s.Preferences {
 		if p.Allowed {
@@ -142,8 +144,8 @@ func (s Stated) Reserved(purposes []Purpose) (by Preference, purpose Purpose, re
 	return Preference{}, "", false
 }
 
-// Values returns "y" or "n" for each category for which anything is stated: any "n" gives "n"
-// (draft-ietf-aipref-vocab-08, 5.1).
+// Values returns "y" or "n" for each category that a preference names: "n" if any of its preferences says
+// "n" (draft-ietf-aipref-vocab-08, 5.1).
 func (s Stated) Values() map[string]string {
 	values := make(map[string]string, len(s.Preferences))
 	for _, p := range s.Preferences {
