@@ -254,7 +254,7 @@ func (e *Engine) checkUserAgent(r Request) {
 	}
 	agent := strings.ToLower(r.UserAgent)
 	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
-		e.log.Warn("the crawler's User-Agent does not have the product token that it obeys: sites can't tell that they mean it",
+		e.log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
 			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
 	}
 }

@@ -49,11 +49,11 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	invited := refused && crawlers.Invites(i.client)
 	switch {
 	case i.login.Empty() && refused:
-		p.wrong.Report(p.Log, "a client's login is empty, and it is refused", client, "hint", wget2Login)
+		p.wrong.Report(p.Log, "a client with an empty login is refused", client, "hint", wget2Login)
 	case i.tried && k.Login == nil && refused:
-		p.wrong.Report(p.Log, "a client's login is wrong, and it is refused", client, "user", i.user)
+		p.wrong.Report(p.Log, "a client with a wrong login is refused", client, "user", i.user)
 	case i.tried && k.Login == nil:
-		p.wrong.Report(p.Log, "a client's login is wrong, and counts as none", client, "user", i.user)
+		p.wrong.Report(p.Log, "a client's login is wrong, and is ignored", client, "user", i.user)
 	case i.login == nil && invited:
 		p.missing.Report(p.Log, "a client needs a login, and sent none", client)
 	}
@@ -104,13 +104,14 @@ func (i *identification) unknown(invited bool, c *connection) *problem {
 	}
 	p.detail += "."
 	if !invited {
+		p.detail += " The gate's operator can add a crawler that does."
 		return p
 	}
 	if c.redirected {
 		p.detail += " Its connection was redirected to the gate, so no login can come with it. Give the client the gate's address as its proxy, with a login; or let the operator identify it by its address."
 		return p
 	}
-	cause, detail := "wrong login", " The login that came with %s is not theirs."
+	cause, detail := "wrong login", " The login that came with %s does not belong to a crawler that matches."
 	switch {
 	case i.login.Empty():
 		detail = " The login that came with %s is empty. " + wget2Login

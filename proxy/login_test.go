@@ -377,9 +377,9 @@ func TestWrongLoginIsNamed(t *testing.T) {
 		refuse bool
 		want   string
 	}{
-		{"team", true, "it is refused\" client=127.0.0.1 user=team "},
-		{"hunter2", true, "it is refused\" client=127.0.0.1 user=\"(none that a crawler has)\" "},
-		{"team", false, "counts as none\" client=127.0.0.1 user=team "},
+		{"team", true, "a wrong login is refused\" client=127.0.0.1 user=team "},
+		{"hunter2", true, "a wrong login is refused\" client=127.0.0.1 user=\"(none that a crawler has)\" "},
+		{"team", false, "is ignored\" client=127.0.0.1 user=team "},
 	} {
 		var said lockedBuffer
 		w := newWorld(t, options{engine: team(c.refuse), gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
@@ -433,7 +433,7 @@ func TestMissingLoginIsLogged(t *testing.T) {
 				t.Errorf("logged %d times, want %d: %s", n, c.want, said.String())
 			}
 			ask(w, origin, "team")
-			if text := said.String(); name == "in clear" && !strings.Contains(text, "a client's login is wrong, and it is refused") {
+			if text := said.String(); name == "in clear" && !strings.Contains(text, "a client with a wrong login is refused") {
 				t.Errorf("the wrong login is not logged: %s", text)
 			}
 		})

@@ -62,7 +62,7 @@ func refusal(x *exchange) *problem {
 	case policy.IsUnreachable:
 		p.status, p.title, p.retry = x.settings.UnreachableStatus, "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
-		p.detail = fmt.Sprintf("%s can't be had (%s). Until it can, nothing of this origin may be fetched (RFC 9309, 2.3.1.4).", d.URL, why)
+		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.URL, why)
 	case policy.TooComplex:
 		p.title = "robots.txt is too complex for this URL"
 		p.detail = "To compare this URL with all rules of " + d.URL + ", in the group for " + d.Group.Written() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."

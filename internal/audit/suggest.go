@@ -12,8 +12,8 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// Suggestions collects the overrides that permit again what the gate has sent. Requests that it has
-// refused are left out, so that a client does not get into the list by asking.
+// Suggestions collects the overrides that permit again what the gate has sent. Requests that were
+// refused or failed are left out: a client must not get a host into the list by requesting it.
 type Suggestions struct {
 	Depth   int                       // how many segments of paths are told apart; 0: overrides are for all paths
 	Refused bool                      // include what an override has refused
@@ -25,7 +25,7 @@ type Suggestions struct {
 	Widened  int       // pairs of a crawler and a host with so many paths that all paths are permitted
 
 	// Requests that the overrides do not permit.
-	Denied   int // refused
+	Denied   int // refused, or failed before a decision
 	Allowed  int // an override with allow permits them
 	Unknown  int // of crawlers that Knows does not know
 	Unusable int // their method or URL can't be in an override

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,11 +175,14 @@ func canOpen(files []string) error {
 			continue
 		}
 		f, err := os.Open(file)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, fmt.Errorf("%s: no such file: the key log.audit of the gate's configuration names its audit log", file))
+		case err != nil:
 			errs = append(errs, err)
-			continue
+		default:
+			f.Close()
 		}
-		f.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -123,7 +123,7 @@ func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) 
 	case p.found == 0 && a.ID == "":
 		s.note("no record fits the options")
 	case p.found == 0:
-		s.note("no record fits the id %s and the other options: it may be in a file that has been rotated, which must be named, too", a.ID)
+		s.note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.ID)
 		return Exit(1)
 	}
 	return nil

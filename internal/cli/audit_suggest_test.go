@@ -101,7 +101,7 @@ func TestSuggestOverrides(t *testing.T) {
 # Read them before you use them: every host that a client has asked for is here. Put them into the
 # configuration, behind the overrides that it has, but before one that denies all.
 # Still denied, by robots.txt or a usage preference: 1 request of these.
-# Left out: 2 requests that the gate has refused.
+# Left out: 2 requests that the gate has refused, or that failed.
 # Left out: 1 request that an override allows.
 # Left out: 1 request with a method or URL that overrides can't name.
 overrides:

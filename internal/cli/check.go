@@ -80,7 +80,7 @@ func explained(t policy.Target, err error) error {
 	case !errors.Is(err, policy.ErrNoHost):
 		return err
 	case demo.Has(t.Hostname()):
-		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo, whose status page explains its decisions", t.Hostname())
+		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo. The status page of the demo explains decisions", t.Hostname())
 	}
 	return fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
 }

@@ -80,7 +80,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	goes := <-through
 	switch {
 	case ctx.Err() != nil:
-		return fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout))
+		return fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout), "if this machine is busy, check this client alone: robotsgate doctor "+p.name)
 	case trusts && goes:
 		return fault(p.name, "trusts the CA, but goes around the gate for https", e.advice(ctx, p, false, true)...)
 	case trusts:

@@ -97,7 +97,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	rules := settings.Robots(cfg.Robots)
 	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, "robotsgate/"+version()), settings.Hints)
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("%s: %w", t, explained(t, err))
 	}
 	f := res.Snapshot
 	why := cmp.Or(escape.Printable(f.Error), fmt.Sprintf("the answer has status %d", f.Status))

@@ -24,6 +24,9 @@ func (c *Config) checkFiles() {
 			continue
 		}
 		data, err := readNamed(file)
+		if strings.HasPrefix(key, "https.") && errors.Is(err, errNoFile) {
+			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
+		}
 		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
 			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
 		}

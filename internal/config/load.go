@@ -90,9 +90,12 @@ func IsPipe(path string) bool {
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
+var errNoFile = errors.New("no such file")
+
+// fileError returns err without the path, which the caller adds.
 func fileError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("no such file")
+		return errNoFile
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

@@ -66,10 +66,10 @@ func (o *Options) check() error {
 		o.Ports = DefaultPorts
 	}
 	if len(o.Ports) > maxPorts || len(o.Reach) > maxReach {
-		return fmt.Errorf("at most %d ports and %d destinations can be given", maxPorts, maxReach)
+		return fmt.Errorf("at most %d ports (--ports) and %d destinations (--reach) can be given", maxPorts, maxReach)
 	}
 	if slices.Contains(o.Ports, 53) {
-		return fmt.Errorf("port 53 cannot be caught: the gate answers DNS there")
+		return fmt.Errorf("--ports: leave out 53: the gate answers DNS on that port")
 	}
 	return nil
 }
