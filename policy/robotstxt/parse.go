@@ -137,7 +137,6 @@ func (p *parser) record(s *syntax.Scanner) {
 	if len(p.file.records) >= maxRecords && !isKept(s.Name) {
 		return
 	}
-	p.file.names |= nameBit(s.Name)
 	// If the group is open, closeNames corrects the section.
 	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), p.here})
 }
@@ -156,6 +155,9 @@ func (p *parser) finish() *File {
 	f.bindings = slices.Clone(f.bindings)
 	slices.SortStableFunc(f.records, func(a, b record) int { return compareFold(a.name, b.name) })
 	f.records = slices.Clone(f.records)
+	for i, name := range keptNames {
+		f.kept[i] = f.findRecords(name)
+	}
 	f.size = f.measure()
 	return f
 }

@@ -115,26 +115,29 @@ func (r *record) public() Record {
 	return Record{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
 }
 
-// recordsNamed returns the records with a name. File.records is sorted by name, so that
-// a request does not look at thousands of Sitemap records to find a Crawl-delay.
+// recordsNamed returns the records with a name. Every request asks for keptNames, and most files have none of
+// them: these are not searched for.
 func (f *File) recordsNamed(name string) []record {
-	if f.names&nameBit(name) == 0 {
-		return nil // as for most names that a request asks for
+	for i := range keptNames {
+		if name == keptNames[i] {
+			return f.records[f.kept[i].from:f.kept[i].to]
+		}
 	}
+	found := f.findRecords(name)
+	return f.records[found.from:found.to]
+}
+
+// A span is the part of File.records from one index to before another.
+type span struct{ from, to int32 }
+
+// findRecords finds the records with a name: File.records is sorted by name.
+func (f *File) findRecords(name string) span {
 	start, _ := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return compareFold(r.name, name) })
 	end := start
 	for end < len(f.records) && compareFold(f.records[end].name, name) == 0 {
 		end++
 	}
-	return f.records[start:end]
-}
-
-// nameBit returns one of 64 bits for a name, the same in any case.
-func nameBit(name string) uint64 {
-	if name == "" {
-		return 1
-	}
-	return 1 << ((uint(syntax.Lower(name[0])) + 7*uint(len(name))) & 63)
+	return span{int32(start), int32(end)}
 }
 
 // compareFold compares strings, ignoring the case of A to Z.

@@ -42,9 +42,9 @@ type File struct {
 	size      int
 
 	sections []section
-	bindings []binding // sorted by name, then by section
-	records  []record  // sorted by name, then by line
-	names    uint64    // the bits of nameBit for the names of records
+	bindings []binding            // sorted by name, then by section
+	records  []record             // sorted by name, then by line
+	kept     [len(keptNames)]span // where the records of keptNames are
 
 	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }
