@@ -364,6 +364,7 @@ func BenchmarkDecideUsage(b *testing.B) {
 		{"nothing-refuse", silent, "", Usage{Refuse: true}},
 		{"nothing-tdmrep", silent, "", Usage{Refuse: true, TDMRep: true}},
 		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Refuse: true}},
+		{"stated-all", silent + "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\nContent-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n", "", Usage{}},
 		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Refuse: true, TDMRep: true}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

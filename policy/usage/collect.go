@@ -30,6 +30,9 @@ type collector struct {
 	preferences []Preference
 	licenses    []License
 
+	force     []line    // of linesInForce, used again for each signal
+	statement statement // used again for each line and field
+
 	// labels has the first maxLabels in byte order of the labels that are not in the table categories. If
 	// there are more, they are known only at the end, and the signals are read a second time: this bounds the
 	// memory.
@@ -45,6 +48,12 @@ type listedKey struct {
 	in       Place
 	category string
 	allowed  bool
+}
+
+func newCollector(in *Input) *collector {
+	c := &collector{in: *in}
+	c.statement.lists = c.mayList
+	return c
 }
 
 func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Allowed} }
@@ -97,6 +106,9 @@ func (c *collector) prefer(p Preference) {
 	place := slices.Index(places, p.In)
 	if c.counts[place] >= maxPreferences && c.isListed(&p) {
 		return
+	}
+	if c.preferences == nil {
+		c.preferences = make([]Preference, 0, fewMembers) // as most sites need
 	}
 	c.preferences = append(c.preferences, p)
 	c.counts[place]++

@@ -1,22 +1,19 @@
 package usage
 
-import (
-	"iter"
-	"strings"
-)
+import "strings"
 
 // readContentSignal reads Content-Signal, of Cloudflare's Content Signals Policy (September 2025): a
 // rule in a group of robots.txt, and a response field. Where the policy says nothing, its lines are
 // read as those of Content-Usage.
 func readContentSignal(c *collector) {
-	s := statement{lists: c.mayList}
+	s := &c.statement
 	for _, l := range c.linesInForce("Content-Signal", isContentSignal) {
 		s.contentSignal(l.statement)
-		c.state(&s, ContentSignal, InRobots, l.number)
+		c.state(s, ContentSignal, InRobots, l.number)
 	}
 	for _, line := range c.in.Header["Content-Signal"] { // each is a statement
 		if len(line) <= maxValue && s.contentSignal(line) {
-			c.state(&s, ContentSignal, InHeader, 0)
+			c.state(s, ContentSignal, InHeader, 0)
 		}
 	}
 }
@@ -28,37 +25,33 @@ func readContentSignal(c *collector) {
 // take a line apart.
 func (s *statement) contentSignal(text string) (ok bool) {
 	s.reset()
-	for label, v := range signalMembers(text) {
-		ok = true
+	return parseContentSignal(text, func(label, v string) {
 		switch {
 		case equalFold(v, "yes"):
 			s.set(lowered(label), yes, noWins)
 		case equalFold(v, "no"):
 			s.set(lowered(label), no, noWins)
 		}
+	})
+}
+
+// parseContentSignal calls member for each member that has a label and a value, as they are written. It
+// reports whether there is one.
+func parseContentSignal(text string, member func(label, value string)) (ok bool) {
+	for more := true; more; {
+		var m string
+		m, text, more = strings.Cut(text, ",")
+		label, v, found := strings.Cut(m, "=")
+		label = strings.Trim(label, space)
+		if found && isLabel(label) {
+			member(label, strings.Trim(v, space))
+			ok = true
+		}
 	}
 	return ok
 }
 
-// signalMembers returns the label and the value of each member that has both.
-func signalMembers(text string) iter.Seq2[string, string] {
-	return func(yield func(label, value string) bool) {
-		for m := range strings.SplitSeq(text, ",") {
-			label, v, found := strings.Cut(m, "=")
-			label = strings.Trim(label, space)
-			if found && isLabel(label) && !yield(label, strings.Trim(v, space)) {
-				return
-			}
-		}
-	}
-}
-
-func isContentSignal(text string) bool {
-	for range signalMembers(text) {
-		return true
-	}
-	return false
-}
+func isContentSignal(text string) bool { return parseContentSignal(text, func(string, string) {}) }
 
 func noWins(first, second value) value { return max(first, second) }
 

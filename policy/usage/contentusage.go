@@ -9,14 +9,14 @@ const maxValue = 128 << 10
 // readContentUsage reads Content-Usage: a rule in a group of robots.txt, and a response field
 // (draft-ietf-aipref-attach-05).
 func readContentUsage(c *collector) {
-	s := statement{lists: c.mayList}
+	s := &c.statement
 	for _, l := range c.linesInForce("Content-Usage", isDictionary) {
 		if s.contentUsage(l.statement) {
-			c.state(&s, ContentUsage, InRobots, l.number)
+			c.state(s, ContentUsage, InRobots, l.number)
 		}
 	}
 	if field, ok := joined(c.in.Header["Content-Usage"]); ok && s.contentUsage(field) {
-		c.state(&s, ContentUsage, InHeader, 0)
+		c.state(s, ContentUsage, InHeader, 0)
 	}
 }
 

@@ -31,10 +31,8 @@ func ParseLine(source Source, value string) (l Line, ok bool) {
 		ok = parseDictionary(statement, add)
 		return l, ok
 	}
-	for label, value := range signalMembers(statement) {
-		add(lowered(label), value)
-	}
-	return l, len(l.Members) > 0
+	ok = parseContentSignal(statement, func(label, value string) { add(lowered(label), value) })
+	return l, ok
 }
 
 // Labels returns the labels that name a category which has a meaning, ascending.

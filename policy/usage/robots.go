@@ -15,8 +15,9 @@ type line struct {
 // linesInForce returns the lines with a name, such as Content-Usage, that are in force for the path: all
 // lines of the group obeyed that have the longest matching path (draft-ietf-aipref-attach-05, 3.1). A line
 // without a path matches everything and has length 0. A line with an unreadable statement does not count:
-// a typing error must not hide another line.
-func (c *collector) linesInForce(name string, readable func(statement string) bool) (force []line) {
+// a typing error must not hide another line. The result is valid until the next call.
+func (c *collector) linesInForce(name string, readable func(statement string) bool) []line {
+	force := c.force[:0]
 	if c.in.Denied {
 		return nil // what may not be crawled has no preference (3, 3.1)
 	}
@@ -40,6 +41,7 @@ func (c *collector) linesInForce(name string, readable func(statement string) bo
 		}
 		force = append(force, line{statement, r.Line})
 	}
+	c.force = force
 	return force
 }
 

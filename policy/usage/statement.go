@@ -59,6 +59,9 @@ func (s *statement) set(label string, v value, choose func(first, second value) 
 		s.members[i].value = choose(s.members[i].value, v)
 		return
 	}
+	if s.members == nil {
+		s.members = make([]member, 0, fewMembers)
+	}
 	s.members = append(s.members, member{label, v})
 	switch n := len(s.members); {
 	case s.index != nil:

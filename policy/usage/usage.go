@@ -176,10 +176,12 @@ func Read(in *Input) Stated {
 	if !in.MayState() {
 		return Stated{}
 	}
-	c := &collector{in: *in}
+	c := newCollector(in)
 	c.readAll()
 	if c.tooManyLabels {
-		c = &collector{in: *in, labels: c.labels, labelsChosen: true}
+		labels := c.labels
+		c = newCollector(in)
+		c.labels, c.labelsChosen = labels, true
 		c.readAll()
 	}
 	return c.stated()
