@@ -120,6 +120,7 @@ func TestLoadOthers(t *testing.T) {
 		{"empty block", begin + end, "!Ed25519"},
 		{"bytes behind the key", begin + "MC4CAQAwBQYDK2VwBCIEILXb6ORTdKBmHXlZp1/xV/5E2eTq0ksOt5KcQA0AaBzGAA==\n" + end, "!damaged"},
 		{"a public key that does not belong", begin + base64.StdEncoding.EncodeToString(der) + "\n" + end, "!does not belong"},
+		{"version 3", begin + "MC4CAQIwBQYDK2VwBCIEILXb6ORTdKBmHXlZp1/xV/5E2eTq0ksOt5KcQA0AaBzG\n" + end, "!damaged"},
 		{"base64 of the key", body, "!base64"},
 	} {
 		path := filepath.Join(t.TempDir(), "key.pem")

@@ -135,7 +135,7 @@ func parsePKCS8(der []byte) (ed25519.PrivateKey, error) {
 	damaged := errors.New("the key in it is damaged: " + needed)
 	var info privateKeyInfo
 	rest, err := asn1.Unmarshal(der, &info)
-	if err != nil || len(rest) > 0 {
+	if err != nil || len(rest) > 0 || info.Version < 0 || info.Version > 1 { // version 2 has the number 1
 		return nil, damaged
 	}
 	if oid := info.Algorithm.Algorithm.String(); oid != ed25519OID {
