@@ -2,6 +2,7 @@ package sign
 
 import (
 	"container/list"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,6 +42,8 @@ func (m *Memory) Add(p Pair, at time.Time) {
 	if m.pairs == nil {
 		m.pairs = map[Pair]*list.Element{}
 	}
+	// The strings may be parts of a long request line, which would stay in memory with them.
+	p = Pair{strings.Clone(p.Crawler), strings.Clone(p.Scheme), strings.Clone(p.Host)}
 	m.pairs[p] = m.order.PushBack(&asked{p, at})
 	if len(m.pairs) > maxPairs {
 		m.removeLocked(m.order.Front())
