@@ -81,13 +81,13 @@ func seconds(s string) (time.Duration, bool) {
 	return time.Duration(min(n, most)) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// varies reports whether a response depends on the User-Agent that asked, RFC 9110, 12.5.5.
-// "*" stands for any part of the request. With Robots.UserAgent all fetches send the same
-// User-Agent. The answer binds one product token all the same, since the setting may change.
+// varies reports whether a response depends on the crawler that asked, RFC 9110, 12.5.5: on its User-Agent, or
+// on its signature (RFC 9421). "*" stands for any part of the request. With Robots.UserAgent all fetches send
+// the same User-Agent. The answer binds one product token all the same, since the setting may change.
 func varies(h http.Header) bool {
 	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
-		name = strings.TrimSpace(name)
-		if name == "*" || strings.EqualFold(name, "User-Agent") {
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "*", "user-agent", "signature", "signature-input", "signature-agent":
 			return true
 		}
 	}
