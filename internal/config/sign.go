@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"strings"
 
 	"robotsgate/internal/keyfile"
@@ -114,9 +112,8 @@ func (c *Config) warnSign(w *source) {
 		if sign.key == nil {
 			continue
 		}
-		info, err := os.Stat(sign.KeyFile)
-		w.require(err != nil || runtime.GOOS == "windows" || info.Mode()&0o044 == 0, path+".key_file",
-			"other users may read the private key: chmod 600 %s", sign.KeyFile)
+		mode, exposed := keyfile.Exposed(sign.KeyFile)
+		w.require(!exposed, path+".key_file", "the group or others may read the private key (mode %04o): chmod 600 %s", mode, sign.KeyFile)
 		agent, taken := agents[sign.key.ID()]
 		w.require(!taken || agent == sign.Agent, path+".agent", "has the same key as %s: make a key for each agent", agent)
 		if !taken {
