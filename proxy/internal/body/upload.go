@@ -21,7 +21,8 @@ type Upload struct {
 	Proceed func()    // called before the first Read; may be nil
 	left    int64     // bytes to come; negative: unknown
 
-	end atomic.Pointer[error] // io.EOF: all of it has been read; another error: with which it broke off
+	end    atomic.Pointer[error] // io.EOF: all of it has been read; another error: with which it broke off
+	closed atomic.Bool           // by the gate: what Read returns from then on says nothing about the client
 }
 
 // NewUpload returns the body of r, from which each piece must arrive within idle.
@@ -51,10 +52,16 @@ func (u *Upload) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF, u.left == 0:
 		u.end.Store(&io.EOF)
-	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose) && !u.closed.Load():
 		u.end.Store(new(err))
 	}
 	return n, err
+}
+
+// Close closes the body. Transport calls it when a request has failed, perhaps during a Read.
+func (u *Upload) Close() error {
+	u.closed.Store(true)
+	return u.ReadCloser.Close()
 }
 
 // Err returns the error with which the client broke the upload off, nil if it did not.
