@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // typicalFile is the robots.txt of a shop.
@@ -182,12 +184,12 @@ func TestHostile(t *testing.T) {
 		"all in company":     "User-agent: a\n" + lines(10000, "User-agent: b%d") + lines(10000, "Disallow: /c%d") + company.String(),
 	} {
 		data := []byte("User-agent: a\n" + rules)
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		f := Parse(data, 0)
-		parsing := cpuTime(t) - start
-		start = cpuTime(t)
+		parsing := gatetest.CPUTime(t) - start
+		start = gatetest.CPUTime(t)
 		f.Decide(path+"?"+path, "a")
-		deciding := cpuTime(t) - start
+		deciding := gatetest.CPUTime(t) - start
 		t.Logf("%s: %d bytes, %v to parse, %v to decide, %.1f bytes kept for each", name, len(data), parsing, deciding, float64(f.Size())/float64(len(data)))
 		if parsing > 2*time.Second || deciding > time.Second || f.Size() > 8*len(data)+1000 {
 			t.Errorf("%s: %v to parse, %v to decide, %d bytes kept of %d", name, parsing, deciding, f.Size(), len(data))
@@ -206,9 +208,9 @@ func TestLongPaths(t *testing.T) {
 		"queries":   "/" + strings.Repeat("?://", 300000),
 	} {
 		f := Parse([]byte("User-agent: *\nDisallow: /a?b=http://\n"+strings.Repeat("Disallow: /*abcd*efgh\n", 100)), 0)
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		f.Decide(PathOf(path), "a")
-		if d := cpuTime(t) - start; d > time.Second {
+		if d := gatetest.CPUTime(t) - start; d > time.Second {
 			t.Errorf("%s: %v to decide", name, d)
 		}
 	}

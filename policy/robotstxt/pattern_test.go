@@ -3,6 +3,8 @@ package robotstxt
 import (
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 // matchesLikeRule checks that a pattern matches and is measured as that of a Disallow line.
@@ -84,13 +86,13 @@ func TestPathMatcherExhausted(t *testing.T) {
 	path := "/" + strings.Repeat("abcxbcdx", 8<<10)
 	hostile := NewPattern("/*abcd") // its parts are in the path, so that all of the path must be searched
 	m := NewPathMatcher(path)
-	before := cpuTime(t)
+	before := gatetest.CPUTime(t)
 	for range 16 << 10 {
 		if m.Matches(hostile) && !m.Exhausted() {
 			t.Fatal("a pattern matches that does not")
 		}
 	}
-	if took := cpuTime(t) - before; took.Seconds() > 1 {
+	if took := gatetest.CPUTime(t) - before; took.Seconds() > 1 {
 		t.Errorf("took %v", took)
 	}
 	if !m.Exhausted() || !m.Matches(hostile) {

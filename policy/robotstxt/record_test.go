@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 const recordsFile = `License: https://example.com/all.xml
@@ -75,9 +77,9 @@ func TestRecordsBounded(t *testing.T) {
 		"sitemaps":       func(int) string { return "Sitemap:/\n" },
 	} {
 		data := fileOf(line)
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		f := Parse(data, 0)
-		took := cpuTime(t) - start
+		took := gatetest.CPUTime(t) - start
 		if extra := f.Size() - len(data); extra > 800<<10 {
 			t.Errorf("%s: %d bytes beside the file", name, extra)
 		}
@@ -111,9 +113,9 @@ func TestRecordsKept(t *testing.T) {
 	}
 	for name, line := range map[string]string{"License": "License:\n", "Content-Usage": "Content-Usage:\n"} {
 		data := fileOf(func(int) string { return line })
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		f := Parse(data, 0)
-		if took, extra := cpuTime(t)-start, f.Size()-len(data); extra > 3<<20 || took.Seconds() > 1 {
+		if took, extra := gatetest.CPUTime(t)-start, f.Size()-len(data); extra > 3<<20 || took.Seconds() > 1 {
 			t.Errorf("%s: %d bytes beside the file, %v", name, extra, took)
 		}
 	}

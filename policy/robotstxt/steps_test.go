@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/robotstxt/internal/match"
 )
 
@@ -124,9 +125,9 @@ func TestHostileSteps(t *testing.T) {
 		if steps > match.MaxSteps+over || done == test.complex {
 			t.Errorf("%s: %d steps, done %v; want at most %d, %v", test.name, steps, done, match.MaxSteps, !test.complex)
 		}
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		v := f.Decide(test.path, "a")
-		t.Logf("%s: %d rules, %d steps, %v", test.name, rulesOf(f), steps, cpuTime(t)-start)
+		t.Logf("%s: %d rules, %d steps, %v", test.name, rulesOf(f), steps, gatetest.CPUTime(t)-start)
 		if test.complex != (v.Reason == TooComplex) || test.complex && v.Allowed {
 			t.Errorf("%s: allowed %v, %s", test.name, v.Allowed, v.Reason)
 		}

@@ -133,9 +133,9 @@ func TestLintHostile(t *testing.T) {
 		"stars in a row":     "Disallow: /" + strings.Repeat("*", 500000) + "b\nAllow: /b\n",
 	} {
 		data := []byte("User-agent: *\n" + robots)
-		start := cpuTime(t)
+		start := gatetest.CPUTime(t)
 		got := Check(data, len(data))
-		took := cpuTime(t) - start
+		took := gatetest.CPUTime(t) - start
 		t.Logf("%s: %d bytes, %v, %d findings", name, len(data), took, len(got))
 		if took > most || len(got) > 200 {
 			t.Errorf("%s: %v, %d findings", name, took, len(got))

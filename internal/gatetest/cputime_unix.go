@@ -1,6 +1,6 @@
 //go:build unix
 
-package robotstxt
+package gatetest
 
 import (
 	"syscall"
@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time that the process has used. Unlike wall-clock time it
-// does not grow with the load of the machine.
-func cpuTime(t *testing.T) time.Duration {
+// CPUTime returns the processor time that the process has used. Unlike the time of a clock it does not grow
+// with the load of the machine.
+func CPUTime(t testing.TB) time.Duration {
+	t.Helper()
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
 		t.Fatal(err)
