@@ -137,9 +137,11 @@ var errInvalidResponse = errors.New("the origin's answer has a status or a field
 // the client did not ask for, after which its requests would reach the origin undecided.
 func invalidResponse(x *exchange, resp *http.Response) bool {
 	switch code := resp.StatusCode; {
+	case !trimNames(resp.Header):
+		return true
 	case code == http.StatusSwitchingProtocols:
 		return !x.upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
-	case code < 200 || code > 999 || !trimNames(resp.Header):
+	case code < 200 || code > 999:
 		return true
 	case resp.ProtoMajor < 2:
 		return false // net/http has checked it

@@ -213,6 +213,7 @@ func TestUsageHandshake(t *testing.T) {
 		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage: search=n\r\n\r\n", "101"},
 		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage: train-ai=n\r\n\r\n" + originMark, "403"},
 		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade, Tdm-Reservation\r\ntdm-reservation: 1\r\n\r\n" + originMark, "403"},
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage : train-ai=n\r\n\r\n" + originMark, "403"},
 		{"HTTP/1.1 103 Early Hints\r\nContent-Usage: train-ai=n\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "103"},
 	} {
 		o := startLineOrigin(t, func(n int, conn net.Conn) {
