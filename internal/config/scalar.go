@@ -113,8 +113,10 @@ func isSwitch(text string) bool {
 
 // set parses text into v.
 func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error {
-	if values, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(values, ","), text) {
-		return fmt.Errorf("expected %s, got %q", wanted(v.Type(), tag), cut(text))
+	if values, ok := tag.Lookup("enum"); ok {
+		if known := strings.Split(values, ","); !slices.Contains(known, text) {
+			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), cut(text), suggested(text, known))
+		}
 	}
 	var value any = text
 	var err error

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -76,6 +77,21 @@ func nearest(key string, known []string) string {
 	}
 	return ""
 }
+
+// suggested returns advice about a text that is none of the known values, "" if it resembles none of them.
+func suggested(text string, known []string) string {
+	value := labels[strings.ToLower(text)]
+	if !slices.Contains(known, value) {
+		value = nearest(cut(text), known)
+	}
+	if value == "" || '0' <= value[0] && value[0] <= '9' { // numbers resemble each other
+		return ""
+	}
+	return ": did you mean " + value + "?"
+}
+
+// labels are the words that publishers write for a purpose of a different name.
+var labels = map[string]string{"ai-train": "train-ai", "ai-use": "ai-input"}
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"robotsgate/policy/glob"
 )
 
 // checkUsage reports settings of usage that contradict each other.
@@ -18,6 +20,10 @@ func (c *Config) warnUsage(w *source) {
 	purposes := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return len(k.Purposes) > 0 })
 	w.require(!refuse || purposes >= 0, "usage.reserved", "refuse refuses nothing, since no crawler has purposes: say what a crawler fetches for, such as purposes: [train-ai] in crawlers")
 	w.require(!refuse || purposes < 0 || c.Tags.HTML, "tags.html", "false: the preferences in pages are not known, so that usage.reserved: refuse goes by robots.txt, tdmrep.json and response headers alone")
+	unseen := slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.String() == "*" })
+	for key, all := range map[string]bool{"https.intercept": !c.HTTPS.Intercept, "https.passthrough": unseen} {
+		w.require(!refuse || purposes < 0 || !all, key, "https responses are not seen: for https, usage.reserved: refuse goes by what robots.txt and tdmrep.json state for / alone")
+	}
 	if purposes >= 0 && !c.source.has("usage.reserved") {
 		w.mistake(fmt.Sprintf("crawlers[%d].purposes", purposes), "nothing is refused by them unless usage.reserved is refuse: write usage: {reserved: refuse}, or annotate if annotations are enough")
 	}

@@ -57,6 +57,10 @@ func TestWarnings(t *testing.T) {
 		{"purposes alone", "crawlers:\n- name: b\n  sources: [11.0.0.0/8]\n- name: a\n  sources: [10.0.0.0/8]\n  purposes: [search]", "test.yaml:6: crawlers.purposes: nothing is refused by them unless usage.reserved is refuse"},
 		{"purposes, and to annotate is meant", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}", ""},
 		{"refuse without pages", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\ntags:\n  html: false", "test.yaml:4: tags.html: false: the preferences in pages are not known"},
+		{"refuse without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps:\n  intercept: false", "test.yaml:4: https.intercept: https responses are not seen"},
+		{"refuse with all passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps:\n  passthrough: [\"*\"]", "test.yaml:4: https.passthrough: https responses are not seen"},
+		{"refuse with some passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps: {passthrough: [a.example]}", ""},
+		{"annotate without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}\nhttps: {intercept: false}", ""},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))
