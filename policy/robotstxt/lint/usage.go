@@ -39,6 +39,10 @@ func (l *linter) statement(s *syntax.Scanner, v vocabulary) {
 	if line.Path == "" && len(line.Members) == 0 {
 		l.report(s.Line, "the %s states nothing; write %s", v.key, quote(v.key+": train-ai="+v.no))
 	}
+	if v.source == usage.ContentUsage && len(line.Members) > 0 && !slices.ContainsFunc(line.Members, v.matters) {
+		l.report(s.Line, "no member of the line has the value %s or %s, so it states nothing; write members such as train-ai=%s", v.yes, v.no, v.no)
+		return
+	}
 	for _, m := range line.Members {
 		if known := slices.Contains(usage.Labels(), m.Label); !known {
 			if label := nearestLabel(m.Label); label != "" {
@@ -59,6 +63,11 @@ func (l *linter) statement(s *syntax.Scanner, v vocabulary) {
 			l.report(s.Line, "%s has neither %s nor %s for %s, so it says nothing about that; write one of them", v.key, v.yes, v.no, m.Label)
 		}
 	}
+}
+
+// matters reports whether a member states something, or has a label that statement reports on.
+func (v vocabulary) matters(m usage.Member) bool {
+	return m.Value == v.yes || m.Value == v.no || slices.Contains(usage.Labels(), m.Label) || nearestLabel(m.Label) != ""
 }
 
 // unreadable reports a line that states nothing at all.
