@@ -35,8 +35,9 @@ type Metrics struct {
 	signatures *prometheus.CounterVec // requests with one
 	signature  prometheus.Histogram
 
-	fetches *prometheus.CounterVec
-	fetched prometheus.Histogram
+	fetches       *prometheus.CounterVec
+	tdmrepFetches *prometheus.CounterVec
+	fetched       prometheus.Histogram
 
 	reloads *prometheus.CounterVec
 
@@ -90,8 +91,10 @@ func New() *Metrics {
 	m.signatures.WithLabelValues("default") // so that the name exists before the first
 	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signatures of a request, one for each attempt to send it.", requestSigningTimes)
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
+	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome")
 	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
 		m.fetches.WithLabelValues(outcome)
+		m.tdmrepFetches.WithLabelValues(outcome)
 	}
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
 	m.reloads = m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome")
@@ -174,9 +177,10 @@ func (m *Metrics) tags(x *proxy.Record) {
 	}
 }
 
-// Fetch counts a fetch of a robots.txt. Those of tdmrep.json are not counted.
+// Fetch counts a fetch of a robots.txt or a tdmrep.json.
 func (m *Metrics) Fetch(f policy.Fetch) {
 	if f.TDMRep {
+		m.tdmrepFetches.WithLabelValues(f.Outcome).Inc()
 		return
 	}
 	m.fetches.WithLabelValues(f.Outcome).Inc()

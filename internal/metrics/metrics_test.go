@@ -121,6 +121,8 @@ func TestRequest(t *testing.T) {
 		`robotsgate_robots_fetches_total{outcome="fresh"} 1`,
 		`robotsgate_robots_fetches_total{outcome="error"} 0`,
 		`robotsgate_robots_fetch_seconds_sum 1`,
+		`robotsgate_tdmrep_fetches_total{outcome="fresh"} 1`,
+		`robotsgate_tdmrep_fetches_total{outcome="unreachable"} 0`,
 		`robotsgate_decision_seconds_count 3`,
 		`robotsgate_upstream_seconds_count 6`,
 		`robotsgate_upstream_seconds_bucket{le="5"} 6`,
