@@ -59,6 +59,9 @@ func (u *Usage) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	for _, mistake := range read.unread() {
+		s.note("%s", mistake)
+	}
 	a := read.answer()
 	if u.JSON {
 		err = encode(s.Out, a)
@@ -109,7 +112,9 @@ func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r
 		if err != nil {
 			return r, err
 		}
-		r.decision = rules.Judge(http.StatusOK, body, target, r.tokens)
+		if r.decision = rules.Judge(http.StatusOK, body, target, r.tokens); !r.decision.Allow {
+			s.note("%s denies this URL, so it states no preference for it: preferences are about what may be fetched", u.Robots)
+		}
 	}
 	if u.HTML != "" {
 		page, err := readFile(u.HTML, s.In)
