@@ -110,6 +110,8 @@ func (c *Config) warnSign(w *source) {
 	for i, crawler := range c.Crawlers {
 		sign, path := crawler.Sign, fmt.Sprintf("crawlers[%d].sign", i)
 		if sign.key == nil {
+			// The values may be those of environment variables that are empty by mistake.
+			w.require(!c.source.has(path), path, "key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant")
 			continue
 		}
 		mode, exposed := keyfile.Exposed(sign.KeyFile)

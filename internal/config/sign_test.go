@@ -128,6 +128,7 @@ func TestSignWarnings(t *testing.T) {
 		{"two agents", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign:\n    key_file: same.pem\n    agent: https://b.example", []string{"8: crawlers.sign.agent: has the same key as https://a.example"}},
 		{"passthrough", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a\n  sign:\n    key_file: one.pem\n    agent: https://a.example", []string{"4: " + unseen}},
 		{"no interception", "https: {intercept: false}\ncrawlers:\n- name: a\n  sign: {key_file: one.pem, agent: https://a.example}", []string{"4: " + unseen}},
+		{"empty", "crawlers:\n- name: a\n  sign: {key_file: '', agent: '', when: asked}", []string{"3: crawlers.sign: key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant"}},
 		{"passthrough, unsigned", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a", nil},
 		{"readable", "crawlers:\n- name: a\n  sign:\n    key_file: open.pem\n    agent: https://a.example", []string{"4: crawlers.sign.key_file: the group or others may read the private key (mode 0640): chmod 600 " + filepath.Join(dir, "open.pem")}},
 		{"all", "https: {intercept: false}\ncrawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: two.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: open.pem, agent: https://b.example}", []string{"5: " + unseen, "7: " + unseen, "same key as https://a.example", "may read"}},
