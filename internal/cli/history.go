@@ -16,10 +16,10 @@ import (
 	"robotsgate/policy"
 )
 
-// History shows how an origin's robots.txt has changed.
+// History shows how an origin's robots.txt, and its tdmrep.json, have changed.
 type History struct {
 	Configured
-	Diff   bool     `help:"Print what has changed from each robots.txt to the next, and which decisions differ."`
+	Diff   bool     `help:"Print what has changed from each file to the next, and which decisions and usage preferences differ."`
 	Token  []string `placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
 	Agent  string   `placeholder:"UA" help:"Compare decisions for a crawler that sends this User-Agent."`
 	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
@@ -60,7 +60,11 @@ func (h *History) Run(s Streams) error {
 		if err != nil {
 			return err
 		}
-		p := &originHistory{History: h, origin: origin, answers: answers, reader: reader, config: c, rules: settings.Robots(c.Robots)}
+		tdmrep, err := reader.TDMRepHistory(origin)
+		if err != nil {
+			return err
+		}
+		p := &originHistory{History: h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: settings.Robots(c.Robots)}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}
@@ -131,6 +135,7 @@ type originHistory struct {
 	*History
 	origin  string
 	answers []store.Answer
+	tdmrep  []store.Answer // to requests for tdmrep.json
 	reader  *store.Reader
 	config  *config.Config
 	rules   policy.Robots
@@ -142,7 +147,7 @@ type answerRow struct {
 	To       time.Time    `json:"to,omitzero"`
 	Crawlers bool         `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
 	For      string       `json:"token,omitempty"`    // that it bound; empty: all
-	State    policy.State `json:"state"`              // stateRules, unavailable or unreachable
+	State    policy.State `json:"state"`              // stateRules, stateFile, unavailable or unreachable
 	Status   int          `json:"status,omitempty"`
 	Bytes    *int         `json:"bytes,omitempty"`
 	SHA256   string       `json:"sha256,omitempty"`
@@ -177,14 +182,14 @@ func (p *originHistory) print(s Streams) error {
 	for _, a := range p.answers {
 		rows = append(rows, p.row(a))
 	}
-	changes := []changeRow{}
+	report := historyReport{Changes: []changeRow{}, History: rows, TDMRep: p.tdmrepRows(), Origin: p.origin, Diff: p.Diff}
 	if p.Diff {
-		var err error
-		if changes, err = p.changes(s); err != nil {
+		paths, err := p.paths(s)
+		if err != nil {
 			return err
 		}
+		report.Changes, report.TDMRepChanges = p.changes(paths), p.tdmrepChanges(paths)
 	}
-	report := historyReport{changes, rows, p.origin, p.Diff}
 	if p.JSON {
 		return encode(s.Out, report)
 	}
@@ -195,8 +200,11 @@ func (p *originHistory) print(s Streams) error {
 type historyReport struct {
 	Changes []changeRow `json:"changes"`
 	History []answerRow `json:"history"`
-	Origin  string      `json:"origin"`
-	Diff    bool        `json:"-"` // changes were asked for
+	// TDMRep and TDMRepChanges are those of tdmrep.json; nil if there are none.
+	TDMRep        []answerRow    `json:"tdmrep,omitempty"`
+	TDMRepChanges []tdmrepChange `json:"tdmrep_changes,omitempty"`
+	Origin        string         `json:"origin"`
+	Diff          bool           `json:"-"` // changes were asked for
 }
 
 // String returns the row for people.

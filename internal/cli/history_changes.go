@@ -42,16 +42,15 @@ type decisionRow struct {
 	Is    string `json:"is"`
 }
 
+// goneWords says why two versions cannot be compared.
+const goneWords = "a file is not kept any more, or has been changed"
+
 // maxChanged bounds the decisions, and the changes of usage, that are listed for one change.
 const maxChanged = 100
 
 // changes compares the rules of consecutive phases, for clients that no crawler matches
 // and for configured crawlers.
-func (p *originHistory) changes(s Streams) ([]changeRow, error) {
-	paths, err := p.paths(s)
-	if err != nil {
-		return nil, err
-	}
+func (p *originHistory) changes(paths []string) []changeRow {
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
 		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
@@ -72,7 +71,7 @@ func (p *originHistory) changes(s Streams) ([]changeRow, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
-	return all, nil
+	return all
 }
 
 // bound returns the product tokens that answers have bound, as far as they are asked for.
@@ -97,7 +96,7 @@ func (p *originHistory) change(token string, was, is phase, paths []string) chan
 	before, err := p.rulesOf(was)
 	after, err2 := p.rulesOf(is)
 	if err != nil || err2 != nil {
-		c.Gone = "a file is not kept any more, or has been changed"
+		c.Gone = goneWords
 		return c
 	}
 	if c.Was != "" && c.Is != "" {

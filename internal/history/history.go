@@ -1,5 +1,6 @@
 // Package history compares two versions of a robots.txt: [Diff] their lines, [Compare] their
-// decisions, and [CompareUsage] what they state about the use of content.
+// decisions, and [CompareUsage] what they state about the use of content. [CompareTDMRep] does the latter
+// for two versions of a tdmrep.json.
 package history
 
 import (

@@ -91,15 +91,23 @@ func StatedWords(s usage.Stated) string {
 			}
 		}
 		slices.Sort(lines)
-		text := "line"
+		text := " (line"
 		if len(lines) > 1 {
-			text = "lines"
+			text = " (lines"
 		}
-		words = append(words, fmt.Sprintf("%s=%s (%s %s)", escape.Printable(category), value, text, strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]")))
+		text += " " + strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]") + ")"
+		if lines[0] == 0 { // of tdmrep.json
+			text = ""
+		}
+		words = append(words, escape.Printable(category)+"="+value+text)
 	}
 	slices.Sort(words)
 	for _, l := range s.Licenses {
-		words = append(words, fmt.Sprintf("licence %s (line %d)", escape.Printable(l.URL), l.Line))
+		text := "licence " + escape.Printable(l.URL)
+		if l.Line > 0 {
+			text += fmt.Sprintf(" (line %d)", l.Line)
+		}
+		words = append(words, text)
 	}
 	return cmp.Or(strings.Join(words, ", "), "nothing")
 }
