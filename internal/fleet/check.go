@@ -144,12 +144,12 @@ func clock(difference time.Duration) Finding {
 // that have ended.
 func (c *checker) gates(all [][]byte) Finding {
 	var known []string
-	strangers := 0
+	rejected := 0
 	for pair := range slices.Chunk(all, 2) {
 		// As the script announce stores it: a time, a space, and what the gate has sealed.
 		_, value, _ := bytes.Cut(pair[1], []byte(" "))
 		if _, _, err := c.sealer.open(string(pair[0]), kindGate, value); err != nil {
-			strangers++
+			rejected++
 			continue
 		}
 		known = append(known, string(pair[0]))
@@ -157,8 +157,8 @@ func (c *checker) gates(all [][]byte) Finding {
 	slices.Sort(known)
 	f := Finding{Subject: "key", Verdict: Passed, Text: "no other gate is there to compare it with"}
 	switch {
-	case strangers > 0:
-		f.Verdict, f.Text = Failed, fmt.Sprintf("announcements that this key does not authenticate: %d, of %d", strangers, strangers+len(known))
+	case rejected > 0:
+		f.Verdict, f.Text = Failed, fmt.Sprintf("announcements that this key does not authenticate: %d, of %d", rejected, rejected+len(known))
 		f.Advice = []string{"give all gates the same fleet.key_file, and restart them; two fleets in one store need a fleet.prefix each"}
 	case len(known) > 0:
 		f.Text = fmt.Sprintf("the same as that of %d gates: %s", len(known), strings.Join(known[:min(len(known), 10)], ", "))

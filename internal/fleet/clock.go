@@ -9,9 +9,9 @@ import (
 	"robotsgate/policy/pace"
 )
 
-// caution is how long the store's starts count as incomplete after it was away: it may have been
-// emptied, and other gates may need as long until they have told it of theirs. It is longer than gates
-// take to connect and to announce themselves, so that their number is known when it is over.
+// caution is how long the starts in the store count as incomplete after the store was away: it may have
+// been emptied, and other gates may not have stored their starts yet. It is longer than gates take to
+// connect and to announce themselves, so that their number is known at the end.
 const caution = 8 * time.Second
 
 // tellers is how many calls at once tell the store of starts.
@@ -26,7 +26,7 @@ type paceClock struct {
 	mu     sync.Mutex
 	state  clockState
 	losses int
-	factor int // of intervals; it is the number of gates when the store was lost, which does not know them any more
+	factor int // multiplies intervals: the number of gates when the store was lost, which may have been emptied
 }
 
 type clockState int
@@ -93,11 +93,11 @@ func (c *paceClock) away() {
 	c.losses++
 }
 
-// back is called when the store is there. It tells the store of this gate's recent starts. Until a
-// while after that, reservations are made as if this gate was alone: with a multiple of the interval. It
-// returns then, or when ctx ends or the store is lost again.
+// back is called when the store can be used. It stores this gate's recent starts. From its call until
+// caution after that, reservations have a multiple of the interval, as those of a gate alone. It
+// returns at the end of caution, or when ctx ends or the store is lost again.
 //
-// At the first time a gate without starts has nothing to tell, and does not wait.
+// On the first connection a gate without starts does not wait.
 func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) {
 	c.mu.Lock()
 	losses := c.losses

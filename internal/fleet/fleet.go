@@ -2,8 +2,8 @@
 // origin's robots.txt is fetched once for all, the pace holds over all, and a refresh reaches all.
 // Start with [Open].
 //
-// The store may fail, forget and lie. Values are authenticated, and each gate applies its own
-// bounds to them. While the store is away a gate goes on alone: see [Status].
+// The store may fail, lose values and return wrong ones. Values are authenticated, and each gate
+// applies its own bounds to them. While the store is away a gate goes on alone: see [Status].
 package fleet
 
 import (
@@ -55,7 +55,7 @@ type Fleet struct {
 	recent        func() []pace.Reservation // starts of this gate
 	settings      atomic.Pointer[Settings]
 	started       time.Time
-	rhythm        rhythm
+	intervals     intervals
 	now           func() time.Time
 
 	ctx     context.Context // ends with Close
@@ -108,7 +108,7 @@ type Gate struct {
 }
 
 // Open joins a fleet. It does not wait for the store, which may be away. The caller calls Start when
-// it can learn from other gates, and Close in the end.
+// its engine runs, and Close in the end. An error is about the address or the key in o.
 func Open(o Options) (*Fleet, error) {
 	f, err := newFleet(o)
 	if err != nil {
@@ -134,7 +134,7 @@ func newFleet(o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		gate: o.Gate, version: o.Version, local: o.Local, log: o.Log,
-		sealer: s, started: time.Now(), now: time.Now, rhythm: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]unshared{},
+		sealer: s, started: time.Now(), now: time.Now, intervals: usual, lastNotice: firstNotice, back: make(chan struct{}, 1), unshared: map[string]unshared{},
 	}
 	f.noticesRead = f.started.Round(0)
 	f.settings.Store(&o.Settings)
@@ -167,10 +167,10 @@ func (f *Fleet) Start(engine *policy.Engine, recent func() []pace.Reservation) {
 	f.recent = recent
 	f.link.start()
 	f.running.Go(func() {
-		f.every(f.rhythm.announce, func() { _ = f.link.call(f.ctx, f.announce) })
+		f.every(f.intervals.announce, func() { _ = f.link.call(f.ctx, f.announce) })
 	})
 	f.running.Go(func() {
-		f.every(f.rhythm.notices, func() {
+		f.every(f.intervals.notices, func() {
 			keys, missed := f.readNotices(f.ctx)
 			if missed {
 				engine.Reread()
@@ -192,7 +192,7 @@ func (f *Fleet) Use(s Settings) {
 	f.link.setTimeout(s.Timeout)
 }
 
-// Close leaves the fleet. The caller has closed what uses the store.
+// Close leaves the fleet, and waits until no goroutine of f runs. The caller has closed the engine before.
 func (f *Fleet) Close() {
 	f.stop()
 	f.running.Wait()

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A rhythm says how often a gate looks at what others tell.
-type rhythm struct {
+// intervals say how often a gate exchanges announcements and notices with the others.
+type intervals struct {
 	announce time.Duration // between two announcements
-	keep     time.Duration // how long a gate is in the list after its last one
-	notices  time.Duration // between two looks at the notices
+	keep     time.Duration // how long a gate is listed after its last announcement
+	notices  time.Duration // between two reads of the notices
 }
 
-// usual is the rhythm of gates. A gate that has died is gone from all lists after 20 s, and a refresh
+// usual are the intervals of gates. A gate that has died is gone from all lists after 20 s, and a refresh
 // reaches all gates within a second.
-var usual = rhythm{announce: 5 * time.Second, keep: 15 * time.Second, notices: 250 * time.Millisecond}
+var usual = intervals{announce: 5 * time.Second, keep: 15 * time.Second, notices: 250 * time.Millisecond}
 
 const (
 	kindGate   = "gate"
@@ -47,7 +47,7 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 		return err
 	}
 	begun, sealed := f.now(), f.sealer.seal(f.gate, kindGate, text)
-	all, at, err := server.announce(ctx, f.gate, sealed, f.rhythm.keep)
+	all, at, err := server.announce(ctx, f.gate, sealed, f.intervals.keep)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,8 @@ func (f *Fleet) compareClocks(ahead time.Duration) {
 	}
 }
 
-// checkOwn looks at the announcement that the store had of this gate's id before the one that was made now.
+// checkOwn examines text, the announcement that the store had under this gate's id before the one made now. It
+// warns if another gate has the same id, and tells the store of recent starts again if the store has lost it.
 func (f *Fleet) checkOwn(text []byte, now time.Time) {
 	f.mu.Lock()
 	last := f.announced
@@ -109,7 +110,7 @@ func (f *Fleet) gateOf(id string, value []byte) (Gate, time.Time, error) {
 	if err != nil {
 		return Gate{}, at, err
 	}
-	if at.Before(f.now().Add(-f.rhythm.keep - maxAhead)) {
+	if at.Before(f.now().Add(-f.intervals.keep - maxAhead)) {
 		return Gate{}, at, errors.New("the announcement is old: the store may have been restored from a backup")
 	}
 	var a announcement
@@ -177,10 +178,10 @@ func (f *Fleet) every(interval time.Duration, do func()) {
 	}
 }
 
-// leave removes this gate from the list of the others, which would miss it soon anyway.
+// leave removes this gate from the list of gates. If that fails, it is removed after f.intervals.keep.
 func (f *Fleet) leave() {
 	_ = f.link.call(context.Background(), func(ctx context.Context, server server) error {
-		_, _, err := server.announce(ctx, f.gate, nil, f.rhythm.keep)
+		_, _, err := server.announce(ctx, f.gate, nil, f.intervals.keep)
 		return err
 	})
 }

@@ -112,8 +112,8 @@ type testGate struct {
 	logged  *gatetest.Output
 }
 
-// slow is a rhythm for tests over hours.
-var slow = rhythm{announce: 5 * time.Minute, keep: 15 * time.Minute, notices: time.Minute}
+// slow are intervals for tests over hours.
+var slow = intervals{announce: 5 * time.Minute, keep: 15 * time.Minute, notices: time.Minute}
 
 // newTestGate returns a gate that reaches its store through calls of dial.
 func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, dial func(context.Context) (server, error)) *testGate {
@@ -121,7 +121,7 @@ func newTestGate(t testing.TB, id string, own *localStore, w http.RoundTripper, 
 	return newTestGateWith(t, usual, id, own, w, dial)
 }
 
-func newTestGateWith(t testing.TB, r rhythm, id string, own *localStore, w http.RoundTripper, dial func(context.Context) (server, error)) *testGate {
+func newTestGateWith(t testing.TB, r intervals, id string, own *localStore, w http.RoundTripper, dial func(context.Context) (server, error)) *testGate {
 	t.Helper()
 	robots := policy.DefaultRobots()
 	robots.CacheBytes = 8 << 20
@@ -132,7 +132,7 @@ func newTestGateWith(t testing.TB, r rhythm, id string, own *localStore, w http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.rhythm = r
+	f.intervals = r
 	f.connect(o, dial)
 	crawler := &policy.Crawler{Name: "configured", Tokens: []string{"ConfiguredBot"}}
 	engine, err := policy.New(policy.Config{Crawlers: policy.Crawlers{Known: []*policy.Crawler{crawler}}, Robots: robots, Transport: w, Store: f, Shared: true, Log: log})
@@ -152,7 +152,7 @@ func inFleet(t *testing.T, gates int, test func(t *testing.T, s *memoryServer, w
 	inFleetWith(t, usual, gates, test)
 }
 
-func inFleetWith(t *testing.T, r rhythm, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
+func inFleetWith(t *testing.T, r intervals, gates int, test func(t *testing.T, s *memoryServer, w *web, gates []*testGate)) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := newMemoryServer(), newWeb()
 		var all []*testGate

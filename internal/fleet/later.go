@@ -42,7 +42,7 @@ func (f *Fleet) shareLater(key string, u unshared) {
 func (f *Fleet) wakeUp() {
 	select {
 	case f.back <- struct{}{}:
-	default: // it will
+	default: // a signal is waiting already
 	}
 }
 

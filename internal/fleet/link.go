@@ -144,7 +144,7 @@ func (l *link) call(ctx context.Context, f func(context.Context, server) error) 
 	return errAway
 }
 
-// late says what the end of a call's context means.
+// late returns an error that names the timeout if err is the end of a call's context, and otherwise err.
 func (l *link) late(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return errors.New("no answer within " + l.limit().String())
@@ -160,7 +160,7 @@ func (l *link) lose(s *session, err error) {
 	}
 }
 
-// setState notes that the store is up, or why it is away. It reports whether that is a change.
+// setState notes that the store is up if err is nil, and otherwise why it is away.
 func (l *link) setState(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

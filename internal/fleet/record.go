@@ -20,9 +20,9 @@ const (
 	maxAge = 400 * 24 * time.Hour
 )
 
-// encode returns a record without its body. Answers of this gate get its id. If the result would be too
-// long, the oldest answers that bind one crawler only are left out, and what has superseded such
-// answers longest ago. It returns nil if it still is.
+// encode returns a record in JSON, without its body. Answers of this gate get its id. If the result is
+// longer than maxRecord, encode leaves out the oldest answers that bind one crawler only, and the oldest
+// entries of Superseded. It returns nil if the result is still too long, or can't be JSON.
 func (f *Fleet) encode(rec policy.Record) []byte {
 	rec.Body = nil
 	if rec.Last == rec.Good {
@@ -72,7 +72,7 @@ func (f *Fleet) allSigned(all map[string]*policy.Snapshot) map[string]*policy.Sn
 	return all
 }
 
-// dropOldest removes the oldest answer from maps of them.
+// dropOldest removes the oldest answer from the maps, and reports whether there was one.
 func dropOldest(all ...map[string]*policy.Snapshot) bool {
 	var from map[string]*policy.Snapshot
 	var oldest string
@@ -131,7 +131,7 @@ func (f *Fleet) decode(text []byte) (rec policy.Record, err error) {
 	return rec, nil
 }
 
-// invalid returns why no gate has made a snapshot, nil if one may have.
+// invalid returns an error if no gate can have made the snapshot.
 func invalid(s *policy.Snapshot, now time.Time) error {
 	switch {
 	case s == nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Bounds of what is stored beside the snapshots. What is larger in the store is as if it were not there.
+// Bounds of what is stored beside the snapshots. Larger values in the store count as absent.
 const (
 	maxValue        = maxBody + 64<<10 // of a scope, sealed
 	maxGates        = 1000
@@ -87,7 +87,8 @@ func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []stri
 // userName is where a server names its user.
 var userName = regexp.MustCompile(`\bUser \S+ has\b`)
 
-// serverError returns errWrongType for the store's WRONGTYPE, and else the error, at a length for a log.
+// serverError returns errWrongType for the store's WRONGTYPE. It cuts other errors of the store to 200 bytes,
+// without what the gate has sent, and returns all others as they are.
 func serverError(err error) error {
 	if answer, ok := rueidis.IsRedisErr(err); ok {
 		text := answer.Error()

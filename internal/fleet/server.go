@@ -28,8 +28,8 @@ type server interface {
 	release(ctx context.Context, name string, fence int64) error
 
 	// reserve reserves the next start under the name of an origin: now, or the interval after the last
-	// start that the store knows of, whichever is later. What the reservation says of the start
-	// returned and of since counts first, and also if nothing is reserved.
+	// start that the store knows of, whichever is later. Before that it applies r.returned and r.since,
+	// also if it then reserves nothing.
 	reserve(ctx context.Context, name string, r reservation) (granted, error)
 
 	// notify adds a notice for all gates. The store keeps the last maxNotices.
@@ -38,10 +38,10 @@ type server interface {
 	// The position before all is firstNotice.
 	notices(ctx context.Context, after string) (all [][]byte, last string, err error)
 
-	// announce stores a gate's announcement under its id, or removes it if text is empty, and removes
-	// those that are older than keep. It returns all others by id, what this gate had announced before
-	// under its own, and the store's time. It is also the test whether the store can be used, so it
-	// reads and writes.
+	// announce stores value, a gate's announcement, under its id, or removes the stored one if value is
+	// empty. It removes announcements older than keep. It returns the announcements of the other gates by
+	// id, under id the one that it has replaced, and the store's time. It is also the test whether the
+	// store can be used, so it reads and writes.
 	announce(ctx context.Context, id string, value []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error)
 
 	close()

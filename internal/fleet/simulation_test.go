@@ -247,7 +247,7 @@ func (g *simGate) start() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	f.rhythm = slow
+	f.intervals = slow
 	f.sealer.now = func() time.Time { return time.Now().Add(-g.skew) }
 	f.connect(o, to(simServer{g.s.server, g}))
 	engine, err := policy.New(policy.Config{Robots: robots, Transport: g, Store: f, Shared: true, Log: log})

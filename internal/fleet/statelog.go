@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A stateLog logs that the store is away or back, once a change.
+// A stateLog logs that the store is away or back, once for each change.
 type stateLog struct {
 	log    *slog.Logger
 	logged map[string]bool // the advice that was logged since the store is away

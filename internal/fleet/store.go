@@ -30,7 +30,8 @@ const (
 	kindBody   = "body"
 )
 
-// Load returns what this gate and the others know together.
+// Load returns the record of a key, merged from this gate's own store and the shared one. ok is false if
+// neither has one. While the shared store is away it returns the own record.
 func (f *Fleet) Load(ctx context.Context, key string) (policy.Record, bool) {
 	known, ok := f.local.Load(ctx, key)
 	// A gate that knows the origin rarely needs the body.
@@ -58,7 +59,7 @@ func (f *Fleet) Load(ctx context.Context, key string) (policy.Record, bool) {
 	return merged, !merged.Empty()
 }
 
-// errNothing says that the store has no record, or none that can be used.
+// errNothing means that the store has no record, or none that can be used.
 var errNothing = errors.New("nothing is stored")
 
 // read returns the record of a key from the store, and the version of what is stored there.
@@ -108,7 +109,8 @@ func (f *Fleet) unseal(name string, s stored, withBody bool) (policy.Record, err
 	return rec, nil
 }
 
-// Save keeps records in this gate's own store, and shares them. Its errors are of the own store.
+// Save keeps records in this gate's own store, and shares them. An error is one of the own store; records
+// that can't be shared now are shared later.
 func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) (err error) {
 	var all sync.WaitGroup
 	all.Go(func() { err = f.local.Save(ctx, records) }) // evidence does not wait for the store
