@@ -107,7 +107,7 @@ func (c *cache) read(ctx context.Context, key string) *entry {
 // keep keeps an entry in memory that the store has. The caller makes sure that it is not older
 // than the one in memory.
 func (c *cache) keep(key string, e *entry) {
-	if !ParseKey(key).TDMRep { // whose failures deny nothing
+	if !ParseKey(key).TDMRep { // a failure to fetch tdmrep.json denies nothing
 		c.outages.note(key, &e.Record)
 	}
 	c.entries.Put(key, e, e.cost(key))

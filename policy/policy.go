@@ -46,8 +46,8 @@ type Config struct {
 // Usage says what is done about usage preferences. The zero value reports what robots.txt states.
 // See preference.go.
 type Usage struct {
-	Refuse bool // requests of a crawler one of whose purposes is reserved
-	TDMRep bool // origins are asked for /.well-known/tdmrep.json too
+	Refuse bool // deny requests if a purpose of their crawler is reserved
+	TDMRep bool // fetch /.well-known/tdmrep.json from origins too
 }
 
 // complete returns c with defaults for the fields that were left out.

@@ -63,7 +63,7 @@ type signals struct {
 	received http.Header     // the fields that annotators read, as the origin sent them
 	metas    []htmlmeta.Meta // of the page's head
 	links    []htmlmeta.Link // of the page's head
-	seen     usage.Head      // of an earlier response, if this one has no page whose head could be read
+	seen     usage.Head      // of an earlier response, if this one has no head that could be read
 }
 
 // receive keeps the fields that annotators read. If Connection names one of them, the gate

@@ -9,8 +9,9 @@ import (
 // thousands of statements, and common clients accept 16 KiB of header fields in all.
 const maxUsageField = 6 << 10
 
-// writeUsage appends one member for each preference. If these are too many, it is one for each category
-// and value, so that no reservation is left out.
+// writeUsage appends one member for each preference. If the field gets longer than maxUsageField, it
+// appends one for each category and value instead, so that no reservation is left out. found reports
+// whether it has appended any.
 func writeUsage(f *sfv.Field, s *signals) (found bool) {
 	for _, p := range s.Stated.Preferences {
 		found = preferenceMember(f, p) || found
@@ -38,8 +39,8 @@ func firstPreferences(f *sfv.Field, all []usage.Preference) (found bool) {
 	return found
 }
 
-// preferenceMember appends a preference, unless its category is not a Token: a label of the network must
-// not cost the others their place.
+// preferenceMember appends a preference, unless its category is not a Token: a label from the network
+// must not make the whole field invalid.
 func preferenceMember(f *sfv.Field, p usage.Preference) bool {
 	if !sfv.IsToken(p.Category) {
 		return false
@@ -64,7 +65,8 @@ func sourceParams(f *sfv.Field, source usage.Source, in usage.Place, line int) {
 	}
 }
 
-// reservedParams says which preference denies a request; the zero value: the page could not be read whole.
+// reservedParams says which preference denies a request. The zero value of by means that the page could
+// not be read whole.
 func reservedParams(f *sfv.Field, by usage.Preference) {
 	if !sfv.IsToken(by.Category) {
 		f.Flag("unread")

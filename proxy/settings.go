@@ -107,13 +107,13 @@ type Tags struct {
 	HeadTimeout  time.Duration // for a head to arrive; 0: 5 s
 }
 
-// Usage says what is done about usage preferences that only a response states. The engine refuses by
-// those that are known before a request is sent. The zero value annotates them.
+// Usage says what is done about usage preferences that only a response states. The engine decides by the
+// preferences that are known before a request is sent. The zero value annotates responses, and withholds none.
 type Usage struct {
-	// Refuse withholds a response that reserves one of its crawler's purposes.
+	// Refuse withholds a response that reserves a purpose of its crawler: the client receives a 403.
 	Refuse bool
-	// RefuseUnread withholds, with Refuse, pages for a crawler with purposes whose heads were not
-	// read whole, since a preference may be missing.
+	// RefuseUnread, with Refuse, also withholds a page from a crawler with purposes if the page's head
+	// was not read whole, since a preference may be missing.
 	RefuseUnread bool
 }
 

@@ -28,8 +28,8 @@ type Signing struct {
 	// Dictionary makes Signature-Agent a dictionary, as in that draft. Otherwise it is a string, as in the
 	// drafts before it.
 	Dictionary bool
-	// Asked has the origins that requests are signed for; nil: all are. The transport adds each
-	// origin that asks for it with Accept-Signature.
+	// Asked, if not nil, limits signing to requests to the origins in it. The transport adds each origin
+	// that asks for signatures with Accept-Signature. nil: requests to all origins are signed.
 	Asked *AskedOrigins
 }
 
@@ -144,7 +144,7 @@ func (s *signedRequest) setFields(created time.Time) error {
 }
 
 // withoutSignatures returns a copy of a request's header without the fields of a signature, in every spelling that a
-// server may take for theirs. There is room for those of another signature.
+// server may take for their names. The copy has room for three more fields.
 func withoutSignatures(h http.Header) http.Header {
 	out := make(http.Header, len(h)+3)
 	for name, values := range h {

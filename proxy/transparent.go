@@ -23,10 +23,10 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// ServeTransparent accepts connections from l whose clients believe that they speak to an origin, and serves them until
-// Shutdown, when it returns nil. The LocalAddr of an accepted connection is the destination that the client has chosen.
-// Only the port of it is used: the host is the one that the client names, in the TLS server name or in Host.
-// A connection with a method Redirected() bool is refused if that returns false.
+// ServeTransparent accepts connections from l that the network has redirected to the gate, and serves them until Shutdown,
+// when it returns nil. It returns an error of Accept that is not temporary. The LocalAddr of an accepted connection is the
+// destination that the client has chosen. Only its port is used: the client names the host in the TLS server name or in
+// Host. A connection with a method Redirected() bool is refused if that returns false.
 func (p *Proxy) ServeTransparent(l net.Listener) error {
 	accepted := p.listener(l)
 	if !p.redirected.begin(l) {
@@ -100,7 +100,7 @@ func originalPort(c *client.Conn) (port string, ok bool) {
 	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
 }
 
-// redirectedTLS goes on as if there had been a CONNECT to the server name.
+// redirectedTLS serves a connection that begins with TLS, as if the client had sent a CONNECT to the server name.
 func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 	hello, err := client.ReadHello(conn, c.Memory)
 	switch {
@@ -198,8 +198,8 @@ func sendAlert(c net.Conn, alert byte) {
 
 const tlsAlert = 0x15 // RFC 8446, section 5.1
 
-// An unansweredWriter stands for the answer to the CONNECT that a redirected client has not sent: what is written
-// is recorded by its caller, and not sent.
+// An unansweredWriter is the ResponseWriter for the CONNECT that a redirected client has not sent. It discards what is
+// written: the client must not receive an answer to it.
 type unansweredWriter struct {
 	header http.Header
 	conn   net.Conn

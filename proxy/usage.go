@@ -13,15 +13,15 @@ import (
 	"robotsgate/proxy/internal/sfv"
 )
 
-// state notes what is in force for a response: what was known before the request, and what its header
-// and its page's head state.
+// state sets x.Stated to what is in force for a response: the statements known before the request, and
+// those of the response's header and the page's head.
 func (x *exchange) state() {
 	s := &x.signals
 	if s.received == nil && len(x.Tags)+len(x.Remembered)+len(s.metas)+len(s.links)+len(s.seen.Metas)+len(s.seen.Links) == 0 {
 		return // the response states nothing, so x.Stated holds
 	}
 	in := usage.Input{Header: s.received, Metas: s.metas, Links: s.links, Tags: x.Tags}
-	if len(s.seen.Metas)+len(s.seen.Links) > 0 { // there is no page then
+	if len(s.seen.Metas)+len(s.seen.Links) > 0 { // remembered, since the response has no page
 		in.Metas, in.Links = s.seen.Metas, s.seen.Links
 	}
 	if len(x.Remembered) > 0 {
@@ -30,9 +30,9 @@ func (x *exchange) state() {
 	x.Stated = x.Decision.UsageOf(x.target.Path, in)
 }
 
-// reserved turns the decision into a denial if the response reserves what its crawler fetches for, or if
-// it may and unread pages are refused. It returns what to answer in place of the response, and nil if
-// the response is to be passed on.
+// reserved changes the decision to a denial if the response reserves a purpose of the crawler, or if
+// RefuseUnread is set and the page's head was not read whole. It returns the refusal to answer with in
+// place of the response, and nil if the response is to be passed on, as in report mode.
 func (x *exchange) reserved(r *http.Request, resp *http.Response, contentType string) *problem {
 	d, settings := x.Decision, &x.settings.Usage
 	if !settings.Refuse || len(d.Crawler.Purposes) == 0 || !d.Allow || d.Reason == policy.ByOverride {
@@ -50,7 +50,8 @@ func (x *exchange) reserved(r *http.Request, resp *http.Response, contentType st
 	return refusal(x)
 }
 
-// unread reports whether a response has a page, or parts of one, of whose head the gate does not know all.
+// unread reports whether a response has a page, or parts of a page, with a head that the gate has not read
+// whole.
 func (x *exchange) unread(r *http.Request, resp *http.Response, contentType string) bool {
 	if x.Head.State == "partial" {
 		return true
@@ -60,7 +61,7 @@ func (x *exchange) unread(r *http.Request, resp *http.Response, contentType stri
 		(htmlmeta.Wanted(contentType) || strings.HasPrefix(strings.ToLower(contentType), "multipart/byteranges"))
 }
 
-// cite notes in the record the text that reserves, with its place.
+// cite sets x.Statement, for the record, to the text that reserves and its place.
 func (x *exchange) cite() {
 	by := x.Decision.Reserved
 	where := ""

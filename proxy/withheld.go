@@ -13,7 +13,8 @@ const (
 	withheldTime = 100 * time.Millisecond
 )
 
-// inPlaceOf answers a request with the problem in place of a response, of which nothing is passed on.
+// inPlaceOf returns the answer with the problem that is sent in place of resp. Nothing of resp is passed on.
+// page is its body: it is closed at once, or when the answer has been sent.
 func (p *problem) inPlaceOf(resp *http.Response, page *stream, r *http.Request, x *exchange) *http.Response {
 	if resp.ProtoMajor > 1 || resp.ContentLength > maxWithheld {
 		page.Close() // resets an HTTP/2 stream, and closes an HTTP/1 connection
@@ -24,8 +25,8 @@ func (p *problem) inPlaceOf(resp *http.Response, page *stream, r *http.Request, 
 	return answer
 }
 
-// A withheldBody is the body of an answer in place of a response. When it has been sent, it reads what
-// little is left of the response, and ends it.
+// A withheldBody is the body of an answer in place of a response. Close also reads the rest of the
+// response, within maxWithheld and withheldTime, and closes its body.
 type withheldBody struct {
 	io.ReadCloser
 	page  *stream

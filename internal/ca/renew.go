@@ -61,7 +61,7 @@ func Renew(dir string) (*Authority, error) {
 // the new key then belongs to that user.
 func renewable(keyFile string, user int) error {
 	if o, known := ownerOf(keyFile); known && o.uid != user && user != root {
-		return fmt.Errorf("%s belongs to user %d, whose gate could not read a new one of yours: renew it as that user, or as root", keyFile, o.uid)
+		return fmt.Errorf("%s belongs to user %d, and a gate of that user could not read a new file of yours: renew it as that user, or as root", keyFile, o.uid)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (u *Usage) Run(ctx context.Context, s Streams) error {
 	return cmp.Or(err, read.failed)
 }
 
-// asCheck returns the command check for the same crawler.
+// asCheck returns a Check with the same options, to choose the crawler and to parse the URL.
 func (u *Usage) asCheck() *Check {
 	return &Check{Configured: u.Configured, Agent: u.Agent, Token: u.Token, Crawler: u.Crawler, Robots: u.Robots}
 }
@@ -81,7 +81,7 @@ func (u *Usage) local() bool {
 	return u.Robots != "" || len(u.Header) > 0 || u.HTML != "" || u.TDMRep != ""
 }
 
-// given returns what the options give.
+// given returns the reading of the files and header lines that options name.
 func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r usageReading, err error) {
 	ins := 0
 	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
@@ -90,7 +90,7 @@ func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r
 		}
 	}
 	if ins > 1 {
-		return r, errors.New("standard input is one file: name the others")
+		return r, errors.New("- is standard input, which can be only one of --robots, --html and --tdmrep: name files for the others")
 	}
 	check := u.asCheck()
 	check.Robots = cmp.Or(check.Robots, "none") // a path is enough for a URL

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notFiles are file systems with regular files that are none: files of the kernel, and other objects.
-// The numbers are of statfs(2).
+// notFiles are the file systems in which regular files are objects of the kernel, not data. The numbers
+// are of statfs(2).
 var notFiles = []int64{
 	unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.NSFS_MAGIC,
 	unix.BPF_FS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.ANON_INODE_FS_MAGIC,
@@ -89,7 +89,7 @@ func harmless(fd int) bool {
 	return false
 }
 
-// descriptors returns the open descriptors, with one or two that are closed again.
+// descriptors returns the open descriptors. One or two of them were open only for the listing.
 func descriptors() (open []int, err error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// merged is a listener that accepts the connections of several ones.
+// merged is a listener that accepts the connections of several listeners.
 type merged struct {
 	addr     net.Addr
 	accepted chan net.Conn
@@ -104,7 +104,8 @@ func (r Reach) relay(ctx context.Context, inside net.Conn) {
 	both.Wait()
 }
 
-// pass copies until from ends, and then ends to in this direction.
+// pass copies from one connection to the other until the end of the data, and then closes the other for
+// writing. After an error it closes both.
 func pass(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })

@@ -36,7 +36,8 @@ func (n *names) servePackets(conn *net.UDPConn) {
 	}
 }
 
-// serveStream answers queries over TCP: RFC 1035, section 4.2.2. It takes a place in busy.
+// serveStream answers queries over TCP: RFC 1035, section 4.2.2. busy bounds the connections at once:
+// if it is full, the connection is closed.
 func (n *names) serveStream(conn net.Conn, busy chan struct{}) {
 	select {
 	case busy <- struct{}{}:

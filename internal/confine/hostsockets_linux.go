@@ -24,9 +24,9 @@ const (
 )
 
 // hostSockets returns the paths of Unix sockets that processes outside have bound, without those in
-// reach, and of the user's folders in which it cannot look for them. A socket in this network namespace
-// is in /proc/net/unix. Those of other namespaces, such as a container's, are looked for where sockets
-// usually are, in mounts and in the current folder.
+// reach, and the paths of the user's folders that it may not search. A socket in this network namespace
+// is in /proc/net/unix. Sockets of other namespaces, such as a container's, are searched for in the usual
+// folders, in mounts and in the current folder.
 func hostSockets(reach []Reach) ([]string, error) {
 	list, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -126,7 +126,7 @@ func (h *hiding) addClosed(path string) {
 	}
 	_, err := filepath.EvalSymlinks(path)
 	if at, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(at.Err, unix.EACCES) {
-		h.addFolder(filepath.Dir(at.Path)) // all that lead to it could be searched
+		h.addFolder(filepath.Dir(at.Path)) // this process may search all folders above it
 	}
 }
 
@@ -151,7 +151,7 @@ func (h *hiding) walkEach(dirs []string) {
 	}
 }
 
-// walk adds the sockets in folders and the folders in them, those on top first. It follows no symbolic
+// walk adds the sockets in folders and the folders in them, the upper levels first. It follows no symbolic
 // links.
 func (h *hiding) walk(dirs []string, left *searchBounds) {
 	for range maxDepth {
@@ -210,7 +210,7 @@ func socketFolders() []string {
 	return compact(append(dirs, "/tmp", os.TempDir()))
 }
 
-// compact leaves out folders that are in others, and those that symbolic links make the same.
+// compact follows symbolic links, and leaves out folders that are the same as others or in them.
 func compact(dirs []string) (all []string) {
 	for _, dir := range dirs {
 		real, err := filepath.EvalSymlinks(dir)
@@ -239,8 +239,8 @@ func socketVariables() (paths []string) {
 // A boundSocket is one that a process has bound to a path.
 type boundSocket struct{ path, inode string } // the inode is that of the socket, not of its file
 
-// parseUnixSockets reads /proc/net/unix. A path may have newlines: a line that begins like no entry
-// belongs to the one before.
+// parseUnixSockets reads /proc/net/unix. A path may have newlines: a line that does not begin as an entry
+// does continues the path of the entry before.
 func parseUnixSockets(list string) (all []boundSocket) {
 	inEntry := false
 	for line := range strings.Lines(list) {

@@ -74,8 +74,8 @@ func leftover(path string) bool {
 	return err == unix.ECONNREFUSED
 }
 
-// lost reports whether a file of these has names that were not found. It does so too for a socket
-// whose file was removed: the kernel does not tell.
+// lost reports whether one of these files has names that were not found. It also returns true for a
+// socket with a removed file, which the kernel does not mark.
 func (h *hiding) lost(files []fileID) bool {
 	for _, id := range files {
 		if _, found := h.names[id]; !found && !h.except[id] {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseMemory gives back what the stub has needed for its start. From now on it waits, and a page of
-// the program that it needs again is read from the page cache.
+// releaseMemory returns the memory that the stub has needed only to start. From now on the stub waits; a
+// page of the program that it needs again is read from the page cache.
 func releaseMemory() {
 	debug.FreeOSMemory()
 	maps, err := os.ReadFile("/proc/self/smaps")

@@ -204,7 +204,7 @@ func hide(paths []string) error {
 	return nil
 }
 
-// unreachable reports whether a path leads nowhere, for the command too.
+// unreachable reports whether err means that the path can't be reached, also by the command.
 func unreachable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }

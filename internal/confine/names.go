@@ -24,9 +24,9 @@ const (
 	answerTTL      = 60 // seconds
 )
 
-// names gives every name an address. The address says nothing of the name, and need not: the gate
-// reads the name from TLS or HTTP. It is computed from the name, so that it is stable and no table can
-// be filled. Two names may have the same one.
+// names gives every name an address, which is computed from the name: so it is stable, and takes no
+// table that queries could fill. Two names may have the same address, since the gate does not find the
+// name by the address: it reads the name from TLS or HTTP.
 type names struct {
 	reach map[string]netip.Addr // each has an address of its own
 }
@@ -66,8 +66,8 @@ func isLocalhost(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// reply answers a DNS query. It is nil if the message gets no answer. Every name exists, and has
-// one address: a name that does not exist is found by the gate, which looks up what is permitted only.
+// reply returns the answer to a DNS query; nil if the message gets no answer. Every name exists, and has
+// one address. The gate finds out which names do not exist: it looks up a name only if it permits the request.
 func (n *names) reply(query []byte) []byte {
 	var p dnsmessage.Parser
 	h, err := p.Start(query)

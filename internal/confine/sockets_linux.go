@@ -127,8 +127,8 @@ func (n *network) attach(p *plan, files []*os.File) error {
 	return nil
 }
 
-// maxRelays bounds the connections to destinations of Options.Reach. Each takes two descriptors, and those that
-// the kernel needs to pass data on.
+// maxRelays bounds the connections to destinations of Options.Reach. Each takes two descriptors, and more to pass
+// data on within the kernel.
 const maxRelays = 512
 
 // dispatch relays a connection to a destination of Options.Reach, or calls otherwise.

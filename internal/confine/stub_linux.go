@@ -29,9 +29,9 @@ func Stub() int {
 		return setupStatus
 	}
 	unix.CloseOnExec(control)
-	// The command decides what a signal of the terminal means. It may also send any signal to this
-	// process. Catching one is not ignoring it, which the command would inherit. One that was ignored
-	// from the beginning stays so, as with nohup.
+	// Signals of the terminal are for the command, which may also send any signal to this process. They
+	// are caught, not ignored: the command would inherit that they are ignored. Signals that were ignored
+	// from the beginning stay ignored, as with nohup.
 	signal.Notify(make(chan os.Signal, 1), notIgnored(catchable()...)...)
 
 	s := &stub{control: os.NewFile(uintptr(control), "control")}
@@ -74,8 +74,8 @@ type stub struct {
 	control *os.File
 	from    *json.Decoder
 	to      *json.Encoder
-	passed  bool        // all sockets
-	ended   atomic.Bool // the command has, and its number may be another's
+	passed  bool        // all sockets were passed to the parent
+	ended   atomic.Bool // the command has ended, so that another process may have its number
 }
 
 // prepare does all steps, and starts the command.

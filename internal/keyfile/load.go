@@ -86,7 +86,7 @@ func fileError(err error) error {
 }
 
 // Exposed reports whether the group or others may read the file at path, and returns its permission
-// bits. Windows has no such bits.
+// bits. exposed is false after an error, and on Windows, which has no such bits.
 func Exposed(path string) (mode fs.FileMode, exposed bool) {
 	info, err := os.Stat(path)
 	if err != nil || runtime.GOOS == "windows" {

@@ -25,7 +25,7 @@ func Parse(data []byte) (*Key, error) {
 	}
 	key := New(private)
 	if key.id == testKeyID {
-		return nil, errors.New("it is the published test key of RFC 9421, with which everybody can sign")
+		return nil, errors.New("it is the test key that RFC 9421 publishes, so it proves nothing")
 	}
 	return key, nil
 }
@@ -90,7 +90,7 @@ func contents(block *pem.Block) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// notPEM says what data may be, which has no PEM block.
+// notPEM returns an error that names the probable form of data, which has no PEM block.
 func notPEM(data []byte) error {
 	_, errURL := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(data), "="))
 	_, errStd := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(data), "="))

@@ -14,8 +14,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// ReadDirectory returns the ids of the Ed25519 keys in a directory. An error means that body is not a
-// JWK Set, or that it has a private key.
+// ReadDirectory returns the ids of the Ed25519 keys in a directory; other keys are left out. An error means
+// that body is not a JWK Set, or that it has a private key.
 func ReadDirectory(body []byte) (ids []string, err error) {
 	var set struct {
 		Keys []struct {
@@ -30,7 +30,7 @@ func ReadDirectory(body []byte) (ids []string, err error) {
 		x, err := base64.RawURLEncoding.DecodeString(k.X)
 		switch {
 		case k.D != nil:
-			return nil, errors.New("it has a private key (d), with which every reader can sign: make another key")
+			return nil, errors.New("it has a private key (d), so that others can sign with it: make another key")
 		case k.Kty == "OKP" && k.Crv == "Ed25519" && err == nil && len(x) == ed25519.PublicKeySize:
 			ids = append(ids, thumbprint(x))
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // statements counts requests by what was stated about the use of the content. A publisher can name any
-// category, so those that mean nothing to the gate count as other.
+// category, so categories that mean nothing to the gate count as other.
 type statements struct {
 	counters [][2]prometheus.Counter // by category: y, n; the last is for all others
 }

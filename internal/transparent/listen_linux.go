@@ -58,8 +58,8 @@ func (l *Listener) isOwn(to netip.AddrPort) bool {
 	return to.Port() == l.own.Port() && (own == addr || own.IsUnspecified() && isLocal(addr))
 }
 
-// isLocal reports whether an address is one of this machine's. After an error it is taken for one: the connection is
-// refused then.
+// isLocal reports whether an address is one of this machine's. If these can't be listed it returns true, so that the
+// connection is refused.
 func isLocal(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true

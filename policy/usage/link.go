@@ -11,8 +11,8 @@ type link struct {
 	anchored               bool // it is about another resource
 }
 
-// links reads a line of a Link field (RFC 8288, appendix B.2). A link that does not begin with "<", or
-// whose target does not end, ends the reading.
+// links reads a line of a Link field (RFC 8288, appendix B.2). It stops at a link that does not begin with
+// "<", or has no ">" after its target.
 func links(line string) iter.Seq[link] {
 	return func(yield func(link) bool) {
 		for {

@@ -65,7 +65,7 @@ type World struct {
 	LocalIPv6 string
 	LinkLocal string // with its zone
 	Allowed   string // an origin that the gate lets requests pass to: its requests do not count
-	Denied    string // an origin whose robots.txt disallows /denied
+	Denied    string // an origin with a robots.txt that disallows /denied
 	Resolver  string // a DNS server, on port 53
 
 	Unix map[string]string // paths and abstract names of Unix sockets, by kind

@@ -65,7 +65,7 @@ func (o *Outside) converse(conn net.Conn) {
 	}
 }
 
-// receive records datagrams, and answers those that have a sender.
+// receive records datagrams, and answers each that has a sender.
 func (o *Outside) receive(conn net.PacketConn) {
 	o.onClose(func() { conn.Close() })
 	go func() {

@@ -48,7 +48,7 @@ type Options struct {
 	Prepare bool
 }
 
-// Start starts the targets. Those that are not permitted here are in World.Missing.
+// Start starts the targets. Targets that are not permitted here are in World.Missing.
 func Start(options Options) (*Outside, error) {
 	random := make([]byte, 8)
 	rand.Read(random)
