@@ -21,6 +21,7 @@ import (
 // landmarks, tables and contrast; light and dark, at the widths of a phone and of a desktop.
 func TestAccessible(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	axe, err := os.ReadFile("testdata/clients/node_modules/axe-core/axe.min.js") // .ci/run installs it
 	if err != nil {
 		t.Skipf("%v: npm has it", err)

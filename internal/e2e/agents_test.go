@@ -196,6 +196,7 @@ func (a *agents) refused(t *testing.T, log, crawler string) {
 // demonstration and with a login, and one with an HTTP client.
 func TestAgents(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	mustHave(t, "certutil", "libnss3-tools")
 	mustHave(t, "chromium", "chromium")
 	mustHaveModule(t, "@playwright/mcp")

@@ -13,6 +13,7 @@ import (
 // around the gate, and the options that prevent it.
 func TestBrowsersAround(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	b := newBrowserSite(t, "")
 	documented := func(pattern string) string {
 		m := regexp.MustCompile("`(" + pattern + ")`").FindStringSubmatch(b.doc)

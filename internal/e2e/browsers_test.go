@@ -162,6 +162,7 @@ func mustHaveModule(t *testing.T, name string) {
 // need no login.
 func TestBrowsers(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	mustHave(t, "certutil", "libnss3-tools")
 	b := newBrowserSite(t, "")
 	t.Run("doctor", func(t *testing.T) {
@@ -207,6 +208,7 @@ func TestBrowsers(t *testing.T) {
 // clients all need one.
 func TestBrowserLogins(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	mustHave(t, "certutil", "libnss3-tools")
 	mustHave(t, "chromium", "chromium")
 	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)

@@ -66,6 +66,7 @@ func node() string {
 // with its annotations, and a refusal with its reason. The origin's log proves that no denied
 // request reached it.
 func TestRealClients(t *testing.T) {
+	t.Parallel()
 	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
 	t.Run("clients", func(t *testing.T) {
 		for _, c := range realClients {
@@ -95,6 +96,7 @@ func TestRealClients(t *testing.T) {
 // TestRealClientsWithoutTrust runs clients that do not trust the gate's CA. They must receive
 // nothing, and the gate's log must say what to configure for each.
 func TestRealClientsWithoutTrust(t *testing.T) {
+	t.Parallel()
 	for _, c := range realClients {
 		if c.kind == "" {
 			continue

@@ -131,21 +131,25 @@ var confinedClients = []struct {
 	{name: "requests", works: "/usr/bin/python3 -c 'import requests'", get: "/usr/bin/python3 CLIENTS/get.py URL"},
 	{name: "httpx", works: "/usr/bin/python3 -c 'import httpx'", get: "/usr/bin/python3 CLIENTS/get_httpx.py URL"},
 	{name: "Node fetch", works: "node -e fetch", get: "node -e 'require(\"CLIENTS/print.cjs\")(fetch, \"URL\")'", optional: true, http: true},
-	{name: "HttpClient", works: "java --describe-module jdk.compiler", get: "java -XX:TieredStopAtLevel=1 CLIENTS/HttpClientGet.java URL"},
-	{name: "HttpURLConnection", works: "java --describe-module jdk.compiler", get: "java -XX:TieredStopAtLevel=1 CLIENTS/ConnectionGet.java URL"},
+	{name: "HttpClient", works: "javac CLIENTS/HttpClientGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS HttpClientGet URL"},
+	{name: "HttpURLConnection", works: "javac CLIENTS/ConnectionGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS ConnectionGet URL"},
 }
 
 // TestConfinedClients runs clients without a variable. All their requests are decided.
 func TestConfinedClients(t *testing.T) {
-	clients, err := filepath.Abs("testdata/clients")
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
-		// Another user may not read the folder of the tests.
+		t.Parallel()
+		// Another user may not read the folder of the tests. Its folders, such as the large node_modules, are not needed.
 		mine := filepath.Join(u.dir, "clients")
-		if err := os.CopyFS(mine, os.DirFS(clients)); err != nil {
+		files, err := os.ReadDir("testdata/clients")
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range files {
+			if f.Type().IsRegular() {
+				gatetest.Write(t, filepath.Join(mine, f.Name()), gatetest.Read(t, "testdata/clients/"+f.Name()))
+			}
 		}
 		for _, c := range confinedClients {
 			t.Run(c.name, func(t *testing.T) {
@@ -159,16 +163,25 @@ func TestConfinedClients(t *testing.T) {
 					}
 					gatetest.Missing(t, "%s is not installed: %v\n%s", c.name, err, out)
 				}
-				schemes := []string{"http", "https"}
+				urls := []string{"http://shop.invalid/page.html", "http://shop.invalid/private/plans.html", "https://shop.invalid/page.html", "https://shop.invalid/private/plans.html"}
 				if c.http {
-					schemes = schemes[:1]
+					urls = urls[:2]
 				}
-				for _, scheme := range schemes {
-					url := scheme + "://shop.invalid"
-					out, _ := u.run(t, noVariables+strings.ReplaceAll(replace(c.get), "URL", url+"/page.html"))
-					expect(t, out, `\b200\b`, `(?i)Robots-Gate-Decision: allow;reason=no-match`, `What everybody may read`)
-					out, _ = u.run(t, noVariables+strings.ReplaceAll(replace(c.get), "URL", url+"/private/plans.html"))
-					expect(t, out, `\b403\b`, `(?i)Robots-Gate-Decision: deny;reason=rule`)
+				var shell strings.Builder
+				for _, url := range urls {
+					shell.WriteString("echo; echo NEXT; " + noVariables + strings.ReplaceAll(replace(c.get), "URL", url) + "\n")
+				}
+				out, _ := u.run(t, shell.String())
+				answers := strings.Split(out, "\nNEXT\n")[1:]
+				if len(answers) != len(urls) {
+					t.Fatalf("got %d answers, want %d", len(answers), len(urls))
+				}
+				for i, url := range urls {
+					if strings.Contains(url, "/private/") {
+						expect(t, answers[i], `\b403\b`, `(?i)Robots-Gate-Decision: deny;reason=rule`)
+					} else {
+						expect(t, answers[i], `\b200\b`, `(?i)Robots-Gate-Decision: allow;reason=no-match`, `What everybody may read`)
+					}
 				}
 			})
 		}
@@ -180,15 +193,17 @@ func TestConfinedClients(t *testing.T) {
 
 // TestConfinedProcess checks what the command's process may do, in the shell.
 func TestConfinedProcess(t *testing.T) {
+	t.Parallel()
 	loopback, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer loopback.Close()
+	t.Cleanup(func() { loopback.Close() })
 	go http.Serve(loopback, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "outside") }))
 	outside := loopback.Addr().String()
 	_, port, _ := net.SplitHostPort(outside)
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
+		t.Parallel()
 		for _, c := range []struct {
 			name, shell string
 			options     []string
@@ -548,10 +563,12 @@ func copyTo(out *gatetest.Output, from *os.File) {
 // TestConfineFailsClosed takes from the program one thing after another that the confinement needs. The
 // command must not be started.
 func TestConfineFailsClosed(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("unshare"); err != nil {
 		gatetest.Missing(t, "unshare is not installed: Debian's package util-linux has it")
 	}
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
+		t.Parallel()
 		for _, c := range []struct{ name, shell, want string }{
 			{"no user namespaces", `unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; RUN'`, `user\.max_user_namespaces`},
 			{"no network namespaces", `unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_net_namespaces; RUN'`, `user\.max_net_namespaces`},

@@ -53,6 +53,7 @@ func TestDemo(t *testing.T) {
 // link of the sample site's first page, over https.
 func TestDemoChromium(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	demo := gatetest.ServeDemo(t)
 	line := regexp.MustCompile(`(?m)^  chromium (--.*) (https://\S+)$`).FindStringSubmatch(demo.String())
 	if line == nil {
@@ -93,6 +94,7 @@ func TestDemoChromium(t *testing.T) {
 // desktop with settings of its own.
 func TestDemoHeadless(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	if _, err := exec.LookPath("chromium"); err != nil {
 		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
 	}
@@ -111,6 +113,7 @@ func TestDemoHeadless(t *testing.T) {
 // TestDemoScrapy crawls the catalogue over https with README.md's spider and command.
 func TestDemoScrapy(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	if _, err := exec.LookPath("scrapy"); err != nil {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}

@@ -631,6 +631,7 @@ func TestFleetKilled(t *testing.T) {
 // TestFleetStaleFor: the store keeps copies for as long as a changed robots.stale_for says.
 func TestFleetStaleFor(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	redis, origins := gatetest.Redis(t), newFleetOrigins(t)
 	store := &storeClient{hostPort: redis.HostPort()}
 	defer store.close()
@@ -659,10 +660,13 @@ func TestFleetStaleFor(t *testing.T) {
 // other has saved.
 func TestFleetMaxBytes(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	redis, origins, key := gatetest.Redis(t), newFleetOrigins(t), newFleetKey(t)
+	store := &storeClient{hostPort: redis.HostPort()}
+	defer store.close()
 	var gates []*fleetGate
 	for _, size := range []string{"3MiB", "512KiB"} {
-		gates = append(gates, startFleet(t, 1, fleetGateConfig(redis.Address(), key, "robots: {max_bytes: "+size+"}\n"))...)
+		gates = append(gates, startFleet(t, 1, fleetGateConfig(redis.Address(), key, patientFleet+"robots: {max_bytes: "+size+"}\n"))...)
 	}
 	waitFleet(t, gates)
 	origin := origins.next(hugeOrigin)
@@ -670,7 +674,11 @@ func TestFleetMaxBytes(t *testing.T) {
 		if a := g.mustAsk(t, origin+"/private/"); a.status != 403 {
 			t.Errorf("got %s", a.same())
 		}
-		time.Sleep(time.Second) // real time: until the gate has saved it
+		gatetest.Becomes(t, 10*time.Second, "the store has the copy", func() bool {
+			keys, err := store.do("KEYS", "*:s")
+			return err == nil && len(keys.([]any)) > 0
+		})
+		time.Sleep(time.Second) // real time: the gate may replace it
 	}
 	if n := origins.fetched(origin); n != 1 {
 		t.Errorf("%d fetches", n)
@@ -683,6 +691,7 @@ func TestFleetMaxBytes(t *testing.T) {
 // TestFleetReload: which keys a reload changes.
 func TestFleetReload(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	redis, key := gatetest.Redis(t), newFleetKey(t)
 	base := func(fleet string) string {
 		return fleetGateConfig(redis.Address(), key, "fleet: {address: \"ADDRESS\", key_file: \"KEY\""+fleet+"}\n")

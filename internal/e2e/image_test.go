@@ -143,6 +143,7 @@ func imageConfig(t *testing.T, all []instruction) *config.Config {
 // without a C library.
 func TestStaticBinary(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "robotsgate")
 	var build string
 	for _, i := range dockerfile(t) {

@@ -16,11 +16,13 @@ import (
 
 // TestOwnPageLines runs the lines for each client on the gate's own page, with another URL.
 func TestOwnPageLines(t *testing.T) {
+	t.Parallel()
 	runOwnPageLines(t, "")
 }
 
 // TestOwnPageLinesWithLogin runs the lines of a gate whose clients all need a login.
 func TestOwnPageLinesWithLogin(t *testing.T) {
+	t.Parallel()
 	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 // TestPaceKit sends the requests of kitCases with real clients, through gates with a pace, to origins
 // that record when each arrives. Most cases wait most of the time, so that many run together.
 func TestPaceKit(t *testing.T) {
-	gatetest.Long(t)
+	longWithoutRace(t)
 	kit := &paceKit{gates: map[string]*kitGate{}, node: exec.Command(node(), "testdata/clients/fetch.cjs").Run() == nil}
 	for _, name := range slices.Sorted(maps.Keys(kitGates)) {
 		kit.gates[name] = newKitGate(t, name)

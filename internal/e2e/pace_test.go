@@ -102,7 +102,7 @@ func pacedGate(t *testing.T, pace, more string) *gatetest.Gate {
 // TestPaceScrapy crawls some pages with Scrapy's defaults at an origin with a Crawl-delay: each page once,
 // no retry, and no longer than the delays take.
 func TestPaceScrapy(t *testing.T) {
-	gatetest.Long(t)
+	longWithoutRace(t)
 	t.Parallel() // with the tests below, which wait most of the time too
 	if _, err := exec.LookPath("scrapy"); err != nil {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
@@ -199,7 +199,7 @@ func TestPaceShares(t *testing.T) {
 
 // TestPaceClients: what docs/pace.md says of clients that are held, and of those that are refused.
 func TestPaceClients(t *testing.T) {
-	gatetest.Long(t)
+	longWithoutRace(t)
 	t.Parallel()
 	var (
 		curl    = []string{"curl", "--version"}

@@ -13,17 +13,20 @@ import (
 // must trust the gate's CA although their configuration names other roots.
 func TestPackageManagers(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
 	// .ci/run installs pnpm and yarn there.
 	installed, err := filepath.Abs("testdata/clients/node_modules/.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", installed+":"+os.Getenv("PATH"))
+	path := "PATH=" + installed + ":" + os.Getenv("PATH")
 	for _, name := range []string{"npm", "pnpm", "yarn"} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skipf("%v: npm has it", err)
+			works := exec.CommandContext(t.Context(), "sh", "-c", `command -v "$0"`, name)
+			works.Env = []string{path}
+			if works.Run() != nil {
+				t.Skipf("%s is not installed: npm has it", name)
 			}
 			home := t.TempDir()
 			if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte("cafile=/etc/ssl/certs/ca-certificates.crt\n"), 0o600); err != nil {
@@ -35,7 +38,7 @@ func TestPackageManagers(t *testing.T) {
 			} {
 				cmd := exec.CommandContext(t.Context(), "sh", "-c", `vars=$(robotsgate env -c "$0") || exit; eval "$vars"; `+c.begin+`
 robotsgate doctor -c "$0" "$1"`, site.Config, name)
-				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+				cmd.Env = []string{path, "HOME=" + home}
 				out, err := cmd.CombinedOutput()
 				t.Logf("%v\n%s", err, out)
 				expect(t, string(out), c.want)

@@ -17,14 +17,10 @@ import (
 
 // TestSpellings requests disallowed pages from real servers in every spelling of
 // testdata/spellings.txt and in random spellings. If a server serves a spelling directly, the
-// gate must refuse it. Without ROBOTSGATE_LONG=1 the only server is nginx.
+// gate must refuse it. Without ROBOTSGATE_LONG=1, and under the race detector, the only server is nginx.
 func TestSpellings(t *testing.T) {
 	certificate := filepath.Join(t.TempDir(), "origin.pem")
-	servers := webServers[:1]
-	if gatetest.LongTests() {
-		servers = webServers
-	}
-	origins, missing := startServers(t, servers, certificate)
+	origins, missing := startServers(t, gatetest.Size(webServers[:1], webServers), certificate)
 	if len(missing) > 0 {
 		t.Run("missing", func(t *testing.T) {
 			gatetest.Missing(t, "these Debian packages are not installed: %s", strings.Join(missing, ", "))
