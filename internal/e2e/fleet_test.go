@@ -717,9 +717,8 @@ func TestFleetReload(t *testing.T) {
 			gatetest.Write(t, g.config, c.config)
 			g.Log.WaitFor(t, c.log)
 			if c.connected {
-				if a, err := g.status(); err != nil || a.State != "connected" {
-					t.Errorf("%+v, %v", a, err)
-				}
+				// On a busy machine the store may be away for a moment.
+				gatetest.Becomes(t, 10*time.Second, "the gate is connected after the reload", g.connected)
 			}
 		})
 	}
