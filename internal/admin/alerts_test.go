@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -22,30 +23,32 @@ func TestNoAlerts(t *testing.T) {
 
 // TestAlerts: the page, the part for its script, and the API have every kind of alert.
 func TestAlerts(t *testing.T) {
-	o := &origin{status: 503, alerts: []Alert{{Kind: "reload", Text: "It <b>failed</b>:", Details: []string{"gate.yaml:2: field \u202etttl"}, Do: "Correct it."}}}
-	for i := range 30 {
-		o.alerts[0].Details = append(o.alerts[0].Details, fmt.Sprint("mistake ", i))
-	}
-	o.seen = seen(&proxy.Record{Refused: proxy.ByLogin}, &proxy.Record{Refused: proxy.ByLogin})
-	h := listener(t, o)
-	ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
-	for _, path := range []string{"/", "/live"} {
-		page := see(t, h, path)
-		has(t, page, "Needs attention: 3 It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
-			"their client is none of the crawlers: 2 Give the client the login",
-			"so all requests to them are denied: http://down.example, for 0 s: ", "the origin answered 503 Check the network",
-			"No decision 2 2 refused: unknown client")
-		if strings.Contains(page, "<b>") {
-			t.Errorf("%s: a text has become markup", path)
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		o := &origin{status: 503, alerts: []Alert{{Kind: "reload", Text: "It <b>failed</b>:", Details: []string{"gate.yaml:2: field \u202etttl"}, Do: "Correct it."}}}
+		for i := range 30 {
+			o.alerts[0].Details = append(o.alerts[0].Details, fmt.Sprint("mistake ", i))
 		}
-	}
-	var kinds []any
-	for _, a := range answers(t, h, "GET", "/api/overview")["alerts"].([]any) {
-		kinds = append(kinds, a.(map[string]any)["kind"])
-	}
-	if got := fmt.Sprint(kinds); got != "[reload logins unreachable]" {
-		t.Errorf("the API has the alerts %s", got)
-	}
+		o.seen = seen(&proxy.Record{Refused: proxy.ByLogin}, &proxy.Record{Refused: proxy.ByLogin})
+		h := listener(t, o)
+		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
+		for _, path := range []string{"/", "/live"} {
+			page := see(t, h, path)
+			has(t, page, "Needs attention: 3 It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
+				"their client is none of the crawlers: 2 Give the client the login",
+				"so all requests to them are denied: http://down.example, for 0 s: ", "the origin answered 503 Check the network",
+				"No decision 2 2 refused: unknown client")
+			if strings.Contains(page, "<b>") {
+				t.Errorf("%s: a text has become markup", path)
+			}
+		}
+		var kinds []any
+		for _, a := range answers(t, h, "GET", "/api/overview")["alerts"].([]any) {
+			kinds = append(kinds, a.(map[string]any)["kind"])
+		}
+		if got := fmt.Sprint(kinds); got != "[reload logins unreachable]" {
+			t.Errorf("the API has the alerts %s", got)
+		}
+	})
 }
 
 // TestReportOnly: in report mode no table begins with a row that denied nothing.

@@ -87,11 +87,13 @@ func see(t *testing.T, h http.Handler, path string) string {
 }
 
 func TestEmptyPage(t *testing.T) {
-	h := listener(t, &origin{status: 200, body: rules})
-	has(t, see(t, h, "/"), "Ready", "Enforcing", "v1, up 0 s", "No requests yet.", `eval "$(robotsgate env)"`, "http://192.0.2.1:9309",
-		"Requests/s 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "Every requested robots.txt could be fetched.",
-		"Rules in memory 12 origins 2 KiB of 1 MiB")
-	has(t, see(t, listener(t, &origin{}), "/"), "Not ready")
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		h := listener(t, &origin{status: 200, body: rules})
+		has(t, see(t, h, "/"), "Ready", "Enforcing", "v1, up 0 s", "No requests yet.", `eval "$(robotsgate env)"`, "http://192.0.2.1:9309",
+			"Requests/s 0", "Connections 3 2 tunnels", "Nothing was denied in the last hour.", "Every requested robots.txt could be fetched.",
+			"Rules in memory 12 origins 2 KiB of 1 MiB")
+		has(t, see(t, listener(t, &origin{}), "/"), "Not ready")
+	})
 }
 
 // TestPage: the page, the part for its script, and the API show the counts.
@@ -142,26 +144,28 @@ func TestCrawlersOfTheForm(t *testing.T) {
 
 // TestExplain fills in the form.
 func TestExplain(t *testing.T) {
-	o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report, Tokens: []string{"foobot"}}}}
-	h := listener(t, o)
-	has(t, see(t, h, "/?url=http://a.example/private/x&crawler=default&agent=&token="), "Denied The longest matching rule decides",
-		"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Lines around it User-agent: * Disallow: /private/ Disallow: /p", "Other matching rules line 3: Disallow: /p",
-		"Product token none: only the group for * applies", "Group *", "robots.txt fresh, status 200, fetched just now http://a.example/robots.txt")
-	page := see(t, h, "/?url=http://a.example/foo&crawler=trial&agent=Foo%22/1&token=")
-	has(t, page, "Would be denied; report mode lets the request through", "Product token foobot")
-	_, elements := text(t, page)
-	for _, in := range elements["input"] {
-		if want := map[string]string{"url": "http://a.example/foo", "agent": `Foo"/1`}[attribute(in, "name")]; attribute(in, "value") != want {
-			t.Errorf("%s holds %q, want %q", attribute(in, "name"), attribute(in, "value"), want)
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report, Tokens: []string{"foobot"}}}}
+		h := listener(t, o)
+		has(t, see(t, h, "/?url=http://a.example/private/x&crawler=default&agent=&token="), "Denied The longest matching rule decides",
+			"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Lines around it User-agent: * Disallow: /private/ Disallow: /p", "Other matching rules line 3: Disallow: /p",
+			"Product token none: only the group for * applies", "Group *", "robots.txt fresh, status 200, fetched just now http://a.example/robots.txt")
+		page := see(t, h, "/?url=http://a.example/foo&crawler=trial&agent=Foo%22/1&token=")
+		has(t, page, "Would be denied; report mode lets the request through", "Product token foobot")
+		_, elements := text(t, page)
+		for _, in := range elements["input"] {
+			if want := map[string]string{"url": "http://a.example/foo", "agent": `Foo"/1`}[attribute(in, "name")]; attribute(in, "value") != want {
+				t.Errorf("%s holds %q, want %q", attribute(in, "name"), attribute(in, "value"), want)
+			}
 		}
-	}
-	has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed No rule of the group matches.")
+		has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed No rule of the group matches.")
 
-	w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=unknown")
-	if w.Code != http.StatusBadRequest {
-		t.Errorf("an unknown crawler: got %d", w.Code)
-	}
-	has(t, w.Body.String(), `No decision crawler: no crawler is called "unknown"`)
+		w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=unknown")
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("an unknown crawler: got %d", w.Code)
+		}
+		has(t, w.Body.String(), `No decision crawler: no crawler is called "unknown"`)
+	})
 }
 
 // TestExplainNames: the group is named as the file writes it, and the line of the rule is a link.
