@@ -66,9 +66,26 @@ func Wanted(contentType string) bool {
 	return t == "text/html" || t == "application/xhtml+xml"
 }
 
+// ContentType returns the line of a Content-Type field that counts: the first that is of HTML or XHTML, since
+// browsers take such a response for a page; else the first; "" if there is none.
+func ContentType(lines []string) string {
+	for _, line := range lines {
+		if Wanted(line) {
+			return line
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
+}
+
+// mediaType returns the media type of a Content-Type, the first one if proxies have joined several lines.
 func mediaType(contentType string) string {
-	t, _, _ := strings.Cut(contentType, ";")
-	return strings.ToLower(strings.TrimSpace(t))
+	if i := strings.IndexAny(contentType, ";,"); i >= 0 {
+		contentType = contentType[:i]
+	}
+	return strings.ToLower(strings.TrimSpace(contentType))
 }
 
 // Scan reads a page from r and returns the named metas and the links to licences that the

@@ -221,11 +221,28 @@ func compress(t testing.TB, coding string, b []byte) []byte {
 
 func TestWanted(t *testing.T) {
 	for contentType, want := range map[string]bool{
-		"text/html": true, "Text/HTML ; charset=utf-8": true, "application/xhtml+xml;q=1": true,
+		"text/html": true, "Text/HTML ; charset=utf-8": true, "application/xhtml+xml;q=1": true, "text/html, text/html": true, "text/html,text/plain;charset=x": true,
 		"": false, "text/plain": false, "text/html-sandboxed": false, "application/xml": false, "text/event-stream": false,
 	} {
 		if got := Wanted(contentType); got != want {
 			t.Errorf("Wanted(%q): got %v, want %v", contentType, got, want)
+		}
+	}
+}
+
+// TestContentType: of several lines the first of a page counts.
+func TestContentType(t *testing.T) {
+	for _, c := range []struct {
+		lines []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"image/png", "text/plain"}, "image/png"},
+		{[]string{"text/html;charset=a", "text/html;charset=b"}, "text/html;charset=a"},
+		{[]string{"text/plain", "text/html;charset=b"}, "text/html;charset=b"},
+	} {
+		if got := ContentType(c.lines); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.lines, got, c.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 		return failure(x, memory.ErrLimit).response(r, x)
 	}
 	// These are read before anything is removed: Connection may name them.
-	contentType, contentEncoding := resp.Header.Get("Content-Type"), strings.Join(resp.Header["Content-Encoding"], ", ")
+	contentType, contentEncoding := htmlmeta.ContentType(resp.Header["Content-Type"]), strings.Join(resp.Header["Content-Encoding"], ", ")
 	x.signals.receive(resp.Header)
 	tags := robotstag.ParseHeader(x.signals.received["Robots-Tag"], x.signals.received["X-Robots-Tag"])
 	if resp.StatusCode == http.StatusSwitchingProtocols {

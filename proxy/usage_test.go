@@ -114,6 +114,8 @@ var usageCases = []usageCase{
 	{name: "html off, by the page", htmlOff: true, purposes: "train-ai", page: `<meta name="robots" content="noai">`, want: 200, decision: "allow;reason=no-match", meta: "skipped;why=off"},
 	{name: "not a page", purposes: "train-ai", header: "Content-Type: image/png\nX-Robots-Tag: noimageai", raw: "PNG", want: 403, decision: refusedByUsage + "train-ai", meta: "skipped;why=type", text: "X-Robots-Tag: noimageai"},
 
+	{name: "a page by its second Content-Type", purposes: "train-ai", header: "Content-Type: text/plain\nContent-Type: text/html", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai", meta: "complete"},
+
 	// Whatever kind of response it is.
 	{name: "gzip", purposes: "train-ai", page: `<meta name="robots" content="noai">`, coding: "gzip", want: 403, decision: refusedByUsage + "train-ai", meta: "complete"},
 	{name: "br", purposes: "train-ai", page: `<meta name="robots" content="noai">`, coding: "br", want: 403, decision: refusedByUsage + "train-ai", meta: "complete"},
@@ -180,14 +182,13 @@ func newUsageWorld(t *testing.T, c usageCase) *world {
 // serve answers as the origin.
 func (c usageCase) serve(rw http.ResponseWriter, r *http.Request) {
 	h := rw.Header()
-	h.Set("Content-Type", "text/html")
+	if !strings.Contains(c.header, "Content-Type: ") {
+		h.Set("Content-Type", "text/html")
+	}
 	h.Set("Set-Cookie", originMark)
 	h.Set("X-Origin", originMark)
 	for line := range strings.SplitSeq(c.header, "\n") {
 		if name, value, ok := strings.Cut(line, ": "); ok {
-			if name == "Content-Type" {
-				h.Del(name)
-			}
 			h.Add(name, value)
 		}
 	}

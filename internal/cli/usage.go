@@ -161,7 +161,7 @@ type usageReading struct {
 // readPage reads the head of the page that came with r.header, as the gate does. Without a
 // Content-Type it is HTML. MaxBytes bounds the bytes read; 0: the default.
 func (r *usageReading) readPage(page io.Reader, maxBytes int) (err error) {
-	contentType := r.header.Get("Content-Type")
+	contentType := htmlmeta.ContentType(r.header["Content-Type"])
 	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
 		r.skipped = "type"
 		return nil

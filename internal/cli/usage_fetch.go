@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"robotsgate/htmlmeta"
 	"robotsgate/internal/config"
 	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
@@ -76,6 +77,10 @@ func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target
 	switch resp.StatusCode {
 	case http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified: // the gate reads no head of these
 		r.skipped = "status"
+		return nil
+	}
+	if !htmlmeta.Wanted(htmlmeta.ContentType(resp.Header["Content-Type"])) { // also if there is none
+		r.skipped = "type"
 		return nil
 	}
 	return r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
