@@ -118,7 +118,7 @@ func TestDemoScrapy(t *testing.T) {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}
 	readme, dir := gatetest.Read(t, "../../README.md"), t.TempDir()
-	spider := regexp.MustCompile("(?ms)Save this as\\s`(\\w+\\.py)`\\sto\\scrawl it with Scrapy:\n\n```python\n(.*?)^```").FindStringSubmatch(readme)
+	spider := regexp.MustCompile("(?ms)Save this as\\s`(\\w+\\.py)`\\sto\\scrawl the catalogue with Scrapy:\n\n```python\n(.*?)^```").FindStringSubmatch(readme)
 	command := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(readme)
 	if spider == nil || command == nil {
 		t.Fatal("README.md does not show a spider and its command")

@@ -103,7 +103,7 @@ func pacedGate(t *testing.T, pace, more string) *gatetest.Gate {
 // no retry, and no longer than the delays take.
 func TestPaceScrapy(t *testing.T) {
 	longWithoutRace(t)
-	t.Parallel() // with the tests below, which wait most of the time too
+	t.Parallel() // it waits most of the time
 	if _, err := exec.LookPath("scrapy"); err != nil {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}
@@ -145,7 +145,6 @@ class Crawl(scrapy.Spider):
 // starts each.
 func TestPaceShares(t *testing.T) {
 	gatetest.Long(t)
-	t.Parallel()
 	origin := newTimedOrigin(t, "", 0)
 	gate := pacedGate(t, "{min_delay: 25ms}", "crawlers:\n- {name: many, user_agents: [many]}\n- {name: one, user_agents: [one]}\n")
 	proxy, err := url.Parse(gate.Proxy)
