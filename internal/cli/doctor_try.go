@@ -18,8 +18,10 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// clientTimeout bounds the check of a client.
-const clientTimeout = 10 * time.Second
+// clientTimeout bounds the request that shows that a client uses the gate, and, if it does not, the two
+// requests that find the reason. On a busy machine pnpm and browsers need several seconds to start, and some
+// clients wait 8 s for an answer.
+const clientTimeout = 20 * time.Second
 
 const notFound = "is not on this machine"
 
@@ -37,11 +39,7 @@ func (e *diagnosis) try(ctx context.Context, chosen []program, named bool) ([]fi
 	findings := make([]finding, len(chosen))
 	var wg sync.WaitGroup
 	for i, p := range chosen {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-			defer cancel()
-			findings[i] = e.checkClient(ctx, p, temp)
-		})
+		wg.Go(func() { findings[i] = e.checkClient(ctx, p, temp) })
 	}
 	wg.Wait()
 	return slices.DeleteFunc(findings, func(f finding) bool { return f.text == notFound && !named }), nil
@@ -58,8 +56,11 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 			return fault(p.name, notFound)
 		}
 	}
+	late := fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout), "if this machine is busy, check this client alone: robotsgate doctor "+p.name)
+	first, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
 	if p.has != nil {
-		if _, err := run(ctx, temp, os.Environ(), p.has); err != nil && p.name == "java" {
+		if _, err := run(first, temp, os.Environ(), p.has); err != nil && p.name == "java" {
 			return finding{p.name, unknown, "can't be tried without a JDK; it needs both of:", e.advice(ctx, p, true, true)}
 		} else if err != nil {
 			return fault(p.name, notFound)
@@ -69,9 +70,14 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	if !e.config.HTTPS.Intercept {
 		scheme, good = "http", "goes through the gate"
 	}
-	if answer := e.fetch(ctx, p, temp, scheme+"://robotsgate.invalid"+cmp.Or(p.page, "/crawler"), true); e.isPEM(answer) {
+	if answer := e.fetch(first, p, temp, scheme+"://robotsgate.invalid"+cmp.Or(p.page, "/crawler"), true); e.isPEM(answer) {
 		return identified(p, good, answer)
 	}
+	if first.Err() != nil {
+		return late
+	}
+	ctx, cancel = context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
 	page := cmp.Or(p.fault, "/ca.pem")
 	through := make(chan bool, 1)
 	go func() { through <- e.isPEM(e.fetch(ctx, p, temp, "http://robotsgate.invalid"+page, true)) }()
@@ -80,7 +86,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 	goes := <-through
 	switch {
 	case ctx.Err() != nil:
-		return fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout), "if this machine is busy, check this client alone: robotsgate doctor "+p.name)
+		return late
 	case trusts && goes:
 		return fault(p.name, "trusts the CA, but goes around the gate for https", e.advice(ctx, p, false, true)...)
 	case trusts:
