@@ -37,6 +37,7 @@ func BenchmarkGate(b *testing.B) {
 		not   string // a proxy that is left out
 	}{
 		{name: "1KiB", load: get(few, "/1k")},
+		{name: "1KiB-stated", load: get(stating+":"+a.few, "/1k"), not: "goproxy"},
 		{name: "page", load: get(few, "/html")},
 		{name: "page-gzip", load: get(few, "/html.gz")},
 		{name: "1MiB", load: get(few, "/1m")},
