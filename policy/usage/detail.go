@@ -1,5 +1,7 @@
 package usage
 
+import "slices"
+
 // A Detail is a [Preference] in JSON, as commands and the audit log write it.
 type Detail struct {
 	Use    string `json:"use"`
@@ -16,6 +18,7 @@ func (p Preference) Detail() Detail {
 
 // Details returns the preferences in JSON form, in order; nil if there are none.
 func (s Stated) Details() (all []Detail) {
+	all = slices.Grow(all, len(s.Preferences))
 	for _, p := range s.Preferences {
 		all = append(all, p.Detail())
 	}
@@ -24,6 +27,7 @@ func (s Stated) Details() (all []Detail) {
 
 // URLs returns the URLs of the licences, in order; nil if there are none.
 func (s Stated) URLs() (all []string) {
+	all = slices.Grow(all, len(s.Licenses))
 	for _, l := range s.Licenses {
 		all = append(all, l.URL)
 	}
