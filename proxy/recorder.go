@@ -155,11 +155,6 @@ func (w *recorder) dropUpload() {
 	}
 }
 
-// lingerTime is how long the rest of a body is read after the last answer of a connection:
-// closing a connection with unread data resets it, and the client may lose the answer (RFC
-// 9112, 9.6).
-const lingerTime = 5 * time.Second
-
 // release returns the connection to net/http, which still sends what it has buffered, and in
 // HTTP/1 reads the rest of the body. It sets deadlines for both, which net/http lifts. A body
 // that the client holds back until a 100 is not read.
@@ -178,7 +173,8 @@ func (w *recorder) release(r *http.Request, idle time.Duration) {
 	case !begun && hasToken(r.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
 	case w.closeAfter: // for a client that sends everything before it reads
-		_ = w.control.SetReadDeadline(now.Add(lingerTime))
+		_ = w.control.SetReadDeadline(now.Add(client.LingerTime))
+		connOf(r).client.Linger()
 	default:
 		_ = w.control.SetReadDeadline(now.Add(idle))
 	}

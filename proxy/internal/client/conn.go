@@ -37,6 +37,7 @@ type Conn struct {
 	once     sync.Once
 	err      error
 	secure   *tls.Conn // nil: in clear
+	lingers  atomic.Bool
 
 	streams atomic.Int32  // HTTP/2 requests in progress
 	served  atomic.Uint32 // HTTP/2 requests
@@ -102,12 +103,31 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 func (c *Conn) Close() error {
-	defer c.listener.Limits.remove(c)
-	return c.Conn.Close()
+	if !c.lingers.CompareAndSwap(true, false) {
+		defer c.listener.Limits.remove(c)
+		return c.Conn.Close()
+	}
+	_ = netconn.CloseWrite(c.Conn)
+	_ = c.Conn.SetReadDeadline(time.Now().Add(LingerTime))
+	go func() {
+		defer c.listener.Limits.remove(c)
+		defer c.Conn.Close()
+		_, _ = io.Copy(io.Discard, c.Conn)
+	}()
+	return nil
 }
+
+// LingerTime is how long the rest of a body is read after the last response of a connection.
+const LingerTime = 5 * time.Second
+
+// Linger lets Close read what the client still sends, until it closes the connection too, for at most LingerTime:
+// closing a connection with unread data resets it, and the client may lose the response (RFC 9112, 9.6). net/http
+// does so only after it has read 256 KiB in vain, not if a Read of the body fails.
+func (c *Conn) Linger() { c.lingers.Store(true) }
 
 // Reset breaks the connection off: the client reads an error, not an end.
 func (c *Conn) Reset() {
+	c.lingers.Store(false)
 	if tcp, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(0)
 	}
