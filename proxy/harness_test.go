@@ -383,11 +383,17 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 // eventually waits for a condition that no channel tells of.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+	within(t, patience, what, holds)
+}
+
+// within is eventually for much work, which takes long under the race detector on a busy machine.
+func within(t *testing.T, d time.Duration, what string, holds func() bool) {
+	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !holds(); <-tick.C {
+	for end := time.Now().Add(d); !holds(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatalf("not so within %v: %s", patience, what)
+			t.Fatalf("not so within %v: %s", d, what)
 		}
 	}
 }

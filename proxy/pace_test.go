@@ -405,7 +405,7 @@ func TestHeldHTTP2(t *testing.T) {
 	}
 	const cost = memory.StreamCost + memory.ProgressCost
 	const share = memory.Limit / (int(memory.ForProgress) + 1) / cost // of one client
-	eventually(t, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
+	within(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
 	time.Sleep(300 * time.Millisecond) // real time: no further ones may come
 	n, used := pacer.Waiting(), w.gate.memory.Used()
 	t.Logf("%d requests wait, and take %d MiB of the memory for requests in progress", n, used>>20)
