@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
 )
 
 // A Config is what an Engine decides by. Only Robots is required.
@@ -48,6 +49,8 @@ type Config struct {
 type Usage struct {
 	Refuse bool // deny requests if a purpose of their crawler is reserved
 	TDMRep bool // fetch /.well-known/tdmrep.json from origins too
+
+	memo *usage.Memo // of what robots.txt states; nil: none
 }
 
 // complete returns c with defaults for the fields that were left out.
@@ -55,6 +58,7 @@ func (c Config) complete() Config {
 	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
 	c.Store = cmp.Or[Store](c.Store, noStore{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Usage.memo = new(usage.Memo)
 	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
 	if c.OnFetch == nil {
 		c.OnFetch = func(Fetch) {}

@@ -50,7 +50,7 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 	}
 	in := without.UsageInput(r.Target.Path)
 	in.Effort = new(robotstxt.Quick())
-	d.Stated, d.beside = usage.Read(&in), &without
+	d.Stated, d.beside = e.config.Usage.memo.Read(&in), &without
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (e
 func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, readings Readings) Decision {
 	in := d.UsageInput(r.Target.Path)
 	in.Effort = effort
-	d.Stated = usage.Read(&in)
+	d.Stated = u.memo.Read(&in)
 	if !u.Refuse || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
 		return d
 	}
@@ -101,7 +101,7 @@ func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, read
 		}
 		for _, readAs = range others {
 			in.Path = readAs
-			if by, _, reserved = usage.Read(&in).Reserved(r.Crawler.Purposes); reserved {
+			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes); reserved {
 				break
 			}
 		}

@@ -13,11 +13,12 @@ import (
 // It makes a quick effort. If that is not enough, it uses what d says of robots.txt and tdmrep.json: the
 // decision has made a thorough effort for that, of which only a few are made at a time.
 func (d *Decision) UsageOf(path string, response usage.Input) usage.Stated {
-	in := d.UsageInput(path)
-	in.Header, in.Tags, in.Metas, in.Links = response.Header, response.Tags, response.Metas, response.Links
+	in := usage.Input{Header: response.Header, Tags: response.Tags, Metas: response.Metas, Links: response.Links}
 	if !in.MayState() {
-		return usage.Stated{}
+		return d.Stated // the response states nothing
 	}
+	in = d.UsageInput(path)
+	in.Header, in.Tags, in.Metas, in.Links = response.Header, response.Tags, response.Metas, response.Links
 	in.Effort = new(robotstxt.Quick())
 	if s := usage.Read(&in); !in.Effort.Exhausted() {
 		return s

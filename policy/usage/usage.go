@@ -11,6 +11,7 @@ package usage
 import (
 	"net/http"
 	"slices"
+	"sync"
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy/robotstag"
@@ -28,6 +29,7 @@ import (
 //	tdmfile.go        tdmrep.json
 //	link.go           RFC 8288 Link fields
 //	maystate.go       a quick check whether there is anything to read
+//	memo.go           results of earlier calls
 //	line.go           one line of robots.txt, for explanations
 
 // A Source is the signal that states a preference or a licence.
@@ -102,6 +104,8 @@ type Input struct {
 type Stated struct {
 	Preferences []Preference // without duplicates, in the order of the places
 	Licenses    []License    // each URL once, in the order of the places
+
+	derived *sync.Map // of a result that a Memo keeps, see Derive; else nil
 }
 
 // A Purpose is what a crawler fetches for.
