@@ -9,22 +9,36 @@ import (
 // thousands of statements, and common clients accept 16 KiB of header fields in all.
 const maxUsageField = 6 << 10
 
-// writeUsage appends one member for each preference. If the field gets longer than maxUsageField, it
-// appends one for each category and value instead, so that no reservation is left out. found reports
-// whether it has appended any.
+// derivedField is the key of the text of a field in [usage.Derive].
+type derivedField string
+
+// writeUsage appends one member for each preference. found reports whether it has appended any.
 func writeUsage(f *sfv.Field, s *signals) (found bool) {
-	for _, p := range s.Stated.Preferences {
-		found = preferenceMember(f, p) || found
+	if len(s.Stated.Preferences) == 0 {
+		return false
+	}
+	text := usage.Derive(s.Stated, derivedField(headerUsage), preferencesText)
+	f.AppendText(text)
+	return text != ""
+}
+
+// preferencesText returns the members. If they get longer than maxUsageField, it returns one for each category
+// and value instead, so that no reservation is left out.
+func preferencesText(s usage.Stated) string {
+	f := sfv.New()
+	for _, p := range s.Preferences {
+		preferenceMember(f, p)
 		if f.Len() > maxUsageField {
 			f.Reset()
-			return firstPreferences(f, s.Stated.Preferences)
+			firstPreferences(f, s.Preferences)
+			break
 		}
 	}
-	return found
+	return f.Text()
 }
 
 // firstPreferences appends the first preference for each category and value.
-func firstPreferences(f *sfv.Field, all []usage.Preference) (found bool) {
+func firstPreferences(f *sfv.Field, all []usage.Preference) {
 	type statement struct {
 		category string
 		allowed  bool
@@ -33,24 +47,22 @@ func firstPreferences(f *sfv.Field, all []usage.Preference) (found bool) {
 	for _, p := range all {
 		if key := (statement{p.Category, p.Allowed}); !seen[key] && f.Len() <= maxUsageField {
 			seen[key] = true
-			found = preferenceMember(f, p) || found
+			preferenceMember(f, p)
 		}
 	}
-	return found
 }
 
 // preferenceMember appends a preference, unless its category is not a Token: a label from the network
 // must not make the whole field invalid.
-func preferenceMember(f *sfv.Field, p usage.Preference) bool {
+func preferenceMember(f *sfv.Field, p usage.Preference) {
 	if !sfv.IsToken(p.Category) {
-		return false
+		return
 	}
 	f.Member()
 	f.Token(p.Category)
 	f.Param("v")
 	f.Token(p.Value())
 	sourceParams(f, p.Source, p.In, p.Line)
-	return true
 }
 
 // sourceParams says where a preference or a licence was read.
