@@ -61,8 +61,9 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	}
 	o.optional("tdmrep_sha256", r.TDMRep)
 	o.list("tags", r.Tags)
-	o.preferences("usage", r.Usage)
-	o.list("licenses", r.Licenses)
+	if o.b = append(o.b, r.statedJSON...); r.statedJSON == "" {
+		o.stated(r.Usage, r.Licenses)
+	}
 	o.number("status", int64(r.Status))
 	o.number("bytes", r.Bytes)
 	o.float("duration", r.Duration)
@@ -107,6 +108,12 @@ func (o *object) answer(a *Answer) {
 	o.optionalTime("since", a.Since)
 	o.flag("looped", a.Looped)
 	o.flag("others", a.Others)
+}
+
+// stated writes what was stated about the use of the content.
+func (o *object) stated(preferences []usage.Detail, licenses []string) {
+	o.preferences("usage", preferences)
+	o.list("licenses", licenses)
 }
 
 func (o *object) preferences(name string, all []usage.Detail) {

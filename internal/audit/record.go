@@ -51,6 +51,8 @@ type Record struct {
 	Config   string         `json:"config,omitempty"` // SHA-256 of the configuration in force
 	Gate     string         `json:"gate,omitempty"`   // id of the gate that served the request
 	Link
+
+	statedJSON string // Usage and Licenses in JSON, if known; see statement
 }
 
 // Paced says how the pace has concerned a request: in JSON the seconds that it has waited, or
@@ -145,12 +147,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	for _, rule := range x.Remembered {
 		r.Tags = append(r.Tags, rule.String())
 	}
-	r.Usage, r.Licenses = x.Stated.Details(), x.Stated.URLs()
-	if redact {
-		for i, url := range r.Licenses { // an origin can repeat what it was asked for
-			r.Licenses[i] = Redact(url)
-		}
-	}
+	r.setStated(x.Stated, redact)
 	if x.Decision != nil {
 		r.Decide(x.Decision)
 		if redact {
@@ -163,6 +160,36 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	}
 	return r
 }
+
+// setStated sets the members about the use of the content.
+func (r *Record) setStated(s usage.Stated, redact bool) {
+	if len(s.Preferences)+len(s.Licenses) == 0 {
+		return
+	}
+	stated := usage.Derive(s, redacted(redact), func(s usage.Stated) *statement {
+		d := &statement{details: s.Details(), licenses: s.URLs()}
+		if redact {
+			for i, url := range d.licenses { // an origin can repeat what it was asked for
+				d.licenses[i] = Redact(url)
+			}
+		}
+		o := object{b: []byte("{")}
+		o.stated(d.details, d.licenses)
+		d.json = "," + string(o.b[1:])
+		return d
+	})
+	r.Usage, r.Licenses, r.statedJSON = stated.details, stated.licenses, stated.json
+}
+
+// A statement is what requests with the same preferences and licences have in common in their records.
+type statement struct {
+	details  []usage.Detail
+	licenses []string
+	json     string // the members of a record, each after a comma
+}
+
+// redacted is the key of a *statement in [usage.Derive].
+type redacted bool
 
 // Decide sets the members that state a decision.
 func (r *Record) Decide(d *policy.Decision) {
