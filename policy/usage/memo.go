@@ -16,8 +16,9 @@ type Memo struct {
 }
 
 const (
-	maxResults = 1000 // then the Memo begins anew
-	maxMemoKey = 512  // bytes; longer ones are not kept
+	maxResults = 500 // then the Memo begins anew
+	maxMemoKey = 512 // bytes; longer ones are not kept
+	maxInMemo  = 16  // preferences; results with more are not kept
 )
 
 // Read returns what [Read] returns. Treat the result as immutable.
@@ -36,8 +37,9 @@ func (m *Memo) Read(in *Input) Stated {
 	if ok {
 		return s
 	}
-	if s = Read(in); in.Effort.Exhausted() {
-		return s // another path with this key may state less
+	s = Read(in)
+	if in.Effort.Exhausted() || len(s.Preferences) > maxInMemo { // exhausted: another path with this key may state less
+		return s
 	}
 	s.derived = new(sync.Map)
 	m.mu.Lock()

@@ -72,6 +72,10 @@ func TestMemoNotKept(t *testing.T) {
 				}
 			}
 		},
+		"many": func(in *usage.Input) {
+			labels := strings.Split("abcdefghijklmnop", "")
+			*in = *before("User-agent: *\nContent-Usage: train-ai=n, "+strings.Join(labels, "=n, ")+"=n\n", "/", false)
+		},
 		"long": func(in *usage.Input) {
 			*in = *before("User-agent: *\nContent-Usage: train-ai=n, "+strings.Repeat("x", 600)+"\n", "/", false)
 		},
@@ -94,8 +98,8 @@ func TestMemoBound(t *testing.T) {
 	for i := range 3000 {
 		memo.Read(before(fmt.Sprintf("User-agent: *\nContent-Usage: l%d=n\n", i), "/", false))
 	}
-	if n := reflect.ValueOf(&memo).Elem().FieldByName("results").Len(); n == 0 || n > 1000 {
-		t.Errorf("%d results are kept, want 1 to 1000", n)
+	if n := reflect.ValueOf(&memo).Elem().FieldByName("results").Len(); n == 0 || n > 500 {
+		t.Errorf("%d results are kept, want 1 to 500", n)
 	}
 }
 
