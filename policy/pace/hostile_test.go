@@ -25,7 +25,10 @@ func TestLongManyLeave(t *testing.T) {
 		if _, err := p.Wait(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		before := manyLeave(t, p, r, requests) // so that the runtime has the memory of so many goroutines
+		before := uint64(0)
+		for range 3 { // so that the runtime has the memory of so many goroutines
+			before = max(before, manyLeave(t, p, r, requests))
+		}
 		// What is not returned adds up. A single measurement may be of a moment at which the runtime has more.
 		more := uint64(0)
 		for range 5 {
