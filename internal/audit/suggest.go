@@ -75,9 +75,15 @@ func (s *Suggestions) Record(r *Record) {
 		return
 	}
 	of := clientHost{r.Crawler, target.Hostname()}
-	if s.seen[of] == nil && len(s.seen) >= maxSuggested {
-		s.TooMany++
-		return
+	if s.seen[of] == nil {
+		if _, err := glob.Host(of.host); err != nil { // such as "-", which the gate sends and an override can't name
+			s.Unusable++
+			return
+		}
+		if len(s.seen) >= maxSuggested {
+			s.TooMany++
+			return
+		}
 	}
 	methods := s.methodsOf(of, target, tunnel)
 	if methods == nil || !tunnel && !methods.methods[r.Method] && len(methods.methods) >= maxMethods {

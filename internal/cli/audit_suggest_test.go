@@ -236,6 +236,8 @@ func FuzzSuggestOverrides(f *testing.F) {
 	f.Add("https://[::1]/..;/x", "M-SEARCH", "x: y #", byte(1))
 	f.Add("http://a/%2e%2e;/x//%5Cy", "NULL", "news", byte(9))
 	f.Add("http://a", "CONNECT", "default", byte(1))
+	f.Add("http://-", "GET", "default", byte(1))
+	f.Add("http://a.--.example/x", "GET", "default", byte(1))
 	f.Fuzz(func(t *testing.T, url, method, crawler string, depth byte) {
 		r := sent(method, url)
 		if _, rest, _ := strings.Cut(url, "://"); !strings.Contains(rest, "/") {
