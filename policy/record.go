@@ -64,6 +64,16 @@ func (r *Record) own(token string) *Snapshot {
 	return cmp.Or(r.Bound[token], r.Copies[token])
 }
 
+// apart reports whether the last answer bound one crawler only.
+func (r *Record) apart() bool {
+	for _, s := range r.allOwn() {
+		if r.Last == nil || s.Fetched.After(r.Last.Fetched) {
+			return true
+		}
+	}
+	return false
+}
+
 // Answers returns the last answers of the origin, to all crawlers and to each that has its own.
 func (r *Record) Answers() iter.Seq[*Snapshot] {
 	return func(yield func(*Snapshot) bool) {

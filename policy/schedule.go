@@ -129,10 +129,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	defer func() { <-sf.places }()
 
 	e.mu.Lock()
-	known, permitKey := sf.entry, sf.key
-	if sf.apart {
-		permitKey = copyKey(sf.key, job.slot) // so that one crawler need not wait for another
-	}
+	known := sf.entry
 	s := e.answeredLocked(sf, job)
 	if s == nil {
 		known.renewing.Store(true)
@@ -143,11 +140,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	var release func()
 	job.layer = InStore
 	if s == nil {
-		changed := false
-		e.guard(permitKey, permitMargin, func(ctx context.Context) { release, changed = e.cache.store.Acquire(ctx, permitKey) })
-		if changed {
-			known, s = e.reload(sf, job)
-		}
+		release, known, s = e.permitted(sf, job, known)
 	}
 	if s == nil {
 		job.layer = Fetched
@@ -167,6 +160,32 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	}
 	job.answer, job.entry, job.err = s, sf.entry, err
 	close(job.done)
+}
+
+// permitted waits for the permission to fetch, and learns what other processes have saved until then. It
+// returns what is known by now, and an answer that makes the job needless, if there is one.
+//
+// If each crawler has its own answer, one crawler need not wait for another, and the permission is for this
+// crawler. Whether that is so, another process may have found meanwhile.
+func (e *Engine) permitted(sf *scopeFetches, job *fetchJob, known *entry) (release func(), now *entry, s *Snapshot) {
+	ownKey := copyKey(sf.key, job.slot)
+	key := sf.key
+	if known.apart() {
+		key = ownKey
+	}
+	for {
+		changed := false
+		e.guard(key, permitMargin, func(ctx context.Context) { release, changed = e.cache.store.Acquire(ctx, key) })
+		if !changed {
+			return release, known, nil
+		}
+		known, s = e.reload(sf, job)
+		if s != nil || release == nil || key == ownKey || !known.apart() {
+			return release, known, s
+		}
+		release()
+		key = ownKey
+	}
 }
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.

@@ -89,6 +89,31 @@ func TestKeptForOneToken(t *testing.T) {
 	})
 }
 
+// TestOneFetchForOneToken: a gate that waits for another one's answer, which binds one crawler only, then fetches
+// at most what no other gate fetches.
+func TestOneFetchForOneToken(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
+		w.took = time.Second // longer than a gate waits before it asks for the permission again
+		var all sync.WaitGroup
+		ask := func(g *testGate, agent string) {
+			all.Go(func() {
+				if got := g.decide(t, "a.example", agent); !strings.HasPrefix(got, "deny rule") {
+					t.Errorf("%s: %s", agent, got)
+				}
+			})
+		}
+		ask(gates[0], "OneBot")
+		synctest.Wait()
+		ask(gates[0], "TwoBot") // fetches when the answer to OneBot is there
+		ask(gates[1], "TwoBot") // waits for the permission that gates[0] has for OneBot
+		all.Wait()
+		if w.by["OneBot"] != 1 || w.by["TwoBot"] != 1 {
+			t.Errorf("fetches by crawler: %v, want one for each", w.by)
+		}
+	})
+}
+
 // TestCopyFirst: a gate that reads the record of an origin finds the copy for one product token that the record
 // names.
 func TestCopyFirst(t *testing.T) {
