@@ -32,7 +32,12 @@ func TestFleetPace(t *testing.T) {
 			t.Parallel()
 			const number = 8
 			redis, origin := gatetest.Redis(t), newTimedOrigin(t, c.robots, 0)
-			gates := startFleet(t, number, fleetGateConfig(redis.Address(), newFleetKey(t), "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 1s}\npace: "+c.pace+"\n"))
+			// A gate that takes a slow store for one that is away keeps a multiple of the distance, and refuses requests.
+			fleet := patientFleet
+			if c.killed {
+				fleet = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 1s}\n"
+			}
+			gates := startFleet(t, number, fleetGateConfig(redis.Address(), newFleetKey(t), fleet+"pace: "+c.pace+"\n"))
 			waitFleet(t, gates)
 			for _, g := range gates { // so that all know the origin
 				g.mustAsk(t, origin.URL+"/robots.txt")

@@ -22,8 +22,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// patientFleet is for tests that count fetches: on a busy machine an answer of the store may take longer
-// than the default timeout, and a gate on its own fetches.
+// patientFleet is for tests that count fetches or requests: on a busy machine an answer of the store may take
+// longer than the default timeout, and a gate on its own fetches.
 const patientFleet = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 5s}\n"
 
 // TestFleet runs eight gates that share a Redis.
