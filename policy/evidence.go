@@ -67,7 +67,7 @@ func (d *Decision) Evidence(url string) Evidence {
 	return e
 }
 
-// CrawlDelay returns the Crawl-delay of the group obeyed, in seconds; nil if it has none.
+// CrawlDelay returns the Crawl-delay for the crawler of the group obeyed, in seconds; nil if it has none.
 func (d *Decision) CrawlDelay() *float64 {
 	if delay, _, ok := d.Group.CrawlDelay(); ok {
 		return &delay

@@ -76,6 +76,31 @@ func slowRules(f *File, token string) []Rule {
 	return everyones
 }
 
+// slowDelay returns the largest Crawl-delay of the crawlers with a name, which a Crawl-delay
+// has if it is on one of the User-agent lines directly above; 0 if there is none.
+func slowDelay(f *File, name string) (delay float64) {
+	var above []string
+	ended := false
+	for s := syntax.Decode([]byte(f.body), 0).Scan(); s.Next(); {
+		if s.Name == syntax.UserAgent {
+			if ended {
+				above, ended = nil, false
+			}
+			long, short := syntax.TokenNames(s.Value)
+			if syntax.IsEveryone(s.Value) {
+				long = everyone
+			}
+			above = append(above, strings.ToLower(long), strings.ToLower(short))
+			continue
+		}
+		ended = true
+		if seconds, ok := syntax.ParseDelay(s.Value); s.Name == syntax.CrawlDelay && ok && slices.Contains(above, name) {
+			delay = max(delay, seconds)
+		}
+	}
+	return delay
+}
+
 // slowMatches keeps the set of places in path that the pattern may have reached.
 func slowMatches(pattern, path string) bool {
 	places := make([]bool, len(path)+1)
@@ -114,7 +139,7 @@ func TestReference(t *testing.T) {
 	line := func(names bool) string {
 		switch n := rng.IntN(8); {
 		case n == 0 && names:
-			return "User-agent: " + pick("*", "a", "b", "c2", "c", "c2d")
+			return pick("", "", "", "Crawl-delay: "+pick("0", "1", "2", "x"), "Sitemap: /s") + "\nUser-agent: " + pick("*", "a", "b", "c2", "c", "c2d")
 		case n < 4:
 			return "Allow: /" + random(8)
 		default:
@@ -139,6 +164,10 @@ func TestReference(t *testing.T) {
 			}
 			if line := indexedLine(file, path, token); line != wantLine {
 				t.Fatalf("%q for %q: with an index got line %d, want %d in\n%s", path, token, line, wantLine, &robots)
+			}
+			group := file.Group(token)
+			if delay, _, _ := group.CrawlDelay(); delay != slowDelay(file, group.Name()) {
+				t.Fatalf("for %q: got a delay of %v, want %v in\n%s", token, delay, slowDelay(file, group.Name()), &robots)
 			}
 		}
 	}

@@ -8,7 +8,8 @@ import (
 // everyone is the name of the group for all crawlers that have none of their own.
 const everyone = "*"
 
-// A section is the rules of all groups that are for the same crawlers.
+// A section is the rules of all groups that are for the same crawlers. One for the crawlers that a
+// Crawl-delay is for may have none.
 type section struct {
 	rules      []rule  // sorted, see indexRules
 	queryRules []rule  // the same, for the second comparison of package match

@@ -181,6 +181,7 @@ func TestHostile(t *testing.T) {
 		"nested":             nested.String(),
 		"alike":              lines(500, "Disallow: "+path[:1000]),
 		"many names":         lines(20000, "User-agent: b%d"),
+		"many delays":        lines(15000, "User-agent: a\nUser-agent: b%d\nCrawl-delay: 1"),
 		"all in company":     "User-agent: a\n" + lines(10000, "User-agent: b%d") + lines(10000, "Disallow: /c%d") + company.String(),
 	} {
 		data := []byte("User-agent: a\n" + rules)

@@ -21,7 +21,8 @@ func Parse(data []byte, limit int) *File {
 		file:    &File{body: text.Body, text: text.Text, truncated: text.Truncated},
 		byNames: map[string]int32{},
 		nameAt:  map[string]uint32{},
-		here:    notInGroup,
+		group:   list{section: notInGroup},
+		above:   list{section: notInGroup},
 	}
 	for s := text.Scan(); s.Next(); {
 		switch s.Name {
@@ -33,7 +34,7 @@ func Parse(data []byte, limit int) *File {
 			p.record(&s)
 		}
 	}
-	p.closeNames() // the last group may be empty: it allows everything
+	p.closeGroup() // the last group may be empty: it allows everything
 	return p.finish()
 }
 
@@ -49,75 +50,103 @@ type parser struct {
 	byNames map[string]int32  // the section for a set of names, sorted and joined
 	nameAt  map[string]uint32 // where the text has a name for the first time
 
-	// The group being read.
-	open  bool     // further User-agent lines would belong to it
-	names []string // of the crawlers that it is for, in lower case
-	here  int32    // its section, once it is not open; notInGroup before the first
-	first int      // the first of File.records that stands in it
+	group list // of the group being read, which a rule ends
+	first int  // the first of File.records that stands in that group
+	above list // of the User-agent lines directly above, which any other record ends
 }
 
-// userAgent adds to the group that is open, or opens one. Only Allow and Disallow
+// A list is the names of the crawlers that some User-agent lines are for.
+type list struct {
+	open    bool     // a further User-agent line would belong to it
+	names   []string // in lower case
+	section int32    // for these names; notSought before it is needed, notInGroup before the first line
+}
+
+const notSought = -2 // in list.section
+
+// add adds the names of a User-agent line, and begins a new list if this one is not open.
+func (l *list) add(names ...string) {
+	if !l.open {
+		*l = list{true, l.names[:0], notSought}
+	}
+	l.names = append(l.names, names...)
+}
+
+// userAgent adds a line to the group that is open, or opens one. Only Allow and Disallow
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string, at uint32) {
-	if !p.open {
-		p.open = true
-		p.names = p.names[:0]
+	if !p.group.open {
 		p.first = len(p.file.records)
 	}
+	names := agentNames(value)
+	for _, name := range names {
+		if _, seen := p.nameAt[name]; !seen {
+			p.nameAt[name] = at
+		}
+	}
+	p.group.add(names...)
+	p.above.add(names...)
+}
+
+// agentNames returns the names that the value of a User-agent line gives, in lower case.
+func agentNames(value string) (names []string) {
 	if syntax.IsEveryone(value) {
-		p.name(everyone, at)
-		return
+		return []string{everyone}
 	}
 	long, short := syntax.TokenNames(value)
 	for _, name := range []string{long, short} {
 		if name != "" {
-			p.name(strings.ToLower(name), at)
+			names = append(names, strings.ToLower(name))
 		}
 	}
+	return names
 }
 
-// name adds a name to the open group.
-func (p *parser) name(name string, at uint32) {
-	p.names = append(p.names, name)
-	if _, seen := p.nameAt[name]; !seen {
-		p.nameAt[name] = at
-	}
-}
-
-// closeNames ends the run of User-agent lines, and finds the section for their names.
-func (p *parser) closeNames() {
-	if !p.open {
-		return
+// sectionOf returns the section for the names of a list that is complete.
+func (p *parser) sectionOf(l *list) int32 {
+	if l.section != notSought {
+		return l.section
 	}
 	f := p.file
-	p.open = false
-	slices.Sort(p.names)
-	p.names = slices.Compact(p.names)
-	key := strings.Join(p.names, " ")
-	here, ok := p.byNames[key]
+	slices.Sort(l.names)
+	key := strings.Join(slices.Compact(l.names), " ")
+	i, ok := p.byNames[key]
 	if !ok {
-		here = int32(len(f.sections))
-		p.byNames[key] = here
+		i = int32(len(f.sections))
+		p.byNames[key] = i
 		f.sections = append(f.sections, section{})
 		for name := range strings.FieldsSeq(key) {
-			f.bindings = append(f.bindings, binding{name, here, p.nameAt[name]})
+			f.bindings = append(f.bindings, binding{name, i, p.nameAt[name]})
 		}
 	}
-	p.here = here
-	for i := range f.records[p.first:] {
-		f.records[p.first+i].section = here
+	l.section = i
+	return i
+}
+
+// closeGroup ends the User-agent lines of a group, if they have not ended, and finds its section.
+func (p *parser) closeGroup() {
+	if !p.group.open {
+		return
+	}
+	p.group.open = false
+	here := p.sectionOf(&p.group)
+	for i := range p.file.records[p.first:] {
+		if r := &p.file.records[p.first+i]; r.name != syntax.CrawlDelay {
+			r.section = here
+		}
 	}
 }
 
 // rule adds an Allow or Disallow line to the current group. Rules before the first
 // User-agent line bind no crawler.
 func (p *parser) rule(s *syntax.Scanner) {
-	p.closeNames()
+	p.closeGroup()
+	p.above.open = false
 	// An empty pattern is no rule, and a path never begins with anything but a slash.
-	if p.here == notInGroup || s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
+	if p.group.section == notInGroup || s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 		return
 	}
-	section := &p.file.sections[p.here]
+	section := &p.file.sections[p.group.section]
 	pattern := NewPattern(s.Value)
 	r := rule{pattern: pattern.normal, at: uint32(s.At), line: uint32(s.Line), rank: uint32(pattern.octets) << 1}
 	if s.Name == syntax.Allow {
@@ -133,12 +162,19 @@ func (p *parser) rule(s *syntax.Scanner) {
 
 // record keeps a line that is neither User-agent, Allow nor Disallow. It does not close
 // the current group.
+//
+// Parsers that know Crawl-delay end the User-agent lines at it, and sites write for them:
+// each crawler, then its delay. So it binds the names of the lines directly above only.
 func (p *parser) record(s *syntax.Scanner) {
+	p.above.open = false
 	if len(p.file.records) >= maxRecords && !isKept(s.Name) {
 		return
 	}
-	// If the group is open, closeNames corrects the section.
-	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), p.here})
+	section := p.group.section // if the group is open, closeGroup corrects it
+	if s.Name == syntax.CrawlDelay {
+		section = p.sectionOf(&p.above)
+	}
+	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), section})
 }
 
 // finish sorts everything as a File keeps it, without spare capacity.

@@ -43,7 +43,7 @@ func isKept(name string) bool {
 type record struct {
 	name, value string
 	line        int32
-	section     int32 // of the group in which it stands; notInGroup if it stands in none
+	section     int32 // of the crawlers that it is for; notInGroup if it stands in no group
 }
 
 const notInGroup = -1
@@ -64,7 +64,8 @@ func (f *File) Records(name string) iter.Seq[Record] {
 func (f *File) HasRecord(name string) bool { return len(f.recordsNamed(name)) > 0 }
 
 // Records returns the records of the group with a name, ignoring case, in the order of
-// the file. A record between two User-agent lines does not split their group.
+// the file. A record between two User-agent lines does not split their group, but a Crawl-delay
+// is for the crawlers of the lines directly above it only.
 func (g Group) Records(name string) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		if !g.OK() {
@@ -91,7 +92,7 @@ func (g Group) HasRecord(name string) bool {
 	return false
 }
 
-// CrawlDelay returns the largest valid Crawl-delay of the group, and its line.
+// CrawlDelay returns the largest valid Crawl-delay for the group's crawler, and its line.
 func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
 	for r := range g.Records(syntax.CrawlDelay) {
 		if s, valid := syntax.ParseDelay(r.Value); valid && (!ok || s > seconds) {

@@ -15,16 +15,20 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
 		l.began, l.open, l.states = true, true, false
-		l.run, l.runLine, l.delays = l.run[:0], s.Line, l.delays[:0]
+		l.run, l.runLine = l.run[:0], s.Line
 	} else if l.separated {
 		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
 	}
 	l.lastLine, l.separated = s.Line, false
+	if l.aboveEnded {
+		l.above, l.aboveEnded, l.largest = l.above[:0], false, nil
+	}
 
 	name, _ := syntax.TokenNames(s.Value)
 	if syntax.IsEveryone(s.Value) {
 		name = "*"
 	}
+	l.above = append(l.above, strings.ToLower(name))
 	if plain {
 		l.agentValue(s, name)
 	}
@@ -104,9 +108,6 @@ func (l *linter) begin() *section {
 			t.sections = append(t.sections, l.here)
 		}
 	}
-	for _, d := range l.delays {
-		l.here.addDelay(l, d)
-	}
 	return l.here
 }
 
@@ -119,7 +120,7 @@ func (l *linter) last() {
 	// A group with a Crawl-delay or a usage preference does something. That it names no crawler, or adds nothing
 	// to a group above, has been reported.
 	above := func(t *token) bool { return t.line < l.runLine }
-	if len(l.delays) > 0 || l.states || len(l.run) == 0 || slices.ContainsFunc(l.run, above) {
+	if l.states || len(l.run) == 0 || slices.ContainsFunc(l.run, above) {
 		return
 	}
 	section.open = true

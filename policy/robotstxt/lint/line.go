@@ -26,6 +26,7 @@ func (l *linter) line(s *syntax.Scanner) {
 		return
 	}
 	isRecord := s.Split()
+	l.aboveEnded = l.aboveEnded || isRecord && s.Name != syntax.UserAgent
 	if read := preferences[strings.ToLower(s.Key)]; isRecord && read != nil {
 		l.separated = true
 		l.states = true

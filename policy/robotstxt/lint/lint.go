@@ -42,6 +42,7 @@ func Check(data []byte, limit int) []Finding {
 		byNames: map[string]*section{},
 		tokens:  map[string]*token{},
 		keys:    map[string]bool{},
+		delays:  map[string]*delay{},
 	}
 	if l.whole(data, limit) {
 		s := f.Scan()
@@ -86,15 +87,20 @@ type linter struct {
 	runLine   int                 // the first of these lines
 	lastLine  int                 // and the last
 	separated bool                // below the last of them is a line that looks like the end of the group
-	delays    []delay             // of the group while it is open
-	states    bool                // the group has a usage preference or a licence
+	states    bool                // the group has a usage preference, a licence or a Crawl-delay
 	licenses  []int               // License lines below the last User-agent, Allow or Disallow
 	here      *section            // of the group, once it is not open
 	byNames   map[string]*section // by the tokens that it is for
 	sections  []*section
 	tokens    map[string]*token // in lower case
 	ordered   []*token          // in the order of the file
-	work      int               // see maxLintWork
+
+	above      []string          // named by the User-agent lines directly above, in lower case
+	aboveEnded bool              // another record stands below these lines
+	largest    *delay            // of these crawlers; nil before their first one
+	delays     map[string]*delay // all of these, by the names above them
+
+	work int // see maxLintWork
 }
 
 // A token is one that some User-agent line names, or "*".
@@ -110,7 +116,6 @@ type section struct {
 	rules  []lintRule
 	open   bool // its author meant to allow: it has an empty Disallow, or nothing else
 	shared bool // one of its crawlers has other sections besides
-	delay  delay
 }
 
 // alike counts findings that differ in details only.

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"robotsgate/policy/robotstxt/internal/syntax"
@@ -38,24 +39,26 @@ func (l *linter) crawlDelay(s *syntax.Scanner, plain bool) {
 	if !ok || !l.began {
 		return
 	}
-	d := delay{seconds, s.Line}
-	if l.open {
-		l.delays = append(l.delays, d)
-		return
-	}
-	l.begin().addDelay(l, d)
+	l.states = true
+	l.addDelay(delay{seconds, s.Line})
 }
 
-// addDelay reports all delays of a section but the largest, which counts.
-func (s *section) addDelay(l *linter, d delay) {
-	if s.delay.line == 0 {
-		s.delay = d
-		return
+// addDelay reports all delays of the crawlers named directly above but the largest, which counts.
+func (l *linter) addDelay(d delay) {
+	if l.largest == nil {
+		slices.Sort(l.above)
+		key := strings.Join(slices.Compact(l.above), " ")
+		if l.largest = l.delays[key]; l.largest == nil {
+			l.largest = &d
+			l.delays[key] = &d
+			return
+		}
 	}
-	if d.seconds > s.delay.seconds {
-		s.delay, d = d, s.delay
+	largest := l.largest
+	if d.seconds > largest.seconds {
+		*largest, d = d, *largest
 	}
-	l.report(d.line, "the Crawl-delay of %v on line %d counts, as the largest of the group; remove this one", s.delay.seconds, s.delay.line)
+	l.report(d.line, "the Crawl-delay of %v on line %d counts, as the largest of these crawlers; remove this one", largest.seconds, largest.line)
 }
 
 // A delay is a valid Crawl-delay.
