@@ -16,6 +16,8 @@ User-agent: *
 Disallow: /private/
 Allow: /private%2Fopen
 Allow: /*;public
+Disallow: /*?session=
+Allow: /open%3Fsession=
 `
 
 // TestReadings: a path that servers may read as a disallowed one is denied, unless an Allow rule is
@@ -37,6 +39,10 @@ func TestReadings(t *testing.T) {
 		{name: "merged slashes", path: "//private/x", want: "deny rule fresh", readAs: "/private/x"},
 		{name: "an encoded slash and a query", path: "/private%2fx?a=//b", want: "deny rule fresh", readAs: "/private/x?a=//b"},
 		{name: "a parameter", path: "/private;v=1/x", want: "deny rule fresh", readAs: "/private/x"},
+		{name: "an encoded question mark", path: "/q%3Fsession=1", want: "deny rule fresh", readAs: "/q?session=1"},
+		{name: "an encoded question mark and a query", path: "/q%3fsession%3D1?a=1", want: "deny rule fresh", readAs: "/q?session=1"},
+		{name: "an encoded question mark, harmless", path: "/q%3Fa=1?b=session", want: "allow no-match fresh"},
+		{name: "an Allow for an encoded question mark", path: "/open%3Fsession=1", want: "allow rule fresh"},
 		{name: "an Allow for this spelling", path: "/private%2Fopen", want: "allow rule fresh"},
 		{name: "an Allow for another spelling", path: "//private/x;public", want: "deny rule fresh", readAs: "/private/x"},
 		{name: "literal", readings: Literal, path: "//private/x", want: "allow no-match fresh"},
@@ -44,6 +50,10 @@ func TestReadings(t *testing.T) {
 
 		{name: "a denying override", overrides: override(Deny, "/closed/"), path: "/closed%2Fx", want: "deny override", readAs: "/closed/x"},
 		{name: "a denying override, read literally", overrides: override(Deny, "/closed/"), path: "/closed//x", want: "deny override"},
+		{name: "a denying override and an encoded question mark", overrides: override(Deny, "/*?id="), path: "/q%3Fid=1", want: "deny override", readAs: "/q?id=1"},
+		{name: "a denying override and a query behind one", overrides: override(Deny, "/*&id="), path: "/q%3Fa=1?id=1", want: "deny override", readAs: "/q?a=1&id=1"},
+		{name: "an allowing override and an encoded question mark", overrides: override(Allow, "/q%3F", "/q$"), path: "/q%3Fsession=1", want: "allow override"},
+		{name: "an allowing override for another query", overrides: override(Allow, "/*a=1$"), path: "/q%3Fsession=1?a=1", want: "deny rule fresh", readAs: "/q?session=1"},
 		{name: "a denying override, literal", overrides: override(Deny, "/closed/"), readings: Literal, path: "/closed%2Fx", want: "allow no-match fresh"},
 		{name: "an allowing override does not reach other spellings", overrides: override(Allow, "/private/open/"), path: "//private/open/x", want: "deny rule fresh", readAs: "/private/open/x"},
 		{name: "an allowing override holds for its path", overrides: override(Allow, "/private/"), path: "/private//x;y", want: "allow override"},

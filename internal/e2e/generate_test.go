@@ -50,6 +50,21 @@ func (s speller) spelling() string {
 	return b.String()
 }
 
+// spelledQueries are the disallowed queries to spell.
+var spelledQueries = []string{"session=1"}
+
+// query returns a request target for an allowed page with a disallowed query, which in half of them
+// begins with an encoded question mark.
+func (s speller) query() string {
+	plain := 0.5 + 0.5*s.Float64()
+	mark, own := "?", ""
+	if s.IntN(2) == 0 {
+		mark = s.encoded('?')
+		own = []string{"", "?", "?a=b"}[s.IntN(3)]
+	}
+	return "/public/x" + mark + s.name(spelledQueries[s.IntN(len(spelledQueries))], plain) + s.end(plain) + own
+}
+
 // detour returns segments that lead into other directories and back.
 func (s speller) detour(plain float64) string {
 	in := detours[s.IntN(len(detours))]

@@ -36,7 +36,7 @@ func TestSpellings(t *testing.T) {
 				spellings := slices.Clone(corpus)
 				s := speller{rand.New(rand.NewPCG(seed, uint64(i)))}
 				for range randomSpellings {
-					spellings = append(spellings, s.spelling(), s.mutation())
+					spellings = append(spellings, s.spelling(), s.mutation(), s.query())
 				}
 				testSpellings(t, gate, origins[name], spellings)
 			})

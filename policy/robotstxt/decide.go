@@ -56,7 +56,7 @@ func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
 func (e *Effort) Exhausted() bool { return e.steps < 0 }
 
 // readingSteps is the measured cost of each octet of a path that has other readings.
-const readingSteps = 100
+const readingSteps = 200
 
 // Readings is [Readings] with a bounded effort. If that is not enough, ok is false.
 func (e *Effort) Readings(path string) (readings []string, ok bool) {

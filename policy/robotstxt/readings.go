@@ -23,6 +23,8 @@ import (
 //     the next server, which then reads a decoded ; and %2F as its own
 //   - nginx (proxy_pass with $uri or $1) and Apache httpd (ProxyPass with nocanon) may
 //     even send the decoded %25, so that the next server decodes a second time
+//   - the same, and Apache httpd's RewriteRule with [P,UnsafeAllow3F], send a decoded %3F, so
+//     that what follows is the query to the next server: alone, or before the request's own
 //   - Jetty reads bytes that are not UTF-8 as ISO 8859-1
 //   - programs take //name/private for the path /private of a host (RFC 3986, 4.2) if
 //     they parse it with PHP's parse_url or JavaScript's new URL(path, base)
@@ -31,9 +33,13 @@ import (
 // judged again as such servers read them. Rules are never rewritten: /*;jsessionid must
 // not become /*. The tests in internal/e2e compare with the servers themselves.
 
-// Readings returns the other paths that common servers read path as, with the same query:
-// none for nearly all paths, at most 48: eight paths, with their slashes merged before or after dot
-// segments are removed, or as they are, and the same in ISO 8859-1. They have no dot segments.
+// maxReadings bounds the readings of a path: eight texts of it, with their slashes merged before or
+// after dot segments are removed, or as they are, and the same in ISO 8859-1. Three such texts end at an
+// encoded question mark, and what follows it makes three queries.
+const maxReadings = 3 * 2 * (8 + 3*3)
+
+// Readings returns the other paths that common servers read path as, with the query: none for nearly all
+// paths, at most maxReadings. They have no dot segments.
 func Readings(path string) []string {
 	if !hasReadings(path) {
 		return nil
@@ -44,16 +50,35 @@ func Readings(path string) []string {
 	decoded := decodePath(bare)
 	forwarded := forward(decoded)
 	texts := []string{decoded, decodePath(forwarded), bare}
+	beforeMark, afterMark, _ := strings.Cut(decoded, "%3F")
+	marked := []string{decodePath(forwarded), beforeMark} // Apache httpd encodes # and controls before the mark again
 	if strings.Contains(decoded, ";") || strings.Contains(forwarded, ";") {
-		dropped := dropParameters(bare)
-		texts = append(texts, dropped, decodePath(dropped), dropParameters(decoded), decodePath(dropParameters(forwarded)))
+		dropped, droppedLater := dropParameters(bare), decodePath(dropParameters(forwarded))
+		texts = append(texts, dropped, decodePath(dropped), dropParameters(decoded), droppedLater)
+		marked = append(marked, droppedLater)
 	}
 	if authority, ok := strings.CutPrefix(bare, "//"); ok {
 		if i := strings.IndexByte(authority, '/'); i > 0 {
 			texts = append(texts, decodePath(authority[i:]))
 		}
 	}
-	var readings []string
+	readings := withoutDots(texts, bare)
+	for i := range readings {
+		readings[i] += query
+	}
+	if afterMark != "" {
+		for _, r := range withoutDots(marked, bare) {
+			for _, q := range forwardedQueries(query, afterMark) {
+				readings = append(readings, r+q)
+			}
+		}
+	}
+	return readings
+}
+
+// withoutDots returns texts without dot segments, with their slashes merged and as they are, and in ISO
+// 8859-1; all of these that differ from bare, each once.
+func withoutDots(texts []string, bare string) (readings []string) {
 	add := func(text string) {
 		text = RemoveDotSegments(text)
 		for _, r := range [2]string{text, fromLatin1(text)} {
@@ -70,10 +95,18 @@ func Readings(path string) []string {
 		// Jetty removes dot segments before it merges slashes: /a//../b is /a/b to it.
 		add(mergeSlashes(RemoveDotSegments(text)))
 	}
-	for i := range readings {
-		readings[i] += query
-	}
 	return readings
+}
+
+// forwardedQueries returns the queries that the next server may receive if the decoded path has a question
+// mark: what follows the mark, alone as with proxy_pass http://backend$uri, or before the request's own query as
+// with $uri$is_args$args, or a RewriteRule with [P,QSA]. That it is lost is a reading without it.
+func forwardedQueries(query, afterMark string) []string {
+	after := "?" + forward(strings.ReplaceAll(afterMark, "%3F", "?"))
+	if len(query) <= 1 {
+		return []string{after}
+	}
+	return []string{after, after + query, after + "&" + query[1:]}
 }
 
 // hasReadings reports whether a path has other readings.
