@@ -62,7 +62,7 @@ func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Read
 	d.ReadAs = ""
 	switch {
 	case d.Robots.File != nil:
-		d.judgePath(r.Target.Path, &effort)
+		d.judgePath(robotstxt.Reading{Path: r.Target.Path}, &effort)
 		d.judgeReadings(r.Target.Path, readings, &effort)
 		if r.whole && !d.Allow && d.Reason == ByRule && d.Group.HasAllow() { // the group allows other paths than /
 			d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
@@ -78,7 +78,7 @@ func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Read
 }
 
 // judgePath decides about one reading of a path by the rules in d.Robots.
-func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
+func (d *Decision) judgePath(path robotstxt.Reading, effort *robotstxt.Effort) {
 	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	d.Token = cmp.Or(v.Group.Token(), d.Token)

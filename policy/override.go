@@ -145,8 +145,8 @@ func (o *Override) coversPath(r Request, path *pathReadings) (c coverage, readAs
 		return coversSome, ""
 	}
 	for _, reading := range path.others() {
-		if _, ok := group.Match(reading); ok {
-			return coversSome, reading
+		if _, ok := group.MatchReading(reading); ok {
+			return coversSome, reading.Path
 		}
 	}
 	return coversNone, ""
@@ -161,12 +161,13 @@ func (o *Override) lifts() bool { return o.Action == Allow || o.Action == LeaveT
 func (o *Override) allOf(path *pathReadings) bool {
 	group := o.Paths.Group()
 	rule, ok := group.Match(path.path)
-	if !ok || rule.SpellsLike(path.path) {
-		return ok
+	if !ok {
+		return false
 	}
-	return !slices.ContainsFunc(path.others(), func(reading string) bool {
-		_, ok := group.Match(reading)
-		return !ok
+	spelled := rule.SpellsLike(path.path)
+	return !slices.ContainsFunc(path.others(), func(reading robotstxt.Reading) bool {
+		_, ok := group.MatchReading(reading)
+		return !ok && !(spelled && !reading.OnlyQuery)
 	})
 }
 

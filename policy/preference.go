@@ -99,8 +99,8 @@ func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, read
 			d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
 			return d
 		}
-		for _, readAs = range others {
-			in.Path = readAs
+		for _, reading := range others {
+			in.Path, in.EqualDelims, readAs = reading.Path, reading.EqualDelims, reading.Path
 			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes); reserved {
 				break
 			}

@@ -19,11 +19,11 @@ type pathReadings struct {
 	path     string
 	readings Readings
 	made     bool
-	other    []string // if made
+	other    []robotstxt.Reading // if made
 }
 
 // others returns the readings of the path beside the literal one.
-func (p *pathReadings) others() []string {
+func (p *pathReadings) others() []robotstxt.Reading {
 	if !p.made && p.readings != Literal {
 		p.other = robotstxt.Readings(p.path)
 	}
@@ -32,9 +32,9 @@ func (p *pathReadings) others() []string {
 }
 
 // judgeReadings turns d, which allows path, into a denial if another reading of path
-// is denied. An Allow rule that is written for this very spelling stands.
+// is denied. An Allow rule that is written for this very spelling stands, whatever the other paths are.
 func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {
-	if readings == Literal || !d.Allow || !d.Group.HasDisallow() || d.Reason == ByRule && d.Rule.SpellsLike(path) {
+	if readings == Literal || !d.Allow || !d.Group.HasDisallow() {
 		return
 	}
 	others, ok := effort.Readings(path)
@@ -42,10 +42,14 @@ func (d *Decision) judgeReadings(path string, readings Readings, effort *robotst
 		d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
 		return
 	}
+	spelled := len(others) > 0 && d.Reason == ByRule && d.Rule.SpellsLike(path)
 	for _, reading := range others {
+		if spelled && !reading.OnlyQuery {
+			continue
+		}
 		other := *d
 		if other.judgePath(reading, effort); !other.Allow {
-			other.ReadAs = reading
+			other.ReadAs = reading.Path
 			*d = other
 			return
 		}

@@ -18,6 +18,9 @@ Allow: /private%2Fopen
 Allow: /*;public
 Disallow: /*?session=
 Allow: /open%3Fsession=
+Disallow: /*sort=a,b
+Disallow: /*id=%281%29
+Allow: /d;v=1/
 `
 
 // TestReadings: a path that servers may read as a disallowed one is denied, unless an Allow rule is
@@ -43,6 +46,11 @@ func TestReadings(t *testing.T) {
 		{name: "an encoded question mark and a query", path: "/q%3fsession%3D1?a=1", want: "deny rule fresh", readAs: "/q?session=1"},
 		{name: "an encoded question mark, harmless", path: "/q%3Fa=1?b=session", want: "allow no-match fresh"},
 		{name: "an Allow for an encoded question mark", path: "/open%3Fsession=1", want: "allow rule fresh"},
+		{name: "sub-delims of a query, encoded", path: "/x?sort=a%2cb", want: "deny rule fresh", readAs: "/x?sort=a,b"},
+		{name: "sub-delims of a rule, encoded", path: "/x?id=(1)", want: "deny rule fresh", readAs: "/x?id=%281%29"},
+		{name: "sub-delims of a query, and an Allow for this path", path: "/d;v=1/?sort=a%2Cb", want: "deny rule fresh", readAs: "/d;v=1/?sort=a,b"},
+		{name: "sub-delims of a query, literal", readings: Literal, path: "/x?sort=a%2Cb", want: "allow no-match fresh"},
+		{name: "other delims of a query", path: "/x?sort%3Da%26b=1,2", want: "allow no-match fresh"},
 		{name: "an Allow for this spelling", path: "/private%2Fopen", want: "allow rule fresh"},
 		{name: "an Allow for another spelling", path: "//private/x;public", want: "deny rule fresh", readAs: "/private/x"},
 		{name: "literal", readings: Literal, path: "//private/x", want: "allow no-match fresh"},
@@ -52,6 +60,9 @@ func TestReadings(t *testing.T) {
 		{name: "a denying override, read literally", overrides: override(Deny, "/closed/"), path: "/closed//x", want: "deny override"},
 		{name: "a denying override and an encoded question mark", overrides: override(Deny, "/*?id="), path: "/q%3Fid=1", want: "deny override", readAs: "/q?id=1"},
 		{name: "a denying override and a query behind one", overrides: override(Deny, "/*&id="), path: "/q%3Fa=1?id=1", want: "deny override", readAs: "/q?a=1&id=1"},
+		{name: "a denying override and sub-delims", overrides: override(Deny, "/*q=(a)"), path: "/x?q=%28a%29", want: "deny override", readAs: "/x?q=(a)"},
+		{name: "an allowing override and sub-delims", overrides: override(Allow, "/x?sort=a%2Cb"), path: "/x?sort=a,b", want: "deny rule fresh"},
+		{name: "an allowing override and its sub-delims", overrides: override(Allow, "/x?sort=a%2Cb"), path: "/x?sort=a%2Cb", want: "allow override"},
 		{name: "an allowing override and an encoded question mark", overrides: override(Allow, "/q%3F", "/q$"), path: "/q%3Fsession=1", want: "allow override"},
 		{name: "an allowing override for another query", overrides: override(Allow, "/*a=1$"), path: "/q%3Fsession=1?a=1", want: "deny rule fresh", readAs: "/q?session=1"},
 		{name: "a denying override, literal", overrides: override(Deny, "/closed/"), readings: Literal, path: "/closed%2Fx", want: "allow no-match fresh"},

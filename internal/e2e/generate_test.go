@@ -51,7 +51,7 @@ func (s speller) spelling() string {
 }
 
 // spelledQueries are the disallowed queries to spell.
-var spelledQueries = []string{"session=1"}
+var spelledQueries = []string{"session=1", "sort=a,b", "id=(1)"}
 
 // query returns a request target for an allowed page with a disallowed query, which in half of them
 // begins with an encoded question mark.

@@ -31,7 +31,7 @@ type Verdict struct {
 // 2.2.2).
 func (f *File) Decide(path string, tokens ...string) (v Verdict) {
 	for _, effort := range []Effort{Quick(), Thorough()} {
-		if v = f.DecideWithin(&effort, path, tokens...); v.Reason != TooComplex {
+		if v = f.DecideWithin(&effort, Reading{Path: path}, tokens...); v.Reason != TooComplex {
 			break
 		}
 	}
@@ -55,31 +55,39 @@ func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
 // Exhausted reports whether the effort was not enough.
 func (e *Effort) Exhausted() bool { return e.steps < 0 }
 
-// readingSteps is the measured cost of each octet of a path that has other readings.
-const readingSteps = 200
+// The measured cost of each octet of a path that has other readings, and of one that has them by its query only.
+const (
+	readingSteps = 300
+	querySteps   = 8
+)
 
 // Readings is [Readings] with a bounded effort. If that is not enough, ok is false.
-func (e *Effort) Readings(path string) (readings []string, ok bool) {
-	if !hasReadings(path) {
+func (e *Effort) Readings(path string) (readings []Reading, ok bool) {
+	switch {
+	case hasReadings(path):
+		e.steps -= readingSteps * len(path)
+	case match.HasDelims(path):
+		e.steps -= querySteps * len(path)
+	default:
 		return nil, true
 	}
-	if e.steps -= readingSteps * len(path); e.steps < 0 {
+	if e.steps < 0 {
 		return nil, false
 	}
 	return Readings(path), true
 }
 
 // DecideWithin is Decide with a bounded effort, from which it subtracts its own.
-func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
+func (f *File) DecideWithin(e *Effort, r Reading, tokens ...string) Verdict {
 	group := f.Group(tokens...)
-	path = Normalize(path)
+	path := r.normal()
 	if path == "/robots.txt" {
 		return Verdict{Allowed: true, Reason: Implicit, Group: group}
 	}
 	if !group.OK() {
 		return Verdict{Allowed: true, Reason: NoGroup}
 	}
-	best := candidate{file: f, Finder: match.Finder{Steps: e.steps}}
+	best := candidate{file: f, Finder: match.Finder{Steps: e.steps}, equalDelims: r.EqualDelims}
 	done := group.search(&best, path, e.indexed)
 	e.steps = best.Steps
 	switch {

@@ -90,12 +90,16 @@ func ExampleNormalize() {
 // read as /private/.
 func ExampleReadings() {
 	for _, path := range []string{"/private/x", "//private/x", "/private%2Fx"} {
-		fmt.Println(path, robotstxt.Readings(path))
+		fmt.Print(path)
+		for _, r := range robotstxt.Readings(path) {
+			fmt.Print(" ", r.Path)
+		}
+		fmt.Println()
 	}
 	// Output:
-	// /private/x []
-	// //private/x [/private/x /x]
-	// /private%2Fx [/private/x]
+	// /private/x
+	// //private/x /private/x /x
+	// /private%2Fx /private/x
 }
 
 func ExamplePathOf() {

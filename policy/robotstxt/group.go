@@ -11,9 +11,10 @@ const everyone = "*"
 // A section is the rules of all groups that are for the same crawlers. One for the crawlers that a
 // Crawl-delay is for may have none.
 type section struct {
-	rules      []rule  // sorted, see indexRules
-	queryRules []rule  // the same, for the second comparison of package match
-	has        [2]bool // Disallow rules, Allow rules
+	rules      []rule   // sorted, see indexRules
+	queryRules []rule   // the same, for the second comparison of package match
+	has        [2]bool  // Disallow rules, Allow rules
+	decoded    *section // the rules whose sub-delims are decoded, for Reading.EqualDelims; nil if there are none
 }
 
 // A binding says that a section is for the crawlers with a name, which is in lower case.
@@ -135,6 +136,18 @@ func (g Group) sections() iter.Seq[*section] {
 	return func(yield func(*section) bool) {
 		for _, b := range g.bindings() {
 			if !yield(&g.file.sections[b.section]) {
+				return
+			}
+		}
+	}
+}
+
+// searched returns the sections that a path is compared with: those of the group, and with equalDelims their
+// decoded rules.
+func (g Group) searched(equalDelims bool) iter.Seq[*section] {
+	return func(yield func(*section) bool) {
+		for s := range g.sections() {
+			if !yield(s) || equalDelims && s.decoded != nil && !yield(s.decoded) {
 				return
 			}
 		}

@@ -146,17 +146,29 @@ func (p *parser) rule(s *syntax.Scanner) {
 	if p.group.section == notInGroup || s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 		return
 	}
-	section := &p.file.sections[p.group.section]
+	here := &p.file.sections[p.group.section]
 	pattern := NewPattern(s.Value)
 	r := rule{pattern: pattern.normal, at: uint32(s.At), line: uint32(s.Line), rank: uint32(pattern.octets) << 1}
 	if s.Name == syntax.Allow {
 		r.rank |= allows
 	}
-	section.has[r.rank&allows] = true
-	section.rules = append(section.rules, r)
-	if pattern.query != "" {
-		r.pattern = pattern.query
-		section.queryRules = append(section.queryRules, r)
+	here.has[r.rank&allows] = true
+	here.add(r, pattern)
+	if decoded, ok := pattern.decoded(); ok {
+		if here.decoded == nil {
+			here.decoded = new(section)
+		}
+		here.decoded.add(r, decoded)
+	}
+}
+
+// add adds a rule with its pattern.
+func (s *section) add(r rule, p Pattern) {
+	r.pattern = p.normal
+	s.rules = append(s.rules, r)
+	if p.query != "" {
+		r.pattern = p.query
+		s.queryRules = append(s.queryRules, r)
 	}
 }
 
@@ -183,7 +195,9 @@ func (p *parser) finish() *File {
 	f.sections = slices.Clone(f.sections)
 	for i := range f.sections {
 		s := &f.sections[i]
-		s.rules, s.queryRules = f.indexRules(s.rules), f.indexRules(s.queryRules)
+		for ; s != nil; s = s.decoded {
+			s.rules, s.queryRules = f.indexRules(s.rules), f.indexRules(s.queryRules)
+		}
 	}
 	slices.SortFunc(f.bindings, func(a, b binding) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.section, b.section))

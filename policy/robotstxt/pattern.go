@@ -17,16 +17,33 @@ type Pattern struct {
 // NewPattern returns the pattern that a file writes as text. One that begins with neither a
 // slash nor a star matches no path.
 func NewPattern(text string) Pattern {
-	p := Pattern{normal: match.Normal(text)}
-	p.octets = len(p.normal)
+	p := ofNormal(match.Normal(text))
 	if p.normal != text {
 		// A $ is encoded as it is in paths, but counts as the one octet that it is.
 		p.octets -= 2 * strings.Count(strings.TrimSuffix(text, "$"), "$")
 	}
-	if match.ComparesQuery(p.normal) {
-		p.query = match.EncodeQuery(p.normal)
+	return p
+}
+
+// ofNormal returns the pattern with a normal form.
+func ofNormal(normal string) Pattern {
+	p := Pattern{normal: normal, octets: len(normal)}
+	if match.ComparesQuery(normal) {
+		p.query = match.EncodeQuery(normal)
 	}
 	return p
+}
+
+// decoded returns the pattern with the sub-delims of its query decoded, of the same length in octets as p;
+// false if it has no encoded ones.
+func (p Pattern) decoded() (Pattern, bool) {
+	normal := match.DecodePatternDelims(p.normal)
+	if normal == p.normal {
+		return p, false
+	}
+	decoded := ofNormal(normal)
+	decoded.octets = p.octets
+	return decoded, true
 }
 
 // Octets returns the length by which the longest of several patterns is found.
@@ -36,6 +53,7 @@ func (p Pattern) Octets() int { return p.octets }
 // all of them together, see [PathMatcher.Exhausted]. It is not safe for concurrent use.
 type PathMatcher struct {
 	path, query pathFinder
+	equalDelims bool // as in Reading
 	effort      *Effort
 	own         bool // the effort is a quick one that may become a thorough one
 }
@@ -43,18 +61,21 @@ type PathMatcher struct {
 // NewPathMatcher returns a PathMatcher for the path and query of a URL, without fragment. It begins
 // with a quick effort, as a decision does, and goes on with a thorough one.
 func NewPathMatcher(path string) *PathMatcher {
-	m := new(Quick()).PathMatcher(path)
+	m := new(Quick()).PathMatcher(Reading{Path: path})
 	m.own = true
 	return m
 }
 
 // PathMatcher returns a PathMatcher that takes its steps from e, as others may.
-func (e *Effort) PathMatcher(path string) *PathMatcher {
-	path = Normalize(path)
+func (e *Effort) PathMatcher(r Reading) *PathMatcher {
+	path := r.normal()
 	if path == "" {
 		path = "/" // what a URL without a path asks for
 	}
-	return &PathMatcher{path: pathFinder{path: path}, query: pathFinder{path: match.EncodeQuery(path)}, effort: e}
+	return &PathMatcher{
+		path: pathFinder{path: path}, query: pathFinder{path: match.EncodeQuery(path)},
+		equalDelims: r.EqualDelims, effort: e,
+	}
 }
 
 // Matches reports whether p matches the path. It also returns true if there are no steps left to
@@ -63,7 +84,14 @@ func (m *PathMatcher) Matches(p Pattern) bool {
 	if p.normal == "" || p.normal[0] != '/' && p.normal[0] != '*' {
 		return false
 	}
-	return m.matches(&m.path, p.normal) || p.query != "" && m.matches(&m.query, p.query)
+	if m.matches(&m.path, p.normal) || p.query != "" && m.matches(&m.query, p.query) {
+		return true
+	}
+	if !m.equalDelims {
+		return false
+	}
+	p, ok := p.decoded()
+	return ok && (m.matches(&m.path, p.normal) || p.query != "" && m.matches(&m.query, p.query))
 }
 
 func (m *PathMatcher) matches(f *pathFinder, pattern string) bool {

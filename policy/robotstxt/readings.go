@@ -33,14 +33,52 @@ import (
 // judged again as such servers read them. Rules are never rewritten: /*;jsessionid must
 // not become /*. The tests in internal/e2e compare with the servers themselves.
 
+// A Reading is a path, with its query, as some servers read it.
+type Reading struct {
+	Path string
+
+	// EqualDelims says that in queries ! ' ( ) , ; and : are equal to their escapes, in rules too: frameworks
+	// decode them. In the normal form * and $ are that in any case.
+	EqualDelims bool
+	OnlyQuery   bool // the path is the literal one, without its query
+}
+
+// normal returns the normal form of the path.
+func (r Reading) normal() string {
+	path := Normalize(r.Path)
+	if r.EqualDelims {
+		path = match.DecodeDelims(path)
+	}
+	return path
+}
+
 // maxReadings bounds the readings of a path: eight texts of it, with their slashes merged before or
 // after dot segments are removed, or as they are, and the same in ISO 8859-1. Three such texts end at an
-// encoded question mark, and what follows it makes three queries.
-const maxReadings = 3 * 2 * (8 + 3*3)
+// encoded question mark, and what follows it makes three queries. All of these, and the path itself, may be read
+// with EqualDelims too.
+const maxReadings = 2*3*2*(8+3*3) + 1
 
-// Readings returns the other paths that common servers read path as, with the query: none for nearly all
-// paths, at most maxReadings. They have no dot segments.
-func Readings(path string) []string {
+// Readings returns the other ways in which common servers read path: none for nearly all paths, at most
+// maxReadings. The paths in them have no dot segments.
+func Readings(path string) (readings []Reading) {
+	if match.HasDelims(path) {
+		shown := match.DecodeDelims(path)
+		if shown == path {
+			shown = match.EncodeDelims(path) // as the rule may write it
+		}
+		readings = append(readings, Reading{shown, true, true})
+	}
+	for _, r := range otherPaths(path) {
+		readings = append(readings, Reading{Path: r})
+		if match.HasDelims(r) {
+			readings = append(readings, Reading{Path: match.DecodeDelims(r), EqualDelims: true})
+		}
+	}
+	return readings
+}
+
+// otherPaths returns the other paths that servers read path as.
+func otherPaths(path string) []string {
 	if !hasReadings(path) {
 		return nil
 	}
@@ -109,7 +147,7 @@ func forwardedQueries(query, afterMark string) []string {
 	return []string{after, after + query, after + "&" + query[1:]}
 }
 
-// hasReadings reports whether a path has other readings.
+// hasReadings reports whether a path has other readings but for its query.
 func hasReadings(path string) bool {
 	bare, _, _ := strings.Cut(path, "?")
 	return !ordinary(bare) && spellingsIn(bare) != (spellings{})

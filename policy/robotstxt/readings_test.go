@@ -72,8 +72,60 @@ func TestReadings(t *testing.T) {
 		{"/caf%e9/%C3%A9", []string{"/caf%E9/%C3%A9", "/café/Ã©"}},
 		{"/caf%25C3%A9", []string{"/caf%25C3\u00a9", "/caf%C3%A9"}},
 	} {
-		if got := Readings(test.path); !slices.Equal(got, test.want) {
+		var got []string
+		for _, r := range Readings(test.path) {
+			if !r.EqualDelims {
+				got = append(got, r.Path)
+			}
+		}
+		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.path, got, test.want)
+		}
+	}
+}
+
+// TestEqualDelims: a program that decodes its query takes the encoded sub-delims of a URL, or of a rule, for
+// the same as plain ones. & and = and + and # differ from their escapes, and * in a URL is no wildcard.
+func TestEqualDelims(t *testing.T) {
+	for _, test := range []struct {
+		rule, path string
+		denied     bool // in some reading
+	}{
+		{"/*sort=a,b", "/x?sort=a%2Cb", true},
+		{"/*sort=a%2cb", "/x?sort=a,b", true},
+		{"/*id=(1)", "/x?a=1&id=%281%29", true},
+		{"/x?q=(a%2Cb)", "/x?q=%28a,b%29", true},
+		{"/x?t=!':;$*", "/x?t=%21%27%3a%3b%24%2A", true},
+		{"/x?u=http://a,b", "/x?u=http%3A%2F%2Fa%2Cb", true}, // and as RFC 9309, 2.2.2 has it
+		{"/*sort=a,b", "//x%2Fy?sort=a%2Cb", true},
+		{"/*?sort=a,b", "/x%3Fsort=a%252Cb", true},
+		{"/*c=a&b", "/x?c=a%26b", false},
+		{"/*c=", "/x?c%3D1", false},
+		{"/*c=a+b", "/x?c=a%2Bb", false},
+		{"/*c=%23", "/x?c=", false},
+		{"/*c=a%2Ab,", "/x?c=aXb%2C", false},
+		{"/*c=a,*b$", "/x?c=a%2C%2Ab", true},
+		{"/*c=a,%2Ab", "/x?c=a%2CXb", false},
+		{"/a%2Cb?c", "/a,b?c=,", false},
+	} {
+		f := Parse([]byte("User-agent: *\nDisallow: "+test.rule), 0)
+		denied := false
+		for _, r := range Readings(test.path) {
+			v := f.DecideWithin(new(Thorough()), r, "a")
+			_, ok := f.Group("a").MatchReading(r)
+			matches := new(Thorough()).PathMatcher(r).Matches(NewPattern(test.rule))
+			if ok == v.Allowed || matches == v.Allowed {
+				t.Errorf("%s, %v: allowed %v, but matches %v, %v", test.rule, r, v.Allowed, ok, matches)
+			}
+			if denied = denied || !v.Allowed; !v.Allowed && r.Path == test.path {
+				t.Errorf("%s: read as itself", test.path)
+			}
+		}
+		if denied != test.denied {
+			t.Errorf("%s, %s: denied %v, want %v", test.rule, test.path, denied, test.denied)
+		}
+		if v := f.Decide(test.path, "a"); !v.Allowed {
+			t.Errorf("%s, %s: denied as RFC 9309 reads it", test.rule, test.path)
 		}
 	}
 }
@@ -143,15 +195,23 @@ func FuzzReadings(f *testing.F) {
 		}
 		bare, query, _ := strings.Cut(path, "?")
 		_, malformed := url.PathUnescape(bare)
-		for i, reading := range readings {
+		first := slices.IndexFunc(readings, func(r Reading) bool { return !r.EqualDelims })
+		for i, r := range readings {
+			reading := r.Path
 			got, gotQuery, _ := strings.Cut(reading, "?")
-			if gotQuery != query && !strings.Contains(strings.ToUpper(bare), "%3F") || !strings.HasPrefix(got, "/") || reading == path {
+			if r.OnlyQuery {
+				if got != bare || reading == path {
+					t.Errorf("%q is read as %q", path, reading)
+				}
+				continue
+			}
+			if gotQuery != query && !r.EqualDelims && !strings.Contains(strings.ToUpper(bare), "%3F") || !strings.HasPrefix(got, "/") || reading == path {
 				t.Errorf("%q is read as %q", path, reading)
 			}
 			if hasDotSegment(got) {
 				t.Errorf("%q is read as %q, with a dot segment", path, reading)
 			}
-			if found := spellingsIn(got); malformed == nil && i == 0 && found[encodedSlash]+found[backslash]+found[encodedReserved] > 0 && spellingsIn(path)[opaque] == 0 {
+			if found := spellingsIn(got); malformed == nil && i == first && found[encodedSlash]+found[backslash]+found[encodedReserved] > 0 && spellingsIn(path)[opaque] == 0 {
 				t.Errorf("%q is read as %q, which can be decoded", path, reading)
 			}
 		}

@@ -68,17 +68,26 @@ func (f *File) measure() int {
 		size += bytesOf[byte](len(b.name))
 	}
 	for i := range f.sections {
-		for _, rules := range [][]rule{f.sections[i].rules, f.sections[i].queryRules} {
-			size += bytesOf[rule](len(rules))
-			for i := range rules {
-				if r := &rules[i]; !r.asWritten(f.text) {
-					size += bytesOf[byte](len(r.pattern))
-				}
-			}
+		size += f.sections[i].measure(f.text)
+		if decoded := f.sections[i].decoded; decoded != nil {
+			size += bytesOf[section](1) + decoded.measure(f.text)
 		}
 	}
 	for _, p := range f.prefilters {
 		size += bytesOf[prefilter](1) + bytesOf[[5]int32](len(p.heads)) + bytesOf[int32](len(p.next)) + 96 // for two maps
+	}
+	return size
+}
+
+// measure returns the memory of a section's rules.
+func (s *section) measure(text string) (size int) {
+	for _, rules := range [][]rule{s.rules, s.queryRules} {
+		size += bytesOf[rule](len(rules))
+		for i := range rules {
+			if r := &rules[i]; !r.asWritten(text) {
+				size += bytesOf[byte](len(r.pattern))
+			}
+		}
 	}
 	return size
 }

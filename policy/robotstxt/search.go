@@ -11,10 +11,12 @@ import (
 // and without fragment. If ok is false no rule applies, and the path is allowed.
 // The number of its steps is not bounded, unlike that of [File.Decide]: it is for rules
 // that are trusted.
-func (g Group) Match(path string) (r Rule, ok bool) {
-	path = Normalize(path)
-	best := candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}}
-	g.search(&best, path, false)
+func (g Group) Match(path string) (r Rule, ok bool) { return g.MatchReading(Reading{Path: path}) }
+
+// MatchReading is [Group.Match] for a reading of a path.
+func (g Group) MatchReading(path Reading) (r Rule, ok bool) {
+	best := candidate{file: g.file, Finder: match.Finder{Steps: math.MaxInt}, equalDelims: path.EqualDelims}
+	g.search(&best, path.normal(), false)
 	if best.rule == nil {
 		return Rule{}, false
 	}
@@ -33,7 +35,7 @@ func (g Group) search(best *candidate, path string, indexed bool) bool {
 		return false
 	}
 	compares := false
-	for s := range g.sections() {
+	for s := range g.searched(best.equalDelims) {
 		if best.search(s.rules, path); best.Steps < 0 {
 			return false
 		}
@@ -46,7 +48,7 @@ func (g Group) search(best *candidate, path string, indexed bool) bool {
 	if indexed && encoded != path && !best.BuildIndex(encoded) {
 		return false
 	}
-	for s := range g.sections() {
+	for s := range g.searched(best.equalDelims) {
 		if best.search(s.queryRules, encoded); best.Steps < 0 {
 			return false
 		}
@@ -60,8 +62,9 @@ type candidate struct {
 	file *File
 	rule *rule
 
-	collects bool // all rules that match, in found
-	found    []*rule
+	equalDelims bool // as in Reading
+	collects    bool // all rules that match, in found
+	found       []*rule
 }
 
 // search looks for a better candidate among indexed rules.

@@ -154,11 +154,11 @@ func TestTooComplex(t *testing.T) {
 		}
 	}
 	quick := Quick()
-	if v := f.DecideWithin(&quick, path, "a"); v.Allowed || v.Reason != TooComplex {
+	if v := f.DecideWithin(&quick, Reading{Path: path}, "a"); v.Allowed || v.Reason != TooComplex {
 		t.Errorf("quick: allowed %v, %s", v.Allowed, v.Reason)
 	}
 	// The effort is used up, even for a decision of few steps.
-	if v := f.DecideWithin(&quick, "/q"+path, "a"); v.Allowed || v.Reason != TooComplex {
+	if v := f.DecideWithin(&quick, Reading{Path: "/q" + path}, "a"); v.Allowed || v.Reason != TooComplex {
 		t.Errorf("with an effort that is used up: allowed %v, %s", v.Allowed, v.Reason)
 	}
 }

@@ -74,7 +74,7 @@ func (in *Input) memoKey(key []byte) (_ []byte, ok bool) {
 				kind := byte(kind)
 				if path, _ := cutPath(r.Value); path != "" {
 					if paths == nil {
-						paths = in.Effort.PathMatcher(in.Path)
+						paths = in.Effort.PathMatcher(in.reading())
 					}
 					if !paths.Matches(robotstxt.NewPattern(path)) {
 						kind += unmatched

@@ -50,7 +50,7 @@ func (c *collector) matches(pattern robotstxt.Pattern) bool {
 	switch {
 	case c.matcher != nil:
 	case c.in.Effort != nil:
-		c.matcher = c.in.Effort.PathMatcher(c.in.Path)
+		c.matcher = c.in.Effort.PathMatcher(c.in.reading())
 	default:
 		c.matcher = robotstxt.NewPathMatcher(c.in.Path)
 	}

@@ -9,4 +9,8 @@ if ($file === false || is_dir($file)) {
 	readfile($file);
 }
 END
-exec php -S {{port "php/parse_url"}} {{.Dir}}/router.php
+# A program whose answer depends on the query.
+sed 's|^<?php|&\nif (($_GET["sort"] ?? "") === "a,b" \|\| ($_GET["id"] ?? "") === "(1)") exit("disallowed: the query");|' {{.Dir}}/router.php >{{.Dir}}/query.php
+php -S {{port "php/query"}} {{.Dir}}/query.php &
+trap 'kill $!' TERM
+php -S {{port "php/parse_url"}} {{.Dir}}/router.php
