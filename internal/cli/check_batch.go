@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"robotsgate/internal/settings"
 	"robotsgate/policy"
@@ -28,7 +29,8 @@ type checkAnswer struct {
 	Token      string        `json:"product_token,omitempty"`
 	CrawlDelay *float64      `json:"crawl_delay,omitempty"`
 	Sitemaps   []string      `json:"sitemaps,omitempty"`
-	ReadAs     string        `json:"read_as,omitempty"` // a denied path that servers may take the URL's path for
+	ReadAs     string        `json:"read_as,omitempty"`   // a denied path that servers may take the URL's path for
+	Truncated  bool          `json:"truncated,omitempty"` // the robots.txt is longer than robots.max_bytes
 }
 
 // batch decides line by line, by the section robots of the configuration.
@@ -57,6 +59,9 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	}
 	if q.URL == nil {
 		return nil, errors.New(`"url" is missing`)
+	}
+	if !httpURL(*q.URL) {
+		return nil, errors.New(`"url" is no http or https URL: begin it with http:// or https:// and a host`)
 	}
 	status := 200
 	if q.Status != nil {
@@ -89,6 +94,7 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	}
 	a.CrawlDelay = d.CrawlDelay()
 	if d.Robots.File != nil {
+		a.Truncated = d.Robots.File.Truncated()
 		for r := range d.Robots.File.Records("Sitemap") {
 			if r.Value != "" {
 				a.Sitemaps = append(a.Sitemaps, r.Value)
@@ -99,4 +105,12 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 		}
 	}
 	return a, nil
+}
+
+// httpURL reports whether a text is an absolute http or https URL with a host. Nothing else of it matters
+// here: a path that a gate refuses to send is judged as it stands.
+func httpURL(text string) bool {
+	scheme, rest, ok := strings.Cut(text, "://")
+	isHTTP := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
+	return ok && isHTTP && rest != "" && strings.IndexByte("/?#", rest[0]) < 0
 }
