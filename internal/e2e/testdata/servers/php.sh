@@ -12,5 +12,7 @@ END
 # A program whose answer depends on the query.
 sed 's|^<?php|&\nif (($_GET["sort"] ?? "") === "a,b" \|\| ($_GET["id"] ?? "") === "(1)") exit("disallowed: the query");|' {{.Dir}}/router.php >{{.Dir}}/query.php
 php -S {{port "php/query"}} {{.Dir}}/query.php &
-trap 'kill $!' TERM
-php -S {{port "php/parse_url"}} {{.Dir}}/router.php
+query=$!
+php -S {{port "php/parse_url"}} {{.Dir}}/router.php &
+trap "kill $query $!" TERM
+wait
