@@ -215,7 +215,7 @@ func BenchmarkDecide(b *testing.B) {
 func TestRecordAdd(t *testing.T) {
 	good, denied := &Snapshot{Status: 200}, &Snapshot{Status: 403}
 	bound := Record{}.add("abot", denied)
-	several := bound.add("bbot", denied).add(NoSlot, denied)
+	several := bound.add("bbot", denied).add("/"+NoSlot, denied)
 	for _, step := range []struct {
 		name  string
 		got   Record
@@ -223,7 +223,7 @@ func TestRecordAdd(t *testing.T) {
 		slots []string
 	}{
 		{"first", bound, nil, []string{"abot"}},
-		{"several", several, nil, []string{"abot", "bbot", NoSlot}},
+		{"several", several, nil, []string{"abot", "bbot", "/" + NoSlot}},
 		{"one of several is answered", several.add("abot", good), good, []string{"bbot"}},
 		{"all are answered", bound.add("abot", good), good, nil},
 		{"and one is not again", bound.add("abot", good).add("bbot", denied), good, []string{"bbot"}},

@@ -22,7 +22,7 @@ const (
 // A Crawler is a configured client. A client matches it if it matches one value of each
 // of Login, Sources and UserAgents that is set.
 type Crawler struct {
-	Name       string
+	Name       string         // no other of Crawlers.Known has it
 	Login      *Login         // nil: none is required
 	Sources    []netip.Prefix // addresses it connects from; empty: any
 	UserAgents []glob.Glob    // of its User-Agent header; empty: any
@@ -132,8 +132,16 @@ func (c *Crawler) Obeys(userAgent string) []string {
 	return nil
 }
 
+// entry returns the name of the configured crawler in a slot, empty for clients that match none.
+func (c *Crawler) entry() string {
+	if !c.configured {
+		return ""
+	}
+	return c.Name
+}
+
 // TokenKey returns the key of the crawler with these product tokens, of which the first counts. It
-// is for [Record.Bound], [Record.Copies] and [Scope].Token.
+// is part of a [Slot]; an empty list is "*".
 func TokenKey(tokens []string) string {
 	if len(tokens) == 0 {
 		return "*"

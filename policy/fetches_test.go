@@ -150,7 +150,9 @@ func TestRotatingNames(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
 		honest := func() string {
-			return verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "HonestBot/1.0")))
+			r := asks(t, "https://example.com/", "HonestBot/1.0")
+			r.Crawler.Tokens = []string{"HonestBot"} // the site recognizes its fetch
+			return verdict(e.Decide(t.Context(), r))
 		}
 		const want = "allow unavailable unavailable"
 		if got := honest(); got != want {
@@ -229,7 +231,7 @@ func TestSlotIsKept(t *testing.T) {
 		}
 		hasSlot := func(token string) bool {
 			rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
-			return rec.Bound[token] != nil
+			return rec.Bound[slotOf("", token)] != nil
 		}
 		ask("HonestBot/1.0")
 		for i := range 20 {
@@ -417,10 +419,11 @@ func TestRefreshWithoutSlot(t *testing.T) {
 			t.Errorf("got %+v, %v", st, err)
 		}
 		rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
-		for token := range rec.Bound {
-			if token == NoSlot {
+		for slot := range rec.Bound {
+			if isNoSlot(slot) {
 				continue
 			}
+			_, token, _ := SplitSlot(slot)
 			st, err := e.Refresh(t.Context(), asks(t, "https://example.com/", token+"/1.0"))
 			if err != nil || st.State != Unavailable || !st.Allow {
 				t.Errorf("%s has a slot, got %+v, %v", token, st, err)

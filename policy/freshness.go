@@ -26,6 +26,8 @@ func (r *Robots) Classify(s *Snapshot) State {
 		return Fresh
 	case s.NoSlot:
 		return Unreachable
+	case r.forbids(s):
+		return Unreachable
 	case s.Looped:
 		return Unavailable // RFC 9309, 2.3.1.2
 	case s.Status == http.StatusTooManyRequests && r.TooManyRequests != "allow":
@@ -34,6 +36,11 @@ func (r *Robots) Classify(s *Snapshot) State {
 		return Unavailable
 	}
 	return Unreachable
+}
+
+// forbids reports whether an answer denies everything to its crawler, whatever else is known of the origin.
+func (r *Robots) forbids(s *Snapshot) bool {
+	return s != nil && r.Forbidden == "disallow" && s.forbidden()
 }
 
 // until returns when a snapshot has to be fetched anew.
@@ -52,15 +59,18 @@ func (r *Robots) until(s *Snapshot) time.Time {
 
 // current returns the answer that is valid for a crawler now, nil if it has to be fetched. The
 // first choice is the answer that binds this crawler only, the second the answer for all crawlers,
-// and the third, for a crawler without a slot, the answer that such crawlers share.
-func (r *Robots) current(rec *Record, token string, now, asked time.Time) *Snapshot {
-	if s := r.valid(rec, rec.Bound[token], rec.Copies[token], now, asked); s != nil {
+// and the third, for a crawler without a slot, the answer that such clients of its entry share.
+func (r *Robots) current(rec *Record, slot string, now, asked time.Time) *Snapshot {
+	if s := r.valid(rec, rec.Bound[slot], rec.Copies[slot], now, asked); s != nil {
 		return s
+	}
+	if r.forbids(rec.Bound[slot]) {
+		return nil // the crawler has to ask again: what another was answered lifts nothing
 	}
 	if s := r.valid(rec, rec.Last, rec.Good, now, asked); s != nil {
 		return s
 	}
-	if s := rec.Bound[NoSlot]; r.isValid(s, now, asked) && !r.hasSlot(rec, nil, token, now) {
+	if s := rec.Bound[noSlot(slot)]; r.isValid(s, now, asked) && !r.hasSlot(rec, nil, slot, now) {
 		return s
 	}
 	return nil
@@ -93,8 +103,8 @@ func (r *Robots) isValid(s *Snapshot, now, asked time.Time) bool {
 // due reports whether a valid copy should be renewed in the background, so that no request
 // to a busy origin waits for it: in the last tenth of its lifetime. Crawlers without a slot
 // don't renew while the answer that they share is valid: each of them would try again.
-func (r *Robots) due(rec *Record, token string, s *Snapshot, now time.Time) bool {
+func (r *Robots) due(rec *Record, slot string, s *Snapshot, now time.Time) bool {
 	until := r.until(s)
 	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
-		(!r.isValid(rec.Bound[NoSlot], now, now.Add(1)) || r.hasSlot(rec, nil, token, now))
+		(!r.isValid(rec.Bound[noSlot(slot)], now, now.Add(1)) || r.hasSlot(rec, nil, slot, now))
 }

@@ -75,7 +75,7 @@ func (e *Engine) learn(sf *scopeFetches) {
 	if !learned {
 		return
 	}
-	e.robots.vacate(&rec, sf.jobs, time.Now())
+	e.settings(sf.scope).vacate(&rec, sf.jobs, time.Now())
 	next := &entry{Record: rec}
 	switch rec.Good {
 	case nil:
@@ -102,9 +102,9 @@ func (e *Engine) Peek(ctx context.Context, r Request) (res Resolution, due, ok b
 		return Resolution{}, false, false
 	}
 	now := time.Now()
-	s := e.robots.current(&known.Record, q.token, now, now)
+	s := q.settings.current(&known.Record, q.slot, now, now)
 	if s == nil {
-		s, due = known.newest(q.token), true
+		s, due = known.newest(q.slot), true
 	}
 	if s == nil {
 		return Resolution{}, false, false
@@ -121,8 +121,26 @@ func (e *Engine) question(r Request) question {
 
 // obeyed asks for what a crawler obeys with these product tokens.
 func (e *Engine) obeyed(r *Request, tokens []string) question {
-	scope := Scope{Origin: r.Target.Origin(), Crawlers: r.Crawler.configured}
-	return question{e.robots, scope.Key(), TokenKey(tokens), r.UserAgent, e.wrapped[r.Crawler]}
+	return e.ask(Scope{Origin: r.Target.Origin()}, r.Crawler, tokens)
+}
+
+// ask asks for a file of an origin, on behalf of a crawler with these product tokens.
+func (e *Engine) ask(of Scope, k *Crawler, tokens []string) question {
+	of.Crawlers = k.configured
+	return question{e.settings(of), of.Key(), Slot(k.entry(), tokens), e.agentFor(k), cmp.Or(e.wrapped[k], e.fetcher.transport)}
+}
+
+// agentFor returns the User-Agent of fetches on behalf of a crawler: robots.user_agent, or else the crawler's first
+// product token (RFC 9309, 2.2.1), or else the program's name. It has no text of a client: that could make an origin's
+// firewall answer 403, which lifts the rules (RFC 9309, 2.3.1.3).
+func (e *Engine) agentFor(k *Crawler) string {
+	switch {
+	case e.robots.UserAgent != "":
+		return e.robots.UserAgent
+	case len(k.Tokens) > 0: // a User-Agent that the crawler is configured to send would go before its token
+		return k.Tokens[0]
+	}
+	return e.config.Agent
 }
 
 // Known returns the record of a scope, without a fetch.
@@ -143,6 +161,10 @@ func (e *Engine) Origins(ctx context.Context, contains, from string, limit int) 
 // Outages returns origins with a robots.txt that can't be fetched, the last that was tried
 // first. Only the last 50 are kept.
 func (e *Engine) Outages() []Outage { return e.cache.outages.list(e.robots, time.Now()) }
+
+// Forbidden returns crawlers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
+// was fetched first. Only the last 50 are kept.
+func (e *Engine) Forbidden() []Forbidden { return e.cache.outages.forbidden(e.robots, time.Now()) }
 
 // A Size is what a cache holds in memory.
 type Size struct {

@@ -137,7 +137,7 @@ func Merge(a, b Record) (merged Record, learned bool) {
 		if c := m.Copies[slot]; c != nil {
 			by = later(by, c.Fetched)
 		}
-		if slot == NoSlot {
+		if isNoSlot(slot) {
 			by = later(by, forAll)
 		}
 		return !by.Before(own.Fetched)

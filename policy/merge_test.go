@@ -11,7 +11,7 @@ import (
 var mergeStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // mergeSlots are the slots of the crawlers in these tests.
-var mergeSlots = []string{"a", "b", NoSlot}
+var mergeSlots = []string{"/a", "news/b", "/" + NoSlot}
 
 // mergeAnswer returns an answer of the kind that b says, which was fetched at minute i.
 func mergeAnswer(b byte, i int) (slot string, s *Snapshot) {
@@ -33,7 +33,7 @@ func mergeAnswer(b byte, i int) (slot string, s *Snapshot) {
 	case 6:
 		s.Status = 503
 	}
-	if slot == NoSlot && !s.shared() {
+	if isNoSlot(slot) && !s.shared() {
 		s.SHA256, s.NoSlot = "", true
 	}
 	return slot, s
@@ -138,7 +138,7 @@ func TestMergeRefreshed(t *testing.T) {
 // superseded it, as a gate alone does not note; nor if that was forgotten. One that denies does.
 func TestMergeUntold(t *testing.T) {
 	old := func(status int) Record {
-		return Record{}.tell("a", &Snapshot{Status: status, Fetched: mergeStart})
+		return Record{}.tell("/a", &Snapshot{Status: status, Fetched: mergeStart})
 	}
 	shared := &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Hour)}
 	alone := Record{Good: shared, Last: shared}
@@ -155,7 +155,7 @@ func TestMergeUntold(t *testing.T) {
 		"403, alone": {alone, 403, false}, "403, told": {told, 403, true}, "403, forgotten": {forgetful, 403, false}, "503, alone": {alone, 503, true},
 	} {
 		for _, pair := range [][2]Record{{old(test.status), test.other}, {test.other, old(test.status)}} {
-			if merged, _ := Merge(pair[0], pair[1]); (merged.Bound["a"] != nil) != test.kept {
+			if merged, _ := Merge(pair[0], pair[1]); (merged.Bound["/a"] != nil) != test.kept {
 				t.Errorf("%s: got %s", name, merged.text())
 			}
 		}

@@ -23,11 +23,23 @@ type Outage struct {
 	Next     time.Time `json:"next"`  // from then on a request tries again
 }
 
+// A Forbidden is a crawler to which an origin answers 401 or 403 for a robots.txt that the gate has: what the copy
+// says no longer decides for this crawler.
+type Forbidden struct {
+	Origin  string    `json:"origin"`
+	Crawler string    `json:"crawler,omitempty"`       // its name; empty: clients that match no configured crawler
+	Token   string    `json:"product_token,omitempty"` // in lower case; empty: clients without one
+	Status  int       `json:"status"`
+	Allow   bool      `json:"allowed"` // everything is allowed to the crawler, or nothing
+	Since   time.Time `json:"since"`
+	Next    time.Time `json:"next"` // from then on a request asks again
+}
+
 // maxOutages bounds the list of outages: clients may request
 // any number of hosts that are down. The last failures are the ones of interest.
 const maxOutages = 50
 
-// outages are the records of the origins that failed last.
+// outages are the last records of interest, at most maxOutages of each kind.
 type outages struct {
 	mu  sync.Mutex
 	all []outage // the newest at the end
@@ -35,8 +47,33 @@ type outages struct {
 
 // An outage is a record in which an answer is a failure under some settings.
 type outage struct {
-	key string // of the record's scope
-	rec Record
+	key  string // of the record's scope
+	rec  Record
+	kind outageKind
+}
+
+type outageKind int
+
+const (
+	noOutage outageKind = iota
+	failing             // a failure under all settings
+	replaced            // a 401 or 403, although there is a copy
+	refused             // a 401 or 403
+)
+
+func kindOf(rec *Record) (kind outageKind) {
+	if s, _, _ := (&Robots{}).outage(rec, time.Now()); s != nil { // under the strictest settings
+		return failing
+	}
+	for slot, s := range rec.Bound {
+		switch {
+		case s.forbidden() && rec.copyFor(slot) != nil:
+			return replaced
+		case s.forbidden():
+			kind = refused
+		}
+	}
+	return kind
 }
 
 // note takes note of the newest record under a key.
@@ -44,39 +81,77 @@ func (o *outages) note(key string, rec *Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = slices.DeleteFunc(o.all, func(k outage) bool { return k.key == key })
-	if s, _, _ := (&Robots{}).outage(rec, time.Now()); s == nil { // under the strictest settings
+	kind := kindOf(rec)
+	if kind == noOutage {
 		return
 	}
-	if len(o.all) == maxOutages {
-		o.all = slices.Delete(o.all, 0, 1)
+	first, n := -1, 0
+	for i, k := range o.all {
+		if k.kind == kind {
+			if n++; first < 0 {
+				first = i
+			}
+		}
 	}
-	o.all = append(o.all, outage{key, *rec})
+	if n == maxOutages {
+		o.all = slices.Delete(o.all, first, first+1)
+	}
+	o.all = append(o.all, outage{key, *rec, kind})
+}
+
+// newest returns the records, the newest first.
+func (o *outages) newest() []outage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := slices.Clone(o.all)
+	slices.Reverse(all)
+	return all
+}
+
+// forbidden returns the crawlers that are answered 401 or 403 now although there is a copy.
+func (o *outages) forbidden(r *Robots, now time.Time) (all []Forbidden) {
+	later := now.Add(1) // no request has asked meanwhile
+	for _, k := range o.newest() {
+		for _, slot := range slices.Sorted(maps.Keys(k.rec.Bound)) {
+			s, good := k.rec.Bound[slot], k.rec.copyFor(slot)
+			name, token, ok := SplitSlot(slot)
+			if !ok || !s.forbidden() || s.NoSlot || good == nil || r.current(&k.rec, slot, now, later) != s && !r.forbids(s) {
+				continue
+			}
+			res := r.ResolveAt(s, good, now)
+			if res.State == Fresh || res.State == Stale { // the copy goes on
+				continue
+			}
+			if token == TokenKey(nil) {
+				token = ""
+			}
+			all = append(all, Forbidden{ParseKey(k.key).Origin, name, token, s.Status, res.Allow, s.Since, r.until(s)})
+		}
+	}
+	return all[:min(len(all), maxOutages)]
 }
 
 func isFailure(r *Robots, s *Snapshot) bool { return s != nil && r.Classify(s) == Unreachable }
 
 // list returns the outages there are now, the last that was tried in front.
 func (o *outages) list(r *Robots, now time.Time) (all []Outage) {
-	o.mu.Lock()
-	known := slices.Clone(o.all)
-	o.mu.Unlock()
-	for _, k := range slices.Backward(known) {
-		s, token, tokens := r.outage(&k.rec, now)
+	for _, k := range o.newest() {
+		s, slot, tokens := r.outage(&k.rec, now)
 		if s == nil {
 			continue
 		}
-		res := r.ResolveAt(s, k.rec.copyFor(token), now)
+		res := r.ResolveAt(s, k.rec.copyFor(slot), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
 			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: res.State, Allow: res.Allow,
 			Status: s.Status, Error: s.Error, Failures: s.Failures, Since: s.Since, Tried: s.Fetched, Next: r.until(s),
 		})
 	}
-	return all
+	return all[:min(len(all), maxOutages)]
 }
 
 // outage returns the last failure in a record, nil if there is no outage now. bound is the
-// token that the failure binds, empty if it binds all crawlers; tokens are those of all crawlers
+// slot that the failure binds, empty if it binds all crawlers; tokens are those of all crawlers
 // with a failure. A failure that binds one crawler does not count after its lifetime, if the
 // record has an answer for all crawlers that is valid or newer.
 func (r *Robots) outage(rec *Record, now time.Time) (s *Snapshot, bound string, tokens []string) {
@@ -84,15 +159,18 @@ func (r *Robots) outage(rec *Record, now time.Time) (s *Snapshot, bound string, 
 		return rec.Last, "", nil
 	}
 	later := now.Add(1) // no request has asked meanwhile
-	for _, token := range slices.Sorted(maps.Keys(rec.Bound)) {
-		b := rec.Bound[token]
+	for _, slot := range slices.Sorted(maps.Keys(rec.Bound)) {
+		b := rec.Bound[slot]
 		answered := rec.Last != nil && (r.isValid(rec.Last, now, later) || !rec.Last.Fetched.Before(b.Fetched))
-		if !isFailure(r, b) || answered && !r.isValid(b, now, later) {
+		_, token, ok := SplitSlot(slot)
+		if !ok || !isFailure(r, b) || answered && !r.isValid(b, now, later) && !r.forbids(b) {
 			continue
 		}
-		tokens = append(tokens, strings.Trim(token, "()"))
+		if token = strings.Trim(token, "()"); !slices.Contains(tokens, token) {
+			tokens = append(tokens, token)
+		}
 		if s == nil || !b.Fetched.Before(s.Fetched) {
-			s, bound = b, token
+			s, bound = b, slot
 		}
 	}
 	return s, bound, tokens

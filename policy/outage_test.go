@@ -48,7 +48,9 @@ func TestOutages(t *testing.T) {
 		e := engineFor(t, robots, web, disk, io.Discard)
 		ask := func(hosts string, agent string) {
 			for host := range strings.FieldsSeq(hosts) {
-				if _, err := e.Decide(t.Context(), asks(t, "http://"+host+".example/", agent)); err != nil {
+				r := asks(t, "http://"+host+".example/", agent)
+				r.Crawler.Tokens = []string{ProductToken(agent)} // the site recognizes its fetch
+				if _, err := e.Decide(t.Context(), r); err != nil {
 					t.Error(err)
 				}
 			}

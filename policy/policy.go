@@ -36,6 +36,7 @@ type Config struct {
 	Overrides []Override // the first that applies decides, before robots.txt
 	Robots    Robots
 	Usage     Usage
+	Agent     string            // User-Agent of fetches for crawlers without product tokens; empty: robotsgate/0
 	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
 	Store     Store             // nil: records are kept in memory only
 	Shared    bool              // several gates share the Store: records note what [Merge] needs
@@ -55,6 +56,7 @@ type Usage struct {
 
 // complete returns c with defaults for the fields that were left out.
 func (c Config) complete() Config {
+	c.Agent = cmp.Or(c.Agent, "robotsgate/0")
 	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
 	c.Store = cmp.Or[Store](c.Store, noStore{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -146,10 +148,18 @@ func (s *shared) engine(c Config) *Engine {
 	c.Robots.reserve(c.Crawlers)
 	c.Robots.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
 	e := &Engine{config: c, shared: s}
-	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.forTDMRep()
+	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.ForTDMRep()
 	e.fetcher = fetcher{c.Transport, e.robots, c.Hints, s.large}
 	e.wrapped = c.Crawlers.Wrapped(c.Transport)
 	return e
+}
+
+// settings returns the settings by which answers about the file of a scope are read.
+func (e *Engine) settings(s Scope) *Robots {
+	if s.TDMRep {
+		return e.tdmrep
+	}
+	return e.robots
 }
 
 // Close ends background work and saves the records that are not saved yet.

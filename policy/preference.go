@@ -122,10 +122,10 @@ func (r *Request) forRobots() bool {
 	return (method == http.MethodGet || method == http.MethodHead) && r.Target.IsRobots()
 }
 
-// forTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 4xx and for a
-// copy older than Robots.StaleFor: both state nothing, and so deny nothing.
-func (r Robots) forTDMRep() *Robots {
-	r.Unavailable, r.AfterStale = "", ""
+// ForTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 404, a 410 and a
+// copy older than Robots.StaleFor: they state nothing, and so deny nothing. Another 4xx ends no good copy.
+func (r Robots) ForTDMRep() *Robots {
+	r.Unavailable, r.Forbidden, r.AfterStale, r.tdmrep = "", "", "", true
 	return &r
 }
 
@@ -136,9 +136,8 @@ func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolu
 	if !e.config.wantsTDMRep(r, d) {
 		return nil, nil
 	}
-	// One file is for all crawlers, so they ask as if they were one.
-	scope := Scope{Origin: r.Target.Origin(), TDMRep: true, Crawlers: r.Crawler.configured}
-	q := question{e.tdmrep, scope.Key(), TokenKey(nil), r.UserAgent, e.wrapped[r.Crawler]}
+	// The file has no groups, so all clients of a crawler have one slot, whatever their product token.
+	q := e.ask(Scope{Origin: r.Target.Origin(), TDMRep: true}, r.Crawler, nil)
 	if res, ok := e.inMemory(q); ok {
 		return &res, nil
 	}

@@ -13,12 +13,12 @@ type Record struct {
 	Good *Snapshot `json:"good,omitempty"` // the last answer for all crawlers that had rules
 	Last *Snapshot `json:"last,omitempty"` // the last answer for all crawlers; may be Good
 
-	// Bound has the last answers without rules that bind one crawler only, by its [TokenKey].
-	// Under [NoSlot] it has the answer that all crawlers without a slot share.
+	// Bound has the last answers without rules that bind one crawler only, by its [Slot].
+	// Under [NoSlot] of an entry it has the answer that its clients without a slot share.
 	Bound map[string]*Snapshot `json:"bound,omitempty"`
 
-	// Copies has the last answers with rules that bind one crawler only, by its TokenKey. The body
-	// of each is in a record of its own, whose Scope has the Token. If Bound has an answer to the
+	// Copies has the last answers with rules that bind one crawler only, by its Slot. The body
+	// of each is in a record of its own, whose Scope has the Slot. If Bound has an answer to the
 	// same crawler, that one is newer.
 	Copies map[string]*Snapshot `json:"copies,omitempty"`
 
@@ -52,16 +52,16 @@ func (r *Record) outdated(s *Snapshot) bool {
 
 // newest returns the last answer to a crawler, its own or the origin's; nil
 // without any.
-func (r *Record) newest(token string) *Snapshot {
-	if own := r.own(token); own != nil && (r.Last == nil || own.Fetched.After(r.Last.Fetched)) {
+func (r *Record) newest(slot string) *Snapshot {
+	if own := r.own(slot); own != nil && (r.Last == nil || own.Fetched.After(r.Last.Fetched)) {
 		return own
 	}
 	return r.Last
 }
 
-// own returns the last answer that binds the crawler with this token only, nil without any.
-func (r *Record) own(token string) *Snapshot {
-	return cmp.Or(r.Bound[token], r.Copies[token])
+// own returns the last answer that binds the crawler with this slot only, nil without any.
+func (r *Record) own(slot string) *Snapshot {
+	return cmp.Or(r.Bound[slot], r.Copies[slot])
 }
 
 // apart reports whether the last answer bound one crawler only.
@@ -90,7 +90,7 @@ func (r *Record) Answers() iter.Seq[*Snapshot] {
 	}
 }
 
-// allOwn returns all last answers that bind one crawler only, by token.
+// allOwn returns all last answers that bind one crawler only, by slot.
 func (r *Record) allOwn() iter.Seq2[string, *Snapshot] {
 	return func(yield func(string, *Snapshot) bool) {
 		for t, s := range r.Bound {
@@ -108,8 +108,8 @@ func (r *Record) allOwn() iter.Seq2[string, *Snapshot] {
 
 // copyFor returns the last good copy for a crawler, nil without any: its own, unless there is
 // a newer one for all.
-func (r *Record) copyFor(token string) *Snapshot {
-	own := r.Copies[token]
+func (r *Record) copyFor(slot string) *Snapshot {
+	own := r.Copies[slot]
 	if own == nil || r.Good != nil && r.Good.Fetched.After(own.Fetched) {
 		return r.Good
 	}
@@ -120,8 +120,8 @@ func (r *Record) copyFor(token string) *Snapshot {
 func (r *Record) Size() int {
 	n := len(r.Body)
 	for _, answers := range []map[string]*Snapshot{r.Bound, r.Copies} {
-		for token, s := range answers {
-			n += s.size() + 2*len(token) + 64
+		for slot, s := range answers {
+			n += s.size() + 2*len(slot) + 64
 		}
 	}
 	if r.Good != nil {
@@ -142,7 +142,7 @@ func (s *Snapshot) size() int {
 }
 
 // add returns the record with one more answer, which was fetched for the crawler with this slot, or
-// under [NoSlot] for the crawlers without one. It copies the maps: records are immutable, since
+// under [NoSlot] for clients without one. It copies the maps: records are immutable, since
 // the caches pass them to many requests at once.
 func (r Record) add(slot string, s *Snapshot) Record {
 	bound, copies := map[string]*Snapshot{}, map[string]*Snapshot{}
@@ -152,7 +152,7 @@ func (r Record) add(slot string, s *Snapshot) Record {
 	delete(bound, slot)
 	switch {
 	case s.shared():
-		delete(bound, NoSlot) // the crawlers without a slot have an answer now
+		maps.DeleteFunc(bound, func(slot string, _ *Snapshot) bool { return isNoSlot(slot) }) // clients without a slot have an answer now
 		if s.aboutFile() {
 			delete(copies, slot)
 		}

@@ -56,9 +56,16 @@ func (r *Robots) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 	switch res.State {
 	case Unavailable:
 		obeyCopy = r.Unavailable == "keep" && good != nil && now.Before(answer.Since.Add(keepFor))
+		if r.tdmrep && good != nil && !answer.aboutFile() { // a firewall's 403, say: nothing was withdrawn
+			obeyCopy = now.Before(good.Fetched.Add(r.StaleFor)) || now.Before(r.until(good))
+		}
 		res.Allow = true
 	case Unreachable:
 		since := answer.Since
+		if r.forbids(answer) {
+			res.Retry = max(r.until(answer).Sub(now), 0)
+			break
+		}
 		if good != nil {
 			since = good.Fetched
 			// An early renewal may have failed: a copy that is still fresh is obeyed

@@ -12,9 +12,9 @@ import (
 type question struct {
 	settings  *Robots // by which answers are read
 	key       string  // of the record
-	token     string  // the crawler's, by TokenKey
-	userAgent string
-	transport http.RoundTripper // of the fetch; nil: that of all crawlers
+	slot      string  // the crawler's
+	userAgent string  // of the fetch
+	transport http.RoundTripper
 }
 
 // resolve returns what an origin's robots.txt means to a crawler. It waits for a fetch only if no
@@ -33,7 +33,7 @@ func (e *Engine) inMemory(q question) (res Resolution, ok bool) {
 		return Resolution{}, false
 	}
 	now := time.Now()
-	s := e.robots.current(&known.Record, q.token, now, now)
+	s := q.settings.current(&known.Record, q.slot, now, now)
 	if s == nil {
 		return Resolution{}, false
 	}
@@ -47,7 +47,7 @@ func (e *Engine) inMemory(q question) (res Resolution, ok bool) {
 
 // renew starts a fetch in the background if an answer is about to end.
 func (e *Engine) renew(q question, known *entry, s *Snapshot, now time.Time) {
-	if !e.robots.due(&known.Record, q.token, s, now) || !known.renewing.CompareAndSwap(false, true) {
+	if !q.settings.due(&known.Record, q.slot, s, now) || !known.renewing.CompareAndSwap(false, true) {
 		return
 	}
 	e.mu.Lock()
@@ -96,7 +96,7 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 			return Resolution{}, job.err
 		}
 		now := time.Now()
-		s := e.robots.current(&job.entry.Record, q.token, now, asked)
+		s := q.settings.current(&job.entry.Record, q.slot, now, asked)
 		if own && (s == nil || s.Fetched.Before(since)) {
 			s = job.answer
 		}
@@ -105,8 +105,8 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 		}
 		res, ok := e.judge(q, job.entry, s, now)
 		if !ok {
-			gone := job.entry.Copies[q.token]
-			e.forgetCopy(sf, q.token, gone)
+			gone := job.entry.Copies[q.slot]
+			e.forgetCopy(sf, q.slot, gone)
 			if gone != nil { // a shared store may still name it: the same copy is no answer
 				since = later(since, gone.Fetched)
 			}
@@ -141,7 +141,7 @@ func (e *Engine) unanswered(q question, known *entry, why string) Resolution {
 // judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
 func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
-	res = q.settings.ResolveAt(s, known.copyFor(q.token), now)
+	res = q.settings.ResolveAt(s, known.copyFor(q.slot), now)
 	if res.State != Fresh && res.State != Stale {
 		return res, true
 	}
@@ -150,7 +150,7 @@ func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (re
 		res.setFile(known.file)
 		return res, true
 	}
-	own := e.copyEntry(q.key, q.token, obeyed)
+	own := e.copyEntry(q.key, q.slot, obeyed)
 	if own == nil {
 		return res, false
 	}
@@ -164,10 +164,10 @@ func (e *Engine) judge(q question, known *entry, s *Snapshot, now time.Time) (re
 	return res, true
 }
 
-// copyEntry returns the copy that binds one token only, with its rules. It returns nil if the
+// copyEntry returns the copy that binds the crawler with a slot only, with its rules. It returns nil if the
 // rules are gone: they are in a record of their own, which the store may have forgotten.
-func (e *Engine) copyEntry(key, token string, s *Snapshot) *entry {
-	key = copyKey(key, token)
+func (e *Engine) copyEntry(key, slot string, s *Snapshot) *entry {
+	key = copyKey(key, slot)
 	has := func(known *entry) bool {
 		return known != nil && known.Good != nil && known.Good.Fetched.Equal(s.Fetched)
 	}

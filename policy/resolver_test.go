@@ -97,7 +97,7 @@ func TestManyTokens(t *testing.T) {
 		for i := range 100 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))
 		}
-		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != maxBound+1 || rec.Bound[NoSlot] == nil {
+		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != maxBound+1 || rec.Bound[noSlot("/")] == nil {
 			t.Errorf("%d answers are kept, want those of %d crawlers and one more", len(rec.Bound), maxBound)
 		}
 	})

@@ -11,14 +11,14 @@ func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapsh
 	url := sf.scope.url()
 	defer e.recovered(url, &err)
 	prior := known // the copy that the origin may confirm
-	if good := known.copyFor(job.slot); good != known.Good {
-		if prior = e.copyEntry(sf.key, job.slot, good); prior == nil {
+	if good := known.copyFor(job.bound); good != known.Good {
+		if prior = e.copyEntry(sf.key, job.bound, good); prior == nil {
 			prior = &entry{}
 		}
 	}
 	begun, outcome := time.Now(), "error"
 	f := e.fetcher
-	f.transport = job.transport
+	f.transport, f.robots = job.transport, e.settings(sf.scope)
 	s, file, err = f.fetch(e.ctx, sf.scope, url, job.userAgent, prior)
 	if e.ctx.Err() != nil {
 		return nil, nil, shutDown(sf.scope) // a fetch that was cut short says nothing about the origin
@@ -27,7 +27,7 @@ func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapsh
 	if err != nil {
 		err = fmt.Errorf("fetch %s: %w", url, err)
 	} else {
-		outcome = string(e.robots.Classify(s))
+		outcome = string(f.robots.Classify(s))
 		e.log.Debug("file fetched", "url", url, "status", s.Status, "error", s.Error, "file", file != nil, "took", took)
 	}
 	e.config.OnFetch(Fetch{Origin: sf.scope.Origin, TDMRep: sf.scope.TDMRep, Outcome: outcome, Took: took})
@@ -37,24 +37,24 @@ func (e *Engine) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapsh
 // keepLocked adds the answer of a job to what is known. Other jobs may have ended since this one
 // was started. It returns the answer as it is kept. Release is called when the store has it.
 func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file content, release func()) *Snapshot {
-	rec := &sf.entry.Record
+	rec, settings := &sf.entry.Record, e.settings(sf.scope)
 	sf.apart = !s.shared()
-	if sf.apart && job.slot == NoSlot {
+	if sf.apart && isNoSlot(job.bound) {
 		s = forOthers(s)
 	}
-	e.count(s, rec, job.slot)
-	next := rec.add(job.slot, s)
+	settings.count(s, rec, job.bound)
+	next := rec.add(job.bound, s)
 	if e.config.Shared {
-		next.note(job.slot, s)
+		next.note(job.bound, s)
 	}
-	e.robots.vacate(&next, sf.jobs, time.Now())
+	settings.vacate(&next, sf.jobs, time.Now())
 	if s.good() && !s.shared() {
 		// The rules of a copy for one crawler are kept in a record of their own.
-		e.cache.put(copyKey(sf.key, job.slot), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
+		e.cache.put(copyKey(sf.key, job.bound), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
 	}
-	for token := range rec.Copies {
-		if next.Copies[token] == nil {
-			e.cache.put(copyKey(sf.key, token), &entry{}, nil) // so that the store forgets it
+	for slot := range rec.Copies {
+		if next.Copies[slot] == nil {
+			e.cache.put(copyKey(sf.key, slot), &entry{}, nil) // so that the store forgets it
 		}
 	}
 	switch {
@@ -68,7 +68,7 @@ func (e *Engine) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file c
 	return s
 }
 
-// forOthers returns the answer that all crawlers without a slot share. s is the answer to one of
+// forOthers returns the answer that all clients without a slot share. s is the answer to one of
 // them. The result has no rules, since those of s are for that crawler only.
 func forOthers(s *Snapshot) *Snapshot {
 	return &Snapshot{
@@ -80,13 +80,13 @@ func forOthers(s *Snapshot) *Snapshot {
 // count sets s.Since and s.Failures: since when the origin has given answers of the class of s, and
 // how many failures in a row there were. If the answer before is of that class, count continues
 // its figures.
-func (e *Engine) count(s *Snapshot, rec *Record, slot string) {
-	class := e.robots.Classify(s)
+func (r *Robots) count(s *Snapshot, rec *Record, slot string) {
+	class := r.Classify(s)
 	if class == Fresh {
 		return
 	}
 	s.Since = s.Fetched
-	if before := rec.newest(slot); before != nil && !before.good() && e.robots.Classify(before) == class {
+	if before := rec.newest(slot); before != nil && !before.good() && r.Classify(before) == class {
 		s.Since, s.Failures = before.Since, before.Failures
 	}
 	if class == Unreachable {
@@ -95,13 +95,13 @@ func (e *Engine) count(s *Snapshot, rec *Record, slot string) {
 }
 
 // forgetCopy drops a copy without rules in the store, unless there is another one by now.
-func (e *Engine) forgetCopy(sf *scopeFetches, token string, gone *Snapshot) {
+func (e *Engine) forgetCopy(sf *scopeFetches, slot string, gone *Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if gone != nil && sf.entry.Copies[token] == gone {
+	if gone != nil && sf.entry.Copies[slot] == gone {
 		rec := sf.entry.Record
 		rec.Copies = maps.Clone(rec.Copies)
-		delete(rec.Copies, token)
+		delete(rec.Copies, slot)
 		sf.entry = &entry{Record: rec, file: sf.entry.file}
 	}
 }

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"cmp"
 	"context"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -32,12 +30,10 @@ type scopeFetches struct {
 // A fetchJob is one fetch, for all requests that wait for it. It ends without a request to the origin
 // if there is an answer by now that is valid and was fetched after since.
 type fetchJob struct {
-	slot      string // the crawler that it is for, see slots.go
-	token     string // of the crawler that asked first
-	userAgent string
-	transport http.RoundTripper
-	asked     time.Time
-	since     time.Time
+	question        // of the crawler that asked first
+	bound    string // the slot of an answer that binds one crawler only: the crawler's, or that of clients without one
+	asked    time.Time
+	since    time.Time
 
 	done   chan struct{} // closed when the job has ended, and the rest is set
 	answer *Snapshot     // what it has brought, or the answer that made it needless
@@ -97,9 +93,9 @@ func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetch
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	slot := q.token
-	if !e.robots.hasSlot(&sf.entry.Record, sf.jobs, q.token, now) {
-		slot = NoSlot
+	slot := q.slot
+	if !q.settings.hasSlot(&sf.entry.Record, sf.jobs, q.slot, now) {
+		slot = noSlot(q.slot)
 	}
 	if job = sf.jobs[slot]; job != nil {
 		return job, true
@@ -107,10 +103,7 @@ func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetch
 	if sf.lead != nil && !sf.apart {
 		return sf.lead, false
 	}
-	job = &fetchJob{
-		slot: slot, token: q.token, userAgent: cmp.Or(e.robots.UserAgent, q.userAgent), transport: cmp.Or(q.transport, e.fetcher.transport),
-		asked: now, since: since, done: make(chan struct{}),
-	}
+	job = &fetchJob{question: q, bound: slot, asked: now, since: since, done: make(chan struct{})}
 	if e.ctx.Err() != nil {
 		job.err = shutDown(sf.scope)
 		close(job.done)
@@ -154,7 +147,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	} else if release != nil {
 		release()
 	}
-	delete(sf.jobs, job.slot)
+	delete(sf.jobs, job.bound)
 	if sf.lead == job {
 		sf.lead = nil
 	}
@@ -168,7 +161,7 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 // If each crawler has its own answer, one crawler need not wait for another, and the permission is for this
 // crawler. Whether that is so, another process may have found meanwhile.
 func (e *Engine) permitted(sf *scopeFetches, job *fetchJob, known *entry) (release func(), now *entry, s *Snapshot) {
-	ownKey := copyKey(sf.key, job.slot)
+	ownKey := copyKey(sf.key, job.bound)
 	key := sf.key
 	if known.apart() {
 		key = ownKey
@@ -190,7 +183,7 @@ func (e *Engine) permitted(sf *scopeFetches, job *fetchJob, known *entry) (relea
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.
 func (e *Engine) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
-	s := e.robots.current(&sf.entry.Record, job.token, time.Now(), job.asked)
+	s := job.settings.current(&sf.entry.Record, job.slot, time.Now(), job.asked)
 	if s == nil || !s.Fetched.After(job.since) {
 		return nil
 	}

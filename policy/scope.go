@@ -4,14 +4,12 @@ import "strings"
 
 // A Scope says which file of an origin a [Record] is of, and for which clients it decides. For each file there
 // is one record for the configured crawlers and one for all other clients, and neither decides for the other side:
-//   - An origin may answer each User-Agent differently, with or without Vary, and clients choose
-//     their User-Agent. An unknown client must not bring the answer for a configured crawler.
-//   - An origin may allow a crawler that it knows more than others.
+// an origin may answer the User-Agent of a crawler otherwise than that of other clients, with or without Vary.
 type Scope struct {
 	Origin   string
 	TDMRep   bool   // the file is the tdmrep.json, see [Usage]; false: the robots.txt
 	Crawlers bool   // for the configured crawlers; false: for all other clients
-	Token    string // only for the crawler with this [TokenKey]; empty: for all
+	Slot     string // only for the crawler with this [Slot]; empty: for all
 }
 
 const (
@@ -30,8 +28,8 @@ func (s Scope) Key() string {
 	if s.TDMRep {
 		key = tdmrepPrefix + key
 	}
-	if s.Token != "" {
-		key = copyKey(key, s.Token)
+	if s.Slot != "" {
+		key = copyKey(key, s.Slot)
 	}
 	return key
 }
@@ -40,7 +38,7 @@ func (s Scope) Key() string {
 func ParseKey(key string) (s Scope) {
 	key, s.TDMRep = strings.CutPrefix(key, tdmrepPrefix)
 	key, s.Crawlers = strings.CutPrefix(key, crawlersPrefix)
-	s.Origin, s.Token, _ = strings.Cut(key, " ") // there is no space in an origin
+	s.Origin, s.Slot, _ = strings.Cut(key, " ") // there is no space in an origin
 	return s
 }
 
@@ -52,12 +50,12 @@ func (s Scope) url() string {
 	return s.Origin + robotsPath
 }
 
-// copyKey returns the key of the copy that binds one product token only, beside the record
+// copyKey returns the key of the copy that binds the crawler with this slot only, beside the record
 // with this key.
-func copyKey(key, token string) string {
+func copyKey(key, slot string) string {
 	const longest = 256 // stores bound the length of keys
-	if len(token) > longest {
-		token = Digest(token)
+	if len(slot) > longest {
+		slot = Digest(slot)
 	}
-	return key + " " + token
+	return key + " " + slot
 }

@@ -27,7 +27,7 @@ type site struct {
 func newSite(t *testing.T, answers map[string]string) *site {
 	s := &site{T: t, web: newOrigins(), disk: newDurable(), known: map[string]*Crawler{
 		"NewsBot": {Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}},
-		"ShopBot": {Name: "shop", Mode: Enforce}, // its token is that of its User-Agent
+		"ShopBot": {Name: "shop", Mode: Enforce, Tokens: []string{"ShopBot"}},
 	}}
 	s.answers(answers)
 	s.start(s.crawlers())
@@ -59,9 +59,11 @@ func (s *site) restart() {
 	s.start(s.crawlers())
 }
 
-// request returns a request of a configured crawler, or of another client.
+// request returns a request of a configured crawler, or of another client. That client has a product token too, so
+// that the site can tell by the User-Agent of a fetch which client has caused it.
 func (s *site) request(name string) Request {
 	r := asks(s.T, "https://example.com/page", name+"/1.0")
+	r.Crawler.Tokens = []string{name}
 	if k := s.known[name]; k != nil {
 		r.Crawler = k
 	}
@@ -233,8 +235,8 @@ func TestKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, origin := range []string{"http://a.example", "https://a.example", "https://a.example:8443", "https://[2001:db8::1]"} {
 		for i := range 4 {
-			for _, token := range []string{"", "*", "bot", "b-o_t", "a name that nobody has", "https://a.example"} {
-				s := Scope{origin, i&1 != 0, i&2 != 0, token}
+			for _, slot := range []string{"", "/*", "/bot", "news/b-o_t", "a name that nobody has/bot", "https://a.example/bot", "bot"} {
+				s := Scope{origin, i&1 != 0, i&2 != 0, slot}
 				if got := ParseKey(s.Key()); got != s || seen[s.Key()] {
 					t.Errorf("%+v: %q is the key of %+v", s, s.Key(), got)
 				}
@@ -245,7 +247,7 @@ func TestKeys(t *testing.T) {
 	if got := (Scope{Origin: "http://a.example"}).Key(); got != "http://a.example" {
 		t.Errorf("got %q, want the key of earlier versions", got)
 	}
-	long := Scope{Origin: "http://a.example", Token: fmt.Sprintf("%04096d", 1)}
+	long := Scope{Origin: "http://a.example", Slot: fmt.Sprintf("%04096d", 1)}
 	if n := len(long.Key()); n > 300 {
 		t.Errorf("a key of %d bytes", n)
 	}

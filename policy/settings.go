@@ -15,12 +15,14 @@ type Robots struct {
 	MaxBytes        int           // of a decoded robots.txt; a longer one is cut
 	MaxRedirects    int
 	TooManyRequests string // a 429 means "disallow" (also if empty) or "allow"
+	Forbidden       string // a 401 or 403 means "allow" (also if empty), as any other 4xx, or "disallow"
 	Unavailable     string // a 4xx means "allow" (also if empty), or "keep" the last good copy
-	UserAgent       string // for fetching; empty: the asking crawler's
+	UserAgent       string // for fetching; empty: see Engine.agentFor
 	CacheBytes      int64
 	Readings        Readings // how paths are judged that servers read in several ways
 
-	reserved map[string]bool // product tokens that are configured, and NoSlot: they always have a slot
+	reserved map[string]bool // slots that are always there, see reserve
+	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
 }
 
 // DefaultRobots returns the settings that suit most crawlers.
@@ -28,7 +30,7 @@ func DefaultRobots() Robots {
 	return Robots{
 		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 30 * 24 * time.Hour, AfterStale: "disallow",
 		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5,
-		TooManyRequests: "disallow", Unavailable: "allow", CacheBytes: 64 << 20, Readings: Strict,
+		TooManyRequests: "disallow", Forbidden: "allow", Unavailable: "allow", CacheBytes: 64 << 20, Readings: Strict,
 	}
 }
 

@@ -2,22 +2,50 @@ package policy
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
-// NoSlot is the key in [Record.Bound] of the answer that all crawlers share for which no own
-// answer is kept: at most 16 are, and those of crawlers with configured product tokens. It is not
-// a product token.
+// An answer that binds one crawler only has a slot: the entry of Crawlers.Known that caused the fetch, and the
+// product token. Clients that match no entry count as one more, with an empty name. Two entries with
+// the same token have two slots: an origin may tell them apart, by signature or address.
 //
-// An origin may answer each crawler differently, and a client can invent product tokens without
-// end. So only a bounded number of crawlers have a slot: answers that bind one of them are kept,
-// and each of them fetches for itself. Crawlers with configured product tokens always have a slot,
-// beside that number. All others share one further answer, which is fetched for one of them. It
-// denies even if it is a 4xx: an answer to one crawler must not open the origin to another.
+// A client can invent product tokens without end. So each entry has at most 16 slots for tokens that its
+// clients chose, beside the slot of its configured token. Clients of the entry without a slot share one further
+// answer, which is fetched for one of them. It denies even if it is a 4xx: an answer to one crawler must not open the
+// origin to another.
+
+// NoSlot stands for the product token in the slot of the answer that clients without a slot share.
 const NoSlot = "(others)"
 
+// Slot returns the key in [Record.Bound] and [Record.Copies] for answers that bind only the crawler with these
+// product tokens, of which the first counts, and this name; the name is empty for clients that match none of
+// the configured crawlers. Slots of earlier versions are a [TokenKey] alone, which is never equal.
+func Slot(crawler string, tokens []string) string { return slotOf(crawler, TokenKey(tokens)) }
+
+func slotOf(crawler, tokenKey string) string { return crawler + "/" + tokenKey }
+
+// SplitSlot returns the crawler and the TokenKey of a slot. ok is false for one of an earlier version, which
+// has no crawler. There is no slash in a product token.
+func SplitSlot(slot string) (crawler, tokenKey string, ok bool) {
+	i := strings.LastIndexByte(slot, '/')
+	if i < 0 {
+		return "", slot, false
+	}
+	return slot[:i], slot[i+1:], true
+}
+
+// isNoSlot reports whether a slot is the one that clients without a slot share.
+func isNoSlot(slot string) bool { return strings.HasSuffix(slot, "/"+NoSlot) }
+
+// noSlot returns the slot that clients without one share, of the same entry.
+func noSlot(slot string) string {
+	crawler, _, _ := SplitSlot(slot)
+	return slotOf(crawler, NoSlot)
+}
+
 const (
-	// maxBound is the number of slots, beside those of configured crawlers.
+	// maxBound is the number of slots of an entry for tokens that its clients chose.
 	maxBound = 16
 
 	// When the lifetime of the answer in a slot has ended, the slot is kept for as long again,
@@ -26,32 +54,36 @@ const (
 	maxKept = time.Hour
 )
 
-// hasSlot reports whether a crawler has a slot, or there is a free one for it.
+// hasSlot reports whether a crawler has its slot, or there is a free one for it.
 // A crawler with a job has one.
-func (r *Robots) hasSlot(rec *Record, jobs map[string]*fetchJob, token string, now time.Time) bool {
-	if r.reserved[token] {
+func (r *Robots) hasSlot(rec *Record, jobs map[string]*fetchJob, slot string, now time.Time) bool {
+	if r.reserved[slot] {
 		return true
 	}
-	taken := 0
-	for t, s := range rec.allOwn() {
-		if t != token && !r.reserved[t] && jobs[t] == nil && now.Before(r.freeFrom(s, now)) {
+	shared, taken := noSlot(slot), 0
+	counts := func(other string) bool { return other != slot && !r.reserved[other] && noSlot(other) == shared }
+	for other, s := range rec.allOwn() {
+		if counts(other) && jobs[other] == nil && now.Before(r.freeFrom(s, now)) {
 			taken++
 		}
 	}
-	for t := range jobs {
-		if t != token && !r.reserved[t] {
+	for other := range jobs {
+		if counts(other) {
 			taken++
 		}
 	}
 	return taken < maxBound
 }
 
-// reserve keeps slots for the crawlers that are configured, and one for all without a slot.
+// reserve keeps slots for each entry: that of its configured token, or of clients without a token; that which
+// clients without a slot share; and that of tdmrep.json.
 func (r *Robots) reserve(c Crawlers) {
-	r.reserved = map[string]bool{NoSlot: true}
+	r.reserved = map[string]bool{}
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
-		if k != nil && len(k.Tokens) > 0 {
-			r.reserved[TokenKey(k.Tokens)] = true
+		if k != nil {
+			for _, slot := range []string{Slot(k.entry(), k.Tokens), Slot(k.entry(), nil), slotOf(k.entry(), NoSlot)} {
+				r.reserved[slot] = true
+			}
 		}
 	}
 }
@@ -66,22 +98,33 @@ func (r *Robots) freeFrom(s *Snapshot, now time.Time) time.Time {
 	return until.Add(min(max(until.Sub(s.Fetched), minKept), maxKept))
 }
 
-// vacate drops answers from a record until the slots suffice, first from the slots that have been
-// free for longest. The record has not been handed out yet. hasSlot has made sure that enough
-// slots are free.
+// vacate drops answers from a record until the slots of each entry suffice, first from the slots that have been
+// free for longest, and all of entries that are not configured any more. The record has not been handed out
+// yet. hasSlot has made sure that enough slots are free.
 func (r *Robots) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {
-	slots, free := 0, []string{}
-	for t := range rec.allOwn() {
-		if !r.reserved[t] {
-			slots++
-			if jobs[t] == nil {
-				free = append(free, t)
-			}
+	taken, free := map[string]int{}, map[string][]string{} // by the slot that their entry shares
+	for slot := range rec.allOwn() {
+		if r.reserved[slot] {
+			continue
+		}
+		entry := noSlot(slot)
+		if _, _, ok := SplitSlot(slot); !ok {
+			entry = "" // of an earlier version
+		}
+		taken[entry]++
+		if jobs[slot] == nil {
+			free[entry] = append(free[entry], slot)
 		}
 	}
-	slices.SortFunc(free, func(a, b string) int { return r.freeFrom(rec.own(a), now).Compare(r.freeFrom(rec.own(b), now)) })
-	for _, t := range free[:min(max(slots-maxBound, 0), len(free))] {
-		delete(rec.Bound, t)
-		delete(rec.Copies, t)
+	for entry, slots := range free {
+		most := 0
+		if r.reserved[entry] {
+			most = maxBound
+		}
+		slices.SortFunc(slots, func(a, b string) int { return r.freeFrom(rec.own(a), now).Compare(r.freeFrom(rec.own(b), now)) })
+		for _, slot := range slots[:min(max(taken[entry]-most, 0), len(slots))] {
+			delete(rec.Bound, slot)
+			delete(rec.Copies, slot)
+		}
 	}
 }

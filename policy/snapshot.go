@@ -45,6 +45,11 @@ func (s *Snapshot) complete() bool {
 	return s.Status >= 200 && s.Status <= 299 && s.Status != http.StatusPartialContent
 }
 
+// forbidden reports whether the origin refused its robots.txt to the crawler that asked.
+func (s *Snapshot) forbidden() bool {
+	return s.Status == http.StatusUnauthorized || s.Status == http.StatusForbidden
+}
+
 // shared reports whether the answer is for all crawlers. Other statuses, and answers that vary,
 // may be meant for the crawler that asked. They bind only that crawler, so that a
 // block of one crawler neither opens nor closes the origin to the others.

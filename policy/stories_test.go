@@ -263,6 +263,8 @@ func (s *scene) configure(key, value string) {
 		r.TooManyRequests = value
 	case "unavailable":
 		r.Unavailable = value
+	case "forbidden":
+		r.Forbidden = value
 	case "user_agent":
 		r.UserAgent = value
 	case "tdmrep":

@@ -239,7 +239,7 @@ func TestVaryManyTokens(t *testing.T) {
 		s.engine.Close() // no more writes to the store
 		kept := 0
 		for key := range s.disk.rows {
-			if rec, _ := s.disk.Load(t.Context(), key); ParseKey(key).Token != "" && !ParseKey(key).Crawlers && !rec.Empty() {
+			if rec, _ := s.disk.Load(t.Context(), key); ParseKey(key).Slot != "" && !ParseKey(key).Crawlers && !rec.Empty() {
 				kept++
 			}
 		}
@@ -302,7 +302,7 @@ func TestVaryCopyLost(t *testing.T) {
 			defer func() { s.engine.Close() }()
 			s.check("before", "Evil", allowed, "Honest", denied)
 			s.engine.Close()
-			delete(s.disk.rows, Scope{Origin: "https://example.com", Token: "honest"}.Key())
+			delete(s.disk.rows, Scope{Origin: "https://example.com", Slot: Slot("", []string{"honest"})}.Key())
 			s.start(s.crawlers())
 			s.web.fetched()
 			want := denied

@@ -34,6 +34,7 @@ func (a *admin) alerts(s *status) []Alert {
 	}
 	all = append(all, refusedLogins(s.Causes)...)
 	all = append(all, unreachable(s.Unreachable, s.Now)...)
+	all = append(all, forbidden(s.Forbidden, s.Now)...)
 	for i := range all {
 		all[i].bound()
 	}
@@ -49,9 +50,8 @@ func (a *Alert) bound() {
 
 func ofFleet(f *fleet.Status, now time.Time) (all []Alert) {
 	if f.State != fleet.Connected {
-		since := strings.ReplaceAll(lasted(int64(now.Sub(f.Since)/time.Second)), "\u00a0", " ")
 		all = append(all, Alert{
-			Kind: "fleet", Text: fmt.Sprintf("The fleet's store is away, for %s. This gate goes on alone:", since), Details: []string{cmp.Or(f.Error, "it does not answer")},
+			Kind: "fleet", Text: fmt.Sprintf("The fleet's store is away, for %s. This gate goes on alone:", since(f.Since, now)), Details: []string{cmp.Or(f.Error, "it does not answer")},
 			Do: "Check the store, and the network to it. The gate tries again by itself. robotsgate doctor -c FILE, on this machine, says what is wrong.",
 		})
 	}
@@ -87,12 +87,43 @@ func unreachable(outages []policy.Outage, now time.Time) []Alert {
 	}
 	for _, o := range outages {
 		if o.State == policy.Unreachable && !o.Allow {
-			since := strings.ReplaceAll(lasted(int64(now.Sub(o.Since)/time.Second)), "\u00a0", " ") // programs read it too
-			a.Details = append(a.Details, fmt.Sprintf("%s, for %s: %s", o.Origin, since, cmp.Or(o.Error, "no answer")))
+			a.Details = append(a.Details, fmt.Sprintf("%s, for %s: %s", o.Origin, since(o.Since, now), cmp.Or(o.Error, "no answer")))
 		}
 	}
 	if a.Details == nil {
 		return nil
 	}
 	return []Alert{a}
+}
+
+// forbidden returns the alert about crawlers for which a robots.txt was replaced by a 401 or 403.
+func forbidden(all []policy.Forbidden, now time.Time) []Alert {
+	a := Alert{
+		Kind: "forbidden", Text: "These origins refuse crawlers their robots.txt. The gate has a copy, which no longer decides for them:",
+		Do: "Ask the origin to let the crawler fetch /robots.txt. robots.forbidden says what the gate does meanwhile: allow (RFC 9309, 2.3.1.3) or disallow.",
+	}
+	for _, f := range all {
+		effect := "everything is denied"
+		if f.Allow {
+			effect = "everything is allowed"
+		}
+		a.Details = append(a.Details, fmt.Sprintf("%s, to %s, for %s: status %d, %s", f.Origin, crawlerOf(f), since(f.Since, now), f.Status, effect))
+	}
+	if a.Details == nil {
+		return nil
+	}
+	return []Alert{a}
+}
+
+// crawlerOf names the crawler that is refused a robots.txt.
+func crawlerOf(f policy.Forbidden) string {
+	if f.Token == "" {
+		return cmp.Or(f.Crawler, "other clients")
+	}
+	return fmt.Sprintf("%s (%s)", cmp.Or(f.Crawler, "other clients"), f.Token)
+}
+
+// since returns how long ago a time was, in words. Programs read them too, so there is no space that does not break.
+func since(t, now time.Time) string {
+	return strings.ReplaceAll(lasted(int64(now.Sub(t)/time.Second)), "\u00a0", " ")
 }

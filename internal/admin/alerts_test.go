@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -48,6 +49,42 @@ func TestAlerts(t *testing.T) {
 		if got := fmt.Sprint(kinds); got != "[reload logins unreachable]" {
 			t.Errorf("the API has the alerts %s", got)
 		}
+	})
+}
+
+// TestForbiddenAlert: the alert, the page and the API name the crawlers for which a copy was replaced by a 403.
+func TestForbiddenAlert(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "news<b>", Mode: policy.Enforce, Login: &policy.Login{}, Tokens: []string{"NewsBot"}}}}
+		h := listener(t, o)
+		decide := func(who string) { ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/&"+who) }
+		decide("crawler=news%3Cb%3E")
+		decide("agent=OtherBot/1.0")
+		if all := answers(t, h, "GET", "/api/overview")["forbidden"].([]any); len(all) != 0 {
+			t.Errorf("before: got %v", all)
+		}
+		time.Sleep(25 * time.Hour)
+		o.status = 403
+		decide("crawler=news%3Cb%3E")
+		decide("agent=OtherBot/1.0")
+		time.Sleep(time.Minute)
+		for _, path := range []string{"/", "/live"} {
+			has(t, see(t, h, path), "These origins refuse crawlers their robots.txt.",
+				"http://a.example, to news<b> (newsbot), for 1 min: status 403, everything is allowed",
+				"http://a.example, to other clients (otherbot), for 1 min: status 403, everything is allowed",
+				"Refused to a crawler, although a copy is there", "http://a.example everything is allowed status 403 (for news<b> (newsbot) ) Since 1 min ago . Next fetch by a request in 23 h")
+		}
+		api := answers(t, h, "GET", "/api/overview")
+		if kind := api["alerts"].([]any)[0].(map[string]any)["kind"]; kind != "forbidden" {
+			t.Errorf("the alert is of the kind %v", kind)
+		}
+		for _, f := range api["forbidden"].([]any) {
+			f := f.(map[string]any)
+			if f["crawler"] == "news<b>" && f["product_token"] == "newsbot" && f["status"] == 403.0 && f["allowed"] == true && f["origin"] == "http://a.example" {
+				return
+			}
+		}
+		t.Errorf("the API has %v", api["forbidden"])
 	})
 }
 

@@ -26,8 +26,8 @@ type pastRow struct {
 // others. Body returns the file with a digest.
 func pastRows(past []Past, body func(sha256 string) (string, error)) (rows []pastRow, others int) {
 	type client struct {
-		crawlers bool
-		token    string
+		crawlers       bool
+		crawler, token string
 	}
 	last := map[client]*Past{} // with a file
 	for i := range past {
@@ -36,7 +36,7 @@ func pastRows(past []Past, body func(sha256 string) (string, error)) (rows []pas
 		if p.SHA256 == "" {
 			continue
 		}
-		of := client{p.Crawlers, p.Token}
+		of := client{p.Crawlers, p.Crawler, p.Token}
 		if before := last[of]; before != nil && before.SHA256 != p.SHA256 {
 			rows[i].Before = before
 		}

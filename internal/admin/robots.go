@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"robotsgate/policy"
@@ -27,7 +28,8 @@ type Past struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to,omitzero"`        // zero: it still is
 	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; otherwise other clients
-	Token    string    `json:"token,omitempty"`    // the crawler that it bound, in lower case; empty: all
+	Crawler  string    `json:"crawler,omitempty"`  // it bound only the crawler with this name; empty: all
+	Token    string    `json:"token,omitempty"`    // and this product token, in lower case; empty: all
 	Status   int       `json:"status,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
 	SHA256   string    `json:"sha256,omitempty"`
@@ -53,7 +55,8 @@ func standing(st policy.Resolution, due bool) *inForce {
 type record struct {
 	Good *snapshot `json:"good,omitempty"` // the last with rules
 	Last *snapshot `json:"last,omitempty"` // the last that states the origin's answer
-	// By product token: answers that bind that crawler only, without rules and with rules.
+	// Answers that bind one crawler only, without rules and with rules, by product token; that of a configured
+	// crawler has its name and a slash before it.
 	Bound  map[string]snapshot `json:"bound,omitempty"`
 	Copies map[string]snapshot `json:"copies,omitempty"`
 }
@@ -76,13 +79,13 @@ type snapshot struct {
 }
 
 func recordOf(r policy.Record) record {
-	return record{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: byToken(r.Bound), Copies: byToken(r.Copies)}
+	return record{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: bySlot(r.Bound), Copies: bySlot(r.Copies)}
 }
 
-func byToken(all map[string]*policy.Snapshot) map[string]snapshot {
+func bySlot(all map[string]*policy.Snapshot) map[string]snapshot {
 	out := map[string]snapshot{}
-	for token, s := range all {
-		out[token] = *snapshotOf(s)
+	for slot, s := range all {
+		out[strings.TrimPrefix(slot, "/")] = *snapshotOf(s)
 	}
 	return out
 }

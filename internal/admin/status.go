@@ -46,13 +46,14 @@ type status struct {
 	NotReady string    `json:"not_ready,omitempty"` // why
 	Uptime   int64     `json:"uptime"`              // seconds
 	overview.State
-	Connections Connections     `json:"connections"`
-	Alerts      []Alert         `json:"alerts"`
-	Unreachable []policy.Outage `json:"unreachable"`
-	Sizes       []Size          `json:"sizes"`
-	Queues      []Queue         `json:"queues"`
-	Waiting     int             `json:"waiting"` // in all queues
-	Fleet       *fleet.Status   `json:"fleet,omitempty"`
+	Connections Connections        `json:"connections"`
+	Alerts      []Alert            `json:"alerts"`
+	Unreachable []policy.Outage    `json:"unreachable"`
+	Forbidden   []policy.Forbidden `json:"forbidden"`
+	Sizes       []Size             `json:"sizes"`
+	Queues      []Queue            `json:"queues"`
+	Waiting     int                `json:"waiting"` // in all queues
+	Fleet       *fleet.Status      `json:"fleet,omitempty"`
 
 	Paced bool      `json:"-"`
 	Now   time.Time `json:"-"`
@@ -70,7 +71,7 @@ func (a *admin) status() status {
 	now := time.Now()
 	s := status{
 		Version: a.Version, Ready: true, State: a.Overview.State(),
-		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []policy.Outage{}, Now: now,
+		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []policy.Outage{}, Forbidden: []policy.Forbidden{}, Now: now,
 	}
 	if err := a.Ready(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
@@ -89,6 +90,10 @@ func (a *admin) status() status {
 	for _, o := range a.Engine.Outages() {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
 		s.Unreachable = append(s.Unreachable, o)
+	}
+	for _, f := range a.Engine.Forbidden() {
+		f.Since, f.Next = second(f.Since), second(f.Next)
+		s.Forbidden = append(s.Forbidden, f)
 	}
 	s.Queues = []Queue{}
 	if s.Paced = a.Queues != nil; s.Paced {

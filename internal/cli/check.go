@@ -144,7 +144,9 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := policy.New(settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil))
+	of := settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil)
+	of.Agent = settings.Agent(version())
+	engine, err := policy.New(of)
 	if err != nil {
 		return nil, nil, err
 	}

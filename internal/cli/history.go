@@ -143,21 +143,45 @@ type originHistory struct {
 
 // An answerRow is an answer in the output.
 type answerRow struct {
-	From     time.Time    `json:"from"`
-	To       time.Time    `json:"to,omitzero"`
-	Crawlers bool         `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	For      string       `json:"token,omitempty"`    // that it bound; empty: all
-	State    policy.State `json:"state"`              // stateRules, stateFile, unavailable or unreachable
-	Status   int          `json:"status,omitempty"`
-	Bytes    *int         `json:"bytes,omitempty"`
-	SHA256   string       `json:"sha256,omitempty"`
-	Error    string       `json:"error,omitempty"`
-	By       string       `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"`
+	clients
+	State  policy.State `json:"state"` // stateRules, stateFile, unavailable or unreachable
+	Status int          `json:"status,omitempty"`
+	Bytes  *int         `json:"bytes,omitempty"`
+	SHA256 string       `json:"sha256,omitempty"`
+	Error  string       `json:"error,omitempty"`
+	By     string       `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
 }
 
-func (p *originHistory) row(a store.Answer) answerRow {
+// clients are those for which an answer decided.
+type clients struct {
+	Crawlers bool   `json:"crawlers,omitempty"` // configured crawlers; else other clients
+	Crawler  string `json:"crawler,omitempty"`  // only the crawler with this name; empty: all, or one that earlier versions did not name
+	Token    string `json:"token,omitempty"`    // only with this product token; empty: all
+}
+
+func clientsOf(crawlers bool, slot string) clients {
+	name, token, _ := policy.SplitSlot(slot)
+	return clients{crawlers, name, token}
+}
+
+func (c clients) String() string {
+	name, token := escape.Printable(c.Crawler), escape.Printable(c.Token)
+	switch {
+	case !c.Crawlers:
+		return cmp.Or(token, "all")
+	case name == "":
+		return strings.TrimSuffix("crawlers: "+token, ": ")
+	case token == "":
+		return "crawlers: " + name
+	}
+	return fmt.Sprintf("crawlers: %s (%s)", name, token)
+}
+
+func (p *originHistory) row(a store.Answer, rules *policy.Robots) answerRow {
 	s := a.Snapshot
-	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, For: a.Token, State: p.rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
+	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
 		r.Error = "its redirects have no end"
 	}
@@ -180,7 +204,7 @@ func (p *originHistory) row(a store.Answer) answerRow {
 func (p *originHistory) print(s Streams) error {
 	rows := []answerRow{}
 	for _, a := range p.answers {
-		rows = append(rows, p.row(a))
+		rows = append(rows, p.row(a, &p.rules))
 	}
 	report := historyReport{Changes: []changeRow{}, History: rows, TDMRep: p.tdmrepRows(), Origin: p.origin, Diff: p.Diff}
 	if p.Diff {
@@ -223,15 +247,6 @@ func (r answerRow) String() string {
 	if r.By != "" {
 		what += " (fetched by gate " + escape.Printable(r.By) + ")"
 	}
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", utc(r.From), to, clientsOf(r.Crawlers, r.For), r.State, status, bytes, what)
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", utc(r.From), to, r.clients, r.State, status, bytes, what)
 	return strings.TrimRight(line, " ")
-}
-
-// clientsOf names the clients that an answer bound.
-func clientsOf(crawlers bool, token string) string {
-	token = escape.Printable(token)
-	if !crawlers {
-		return cmp.Or(token, "all")
-	}
-	return strings.TrimSuffix("crawlers: "+token, ": ")
 }

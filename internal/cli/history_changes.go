@@ -16,10 +16,9 @@ import (
 
 // A changeRow is a change of the rules in force.
 type changeRow struct {
-	Time      time.Time     `json:"time"`
-	Crawlers  bool          `json:"crawlers,omitempty"` // it bound configured crawlers; else other clients
-	For       string        `json:"token,omitempty"`    // that it bound; empty: all
-	Was       string        `json:"was"`                // SHA-256; empty where there were no rules
+	Time time.Time `json:"time"`
+	clients
+	Was       string        `json:"was"` // SHA-256; empty where there were no rules
 	Is        string        `json:"is"`
 	WasState  policy.State  `json:"was_state"` // stateRules, unavailable or unreachable
 	IsState   policy.State  `json:"is_state"`
@@ -54,18 +53,17 @@ func (p *originHistory) changes(paths []string) []changeRow {
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
 		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
-		reported := map[[2]phase]bool{} // changes that hold for all tokens
-		for _, token := range p.bound(answers) {
-			phases := phasesOf(answers, token, &p.rules, time.Now())
+		reported := map[[2]phase]bool{} // changes that hold for all crawlers
+		for _, slot := range p.bound(answers) {
+			phases := phasesOf(answers, slot, &p.rules, time.Now())
 			for i := 1; i < len(phases); i++ {
 				pair := [2]phase{phases[i-1], phases[i]}
-				pair[0].at = time.Time{} // it may have begun at another time for one token
+				pair[0].at = time.Time{} // it may have begun at another time for one crawler
 				if reported[pair] {
 					continue
 				}
-				reported[pair] = token == ""
-				c := p.change(token, phases[i-1], phases[i], paths)
-				c.Crawlers = crawlers
+				reported[pair] = slot == ""
+				c := p.change(clientsOf(crawlers, slot), phases[i-1], phases[i], paths)
 				all = append(all, c)
 			}
 		}
@@ -74,23 +72,24 @@ func (p *originHistory) changes(paths []string) []changeRow {
 	return all
 }
 
-// bound returns the product tokens that answers have bound, as far as they are asked for.
+// bound returns the slots of the crawlers that answers have bound, as far as they are asked for.
 // The first is "", for all.
 func (p *originHistory) bound(answers []store.Answer) []string {
 	tokens, asked := p.asked()
 	all := []string{""}
 	for _, a := range answers {
-		mine := !asked || a.Token == policy.NoSlot || a.Token == policy.TokenKey(tokens)
-		if mine && !slices.Contains(all, a.Token) {
-			all = append(all, a.Token)
+		_, token, _ := policy.SplitSlot(a.Slot)
+		mine := !asked || token == policy.NoSlot || token == policy.TokenKey(tokens)
+		if mine && !slices.Contains(all, a.Slot) {
+			all = append(all, a.Slot)
 		}
 	}
 	return all
 }
 
-func (p *originHistory) change(token string, was, is phase, paths []string) changeRow {
+func (p *originHistory) change(of clients, was, is phase, paths []string) changeRow {
 	c := changeRow{
-		Time: is.at.UTC(), For: token, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
+		Time: is.at.UTC(), clients: of, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
 		Diff: []string{}, Decisions: []decisionRow{}, Usage: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
 	}
 	before, err := p.rulesOf(was)
@@ -103,7 +102,7 @@ func (p *originHistory) change(token string, was, is phase, paths []string) chan
 		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+utc(was.from), before, c.Is[:12]+" "+utc(is.from), after)
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
-	for _, tokens := range p.crawlers(token, wasFile, isFile) {
+	for _, tokens := range p.crawlers(of, wasFile, isFile) {
 		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
 			if len(c.Decisions) == maxChanged {
 				c.More++
@@ -142,11 +141,15 @@ func (p *originHistory) asked() (tokens []string, ok bool) {
 }
 
 // crawlers returns the crawlers to compare decisions for, by their product tokens.
-func (p *originHistory) crawlers(token string, was, is *robotstxt.File) (all [][]string) {
+func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]string) {
 	if tokens, ok := p.asked(); ok {
 		return [][]string{tokens}
 	}
+	token := of.Token
 	for _, c := range p.config.Crawlers {
+		if of.Crawler != "" && of.Crawler != c.Name {
+			continue
+		}
 		if len(c.ProductTokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.ProductTokens)) {
 			all = append(all, c.ProductTokens)
 		}

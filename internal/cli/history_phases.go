@@ -25,10 +25,10 @@ type phase struct {
 // stateRules is the state of an answer that has rules, which may be fresh or stale.
 const stateRules policy.State = "rules"
 
-// phasesOf returns the phases for a crawler with this product token, "" for crawlers whose
-// token no answer is bound to, the oldest first.
-func phasesOf(answers []store.Answer, token string, rules *policy.Robots, now time.Time) (all []phase) {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a store.Answer) bool { return a.Token != "" && a.Token != token })
+// phasesOf returns the phases for the crawler with a slot, "" for crawlers to which no answer
+// is bound, the oldest first.
+func phasesOf(answers []store.Answer, slot string, rules *policy.Robots, now time.Time) (all []phase) {
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a store.Answer) bool { return a.Slot != "" && a.Slot != slot })
 	var times []time.Time // at which other rules may come into force
 	for _, a := range answers {
 		copied := a.Snapshot.Fetched
@@ -54,9 +54,9 @@ func phaseAt(answers []store.Answer, rules *policy.Robots, at time.Time) (v phas
 		a := &answers[i]
 		switch hasRules := a.Snapshot.SHA256 != ""; {
 		case a.From.After(at) || !a.To.IsZero() && !at.Before(a.To):
-		case a.Token == "" && hasRules:
+		case a.Slot == "" && hasRules:
 			good = a
-		case a.Token == "":
+		case a.Slot == "":
 			last = a
 		case hasRules:
 			ownGood = a

@@ -13,8 +13,8 @@ import (
 func TestPhases(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const a, b = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
-	answer := func(token string, status int, digest string, from, to time.Duration) store.Answer {
-		s := store.Answer{Token: token, From: start.Add(from), Snapshot: &policy.Snapshot{Status: status, SHA256: digest, Fetched: start.Add(from), Since: start.Add(from), Lifetime: -1}}
+	answer := func(slot string, status int, digest string, from, to time.Duration) store.Answer {
+		s := store.Answer{Slot: slot, From: start.Add(from), Snapshot: &policy.Snapshot{Status: status, SHA256: digest, Fetched: start.Add(from), Since: start.Add(from), Lifetime: -1}}
 		if to > 0 {
 			s.To = start.Add(to)
 		}
@@ -24,7 +24,7 @@ func TestPhases(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answers []store.Answer
-		token   string
+		slot    string
 		want    []string
 	}{
 		{"one that stays", []store.Answer{answer("", 200, a, 0, 0)}, "", []string{"0s " + a}},
@@ -52,7 +52,7 @@ func TestPhases(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rules := policy.Robots{MaxAge: 24 * h, StaleFor: 72 * h, AfterStale: "disallow", Unavailable: "allow"}
 			var got []string
-			for _, v := range phasesOf(test.answers, test.token, &rules, start.Add(1000*h)) {
+			for _, v := range phasesOf(test.answers, test.slot, &rules, start.Add(1000*h)) {
 				got = append(got, v.at.Sub(start).String()+" "+v.String())
 			}
 			if !slices.Equal(got, test.want) {

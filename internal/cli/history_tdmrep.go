@@ -13,9 +13,9 @@ import (
 
 // A tdmrepChange is a change of the tdmrep.json in force. An answer without a file states nothing.
 type tdmrepChange struct {
-	Time      time.Time     `json:"time"`
-	Crawlers  bool          `json:"crawlers,omitempty"` // it was for configured crawlers; else for other clients
-	Was       string        `json:"was"`                // SHA-256; empty where there was no file
+	Time time.Time `json:"time"`
+	clients
+	Was       string        `json:"was"` // SHA-256; empty where there was no file
 	Is        string        `json:"is"`
 	Diff      []string      `json:"diff"`                // of two files
 	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
@@ -36,8 +36,8 @@ const stateFile policy.State = "file"
 // tdmrepRows returns the answers to requests for tdmrep.json, nil if there are none.
 func (p *originHistory) tdmrepRows() (rows []answerRow) {
 	for _, a := range p.tdmrep {
-		r := p.row(a)
-		r.For = "" // the file is for all of the crawlers, or for all other clients
+		r := p.row(a, p.rules.ForTDMRep())
+		r.Token = "" // the file is for all clients of a crawler
 		if r.State == stateRules {
 			r.State = stateFile
 		}
@@ -56,15 +56,28 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 // tdmrepChanges compares the consecutive files that were in force, for clients that no crawler matches and for
 // configured crawlers.
 func (p *originHistory) tdmrepChanges(paths []string) (all []tdmrepChange) {
-	rules := p.rules
-	rules.Unavailable, rules.AfterStale = "", "" // these settings are about robots.txt
 	for _, crawlers := range []bool{false, true} {
 		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a store.Answer) bool { return a.Crawlers != crawlers })
-		phases := phasesOf(answers, policy.TokenKey(nil), &rules, time.Now())
-		for i := 1; i < len(phases); i++ {
-			if was, is := phases[i-1], phases[i]; was.sha256 != is.sha256 {
+		slots := []string{""}
+		for _, a := range answers {
+			if !slices.Contains(slots, a.Slot) {
+				slots = append(slots, a.Slot)
+			}
+		}
+		reported := map[[2]string]bool{} // changes that hold for all crawlers
+		for _, slot := range slots {
+			phases := phasesOf(answers, slot, p.rules.ForTDMRep(), time.Now())
+			for i := 1; i < len(phases); i++ {
+				was, is := phases[i-1], phases[i]
+				if was.sha256 == is.sha256 || reported[[2]string{was.sha256, is.sha256}] {
+					continue
+				}
+				if slot == "" {
+					reported[[2]string{was.sha256, is.sha256}] = true
+				}
 				c := p.tdmrepChange(was, is, paths)
-				c.Crawlers = crawlers
+				c.clients = clientsOf(crawlers, slot)
+				c.Token = "" // the file is for all clients of a crawler
 				all = append(all, c)
 			}
 		}

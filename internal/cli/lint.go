@@ -95,7 +95,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	}
 	defer upstream.Close()
 	rules := settings.Robots(cfg.Robots)
-	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, "robotsgate/"+version()), settings.Hints)
+	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, settings.Agent(version())), settings.Hints)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", t, explained(t, err))
 	}

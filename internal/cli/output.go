@@ -22,7 +22,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"printable": escape.Printable,
 	"shown":     escape.Short,
 	"plural":    plural,
-	"clients":   clientsOf,
 	"table":     table,
 	"stated":    statedTable,
 	"usage":     usageText,

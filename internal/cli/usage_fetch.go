@@ -27,7 +27,7 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *config.Config, craw
 	}
 	defer upstream.Close()
 	c := settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil)
-	c.Usage = policy.Usage{TDMRep: true}
+	c.Agent, c.Usage = settings.Agent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {
 		return r, err

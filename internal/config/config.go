@@ -130,8 +130,9 @@ type Robots struct {
 	TooManyRequests   string        `yaml:"too_many_requests" default:"disallow" enum:"disallow,allow"`
 	Unavailable       string        `yaml:"unavailable" default:"allow" enum:"allow,keep"`
 	UnreachableStatus int           `yaml:"unreachable_status" default:"403" enum:"403,503"`
+	Forbidden         string        `yaml:"forbidden" default:"allow" enum:"allow,disallow"`
 	Readings          string        `yaml:"readings" default:"strict" enum:"strict,literal"`
-	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": the asking crawler's own
+	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": made of the crawler's product token
 	CacheBytes        Size          `yaml:"cache_bytes" default:"256MiB" restart:"yes" positive:"yes"`
 	Keep              time.Duration `yaml:"keep" default:"8760h" restart:"yes"`
 	DiskBytes         Size          `yaml:"disk_bytes" default:"10GiB" restart:"yes"`

@@ -34,7 +34,7 @@ func TestFleet(t *testing.T) {
 		origins: newFleetOrigins(t), store: &storeClient{hostPort: redis.HostPort()},
 	}
 	defer f.store.close()
-	f.config = fleetGateConfig(redis.Address(), newFleetKey(t), patientFleet)
+	f.config = fleetGateConfig(redis.Address(), newFleetKey(t), patientFleet+"crawlers: [{name: evil, user_agents: [\"EvilBot/*\"], product_tokens: [EvilBot]}]\n")
 	f.gates = startFleet(t, 8, f.config)
 	waitFleet(t, f.gates)
 	for _, c := range []struct {

@@ -195,6 +195,9 @@ func (g *testGate) decideFor(t testing.TB, crawler *policy.Crawler, host, agent 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if crawler == nil { // with a product token, which is the User-Agent of its fetches
+		crawler = &policy.Crawler{Name: "default", Tokens: []string{agent}}
+	}
 	d, err := g.engine.Decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
 	if err != nil {
 		return err.Error()

@@ -134,11 +134,11 @@ func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) (err
 	return err
 }
 
-// copiesFirst returns the keys of copies that bind one product token, and the others. The record that names a
+// copiesFirst returns the keys of copies that bind one crawler, and the others. The record that names a
 // copy is shared after it, so that each gate that reads the record finds the copy.
 func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
 	for key := range keys {
-		if policy.ParseKey(key).Token != "" {
+		if policy.ParseKey(key).Slot != "" {
 			copies = append(copies, key)
 		} else {
 			others = append(others, key)

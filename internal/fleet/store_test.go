@@ -89,6 +89,44 @@ func TestKeptForOneToken(t *testing.T) {
 	})
 }
 
+// TestKeptForOneEntry: a 403 to one of two crawlers with the same product token decides for this crawler at all gates,
+// and for the other one at none.
+func TestKeptForOneEntry(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		w.answer = func(r *http.Request) (int, string) {
+			if r.Header.Get("Entry") == "first" {
+				return 403, ""
+			}
+			return 200, "User-agent: *\nDisallow: /\n"
+		}
+		for i, g := range gates {
+			var known []*policy.Crawler
+			for _, name := range []string{"first", "second"} {
+				known = append(known, &policy.Crawler{Name: name, Tokens: []string{"NewsBot"}, Wrap: func(t http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(r *http.Request) (*http.Response, error) {
+						r.Header.Set("Entry", name)
+						return t.RoundTrip(r)
+					})
+				}})
+			}
+			g.engine = g.engine.Reconfigured(policy.Config{Crawlers: policy.Crawlers{Known: known}, Robots: policy.DefaultRobots(), Transport: w, Shared: true})
+			for j, want := range []string{"allow unavailable", "deny rule"} {
+				if got := g.decideFor(t, known[j], "a.example", "NewsBot"); !strings.HasPrefix(got, want) {
+					t.Errorf("gate %d, %s: got %s, want %s", i, known[j].Name, got, want)
+				}
+			}
+			time.Sleep(time.Second) // fake clock
+		}
+		if n := w.count("a.example"); n != 2 {
+			t.Errorf("%d fetches, want 2", n)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // TestOneFetchForOneToken: a gate that waits for another one's answer, which binds one crawler only, then fetches
 // at most what no other gate fetches.
 func TestOneFetchForOneToken(t *testing.T) {
@@ -119,7 +157,7 @@ func TestOneFetchForOneToken(t *testing.T) {
 func TestCopyFirst(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
-		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name("https://a.example bot")
+		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(policy.Scope{Origin: "https://a.example", Slot: policy.Slot("", []string{"bot"})}.Key())
 		gates[0].link.dial = to(&slowSaves{s, copied})
 		gates[0].link.lose(gates[0].link.current.Load(), errTest)
 		connected(gates[0])
@@ -145,7 +183,7 @@ func TestCopyGone(t *testing.T) {
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Minute) // fake clock
 		s.mu.Lock()
-		s.remove(gates[0].sealer.name("https://a.example bot") + ":s")
+		s.remove(gates[0].sealer.name(policy.Scope{Origin: "https://a.example", Slot: policy.Slot("", []string{"bot"})}.Key()) + ":s")
 		s.mu.Unlock()
 		begun := time.Now()
 		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" || time.Since(begun) > time.Second || w.count("a.example") != 2 {

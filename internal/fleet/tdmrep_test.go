@@ -98,7 +98,7 @@ func TestTDMRep(t *testing.T) {
 	inFleetWith(t, slow, 4, func(t *testing.T, _ *memoryServer, w *web, gates []*testGate) {
 		x := newTDMRepWeb(w, gates, "Vary\n"+reserved)
 		x.check(t, "at first", "fresh n", 1)
-		key := policy.Scope{Origin: "https://a.example", TDMRep: true, Token: "*"}.Key() // since it varies
+		key := policy.Scope{Origin: "https://a.example", TDMRep: true, Slot: "/*"}.Key() // since it varies
 		for _, g := range gates {
 			if rec, ok := g.own.Load(t.Context(), key); !ok || rec.Good == nil || policy.Digest(string(rec.Body)) != rec.Good.SHA256 {
 				t.Errorf("%s has not kept it: %+v", g.gate, rec)

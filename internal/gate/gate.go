@@ -213,7 +213,7 @@ func (g *Gate) done(x *proxy.Record) {
 
 func (g *Gate) engineConfig() policy.Config {
 	c := settings.Engine(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
-	c.Shared = g.fleet != nil
+	c.Agent, c.Shared = settings.Agent(g.options.Version), g.fleet != nil
 	g.sign(c.Crawlers)
 	return c
 }

@@ -41,8 +41,9 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 	answers, err := g.disk.History(origin)
 	for _, a := range answers {
 		s := a.Snapshot
+		name, token, _ := policy.SplitSlot(a.Slot)
 		all = append(all, admin.Past{
-			From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, Token: a.Token,
+			From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, Crawler: name, Token: token,
 			Status: s.Status, SHA256: s.SHA256, Error: s.Error, Bytes: g.disk.Length(s.SHA256),
 		})
 	}

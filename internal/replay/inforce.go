@@ -66,7 +66,7 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 		if a.Crawlers && !configured {
 			continue
 		}
-		if a.Token != "" && a.Token != policy.TokenKey(past.Tokens) && a.Token != policy.NoSlot {
+		if !bound(a.Slot, past, configured) {
 			continue
 		}
 		if !p.matches(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
@@ -80,6 +80,19 @@ func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *polic
 		}
 	}
 	return false, until
+}
+
+// bound reports whether an answer in this slot decided about a past request. Earlier versions had one slot
+// for all crawlers with a product token.
+func bound(slot string, past policy.PastRequest, configured bool) bool {
+	if slot == "" {
+		return true // for all
+	}
+	name, token, named := policy.SplitSlot(slot)
+	if named && (configured && name != past.Crawler.Name || !configured && name != "") {
+		return false
+	}
+	return token == policy.TokenKey(past.Tokens) || token == policy.NoSlot
 }
 
 // matches reports whether a kept answer is the one that a record cites, whole or truncated by

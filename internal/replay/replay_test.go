@@ -171,8 +171,12 @@ func TestReplay(t *testing.T) {
 		}, Different, "now deny unreachable"},
 
 		{"no history", func(s *kept, _ *audit.Record) { s.history = nil }, NotInForce, ""},
-		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Token = "other" }, NotInForce, ""},
-		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Token = "newsbot" }, Same, ""},
+		{"for another product token", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("news", []string{"other"}) }, NotInForce, ""},
+		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for other clients", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("news", []string{"NewsBot"}) }, Same, ""},
+		{"for clients of it without a slot", func(s *kept, _ *audit.Record) { s.history[0].Slot = "news/" + policy.NoSlot }, Same, ""},
+		{"for this crawler, by an earlier version", func(s *kept, _ *audit.Record) { s.history[0].Slot = "newsbot" }, Same, ""},
 		{"for configured crawlers", func(s *kept, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
 		{"for configured crawlers, of another client", func(s *kept, r *audit.Record) {
 			s.history[0].Crawlers = true

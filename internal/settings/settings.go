@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -157,6 +158,13 @@ func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *
 	}
 }
 
+// digits matches the first number of a version, with its dots.
+var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
+
+// Agent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
+// digits and dots only, so that it looks to firewalls as crawlers do.
+func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
+
 // Overrides returns the overrides of a configuration.
 func Overrides(all []config.Override) (out []policy.Override) {
 	for _, o := range all {
@@ -200,7 +208,7 @@ func Robots(r config.Robots) policy.Robots {
 	return policy.Robots{
 		MaxAge: r.MaxAge, MinAge: r.MinAge, StaleFor: r.StaleFor, AfterStale: r.AfterStale,
 		Timeout: r.Timeout, MaxBytes: int(r.MaxBytes), MaxRedirects: r.MaxRedirects,
-		TooManyRequests: r.TooManyRequests, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
+		TooManyRequests: r.TooManyRequests, Forbidden: r.Forbidden, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
 		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
 	}
 }

@@ -77,6 +77,7 @@ var arrives = map[string]string{
 	"robots.max_bytes":          "Robots.MaxBytes",
 	"robots.max_redirects":      "Robots.MaxRedirects",
 	"robots.too_many_requests":  "Robots.TooManyRequests",
+	"robots.forbidden":          "Robots.Forbidden",
 	"robots.unavailable":        "Robots.Unavailable",
 	"robots.unreachable_status": "Proxy.Settings.UnreachableStatus",
 	"robots.readings":           "Robots.Readings",

@@ -26,7 +26,7 @@ func (u *usage) add(isRecord bool, key, value []byte, n int64) {
 	if !isRecord {
 		return
 	}
-	if scope := policy.ParseKey(string(key)); scope.Token == "" && !scope.TDMRep {
+	if scope := policy.ParseKey(string(key)); scope.Slot == "" && !scope.TDMRep {
 		u.origins += n
 	}
 }

@@ -22,7 +22,7 @@ const maxAnswers = 400
 // A robots.txt may be obeyed as stale during failures.
 type Answer struct {
 	Crawlers bool             `json:"-"`               // it decided for the configured crawlers; else for other clients
-	Token    string           `json:"token,omitempty"` // it bound only that crawler, as in [policy.Record.Bound]
+	Slot     string           `json:"token,omitempty"` // it bound only the crawler with this [policy.Slot]; empty: all
 	From     time.Time        `json:"from"`
 	To       time.Time        `json:"to,omitzero"` // when another took its place; zero: none has
 	Snapshot *policy.Snapshot `json:"snapshot"`    // of the last fetch
@@ -55,7 +55,7 @@ func historyOf(tx *bbolt.Tx, file policy.Scope) (all []Answer, err error) {
 	for _, crawlers := range []bool{false, true} {
 		scope := policy.Scope{Origin: file.Origin, TDMRep: file.TDMRep, Crawlers: crawlers}
 		key := scope.Key()
-		copies := []byte(key + " ") // begins the keys of copies that bind one token
+		copies := []byte(key + " ") // begins the keys of copies that bind one crawler
 		for _, prefix := range [][]byte{[]byte(key + "\x00"), copies} {
 			for at, value := range withPrefix(history, prefix) {
 				a, err := unmarshal[Answer](at, value)
@@ -90,8 +90,8 @@ func historyOf(tx *bbolt.Tx, file policy.Scope) (all []Answer, err error) {
 func (a Answer) withScope(key []byte) Answer {
 	s := policy.ParseKey(string(key))
 	a.Crawlers = s.Crawlers
-	if s.Token != "" {
-		a.Token = s.Token
+	if s.Slot != "" {
+		a.Slot = s.Slot
 	}
 	return a
 }
@@ -136,12 +136,12 @@ type row struct {
 // with the same name.
 func (r *row) answers() map[string]Answer {
 	all := map[string]Answer{}
-	add := func(name, token string, s *policy.Snapshot) {
+	add := func(name, slot string, s *policy.Snapshot) {
 		from, ok := r.From[name]
 		if !ok {
 			from = s.Fetched
 		}
-		all[name] = Answer{Token: token, From: from, Snapshot: s}
+		all[name] = Answer{Slot: slot, From: from, Snapshot: s}
 	}
 	if r.Good != nil {
 		add("good", "", r.Good)
@@ -149,8 +149,8 @@ func (r *row) answers() map[string]Answer {
 	if r.Last != nil {
 		add("last", "", r.Last)
 	}
-	for token, s := range r.Bound {
-		add("bound "+token, token, s)
+	for slot, s := range r.Bound {
+		add("bound "+slot, slot, s)
 	}
 	return all
 }

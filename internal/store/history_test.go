@@ -79,7 +79,7 @@ func TestHistory(t *testing.T) {
 					what = body
 				}
 			}
-			got = append(got, fmt.Sprintf("%d-%d %s%s, last at %d", hour(a.From), hour(a.To), what, a.Token, hour(a.Snapshot.Fetched)))
+			got = append(got, fmt.Sprintf("%d-%d %s%s, last at %d", hour(a.From), hour(a.To), what, a.Slot, hour(a.Snapshot.Fetched)))
 		}
 		want := []string{
 			"0-10 one, last at 7",
@@ -209,9 +209,9 @@ func TestHistoryCopies(t *testing.T) {
 		start := time.Now()
 		scope := policy.Scope{Origin: o, Crawlers: true}
 		key := scope.Key()
-		scope.Token = "bot"
+		scope.Slot = "/bot"
 		copyKey := scope.Key()
-		other := policy.Scope{Origin: o + ".com", Crawlers: true, Token: "bot"}.Key()
+		other := policy.Scope{Origin: o + ".com", Crawlers: true, Slot: "/bot"}.Key()
 		// index is the record beside copies.
 		index := func(rec policy.Record) policy.Record {
 			if rec.Good == nil {
@@ -260,9 +260,9 @@ func TestHistoryCopies(t *testing.T) {
 			if !a.To.IsZero() {
 				to = fmt.Sprint(a.To.Sub(start))
 			}
-			got = append(got, fmt.Sprint(what, " ", a.Token, " ", a.From.Sub(start), " to ", to))
+			got = append(got, fmt.Sprint(what, " ", a.Slot, " ", a.From.Sub(start), " to ", to))
 		}
-		want := []string{"for all  0s to 1h0m0s", "one bot 1h0m0s to 2h0m0s", "two bot 2h0m0s to 3h0m0s", "403 x 3h0m0s to now"}
+		want := []string{"for all  0s to 1h0m0s", "one /bot 1h0m0s to 2h0m0s", "two /bot 2h0m0s to 3h0m0s", "403 x 3h0m0s to now"}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}

@@ -14,7 +14,7 @@ func TestOriginsInOrder(t *testing.T) {
 	records := map[string]policy.Record{}
 	for _, s := range []policy.Scope{
 		{Origin: "https://a.example"}, {Origin: "http://b.example", Crawlers: true}, {Origin: "https://b.example"}, {Origin: "https://b.example", Crawlers: true},
-		{Origin: "https://b.example", Token: "bot"}, {Origin: "http://b.example:81"}, {Origin: "http://b-.example"}, {Origin: "http://c.example"},
+		{Origin: "https://b.example", Slot: "/bot"}, {Origin: "http://b.example:81"}, {Origin: "http://b-.example"}, {Origin: "http://c.example"},
 	} {
 		records[s.Key()] = good("x")
 	}

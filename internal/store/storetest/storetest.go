@@ -78,7 +78,7 @@ func check(t *testing.T, s policy.Store, key string, want policy.Record) {
 func testRecords(t *testing.T, s policy.Store) {
 	scope := policy.Scope{Origin: "https://scoped.example", Crawlers: true}
 	token := scope
-	token.Token = "bot"
+	token.Slot = "/bot"
 	tdmrep := policy.Scope{Origin: "https://a.example", TDMRep: true}
 	down := Good("# old")
 	down.Last = &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -187,7 +187,7 @@ func testOrigins(t *testing.T, s policy.Store) {
 		for n := range 1 + i%3 {
 			scope := policy.Scope{Origin: origin, Crawlers: (i+n)%2 == 0}
 			if n == 2 {
-				scope.Token = "bot"
+				scope.Slot = "/bot"
 			}
 			records[scope.Key()] = Good("x")
 			scope.TDMRep = true

@@ -1,0 +1,285 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestFetchAgent: a fetch has nothing that a client has sent, so that a client can't make an origin refuse it.
+func TestFetchAgent(t *testing.T) {
+	named, unnamed := &Crawler{Name: "named", Tokens: []string{"NewsBot", "Other"}}, &Crawler{Name: "unnamed"}
+	for _, test := range []struct {
+		crawler         *Crawler
+		robots, product string
+		want            string
+	}{
+		{crawler: named, product: "robotsgate/1.2", want: "NewsBot"},
+		{crawler: unnamed, product: "robotsgate/1.2", want: "robotsgate/1.2"},
+		{crawler: nil, product: "robotsgate/1.2", want: "robotsgate/1.2"},
+		{crawler: nil, want: "robotsgate/0"},
+		{crawler: named, robots: "Fetcher/1.0", product: "robotsgate/1.2", want: "Fetcher/1.0"},
+		{crawler: nil, robots: "Fetcher/1.0", product: "robotsgate/1.2", want: "Fetcher/1.0"},
+	} {
+		for _, agent := range []string{"NewsBot/1.0 <script>", "", "sqlmap/1.0", strings.Repeat("x", 2000), "robotsgate/9.9"} {
+			web, robots := newOrigins(), defaults()
+			robots.UserAgent = test.robots
+			web.serve("https://example.com/robots.txt", raw("HTTP/1.1 302 Found\nLocation: https://b.example/robots.txt\n\n"))
+			e := engineWith(t, Config{
+				Crawlers: Crawlers{Known: []*Crawler{named, unnamed}}, Robots: robots, Agent: test.product, Usage: Usage{TDMRep: true}, Transport: web,
+			})
+			r := asks(t, "https://example.com/page", agent)
+			r.Crawler = test.crawler
+			if _, err := e.Decide(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			e.Close()
+			if len(web.requests) != 3 {
+				t.Fatalf("%d fetches, want robots.txt, its redirect and tdmrep.json", len(web.requests))
+			}
+			for _, sent := range web.requests {
+				if got := sent.Header.Get("User-Agent"); got != test.want {
+					t.Errorf("%+v, client %.30q: %s was fetched with the User-Agent %q, want %q", test, agent, sent.URL, got, test.want)
+				}
+				if err := onlyUserAgent(sent); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// marked adds a header to the fetches of a crawler, by which a site can tell it from another one with the same product
+// token, as by its signature.
+type marked struct {
+	http.RoundTripper
+	name string
+}
+
+func (m marked) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Mark", m.name)
+	return m.RoundTripper.RoundTrip(r)
+}
+
+// entries returns configured crawlers of these names, all with the product token NewsBot.
+func entries(names ...string) (all []*Crawler) {
+	for _, name := range names {
+		all = append(all, &Crawler{Name: name, Mode: Enforce, Tokens: []string{"NewsBot"}, Wrap: func(t http.RoundTripper) http.RoundTripper { return marked{t, name} }})
+	}
+	return all
+}
+
+// TestEntries: what an origin answers to one of two crawlers with the same product token decides for this one only, in
+// memory, after a restart and after a reload; and so for a client that matches none and obeys the token.
+func TestEntries(t *testing.T) {
+	const none = "allow unavailable unavailable"
+	for name, test := range map[string]struct{ first, want, later string }{
+		"401":  {"HTTP/1.1 401 Unauthorized\n\n", none, none},
+		"403":  {forbidden, none, none},
+		"429":  {tooMany, "deny unreachable unreachable", denied}, // by the copy of the second
+		"503":  {unavailable, "deny unreachable unreachable", denied},
+		"Vary": {variedAllow, allowed, allowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := newOrigins()
+				web.serve(example, slow(time.Second, func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get("Mark") == "first" {
+						return raw(test.first)(r)
+					}
+					return raw(denyAll)(r)
+				}))
+				known := entries("first", "second")
+				config := Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Transport: web, Store: newDurable()}
+				e := engineWith(t, config)
+				defer func() { e.Close() }()
+				check := func(when string, fetches int, pairs ...any) {
+					t.Helper()
+					for i := 0; i < len(pairs); i += 2 {
+						r := asks(t, "https://example.com/page", "NewsBot/1.0")
+						if k := pairs[i].(*Crawler); k != nil {
+							r.Crawler = k
+						}
+						if got := verdict(e.Decide(t.Context(), r)); got != pairs[i+1] {
+							t.Errorf("%s: %d: got %q, want %q", when, i/2, got, pairs[i+1])
+						}
+					}
+					if got := web.fetched(); len(got) != fetches {
+						t.Errorf("%s: %d fetches, want %d", when, len(got), fetches)
+					}
+				}
+				var unknown *Crawler
+				check("at first", 3, known[0], test.want, known[1], denied, unknown, denied)
+				check("in memory", 0, known[0], test.later, known[1], denied, unknown, denied)
+				e.Close()
+				e = engineWith(t, config)
+				check("restarted", 0, known[0], test.later, known[1], denied, unknown, denied)
+				// The same names, of which the first has another token: it has to ask.
+				config.Crawlers.Known = entries("first", "second")
+				config.Crawlers.Known[0].Tokens = []string{"ShopBot"}
+				config.Crawlers.Known[0].Wrap = nil
+				e = e.Reconfigured(config)
+				check("reloaded", 0, config.Crawlers.Known[0], denied, config.Crawlers.Known[1], denied)
+				// The first is no crawler of the configuration any more, but one of another name is.
+				config.Crawlers.Known = entries("third", "second")
+				e = e.Reconfigured(config)
+				check("renamed", 0, config.Crawlers.Known[0], denied, config.Crawlers.Known[1], denied)
+			})
+		})
+	}
+}
+
+// TestEntrySlots: the clients of a crawler without a configured token take no slot of another crawler, and the
+// answers of crawlers that are not configured any more are dropped.
+func TestEntrySlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.serve(example, raw(forbidden))
+		known := []*Crawler{{Name: "open"}, {Name: "other"}}
+		config := Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Transport: web, Store: newDurable()}
+		e := engineWith(t, config)
+		defer func() { e.Close() }()
+		slots := func(k *Crawler, n int) (allowed int) {
+			for i := range n {
+				r := asks(t, "https://example.com/page", bot(i))
+				r.Crawler = k
+				d, err := e.Decide(t.Context(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Allow {
+					allowed++
+				}
+			}
+			return allowed
+		}
+		for _, k := range known {
+			if n := slots(k, 40); n != maxBound {
+				t.Errorf("%s: %d clients have a slot, want %d", k.Name, n, maxBound)
+			}
+		}
+		bound := func() map[string]int {
+			rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com", Crawlers: true})
+			by := map[string]int{}
+			for slot := range rec.Bound {
+				name, _, _ := SplitSlot(slot)
+				by[name]++
+			}
+			return by
+		}
+		if got, want := bound(), map[string]int{"open": 17, "other": 17}; !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		config.Crawlers.Known = []*Crawler{{Name: "new"}, known[1]}
+		e = e.Reconfigured(config)
+		slots(config.Crawlers.Known[0], 1)
+		if got, want := bound(), map[string]int{"new": 1, "other": 17}; !maps.Equal(got, want) {
+			t.Errorf("after a reload: got %v, want %v", got, want)
+		}
+	})
+}
+
+// TestEarlierSlots: answers that an earlier version has stored for a product token decide for no client: it fetched
+// with the User-Agent of clients, for all crawlers with the token.
+func TestEarlierSlots(t *testing.T) {
+	for _, crawlers := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			web, disk := newOrigins(), newDurable()
+			web.serve(example, raw(denyAll))
+			scope := Scope{Origin: "https://example.com", Crawlers: crawlers}
+			refused := &Snapshot{URL: example, Status: 403, Fetched: time.Now(), Since: time.Now(), Lifetime: -1}
+			varied := &Snapshot{URL: example, Status: 200, Varies: true, Fetched: time.Now(), SHA256: Digest("User-agent: *\nAllow: /\n"), Lifetime: -1}
+			copied := scope
+			copied.Slot = "shopbot"
+			if err := disk.Save(t.Context(), map[string]Record{
+				scope.Key():  {Bound: map[string]*Snapshot{"newsbot": refused, NoSlot: refused}, Copies: map[string]*Snapshot{"shopbot": varied}},
+				copied.Key(): {Good: varied, Last: varied, Body: []byte("User-agent: *\nAllow: /\n")},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			known := []*Crawler{{Name: "news", Mode: Enforce, Tokens: []string{"NewsBot"}}, {Name: "shop", Mode: Enforce, Tokens: []string{"ShopBot"}}}
+			e := engineWith(t, Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Transport: web, Store: disk})
+			for i, agent := range []string{"NewsBot/1.0", "ShopBot/1.0"} {
+				r := asks(t, "https://example.com/page", agent)
+				if crawlers {
+					r.Crawler = known[i]
+				}
+				if got := verdict(e.Decide(t.Context(), r)); got != denied {
+					t.Errorf("%s: got %q, want %q", agent, got, denied)
+				}
+			}
+			e.Close()
+			rec, _ := disk.Load(t.Context(), scope.Key())
+			if len(rec.Bound)+len(rec.Copies) != 0 || !slices.Equal(slices.Collect(maps.Keys(disk.rows)), []string{scope.Key()}) {
+				t.Errorf("the answers are still stored: %+v", disk.rows)
+			}
+		})
+	}
+}
+
+// TestForbiddenLists has the crawlers that an origin refuses a robots.txt of which there is a copy.
+func TestForbiddenLists(t *testing.T) {
+	for _, setting := range []string{"allow", "disallow"} {
+		synctest.Test(t, func(t *testing.T) {
+			web := newOrigins()
+			byMark := func(first string) func(*http.Request) (*http.Response, error) {
+				return func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get("Mark") == "first" {
+						return raw(first)(r)
+					}
+					return raw(denyAll)(r)
+				}
+			}
+			web.serve(example, byMark(denyAll))
+			web.serve("https://b.example/robots.txt", raw(forbidden)) // no copy is known
+			known, robots := entries("first", "second"), defaults()
+			robots.Forbidden = setting
+			e := engineFor(t, robots, web, newDurable(), io.Discard)
+			defer e.Close()
+			e = e.Reconfigured(Config{Crawlers: Crawlers{Known: known}, Robots: robots, Transport: web})
+			ask := func(url string) {
+				for _, k := range known {
+					r := asks(t, url, "Bot/1.0")
+					r.Crawler = k
+					if _, err := e.Decide(t.Context(), r); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			lists := func(when, want string) {
+				t.Helper()
+				got := ""
+				for _, f := range e.Forbidden() {
+					got += fmt.Sprintf("%s %s %s %d allowed=%v since %s; ", f.Origin, f.Crawler, f.Token, f.Status, f.Allow, time.Since(f.Since))
+				}
+				if got != want {
+					t.Errorf("%s, %s: got %q, want %q", setting, when, got, want)
+				}
+			}
+			ask("https://example.com/page")
+			ask("https://b.example/page")
+			lists("at first", "")
+			time.Sleep(25 * time.Hour)
+			web.serve(example, byMark(forbidden))
+			ask("https://example.com/page")
+			for i := range 2 * maxOutages { // neither these nor those without a copy push it out of the list
+				url := fmt.Sprintf("https://%d.example/", i)
+				web.serve(url+"robots.txt", raw([]string{forbidden, unavailable}[i%2]))
+				ask(url)
+			}
+			time.Sleep(time.Second)
+			lists("refused", fmt.Sprintf("https://example.com first newsbot 403 allowed=%v since 1s; ", setting == "allow"))
+			time.Sleep(25 * time.Hour)
+			web.serve(example, byMark(denyAll))
+			ask("https://example.com/page")
+			lists("admitted", "")
+		})
+	}
+}
