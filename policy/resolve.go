@@ -88,7 +88,7 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 		select {
 		case <-job.done:
 		case <-late.C:
-			return e.tooLate(q, sf), nil
+			return e.tooLate(q, sf, asked, since), nil
 		case <-ctx.Done():
 			return Resolution{}, context.Cause(ctx)
 		}
@@ -118,11 +118,22 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 	}
 }
 
-// tooLate is the result for a request that can't wait any longer.
-func (e *Engine) tooLate(q question, sf *scopeFetches) Resolution {
+// tooLate is the result for a request that can't wait any longer: what other gates know by now, since this one
+// may have been stopped while it waited, or else that the origin is unreachable.
+func (e *Engine) tooLate(q question, sf *scopeFetches, asked, since time.Time) Resolution {
+	if e.config.Shared {
+		e.learn(sf)
+	}
 	e.mu.Lock()
 	known := sf.entry
 	e.mu.Unlock()
+	now := time.Now()
+	if s := q.settings.current(&known.Record, q.slot, now, asked); s != nil && !s.Fetched.Before(since) {
+		if res, ok := e.judge(q, known, s, now); ok {
+			res.From = InStore
+			return res
+		}
+	}
 	return e.unanswered(q, known, "many crawlers ask for it, and the origin is slow to answer each of them")
 }
 

@@ -138,6 +138,13 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	if s == nil {
 		job.layer = Fetched
 		s, file, err = e.fetch(sf, job, known)
+		if e.config.Shared && (err != nil || job.settings.Classify(s) == Unreachable) {
+			// Another gate may have an answer by now, above all if this one was stopped meanwhile. Then
+			// the failure says nothing about the origin.
+			if _, answer := e.reload(sf, job); answer != nil {
+				s, file, err, job.layer = answer, nil, nil, InStore
+			}
+		}
 	}
 
 	e.mu.Lock()

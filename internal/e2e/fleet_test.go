@@ -628,6 +628,60 @@ func TestFleetKilled(t *testing.T) {
 	}
 }
 
+// TestFleetStopped: a gate that is stopped while it fetches, until its permission has ended and another gate has a copy,
+// denies nothing by its failure when it goes on.
+func TestFleetStopped(t *testing.T) {
+	longWithoutRace(t)
+	redis, origins, key := gatetest.Redis(t), newFleetOrigins(t), newFleetKey(t)
+	const more = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 1s}\nrobots: {timeout: 4s}\n"
+	gates := startFleet(t, 2, fleetGateConfig(redis.Address(), key, more))
+	waitFleet(t, gates)
+	for round, paused := range []time.Duration{5 * time.Second, 15 * time.Second} { // less than requests wait, and more
+		origin := origins.next(hangingOnce)
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if a, err := gates[0].ask(t.Context(), "GoodBot/1.0", origin+"/page"); err != nil || a.status != 200 {
+				t.Errorf("round %d: the request that waited: got %s, %v", round, a.same(), err)
+			}
+		})
+		<-origins.arrived[strings.TrimPrefix(origin, "http://")]
+		gates[0].Signal(syscall.SIGSTOP)
+		begun := time.Now()
+		if a := gates[1].mustAsk(t, origin+"/page"); a.status != 200 {
+			t.Fatalf("round %d: the other gate: %s", round, a.same())
+		}
+		time.Sleep(paused - time.Since(begun)) // real time: the gates are other processes
+		gates[0].Signal(syscall.SIGCONT)
+		for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(20 * time.Millisecond) { // real time, as above
+			if a := gates[0].mustAsk(t, origin+"/page"); a.status != 200 {
+				t.Errorf("round %d: %v after the gate goes on: got %s", round, time.Since(begun), a.same())
+				break
+			}
+		}
+		waiting.Wait()
+	}
+}
+
+// TestFleetAskedAtStart: a gate that is asked as soon as it has started, while its connection to the store takes long,
+// fetches nothing that the fleet knows.
+func TestFleetAskedAtStart(t *testing.T) {
+	longWithoutRace(t)
+	redis, origins, key := gatetest.Redis(t), newFleetOrigins(t), newFleetKey(t)
+	const more = "fleet: {address: \"ADDRESS\", key_file: \"KEY\", timeout: 5s}\n"
+	first := startFleet(t, 1, fleetGateConfig(redis.Address(), key, more))[0]
+	origin := origins.next(withRules)
+	first.mustAsk(t, origin+"/page")
+	cable := gatetest.NewCable(t, redis.HostPort())
+	cable.Slow(100 * time.Millisecond)
+	late := startFleet(t, 1, fleetGateConfig("redis://"+cable.HostPort(), key, more))[0]
+	if late.connected() {
+		t.Fatal("the gate is connected already: the test shows nothing")
+	}
+	if a := late.mustAsk(t, origin+"/private/"); a.status != 403 || origins.fetched(origin) != 1 {
+		t.Errorf("got %s, after %d fetches, want 403 and 1", a.same(), origins.fetched(origin))
+	}
+}
+
 // TestFleetStaleFor: the store keeps copies for as long as a changed robots.stale_for says.
 func TestFleetStaleFor(t *testing.T) {
 	gatetest.Long(t)

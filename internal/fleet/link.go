@@ -39,6 +39,8 @@ type link struct {
 
 	slots   chan struct{}
 	current atomic.Pointer[session] // nil while away
+	tried   chan struct{}           // closed when the first attempt to connect has ended, or a call has waited for it in vain
+	settle  func()                  // closes tried
 	ctx     context.Context         // until close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -60,7 +62,8 @@ type session struct {
 // The context of dial has a time limit. probe checks that the store can be read and written; it is the
 // first that uses a new connection, before up is true. timeout is for one call.
 func newLink(dial func(context.Context) (server, error), timeout time.Duration, probe func(context.Context, server) error, log *slog.Logger) *link {
-	l := &link{dial: dial, probe: probe, log: log, slots: make(chan struct{}, maxCalls), since: time.Now(), err: errNotYet}
+	l := &link{dial: dial, probe: probe, log: log, slots: make(chan struct{}, maxCalls), tried: make(chan struct{}), since: time.Now(), err: errNotYet}
+	l.settle = sync.OnceFunc(func() { close(l.tried) })
 	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(time.Duration) {}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.setTimeout(timeout)
@@ -103,11 +106,30 @@ func (l *link) status() linkStatus {
 	return linkStatus{l.err == nil, l.since, l.err, l.calls.Load(), l.failures.Load()}
 }
 
+// session returns the current session, nil while the store is away. At the start it waits for the first attempt to
+// connect, for as long as a call may take: a gate that decides alone then would fetch what others know.
+func (l *link) session(ctx context.Context) *session {
+	if s := l.current.Load(); s != nil {
+		return s
+	}
+	limited, cancel := context.WithTimeout(ctx, l.limit())
+	defer cancel()
+	select {
+	case <-l.tried:
+	case <-l.ctx.Done():
+	case <-limited.Done():
+		if ctx.Err() == nil {
+			l.settle()
+		}
+	}
+	return l.current.Load()
+}
+
 // call calls f with the store and a context that ends after the timeout. It returns errAway at once
 // while the store is away, and if it is lost meanwhile. An error of f loses the store, except
 // errWrongType, errTooLong, and one after the end of ctx: call returns these.
 func (l *link) call(ctx context.Context, f func(context.Context, server) error) error {
-	s := l.current.Load()
+	s := l.session(ctx)
 	if s == nil {
 		return errAway
 	}
@@ -176,6 +198,7 @@ func (l *link) run() {
 	retry := firstRetry
 	for l.ctx.Err() == nil {
 		s, err := l.connect()
+		l.settle()
 		if err == nil {
 			began := time.Now()
 			states.up()

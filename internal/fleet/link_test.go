@@ -83,8 +83,8 @@ func TestLinkStartsWithoutServer(t *testing.T) {
 	testLink(t, func(t *testing.T, lt *linkTest) {
 		lt.refuse.Store(new(errors.New("connection refused")))
 		lt.wantUp(false, 0)
-		lt.want(errAway, 0)
 		lt.start()
+		lt.want(errAway, 0)
 		lt.wantUp(false, time.Minute)
 		lt.want(errAway, 0)
 		if n := lt.dials.Load(); n < 30 || n > 65 {
@@ -100,6 +100,36 @@ func TestLinkStartsWithoutServer(t *testing.T) {
 			t.Errorf("got %d lines in the log, want 2:\n%s", n, lt.log)
 		}
 	})
+}
+
+// TestLinkStartWaits: calls before the first attempt to connect has ended wait for it, no longer than the timeout, and
+// only until one of them has waited in vain.
+func TestLinkStartWaits(t *testing.T) {
+	for _, test := range []struct {
+		dial        time.Duration
+		first, then error
+		wait        time.Duration
+	}{
+		{60 * time.Millisecond, nil, nil, 60 * time.Millisecond},
+		{160 * time.Millisecond, errAway, errAway, linkTimeout},
+	} {
+		testLink(t, func(t *testing.T, lt *linkTest) {
+			dial := lt.dial
+			lt.dial = func(ctx context.Context) (server, error) {
+				time.Sleep(test.dial) // fake clock
+				return dial(ctx)
+			}
+			lt.start()
+			var calls sync.WaitGroup
+			for range 2 {
+				calls.Go(func() { lt.want(test.first, test.wait) })
+			}
+			calls.Wait()
+			lt.want(test.then, 0)
+			lt.wantUp(true, test.dial)
+			lt.want(nil, 0)
+		})
+	}
 }
 
 func TestLinkLosesServer(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,6 +151,47 @@ func TestOneFetchForOneToken(t *testing.T) {
 			t.Errorf("fetches by crawler: %v, want one for each", w.by)
 		}
 	})
+}
+
+// TestStoppedWhileFetching: a gate that was stopped while it fetched, so that its permission ended and another gate
+// fetched, decides by what the other one got, although its own fetch failed.
+func TestStoppedWhileFetching(t *testing.T) {
+	for _, test := range []struct {
+		status int
+		body   string
+		want   string
+	}{{200, "User-agent: *\nDisallow: /private\n", "deny rule store"}, {404, "", "allow unavailable store"}, {403, "", "allow unavailable store"}} {
+		inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+			var stopped atomic.Bool
+			w.answer = func(r *http.Request) (int, string) {
+				if stopped.CompareAndSwap(false, true) {
+					<-r.Context().Done()
+					return 0, ""
+				}
+				return test.status, test.body
+			}
+			var waiting sync.WaitGroup
+			waiting.Go(func() {
+				if got := gates[0].decide(t, "a.example", "bot"); got != test.want {
+					t.Errorf("the request that waited: got %s, want %s", got, test.want)
+				}
+			})
+			time.Sleep(time.Second) // fake clock
+			s.mu.Lock()
+			s.remove(gates[0].sealer.name("https://a.example") + ":l") // the permission has ended
+			s.mu.Unlock()
+			if got, want := gates[1].decide(t, "a.example", "bot"), strings.Replace(test.want, "store", "fetch", 1); got != want {
+				t.Errorf("the other gate: got %s, want %s", got, want)
+			}
+			waiting.Wait()
+			if got, want := gates[0].decide(t, "a.example", "bot"), strings.Replace(test.want, "store", "memory", 1); got != want {
+				t.Errorf("the next request: got %s, want %s", got, want)
+			}
+			if n := w.count("a.example"); n != 2 {
+				t.Errorf("%d fetches, want 2", n)
+			}
+		})
+	}
 }
 
 // TestCopyFirst: a gate that reads the record of an origin finds the copy for one product token that the record
