@@ -255,12 +255,12 @@ func TestForbiddenLists(t *testing.T) {
 			}
 			lists := func(when, want string) {
 				t.Helper()
-				got := ""
+				var got strings.Builder
 				for _, f := range e.Forbidden() {
-					got += fmt.Sprintf("%s %s %s %d allowed=%v since %s; ", f.Origin, f.Crawler, f.Token, f.Status, f.Allow, time.Since(f.Since))
+					fmt.Fprintf(&got, "%s %s %s %d allowed=%v since %s; ", f.Origin, f.Crawler, f.Token, f.Status, f.Allow, time.Since(f.Since))
 				}
-				if got != want {
-					t.Errorf("%s, %s: got %q, want %q", setting, when, got, want)
+				if got.String() != want {
+					t.Errorf("%s, %s: got %q, want %q", setting, when, got.String(), want)
 				}
 			}
 			ask("https://example.com/page")
