@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,35 +26,29 @@ const (
 )
 
 // hostSockets returns the paths of Unix sockets that processes outside have bound, without those in
-// reach, and the paths of the user's folders that it may not search. A socket in this network namespace
-// is in /proc/net/unix. Sockets of other namespaces, such as a container's, are searched for in the usual
+// reach, and the paths of the user's folders that it may not search. The kernel lists the sockets in this
+// network namespace. Sockets of other namespaces, such as a container's, are searched for in the usual
 // folders, in mounts and in the current folder.
 func hostSockets(reach []Reach) ([]string, error) {
-	list, err := os.ReadFile("/proc/net/unix")
+	bound, err := boundSockets()
 	if err != nil {
-		return nil, err
+		return nil, &StepError{Step: "list the Unix sockets to hide, by sock_diag(7)", Err: err, Remedy: "The kernel must have the module unix_diag: modprobe unix_diag, as root; and no seccomp filter may forbid netlink sockets."}
 	}
 	mounts, err := readMounts()
 	if err != nil {
-		return nil, err
+		return nil, stepError("read the list of mounts", err)
 	}
-	h := &hiding{mounts: mounts, except: map[fileID]bool{}, seen: map[string]bool{}, names: map[fileID]uint64{}}
+	h := newHiding(mounts)
 	for _, r := range reach {
 		if id, _, is := socketAt(r.Path); r.Path != "" && is {
 			h.except[id] = true
+			h.add(r.Path)
 		}
 	}
-	var relative []boundSocket
-	bound := parseUnixSockets(string(list))
 	for _, s := range bound {
-		if filepath.IsAbs(s.path) {
-			h.add(s.path)
-		} else {
-			relative = append(relative, s)
+		if filepath.IsAbs(s.name) {
+			h.add(s.name)
 		}
-	}
-	for _, path := range absolute(relative) {
-		h.add(path)
 	}
 	for _, path := range socketVariables() {
 		h.add(path)
@@ -62,9 +58,11 @@ func hostSockets(reach []Reach) ([]string, error) {
 	if dir, err := os.Getwd(); err == nil && dir != "/" {
 		h.walkEach([]string{dir})
 	}
-	h.addLost(bound)
+	if err := h.addLost(bound); err != nil {
+		return nil, err
+	}
 	if len(h.paths) > maxHidden {
-		return nil, fmt.Errorf("more than %d Unix sockets would have to be hidden", maxHidden)
+		return nil, stepError("hide the Unix sockets", fmt.Errorf("there are more than %d", maxHidden))
 	}
 	return h.paths, nil
 }
@@ -86,8 +84,20 @@ type hiding struct {
 	mounts []mount
 	except map[fileID]bool
 	seen   map[string]bool
-	paths  []string          // without symbolic links
-	names  map[fileID]uint64 // hard links of the sockets that were not found yet
+	paths  []string // without symbolic links
+	found  map[fileID]*foundSocket
+	limit  time.Duration // of the search for lost sockets
+}
+
+// A foundSocket is the file of a socket.
+type foundSocket struct {
+	file kernelFile
+	path string
+	left uint64 // hard links that were not found yet
+}
+
+func newHiding(mounts []mount) *hiding {
+	return &hiding{mounts: mounts, except: map[fileID]bool{}, seen: map[string]bool{}, found: map[fileID]*foundSocket{}, limit: searchLimit}
 }
 
 // add adds a path if it leads to a socket, with the other paths to it.
@@ -97,25 +107,46 @@ func (h *hiding) add(path string) {
 		h.addClosed(path)
 		return
 	}
-	if h.except[id] || len(h.paths) > maxHidden || leftover(path) {
+	if len(h.paths) > maxHidden || leftover(path) {
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || h.seen[real] {
 		return
 	}
+	file := kernelFile{h.mountAt(real).device, uint32(id.inode)}
+	if h.except[id] {
+		h.found[id] = &foundSocket{file: file}
+		return
+	}
+	f := h.found[id]
+	if f == nil {
+		f = &foundSocket{file, real, links}
+		h.found[id] = f
+	}
+	f.left -= min(1, f.left)
 	h.seen[real] = true
 	h.paths = append(h.paths, real)
-	if _, known := h.names[id]; !known {
-		h.names[id] = links
-	}
-	h.names[id] -= min(1, h.names[id])
 	for _, alias := range aliases(h.mounts, real) {
 		if other, _, is := socketAt(alias); is && other == id && !h.seen[alias] {
 			h.seen[alias] = true
 			h.paths = append(h.paths, alias)
 		}
 	}
+}
+
+// mountAt returns the mount in which a path is.
+func (h *hiding) mountAt(path string) mount {
+	id, err := mountID(path)
+	if err != nil {
+		return mount{}
+	}
+	for _, m := range h.mounts {
+		if m.id == id {
+			return m
+		}
+	}
+	return mount{}
 }
 
 // addClosed adds the folder that keeps this process from looking at a path.
@@ -135,12 +166,19 @@ func (h *hiding) addClosed(path string) {
 func (h *hiding) addFolder(dir string) {
 	var s unix.Stat_t
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || unix.Stat(real, &s) != nil || int(s.Uid) != os.Geteuid() || h.seen[real] || len(h.paths) > maxHidden {
+	if err != nil || unix.Stat(real, &s) != nil || int(s.Uid) != os.Geteuid() {
 		return
 	}
-	for _, path := range append(aliases(h.mounts, real), real) {
-		h.seen[path] = true
-		h.paths = append(h.paths, path)
+	h.hideFolder(real)
+}
+
+// hideFolder adds a folder, which has no symbolic links in its path, with the other paths to it.
+func (h *hiding) hideFolder(dir string) {
+	for _, path := range append(aliases(h.mounts, dir), dir) {
+		if !h.seen[path] && len(h.paths) <= maxHidden {
+			h.seen[path] = true
+			h.paths = append(h.paths, path)
+		}
 	}
 }
 
@@ -236,76 +274,45 @@ func socketVariables() (paths []string) {
 	return paths
 }
 
-// A boundSocket is one that a process has bound to a path.
-type boundSocket struct{ path, inode string } // the inode is that of the socket, not of its file
-
-// parseUnixSockets reads /proc/net/unix. A path may have newlines: a line that does not begin as an entry
-// does continues the path of the entry before.
-func parseUnixSockets(list string) (all []boundSocket) {
-	inEntry := false
-	for line := range strings.Lines(list) {
-		line = strings.TrimSuffix(line, "\n")
-		if !entryBegins(line) {
-			if n := len(all); n > 0 && inEntry {
-				all[n-1].path += "\n" + line
-			}
+// addMounted adds sockets of other network namespaces that are mounted here: a single one, or one in
+// a folder that is part of another file system, such as a container's volume.
+func (h *hiding) addMounted() {
+	for _, m := range h.mounts {
+		if m.root == "/" || slices.Contains(networkFileSystems, m.kind) {
 			continue
 		}
-		inode, path, has := inodeAndPath(line)
-		inEntry = has && !strings.HasPrefix(path, "@") // a name that begins with @ may be an abstract one
-		if inEntry {
-			all = append(all, boundSocket{path, inode})
-		}
+		h.add(m.point)
+		h.addIn(m.point)
 	}
-	return all
 }
 
-// entryBegins reports whether a line begins with 16 hexadecimal digits, or 8, and a colon.
-func entryBegins(line string) bool {
-	address, _, ok := strings.Cut(line, ": ")
-	return ok && (len(address) == 16 || len(address) == 8) && strings.Trim(address, "0123456789abcdef") == ""
+// networkFileSystems may make stat wait for a server.
+var networkFileSystems = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p", "autofs", "fuse.sshfs"}
+
+// addIn adds the sockets in a folder.
+func (h *hiding) addIn(dir string) {
+	for _, e := range h.readDir(dir, maxEntries) {
+		if e.Type()&os.ModeSocket != 0 {
+			h.add(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
-// inodeAndPath returns the last fields of "Num: RefCount Protocol Flags Type St Inode Path".
-func inodeAndPath(line string) (inode, path string, ok bool) {
-	rest := line
-	for range 7 {
-		rest = strings.TrimLeft(rest, " ")
-		inode, rest, ok = strings.Cut(rest, " ")
-		if !ok {
-			return "", "", false
-		}
+// leftover reports whether no process has the socket of a file any more. The command's own servers may
+// then remove the file and make another. It connects with a socket of the wrong type, which the other
+// side does not notice: connect(2), EPROTOTYPE.
+func leftover(path string) bool {
+	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
 	}
-	return inode, rest, rest != ""
-}
-
-// absolute returns paths of sockets that were bound by relative ones: below the current folders of
-// the processes that have them open.
-func absolute(sockets []boundSocket) (paths []string) {
-	if len(sockets) == 0 {
-		return nil
+	defer unix.Close(file)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
 	}
-	byLink := map[string]string{}
-	for _, s := range sockets {
-		byLink["socket:["+s.inode+"]"] = s.path
-	}
-	processes, _ := filepath.Glob("/proc/[0-9]*")
-	for _, process := range processes[:min(len(processes), maxProcesses)] {
-		dir, err := os.Readlink(process + "/cwd")
-		if err != nil {
-			continue // another user's process
-		}
-		f, err := os.Open(process + "/fd")
-		if err != nil {
-			continue
-		}
-		fds, _ := f.Readdirnames(-1)
-		f.Close()
-		for _, fd := range fds {
-			if link, err := os.Readlink(process + "/fd/" + fd); err == nil && byLink[link] != "" {
-				paths = append(paths, filepath.Join(dir, byLink[link]))
-			}
-		}
-	}
-	return paths
+	defer unix.Close(fd)
+	// Through the descriptor, since a path may be longer than an address: unix(7).
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
+	return err == unix.ECONNREFUSED
 }

@@ -61,22 +61,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestParseUnixSockets(t *testing.T) {
-	list := `Num       RefCount Protocol Flags    Type St Inode Path
-0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/docker.sock
-0000000000000000: 00000003 00000000 00000000 0001 03 12346
-0000000000000000: 00000002 00000000 00010000 0001 01 12347 @abstract
-0000000000000000: 00000002 00000000 00000000 0002 01 12348 relative
-0000000000000000: 00000002 00000000 00010000 0001 01 12349 /srv/with space
-0000000000000000: 00000002 00000000 00010000 0001 01   150 /tmp/two
-lines
-`
-	want := "[{/run/docker.sock 12345} {relative 12348} {/srv/with space 12349} {/tmp/two\nlines 150}]"
-	if got := fmt.Sprint(parseUnixSockets(list)); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestAliases(t *testing.T) {
 	mounts := parseMounts(`22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 0:21 / /proc rw - proc proc rw

@@ -3,170 +3,154 @@
 package confine
 
 import (
-	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// addLost adds sockets that have other names than those to which they were bound: sockets that were
-// renamed, such as by a server that puts a new one in the place of the old, or have hard links. The
-// folders of all bound paths are read for them. If a socket is still missing, others are searched too.
-func (h *hiding) addLost(bound []boundSocket) {
-	for _, dir := range foldersOf(bound) {
-		h.addIn(dir)
+// addLost adds sockets whose files are not where they were bound: renamed, bound by a relative path or in
+// another root folder, or with hard links. It looks where their processes are, and then in all folders of
+// their file systems. If the command could reach a socket that was not found, addLost returns an error.
+func (h *hiding) addLost(bound []boundSocket) error {
+	lost := h.lost(bound)
+	if len(lost) == 0 {
+		return nil
 	}
-	files, err := boundFiles()
-	if err == nil && !h.lost(files) {
-		return
+	h.addLikely(lost)
+	if now, err := boundSockets(); err == nil {
+		lost = stillBound(h.lost(bound), now)
 	}
-	for _, dir := range lostFolders() {
-		h.walkEach([]string{dir})
-		if err == nil && !h.lost(files) {
-			return
+	if len(lost) == 0 {
+		return nil
+	}
+	s := h.search(devicesOf(lost))
+	for _, path := range s.sockets {
+		h.add(path)
+	}
+	for _, dir := range s.closed {
+		h.addFolder(dir)
+		h.addClosed(dir)
+	}
+	now, err := boundSockets()
+	if err != nil {
+		return err
+	}
+	for _, l := range stillBound(h.lost(bound), now) {
+		if err := h.addUnread(l, s); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// addMounted adds sockets of other network namespaces that are mounted here: a single one, or one in
-// a folder that is part of another file system, such as a container's volume.
-func (h *hiding) addMounted() {
+// addUnread adds the folders in which the command could reach a socket that the search has not found: those
+// that this user can use, but not list. If there are none, the socket was removed, or is out of reach.
+func (h *hiding) addUnread(l boundSocket, s searched) error {
+	if s.late {
+		return l.mayBeReached(fmt.Sprintf("not all folders of its file system could be read within %v", h.limit),
+			"The next start may be fast enough, since the system has these folders in memory now. If it is not, stop")
+	}
+	for _, f := range s.unread {
+		switch {
+		case f.device != l.file.device:
+		case errors.Is(f.err, unix.EACCES) && !needed(f.path):
+			h.hideFolder(f.path)
+		case !outOfReach(l.name):
+			return l.mayBeReached(f.err.Error(), "Let this user list the folder; or stop")
+		}
+	}
+	return nil
+}
+
+// lost returns the sockets on mounted file systems with files that were not found, or not by all their names.
+// A socket whose file was removed is among them: the kernel does not tell.
+func (h *hiding) lost(bound []boundSocket) (all []boundSocket) {
+	mounted := map[string]bool{}
 	for _, m := range h.mounts {
-		if m.root == "/" || slices.Contains(networkFileSystems, m.kind) {
-			continue
-		}
-		h.add(m.point)
-		h.addIn(m.point)
+		mounted[m.device] = true
 	}
-}
-
-// networkFileSystems may make stat wait for a server.
-var networkFileSystems = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p", "autofs", "fuse.sshfs"}
-
-// addIn adds the sockets in a folder.
-func (h *hiding) addIn(dir string) {
-	for _, e := range h.readDir(dir, maxEntries) {
-		if e.Type()&os.ModeSocket != 0 {
-			h.add(filepath.Join(dir, e.Name()))
+	found := map[kernelFile]int{}
+	for _, f := range h.found {
+		found[f.file]++
+		if f.left > 0 && mounted[f.file.device] {
+			all = append(all, boundSocket{file: f.file, name: f.path})
 		}
 	}
-}
-
-// leftover reports whether no process has the socket of a file any more. The command's own servers may
-// then remove the file and make another. It connects with a socket of the wrong type, which the other
-// side does not notice: connect(2), EPROTOTYPE.
-func leftover(path string) bool {
-	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(file)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	// Through the descriptor, since a path may be longer than an address: unix(7).
-	err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
-	return err == unix.ECONNREFUSED
-}
-
-// lost reports whether one of these files has names that were not found. It also returns true for a
-// socket with a removed file, which the kernel does not mark.
-func (h *hiding) lost(files []fileID) bool {
-	for _, id := range files {
-		if _, found := h.names[id]; !found && !h.except[id] {
-			return true
-		}
-	}
-	for _, left := range h.names {
-		if left > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func foldersOf(bound []boundSocket) (dirs []string) {
 	for _, s := range bound {
-		if dir := filepath.Dir(s.path); filepath.IsAbs(dir) {
-			dirs = append(dirs, dir)
+		if found[s.file]--; found[s.file] < 0 && mounted[s.file.device] {
+			all = append(all, s)
 		}
 	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
+	return all
 }
 
-// lostFolders are where a socket may be that is not in the folder to which it was bound, the likely
-// ones first.
-func lostFolders() []string {
-	dirs := []string{"/var/tmp"}
-	if dir, err := os.Getwd(); err == nil && dir != "/" {
-		dirs = append(dirs, dir)
+// stillBound leaves out sockets that a process has closed since they were listed. It keeps sockets that
+// were found by another hard link.
+func stillBound(sockets, now []boundSocket) []boundSocket {
+	files := map[kernelFile]bool{}
+	for _, s := range now {
+		files[s.file] = true
 	}
-	if home := os.Getenv("HOME"); filepath.IsAbs(home) && home != "/" {
-		dirs = append(dirs, home)
-	}
-	return compact(append(dirs, "/srv", "/opt", "/mnt", "/home", "/root", "/var", "/usr/local", "/etc"))
+	return slices.DeleteFunc(sockets, func(s boundSocket) bool { return s.inode != 0 && !files[s.file] })
 }
 
-// boundFiles returns the files of all Unix sockets of this network namespace that are bound to one
-// (sock_diag(7), UNIX_DIAG_VFS).
-func boundFiles() (all []fileID, err error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	const (
-		showVFS      = 2
-		attributeVFS = 1
-		messageSize  = 16 // struct unix_diag_msg
-		allStates    = ^uint32(0)
-	)
-	request := binary.NativeEndian.AppendUint32(nil, unix.NLMSG_HDRLEN+24)
-	request = binary.NativeEndian.AppendUint16(request, unix.SOCK_DIAG_BY_FAMILY)
-	request = binary.NativeEndian.AppendUint16(request, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	request = append(request, make([]byte, 8)...)
-	request = append(request, unix.AF_UNIX, 0, 0, 0)
-	for _, v := range []uint32{allStates, 0, showVFS, 0, 0} {
-		request = binary.NativeEndian.AppendUint32(request, v)
-	}
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
-	}
-	buffer := make([]byte, 65536)
-	for {
-		n, _, err := unix.Recvfrom(fd, buffer, 0)
-		if err != nil {
-			return nil, err
+// addLikely adds sockets in the folders to which they were bound, as processes name them.
+func (h *hiding) addLikely(lost []boundSocket) {
+	of := holders(lost)
+	for _, s := range lost {
+		process, path := of[s.inode], s.name
+		switch {
+		case !filepath.IsAbs(path):
+			path = filepath.Join(process.dir, path)
+		case process.root != "":
+			path = filepath.Join(process.root, path)
 		}
-		for data := buffer[:n]; len(data) >= unix.NLMSG_HDRLEN; {
-			size, kind := int(binary.NativeEndian.Uint32(data)), binary.NativeEndian.Uint16(data[4:])
-			switch {
-			case kind == unix.NLMSG_DONE:
-				return all, nil
-			case kind == unix.NLMSG_ERROR || size < unix.NLMSG_HDRLEN || size > len(data):
-				return nil, unix.EPROTO
-			}
-			if size >= unix.NLMSG_HDRLEN+messageSize {
-				for a := data[unix.NLMSG_HDRLEN+messageSize : size]; len(a) >= 4; {
-					length := int(binary.NativeEndian.Uint16(a))
-					if length < 4 || length > len(a) {
-						break
-					}
-					if binary.NativeEndian.Uint16(a[2:]) == attributeVFS && length >= 12 {
-						inode, dev := binary.NativeEndian.Uint32(a[4:]), binary.NativeEndian.Uint32(a[8:])
-						// The kernel's own form of a device number, MKDEV of linux/kdev_t.h.
-						all = append(all, fileID{unix.Mkdev(dev>>20, dev&0xfffff), uint64(inode)})
-					}
-					a = a[min((length+3)&^3, len(a)):]
-				}
-			}
-			data = data[min((size+3)&^3, len(data)):]
+		if filepath.IsAbs(path) {
+			h.add(path)
+			h.addIn(filepath.Dir(path))
 		}
 	}
 }
+
+func devicesOf(sockets []boundSocket) map[string]bool {
+	devices := map[string]bool{}
+	for _, s := range sockets {
+		devices[s.file.device] = true
+	}
+	return devices
+}
+
+// mayBeReached returns the error for a socket whose file was not found.
+func (s boundSocket) mayBeReached(why, remedy string) error {
+	return &StepError{
+		Step: "find the file of " + s.describe() + ", which the command must not reach", Err: errors.New(why),
+		Remedy: remedy + " the process, or start it again with an absolute path for the socket. If the command may use the socket, name it with --reach unix:PATH.",
+	}
+}
+
+// outOfReach reports whether this user may not look where a socket was bound. The socket is there, most likely.
+func outOfReach(name string) bool {
+	var s unix.Stat_t
+	return filepath.IsAbs(name) && unix.Stat(name, &s) == unix.EACCES
+}
+
+// needed reports whether a folder leads to the current folder, to the user's own or to a program.
+func needed(dir string) bool {
+	paths := append(filepath.SplitList(os.Getenv("PATH")), os.Getenv("HOME"))
+	if current, err := os.Getwd(); err == nil {
+		paths = append(paths, current)
+	}
+	return slices.ContainsFunc(paths, func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		return below(path, dir) || err == nil && below(real, dir)
+	})
+}
+
+// searchLimit bounds the search for lost sockets. A system reads some 30,000 folders a second that are in
+// memory, and often less than 5,000 from a disk.
+const searchLimit = 30 * time.Second

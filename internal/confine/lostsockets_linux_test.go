@@ -3,11 +3,14 @@
 package confine
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -65,20 +68,70 @@ func TestLostSockets(t *testing.T) {
 	}
 }
 
-// TestBoundFiles compares the kernel's list with what stat says.
-func TestBoundFiles(t *testing.T) {
+// TestSearchLimit: a socket that was not found in time is an error that names it and its process.
+func TestSearchLimit(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "s"), filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := boundSockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound = slices.DeleteFunc(bound, func(s boundSocket) bool { return s.name != from })
+	mounts, err := readMounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHiding(mounts)
+	h.limit = 0
+	step, is := errors.AsType[*StepError](h.addLost(bound))
+	if want := fmt.Sprintf("%q of process %d (confine.test)", from, os.Getpid()); !is || !strings.Contains(step.Step, want) {
+		t.Errorf("got %v, want %s in it", step, want)
+	}
+	h = newHiding(mounts)
+	if err := h.addLost(bound); err != nil || !slices.Equal(h.paths, []string{to}) {
+		t.Errorf("got %q and %v, want %s", h.paths, err, to)
+	}
+}
+
+// TestBoundSockets compares the kernel's list with what stat and mountinfo say.
+func TestBoundSockets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", path)
+	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	files, err := boundFiles()
+	defer l.Close()
+	conn, err := net.Dial("unix", path) // its other end has the same file
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, links, is := socketAt(path); !is || links != 1 || !slices.Contains(files, id) {
-		t.Errorf("got %v, which has not %v", files, id)
+	defer conn.Close()
+	bound, err := boundSockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := socketAt(path)
+	want := boundSocket{file: kernelFile{newHiding(mounts).mountAt(path).device, uint32(id.inode)}, name: path, user: os.Getuid()}
+	var got []boundSocket
+	for _, s := range bound {
+		if s.name == path {
+			s.inode = 0
+			got = append(got, s)
+		}
+	}
+	if !slices.Equal(got, []boundSocket{want}) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -111,13 +164,13 @@ func TestForeignSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	inFolder := []string{path("run/db/datagrams"), path("run/db/packets"), path("run/db/s")}
-	h := &hiding{seen: map[string]bool{}, names: map[fileID]uint64{}}
+	h := newHiding(nil)
 	h.walk([]string{path("run")}, &searchBounds{maxFolders, maxEntries})
 	slices.Sort(h.paths)
 	if !slices.Equal(h.paths, inFolder) {
 		t.Errorf("in a folder: got %q, want %q", h.paths, inFolder)
 	}
-	h = &hiding{seen: map[string]bool{}, names: map[fileID]uint64{}}
+	h = newHiding(nil)
 	h.mounts = []mount{
 		{device: "8:1", root: "/", point: dir, kind: "ext4"},
 		{device: "8:2", root: "/run/docker.sock", point: path("mounted"), kind: "ext4"},
@@ -145,7 +198,7 @@ func TestFullFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	h := &hiding{seen: map[string]bool{}, names: map[fileID]uint64{}}
+	h := newHiding(nil)
 	h.walkEach([]string{full, other})
 	if !slices.Contains(h.paths, path) {
 		t.Errorf("found %v, want %s too", h.paths, path)

@@ -4,11 +4,15 @@ package confine
 
 import (
 	"os"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A mount is one line of /proc/self/mountinfo, proc_pid_mountinfo(5).
 type mount struct {
+	id     string
 	device string // "major:minor"
 	root   string // of the mount, in its file system
 	point  string
@@ -30,9 +34,25 @@ func parseMounts(text string) (all []mount) {
 		if !ok || len(fields) < 6 || len(more) == 0 {
 			continue
 		}
-		all = append(all, mount{device: fields[2], root: unescape(fields[3]), point: unescape(fields[4]), kind: more[0]})
+		all = append(all, mount{id: fields[0], device: fields[2], root: unescape(fields[3]), point: unescape(fields[4]), kind: more[0]})
 	}
 	return all
+}
+
+// mountID returns the number of the mount in which a path is: proc_pid_fdinfo(5).
+func mountID(path string) (string, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	data, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		return "", err
+	}
+	_, id, _ := strings.Cut(string(data), "mnt_id:")
+	id, _, _ = strings.Cut(id, "\n")
+	return strings.TrimSpace(id), nil
 }
 
 // unescape undoes the octal escapes of mountinfo.

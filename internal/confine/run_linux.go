@@ -87,7 +87,7 @@ type hiddenSockets struct {
 // setUp has the stub prepare the namespaces, and serves the sockets in them.
 func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
 	if hidden.err != nil {
-		return stepError("find the Unix sockets to hide", hidden.err)
+		return hidden.err
 	}
 	_ = c.to.Encode(setup{Sockets: p.sockets, Masked: raw(hidden.paths)}) // if the stub has ended, its report says why
 	files, err := c.receive(len(p.sockets))

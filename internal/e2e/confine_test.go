@@ -579,7 +579,7 @@ func TestConfineFailsClosed(t *testing.T) {
 			{"a filter: user namespaces", `without "user namespaces" RUN`, `cannot make namespaces.*\n.*--security-opt seccomp`},
 			{"a filter: mounts", `without mounts RUN`, `cannot separate the mounts.*\n.*--security-opt seccomp`},
 			{"a filter: unmounting", `without unmounting RUN`, `cannot unmount`},
-			{"a filter: netlink", `without netlink RUN`, `cannot add a route`},
+			{"a filter: netlink", `without netlink RUN`, `cannot list the Unix sockets`},
 			{"a filter: listening", `without listening RUN`, `cannot listen on 0\.0\.0\.0:80 inside`},
 			{"a filter: current folder", `without "current folder" RUN`, `cannot return to the current directory`},
 			{"a filter: no_new_privs", `without no_new_privs RUN`, `cannot set no_new_privs`},
