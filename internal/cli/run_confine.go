@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,5 +104,9 @@ func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 	if c.Log.Audit != "" && c.Log.Audit != "-" {
 		readOnly = append(readOnly, c.Log.Audit)
 	}
-	return readOnly, []string{cmp.Or(c.HTTPS.CAKey, filepath.Join(dir, "ca-key.pem"))}
+	// With another configuration the next start would hide other files.
+	if file, err := filepath.Abs(c.File()); err == nil && c.File() != "" {
+		readOnly = append(readOnly, file)
+	}
+	return readOnly, append(c.SecretFiles(), filepath.Join(dir, "ca-key.pem"))
 }

@@ -179,7 +179,11 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
 	}
-	l := launch{Path: []byte(path), Dir: []byte(dir), Args: raw(command.Args), Env: raw(command.Env), Bundle: []byte(command.Bundle), ReadOnly: raw(command.ReadOnly), Hidden: raw(command.Hidden), Keep: keep}
+	hidden, err := allPaths(command.Hidden)
+	if err != nil {
+		return err
+	}
+	l := launch{Path: []byte(path), Dir: []byte(dir), Args: raw(command.Args), Env: raw(command.Env), Bundle: []byte(command.Bundle), ReadOnly: raw(command.ReadOnly), Hidden: raw(hidden), Keep: keep}
 	_ = c.to.Encode(l) // if the stub has ended, its report says why
 	err = c.report()
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && !isStep(err) {

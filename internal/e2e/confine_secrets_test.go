@@ -1,0 +1,73 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"robotsgate/internal/gatetest"
+)
+
+// TestConfinedSecrets: a command can't read the keys and passwords that the configuration names or has.
+func TestConfinedSecrets(t *testing.T) {
+	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
+		// The start makes a CA. A file without passwords can be read, but not changed.
+		out, _ := u.run(t, "cat gate.yaml; echo '{}' > gate.yaml || echo refused")
+		if !strings.Contains(out, "data_dir:") || !strings.Contains(out, "refused") {
+			t.Errorf("got %q, want the configuration and refused", out)
+		}
+		setUp := u.command(t, "")
+		setUp.Path, setUp.Args = "/bin/sh", []string{"sh", "-c", `set -e
+			umask 077
+			mkdir -p keys/real
+			ln -s real keys/link
+			ln -s real/audit.key keys/audit.key
+			./robotsgate keys new keys/real/sign.pem
+			for name in audit fleet; do echo "SECRET of $name, which is long enough" > keys/real/$name.key; done
+			cp data/ca-key.pem keys/real/ca-key.pem
+			echo public > keys/real/other`}
+		if out, err := setUp.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		text, err := os.ReadFile(u.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gatetest.Write(t, u.config, string(text)+fmt.Sprintf(`
+log: {audit: %[1]s/audit.log, audit_key_file: keys/audit.key}
+fleet: {address: "redis://user:SECRET@127.0.0.1:1", key_file: keys/link/fleet.key}
+https: {ca_cert: data/ca.pem, ca_key: keys/real/ca-key.pem}
+crawlers:
+- name: news
+  product_tokens: [news]
+  user_agents: [news]
+  sign: {key_file: keys/link/sign.pem, agent: "https://news.example"}
+`, u.dir))
+		for _, c := range []struct{ name, shell, want string }{
+			{"files", "cat gate.yaml keys/*.key keys/*/*.key keys/*/*.pem data/ca-key.pem || echo hidden", "hidden"},
+			{"a file in its place", "rm -f keys/real/sign.pem || echo busy", "busy"},
+			{"a renamed folder", "mv keys/real keys/x || echo busy; cat keys/*/*", "busy"},
+			{"another file in its folder", "cat keys/real/other", "public"},
+		} {
+			out, status := u.run(t, c.shell)
+			for _, secret := range []string{"SECRET of audit", "SECRET of fleet", "PRIVATE KEY", "redis://"} {
+				if strings.Contains(out, secret) {
+					t.Errorf("%s: the command reads %q", c.name, secret)
+				}
+			}
+			if status == 125 || !strings.Contains(out, c.want) {
+				t.Errorf("%s: got %q and status %d, want %s", c.name, out, status, c.want)
+			}
+		}
+		if err := os.Link(filepath.Join(u.dir, "keys/real/sign.pem"), filepath.Join(u.dir, "second")); err != nil {
+			t.Fatal(err)
+		}
+		if out, status := u.run(t, "cat second"); status != 125 || !strings.Contains(out, "sign.pem: it has other hard links") {
+			t.Errorf("a hard link: got %q and status %d, want 125", out, status)
+		}
+	})
+}
