@@ -91,7 +91,8 @@ func confinedVars(vars variables, environ []string, reach []confine.Reach) []str
 		}
 		environ = append(environ, v.name+"="+v.value)
 	}
-	return environ
+	// Each name once, with its last value, as a command of exec has it: many clients take the first of two.
+	return (&exec.Cmd{Env: environ}).Environ()
 }
 
 // gateFiles returns files of the gate that its command must not change, since the gate decides by them or
