@@ -20,19 +20,19 @@ import (
 type Confinement struct {
 	Confine bool     `help:"Let CMD use the gate as its only network, with or without variables (Linux)."`
 	Reach   []string `sep:"none" placeholder:"HOST:PORT|unix:PATH" help:"With --confine: a destination that bypasses the gate. May be given several times."`
-	Ports   string   `placeholder:"80,443" help:"With --confine: the ports on which connections reach the gate."`
+	Ports   *string  `placeholder:"80,443" help:"With --confine: the ports on which connections reach the gate."`
 	KeepFD  []int    `name:"keep-fd" placeholder:"N" help:"With --confine: a descriptor that CMD gets too. May be given several times."`
 }
 
 // given reports whether there is an option that only --confine has a use for.
-func (x *Confinement) given() bool { return len(x.Reach) > 0 || x.Ports != "" || len(x.KeepFD) > 0 }
+func (x *Confinement) given() bool { return len(x.Reach) > 0 || x.Ports != nil || len(x.KeepFD) > 0 }
 
 // options reads the options.
 func (x *Confinement) options() (o confine.Options, err error) {
-	if x.Ports == "" {
-		o.Ports = confine.DefaultPorts
-	} else if o.Ports, err = confine.ParsePorts(x.Ports); err != nil {
-		return o, fmt.Errorf("--ports: %w", err)
+	if x.Ports != nil {
+		if o.Ports, err = confine.ParsePorts(*x.Ports); err != nil {
+			return o, fmt.Errorf("--ports: %w", err)
+		}
 	}
 	for _, text := range x.Reach {
 		r, err := confine.ParseReach(text)

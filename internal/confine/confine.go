@@ -10,6 +10,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -82,6 +83,9 @@ const (
 
 // ParsePorts reads a list such as 80,443.
 func ParsePorts(list string) (ports []uint16, err error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, errors.New("no port is given: name some, as in 80,443, or leave the option out")
+	}
 	for text := range strings.SplitSeq(list, ",") {
 		port, err := parsePort(strings.TrimSpace(text))
 		if err != nil {

@@ -53,7 +53,7 @@ func TestParsePorts(t *testing.T) {
 	for _, c := range []struct{ list, want string }{
 		{"80,443", "[80 443]"},
 		{"80, 8080,80", "[80 8080]"},
-		{"", `"" is not a port`},
+		{"", "no port is given"},
 		{"80,", `"" is not a port`},
 		{"-1", `"-1" is not a port`},
 	} {
