@@ -42,6 +42,7 @@ func hostSockets(reach []Reach) ([]string, error) {
 	for _, r := range reach {
 		if id, _, is := socketAt(r.Path); r.Path != "" && is {
 			h.except[id] = true
+			h.needed = append(h.needed, r.Path)
 			h.add(r.Path)
 		}
 	}
@@ -87,6 +88,7 @@ type hiding struct {
 	paths  []string // without symbolic links
 	found  map[fileID]*foundSocket
 	limit  time.Duration // of the search for lost sockets
+	needed []string      // paths that must not be hidden with a folder
 }
 
 // A foundSocket is the file of a socket.
@@ -97,7 +99,11 @@ type foundSocket struct {
 }
 
 func newHiding(mounts []mount) *hiding {
-	return &hiding{mounts: mounts, except: map[fileID]bool{}, seen: map[string]bool{}, found: map[fileID]*foundSocket{}, limit: searchLimit}
+	needed := append(filepath.SplitList(os.Getenv("PATH")), os.Getenv("HOME"))
+	if current, err := os.Getwd(); err == nil {
+		needed = append(needed, current)
+	}
+	return &hiding{needed: needed, mounts: mounts, except: map[fileID]bool{}, seen: map[string]bool{}, found: map[fileID]*foundSocket{}, limit: searchLimit}
 }
 
 // add adds a path if it leads to a socket, with the other paths to it.

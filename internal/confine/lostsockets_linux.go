@@ -5,7 +5,6 @@ package confine
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -58,7 +57,7 @@ func (h *hiding) addUnread(l boundSocket, s searched) error {
 	for _, f := range s.unread {
 		switch {
 		case f.device != l.file.device:
-		case errors.Is(f.err, unix.EACCES) && !needed(f.path):
+		case errors.Is(f.err, unix.EACCES) && !h.leadsToNeeded(f.path):
 			h.hideFolder(f.path)
 		case !outOfReach(l.name):
 			return l.mayBeReached(f.err.Error(), "Let this user list the folder; or stop")
@@ -139,18 +138,15 @@ func outOfReach(name string) bool {
 	return filepath.IsAbs(name) && unix.Stat(name, &s) == unix.EACCES
 }
 
-// needed reports whether a folder leads to the current folder, to the user's own or to a program.
-func needed(dir string) bool {
-	paths := append(filepath.SplitList(os.Getenv("PATH")), os.Getenv("HOME"))
-	if current, err := os.Getwd(); err == nil {
-		paths = append(paths, current)
-	}
-	return slices.ContainsFunc(paths, func(path string) bool {
+// leadsToNeeded reports whether a folder leads to the current folder, to the user's own, to one of PATH, or to a
+// socket that the command may use.
+func (h *hiding) leadsToNeeded(dir string) bool {
+	return slices.ContainsFunc(h.needed, func(path string) bool {
 		real, err := filepath.EvalSymlinks(path)
 		return below(path, dir) || err == nil && below(real, dir)
 	})
 }
 
-// searchLimit bounds the search for lost sockets. A system reads some 30,000 folders a second that are in
+// searchLimit bounds the search for lost sockets. A system reads some 50,000 folders a second that are in
 // memory, and often less than 5,000 from a disk.
 const searchLimit = 30 * time.Second
