@@ -105,9 +105,10 @@ func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 	if c.Log.Audit != "" && c.Log.Audit != "-" {
 		readOnly = append(readOnly, c.Log.Audit)
 	}
+	secret := c.SecretFiles()
 	// With another configuration the next start would hide other files.
-	if file, err := filepath.Abs(c.File()); err == nil && c.File() != "" {
+	if file, err := filepath.Abs(c.File()); err == nil && len(secret) > 0 {
 		readOnly = append(readOnly, file)
 	}
-	return readOnly, append(c.SecretFiles(), filepath.Join(dir, "ca-key.pem"))
+	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"))
 }

@@ -15,11 +15,7 @@ import (
 // TestConfinedSecrets: a command can't read the keys and passwords that the configuration names or has.
 func TestConfinedSecrets(t *testing.T) {
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
-		// The start makes a CA. A file without passwords can be read, but not changed.
-		out, _ := u.run(t, "cat gate.yaml; echo '{}' > gate.yaml || echo refused")
-		if !strings.Contains(out, "data_dir:") || !strings.Contains(out, "refused") {
-			t.Errorf("got %q, want the configuration and refused", out)
-		}
+		u.run(t, "true") // makes a CA
 		setUp := u.command(t, "")
 		setUp.Path, setUp.Args = "/bin/sh", []string{"sh", "-c", `set -e
 			umask 077
@@ -37,16 +33,21 @@ func TestConfinedSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gatetest.Write(t, u.config, string(text)+fmt.Sprintf(`
+		config := string(text) + fmt.Sprintf(`
 log: {audit: %[1]s/audit.log, audit_key_file: keys/audit.key}
-fleet: {address: "redis://user:SECRET@127.0.0.1:1", key_file: keys/link/fleet.key}
 https: {ca_cert: data/ca.pem, ca_key: keys/real/ca-key.pem}
 crawlers:
 - name: news
   product_tokens: [news]
   user_agents: [news]
   sign: {key_file: keys/link/sign.pem, agent: "https://news.example"}
-`, u.dir))
+`, u.dir)
+		gatetest.Write(t, u.config, config)
+		out, _ := u.run(t, "cat gate.yaml; echo '{}' > gate.yaml || echo refused")
+		if !strings.Contains(out, "data_dir:") || !strings.Contains(out, "refused") {
+			t.Errorf("without a password: got %q, want the configuration and refused", out)
+		}
+		gatetest.Write(t, u.config, config+`fleet: {address: "redis://user:SECRET@127.0.0.1:1", key_file: keys/link/fleet.key}`)
 		for _, c := range []struct{ name, shell, want string }{
 			{"files", "cat gate.yaml keys/*.key keys/*/*.key keys/*/*.pem data/ca-key.pem || echo hidden", "hidden"},
 			{"a file in its place", "rm -f keys/real/sign.pem || echo busy", "busy"},
