@@ -95,7 +95,7 @@ func TestSearchLimit(t *testing.T) {
 		t.Errorf("got %v, want %s in it", step, want)
 	}
 	h = newHiding(mounts)
-	if err := h.addLost(bound); err != nil || !slices.Equal(h.paths, []string{to}) {
+	if err := h.addLost(bound); err != nil || !slices.Contains(h.paths, to) {
 		t.Errorf("got %q and %v, want %s", h.paths, err, to)
 	}
 }
