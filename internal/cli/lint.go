@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"robotsgate/internal/config"
@@ -14,14 +15,16 @@ import (
 	"robotsgate/policy/robotstxt/lint"
 )
 
-// Lint reports lines of a robots.txt that do not do what they seem to.
+// Lint reports lines of a robots.txt that do not do what they seem to, or corrects them.
 type Lint struct {
 	Configured
-	JSON   bool   `help:"Print JSON."`
+	All    bool   `help:"Report matters of taste too, such as a * at the end of a pattern."`
+	Fix    bool   `xor:"form" help:"Print the file with the corrections that change no decision and no delay."`
+	JSON   bool   `xor:"form" help:"Print JSON."`
 	Source string `arg:"" name:"FILE|URL" help:"The robots.txt; - is standard input, and an origin such as https://example.com stands for its robots.txt."`
 }
 
-// Run reports the findings, one a line.
+// Run reports the findings, one a line, or prints the corrected file.
 func (l *Lint) Run(ctx context.Context, s Streams) error {
 	cfg, err := l.load()
 	if err != nil {
@@ -36,7 +39,10 @@ func (l *Lint) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	findings := lint.Check(data, 0)
+	if l.Fix {
+		return l.fix(s, data)
+	}
+	findings := l.check(data)
 	if l.JSON {
 		return l.print(s, name, findings)
 	}
@@ -53,15 +59,38 @@ func (l *Lint) Run(ctx context.Context, s Streams) error {
 	return nil
 }
 
+// check returns the findings to report.
+func (l *Lint) check(data []byte) []lint.Finding {
+	findings := lint.Check(data, 0)
+	if l.All {
+		return findings
+	}
+	return slices.DeleteFunc(findings, func(f lint.Finding) bool { return f.Rank == lint.Taste })
+}
+
+// fix prints the corrected file.
+func (l *Lint) fix(s Streams, data []byte) error {
+	fixed := lint.Fix(data)
+	if _, err := s.Out.Write(fixed); err != nil {
+		return err
+	}
+	if left := len(l.check(fixed)); left > 0 {
+		fmt.Fprintf(s.Err, "robotsgate: %s left to report, see lint without --fix\n", plural(left, "finding"))
+		return Exit(1)
+	}
+	return nil
+}
+
 // print prints the findings as JSON.
 func (l *Lint) print(s Streams, name string, findings []lint.Finding) error {
 	type row struct {
 		Line int    `json:"line,omitempty"` // 0: the finding is about the whole
 		Text string `json:"text"`
+		Rank string `json:"rank"`
 	}
 	rows := []row{}
 	for _, f := range findings {
-		rows = append(rows, row{f.Line, f.Text})
+		rows = append(rows, row{f.Line, f.Text, f.Rank.String()})
 	}
 	err := encode(s.Out, struct {
 		Source   string `json:"source"`
@@ -106,13 +135,21 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	}
 	switch res.State {
 	case policy.Fresh:
+		if l.Fix && res.File.Truncated() {
+			return "", nil, fmt.Errorf("%s: longer than %v, so what could be printed is not the whole file; correct the file itself", escape.Printable(f.URL), cfg.Robots.MaxBytes)
+		}
 		return f.URL, []byte(res.File.Body()), nil
 	case policy.Unavailable:
 		text := fmt.Sprintf("there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)", why)
 		if l.JSON {
 			return "", nil, l.print(s, t.String(), []lint.Finding{{Text: text}})
 		}
-		fmt.Fprintf(s.Out, "%s: %s\n", escape.Printable(t.String()), text)
+		text = escape.Printable(t.String()) + ": " + text
+		if l.Fix {
+			fmt.Fprintln(s.Err, "robotsgate:", text) // standard output has the file, and there is none
+		} else {
+			fmt.Fprintln(s.Out, text)
+		}
 		return "", nil, Exit(1)
 	}
 	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), why)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,20 +16,16 @@ var browsers = []string{"mozilla", "applewebkit", "khtml", "gecko", "chrome", "s
 func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	if !l.open {
 		l.began, l.open, l.states = true, true, false
-		l.run, l.runLine = l.run[:0], s.Line
+		l.run, l.runLine, l.joined = l.run[:0], s.Line, l.joined[:0]
 	} else if l.separated {
-		l.report(l.lastLine, "no rule stands between this line and the User-agent on line %d, so both begin the same group; write \"Disallow:\" in between if this crawler may fetch all", s.Line)
+		l.joined = append(l.joined, [2]int{l.lastLine, s.Line})
 	}
 	l.lastLine, l.separated = s.Line, false
-	if l.aboveEnded {
-		l.above, l.aboveEnded, l.largest = l.above[:0], false, nil
-	}
 
 	name, _ := syntax.TokenNames(s.Value)
 	if syntax.IsEveryone(s.Value) {
 		name = "*"
 	}
-	l.above = append(l.above, strings.ToLower(name))
 	if plain {
 		l.agentValue(s, name)
 	}
@@ -39,31 +36,37 @@ func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 
 // agentValue looks at what a User-agent line says beside the name that is read.
 func (l *linter) agentValue(s *syntax.Scanner, name string) {
-	value, plain := quote(s.Value), quote("User-agent: "+name)
+	value := quote(s.Value)
 	rest := s.Value[len(name):]
 	digit := strings.IndexAny(name, "0123456789")
 	switch {
 	case s.Value == "":
-		l.report(s.Line, "the line names no crawler, so the rules below bind no crawler; write \"User-agent: *\" if all are meant")
+		l.report(Decisions, s.Line, "the line names no crawler; with a * it would name all of them, and the rules below would bind them")
 	case name == "" && s.Value[0] == '*':
-		l.report(s.Line, "%s names no crawler: * has to stand alone; write a whole product token, or * for all crawlers", value)
+		l.report(Decisions, s.Line, "%s names no crawler, since * has to stand alone; a whole product token would name one", value)
 	case name == "":
-		l.report(s.Line, "%s can't be a product token, so the line names no crawler; write letters, - and _ only", value)
+		l.report(Decisions, s.Line, "%s can't be a product token, so the line names no crawler; one of letters, - and _ would", value)
 	case rest == "" && digit > 0:
-		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read %s as %s; make sure that the crawler documents this name", value, quote(name[:digit]))
+		l.report(Taste, s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read %s as %s; make sure that the crawler documents this name", value, quote(name[:digit]))
 	case rest == "" && digit == 0:
-		l.report(s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read no name in %s; make sure that the crawler documents this name", value)
+		l.report(Taste, s.Line, "RFC 9309 has no digits in product tokens, so some crawlers read no name in %s; make sure that the crawler documents this name", value)
 	case rest == "":
 	case strings.Trim(rest, "*") == "":
-		l.report(s.Line, "the * behind %s does nothing, since a product token is compared whole; write %s", quote(name), plain)
+		l.report(Decisions, s.Line, "the * behind %s does nothing, since a product token is compared whole; each crawler that is meant needs a line of its own", quote(name))
 	case slices.Contains(browsers, strings.ToLower(name)):
-		l.report(s.Line, "%s is read as %s, the name of browsers, which no crawler obeys; write the crawler's product token alone", value, quote(name))
+		l.report(Decisions, s.Line, "%s is read as %s, the name of browsers, which no crawler obeys; the crawler's product token alone would name it", value, quote(name))
+	case version.MatchString(rest):
+		c := l.correct(s, edit{s.At + len(name), s.At + len(s.Value), ""}, "%s is read as %s, since a product token has no version, but not by every crawler", value, quote(name))
+		c.value = name
 	case strings.ContainsAny(rest[:1], syntax.Space+",;|"):
-		l.report(s.Line, "the line names %s only, and the rest is ignored; write a User-agent line for each crawler", quote(name))
+		l.report(Decisions, s.Line, "the line names %s only, and the rest is ignored; a User-agent line for each crawler would name the others", quote(name))
 	default:
-		l.report(s.Line, "%s is read as %s, since a product token has letters, - and _ only; write %s", value, quote(name), plain)
+		l.report(Decisions, s.Line, "%s is read as %s, since a product token has letters, - and _ only; make sure that this is the crawler that is meant", value, quote(name))
 	}
 }
+
+// version matches what follows the product token in the User-Agent that a crawler sends.
+var version = regexp.MustCompile(`^/[vV]?[0-9][0-9A-Za-z._-]*$`)
 
 // named notes a name that the open group is for.
 func (l *linter) named(name string, line int) {
@@ -75,10 +78,10 @@ func (l *linter) named(name string, line int) {
 		l.tokens[key] = t
 		l.ordered = append(l.ordered, t)
 	case slices.Contains(l.run, t):
-		l.report(line, "%s is named for this group already; remove one of the lines", quote(name))
+		l.report(Taste, line, "%s is named for this group already", quote(name))
 		return
 	default:
-		l.report(line, "%s has a group on line %d already, and crawlers read the two as one; put all of its rules there", quote(name), t.runLine)
+		l.report(Crawlers, line, "%s has a group on line %d already, and crawlers read the two as one, but some old ones read the first alone", quote(name), t.runLine)
 	}
 	t.runLine = l.runLine
 	l.run = append(l.run, t)
@@ -124,5 +127,5 @@ func (l *linter) last() {
 		return
 	}
 	section.open = true
-	l.report(l.runLine, "no rule follows, so this group may fetch everything; write \"Disallow:\" below if that is meant")
+	l.report(Decisions, l.runLine, "no rule follows, so this group may fetch everything; a line \"Disallow:\" below would say so, and change nothing")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
@@ -17,23 +18,27 @@ func (l *linter) whole(data []byte, limit int) bool {
 	wide := f.Order != nil
 	switch {
 	case wide:
-		l.report(1, "the file is in UTF-16, in which many crawlers find no rules at all; save it as UTF-8")
+		l.report(Crawlers, 1, "the file is in UTF-16, in which many crawlers find no rules at all; saved as UTF-8, all of them obey it")
 	case f.Start > 0:
 		mark := "a byte order mark"
 		if f.Start < len("\uFEFF") {
 			mark = "a part of " + mark
 		}
-		l.report(1, "the file begins with %s, which some crawlers take for a part of the first line; save it as UTF-8 without one", mark)
+		l.report(Crawlers, 1, "the file begins with %s, which some crawlers take for a part of the first line; remove it", mark)
+		// Another mark, or a part of one, would take its place.
+		if text == "" || text[0] < utf8.RuneSelf {
+			l.edits = append(l.edits, edit{0, f.Start, ""})
+		}
 	case strings.HasPrefix(text, "\xFF\xFE"), strings.HasPrefix(text, "\xFE\xFF"):
-		l.report(1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is not understood; save it as UTF-8 without one")
+		l.report(Decisions, 1, "the file begins with the byte order mark of UTF-16, but is not in UTF-16, so the first line is ignored; without the mark it would be read")
 	}
 	if lines := strings.TrimRight(text, "\r\n"); !wide && strings.Count(lines, "\x00") > len(lines)/3 {
-		l.report(1, "the file looks like UTF-16 without a byte order mark, in which crawlers find no rules; save it as UTF-8")
+		l.report(Decisions, 1, "the file looks like UTF-16 without a byte order mark, in which crawlers find no rules, so they may fetch everything; saved as UTF-8, it would be obeyed")
 		return false
 	}
 	if markup.MatchString(text) {
 		l.html = true
-		l.report(1, "this is an HTML page or the like, in which crawlers find no rules; put a plain text file in its place")
+		l.report(Decisions, 1, "this begins as an HTML page does, of which crawlers obey only lines that look like rules; put a plain text file in its place")
 		return strings.Contains(strings.ToLower(text), "user-agent")
 	}
 	return true
@@ -55,5 +60,5 @@ func (l *linter) cut(data []byte, limit int) {
 	if limit%1024 == 0 {
 		size = fmt.Sprintf("%d KiB", limit/1024)
 	}
-	l.report(s.Line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
+	l.report(Decisions, s.Line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
 }

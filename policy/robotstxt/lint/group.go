@@ -3,10 +3,13 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"robotsgate/policy/robotstxt"
 )
 
 // finish looks at what can be seen only when all has been read.
-func (l *linter) finish() {
+func (l *linter) finish(data []byte, limit int) {
 	l.lastLicense()
 	l.last()
 	for _, t := range l.ordered {
@@ -18,7 +21,7 @@ func (l *linter) finish() {
 		l.redundant(s.rules)
 		l.allowsOnly(s)
 	}
-	l.shadowed()
+	l.shadowed(data, limit)
 }
 
 // allowsOnly reports a group that allows some paths and denies none: its author may
@@ -26,36 +29,43 @@ func (l *linter) finish() {
 func (l *linter) allowsOnly(s *section) {
 	meant := func(r lintRule) bool { return !r.allow || r.core == "" }
 	if len(s.rules) > 0 && !s.open && !s.shared && !slices.ContainsFunc(s.rules, meant) {
-		l.report(s.rules[0].line, "the group denies nothing, so its Allow lines do nothing; add \"Disallow: /\" if all else shall be denied")
+		l.report(Decisions, s.rules[0].line, "the group denies nothing, so its Allow lines do nothing; a \"Disallow: /\" would deny everything else")
 	}
 }
 
 // shadowed reports crawlers that have a group of their own, and so do not obey a rule in
-// the group for * of which their own has no equal: no rule as broad, whether it denies or
-// allows. Denying everything to everyone means the other groups to be exceptions, so
-// that rule is not missed. Crawlers with the same groups are reported once.
-func (l *linter) shadowed() {
+// the group for * that denies URLs about which their own says nothing. Denying everything to
+// everyone means the other groups to be exceptions, so that rule is not missed. Crawlers with the
+// same groups are reported once.
+func (l *linter) shadowed(data []byte, limit int) {
 	forAll := l.denyRulesForAll()
+	if len(forAll) == 0 || len(l.ordered) == 1 {
+		return
+	}
 	alike := map[string]int{}
 	for _, t := range l.ordered {
 		alike[fmt.Sprint(t.sections)]++
 	}
+	judge := judge{file: robotstxt.Parse(data, limit)}
 	for _, t := range l.ordered {
 		key := fmt.Sprint(t.sections)
 		n := alike[key]
 		alike[key] = 0
-		if n == 0 || t.name == "*" || l.work > maxLintWork {
-			continue
+		if judge.spent() {
+			return
 		}
-		missed := l.missing(forAll, t)
-		if missed == nil {
+		if n == 0 || t.name == "*" || slices.ContainsFunc(t.sections, func(s *section) bool { return s.open }) {
+			continue // it is reported, or says that nothing is denied
+		}
+		i := slices.IndexFunc(forAll, func(r lintRule) bool { return judge.misses(r, t.name) })
+		if i < 0 {
 			continue
 		}
 		name := quote(t.name)
 		if n > 1 {
 			name += " and others"
 		}
-		l.report(t.line, "the group for %s takes the place of the group for *, so %s on line %d does not hold here; repeat what shall hold for it as well", name, quote(missed.String()), missed.line)
+		l.report(Decisions, t.line, "the group for %s takes the place of the group for *, so %s on line %d does not hold here; repeated in this group, it would", name, quote(forAll[i].String()), forAll[i].line)
 	}
 }
 
@@ -71,30 +81,44 @@ func (l *linter) denyRulesForAll() (rules []lintRule) {
 	return rules
 }
 
-// missing returns the first of the rules that has no equal in the groups of t; nil if
-// there is none.
-func (l *linter) missing(rules []lintRule, t *token) *lintRule {
-	own := map[string]bool{} // cores
-	for _, s := range t.sections {
-		if s.open {
-			return nil // it says that nothing is denied
-		}
-		for _, r := range s.rules {
-			own[r.core] = true
-		}
-		l.work += 100 * len(s.rules)
-	}
-	for _, r := range rules {
-		l.work += 20 * len(r.core)
-		// As far as their beginnings tell, a prefix matches all that the core does: one that
-		// ends in $ is the core itself.
-		covered := false
-		for n := range len(r.core) + 1 {
-			covered = covered || own[r.core[:n]]
-		}
-		if !covered {
-			return &r
-		}
-	}
-	return nil
+// A judge decides about paths that show what a rule does.
+type judge struct {
+	file              *robotstxt.File
+	effort            robotstxt.Effort
+	efforts, verdicts int
 }
+
+// maxEfforts and maxVerdicts bound how long a judge decides, to some 100 milliseconds each. That is
+// enough for files that people write.
+const (
+	maxEfforts  = 100
+	maxVerdicts = 50000
+)
+
+// misses reports whether a rule for * denies paths about which the groups of a crawler say nothing.
+// It looks at two: one as short as the rule matches, and, since that may be too short for a rule of the
+// crawler, a longer one.
+func (j *judge) misses(r lintRule, token string) bool {
+	if j.spent() {
+		return false
+	}
+	path, anchored := strings.CutSuffix(r.core, "$")
+	path = "/" + strings.TrimPrefix(strings.ReplaceAll(path, "*", "x"), "/")
+	if j.decide(path).Allowed || j.decide(path, token).Reason != robotstxt.NoMatch {
+		return false
+	}
+	return anchored || j.decide(path+"/x", token).Reason == robotstxt.NoMatch
+}
+
+// decide decides, or denies because it may take no longer.
+func (j *judge) decide(path string, tokens ...string) robotstxt.Verdict {
+	if j.verdicts == 0 || j.effort.Exhausted() {
+		j.efforts++
+		j.effort = robotstxt.Quick()
+	}
+	j.verdicts++
+	return j.file.DecideWithin(&j.effort, robotstxt.Reading{Path: path}, tokens...)
+}
+
+// spent reports whether the judge has decided long enough.
+func (j *judge) spent() bool { return j.verdicts > maxVerdicts || j.efforts > maxEfforts }

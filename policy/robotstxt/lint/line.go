@@ -16,7 +16,7 @@ var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sit
 func (l *linter) line(s *syntax.Scanner) {
 	if s.NUL && l.nulLine != s.Line {
 		l.nulLine = s.Line
-		l.report(s.Line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; remove it")
+		l.report(Decisions, s.Line, "the line holds a NUL, which ends it for some crawlers and spoils it for others; without it, all would read one line")
 	}
 	content, comment, commented := strings.Cut(s.Content, "#")
 	if strings.Trim(content, syntax.Space) == "" {
@@ -26,36 +26,38 @@ func (l *linter) line(s *syntax.Scanner) {
 		return
 	}
 	isRecord := s.Split()
-	l.aboveEnded = l.aboveEnded || isRecord && s.Name != syntax.UserAgent
-	if read := preferences[strings.ToLower(s.Key)]; isRecord && read != nil {
-		l.separated = true
-		l.states = true
-		if !strings.Contains(content, ":") {
-			l.report(s.Line, noColon, quote(s.Key+": "+s.Value))
-		}
+	read := preferences[strings.ToLower(s.Key)]
+	switch {
+	case isRecord && read != nil:
+		l.separated, l.states = true, true
+		l.key(s, content)
 		read(l, s)
-		return
-	}
-	if !isRecord || !s.Known {
+	case isRecord && s.Known:
+		l.key(s, content)
+		if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
+			l.report(Decisions, s.Line, "the # before %s begins a comment, although no space stands before it; %%23 in its place would be a part of the value", quote(comment))
+		}
+		l.record(s)
+	default:
 		l.separated = true
 		if !l.html {
 			l.ignored(s, strings.Trim(content, syntax.Space), isRecord)
 		}
-		return
 	}
-	if !strings.Contains(content, ":") {
-		l.report(s.Line, noColon, quote(s.Name+": "+s.Value))
-	} else if !strings.EqualFold(s.Key, s.Name) {
-		l.report(s.Line, "%s is read as %s, but not by every crawler; write %s", quote(s.Key), s.Name, s.Name)
-	}
-	if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
-		l.report(s.Line, "the # before %s begins a comment, so this is read as %s; write %%23 for the character itself, or a space before a comment",
-			quote(comment), quote(s.Name+": "+s.Value))
-	}
-	l.record(s)
+	l.corrected(s.Line)
 }
 
-const noColon = "the line has no colon, which not every crawler forgives; write %s"
+// key corrects what stands before the value of a record.
+func (l *linter) key(s *syntax.Scanner, content string) {
+	from := s.Start() + len(content) - len(strings.TrimLeft(content, syntax.Space))
+	to := from + len(s.Key)
+	if s.Known && !strings.EqualFold(s.Key, s.Name) {
+		l.correct(s, edit{from, to, s.Name}, "%s is read as %s, but not by every crawler", quote(s.Key), s.Name)
+	}
+	if !strings.Contains(content, ":") {
+		l.correct(s, edit{to, to, ":"}, "the line has no colon, which not every crawler forgives")
+	}
+}
 
 // record looks at the value of a record whose key is known.
 func (l *linter) record(s *syntax.Scanner) {
@@ -88,7 +90,7 @@ func (l *linter) secondRecord(s *syntax.Scanner) bool {
 		}
 		word := part[space+1:]
 		if _, known := syntax.Name(word); known {
-			l.report(s.Line, "%s stands behind another record, where it is taken for a part of its value; put it on a line of its own", quote(word+":"))
+			l.report(Decisions, s.Line, "%s stands behind another record, where it is taken for a part of its value; on a line of its own it would be obeyed", quote(word+":"))
 			return true
 		}
 	}
@@ -102,7 +104,7 @@ func (l *linter) invisibleValue(s *syntax.Scanner) bool {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(s.Value[i:])
-	l.report(s.Line, "the line holds %U, which can't be seen but is taken for a part of the value; remove it", r)
+	l.report(Decisions, s.Line, "the line holds %U, which can't be seen but is taken for a part of the value; without it, the line would mean something else", r)
 	return true
 }
 
@@ -124,9 +126,9 @@ var foreign = map[string]string{
 	"nosnippet":       noTag,
 	"x-robots-tag":    noTag,
 	"host":            "was read by Yandex alone, which has given it up; redirect to the site's main host instead",
-	"clean-param":     "is read by Yandex alone; to keep other crawlers out as well, write a Disallow line such as \"Disallow: /*?ref=\"",
-	"request-rate":    "is ignored by nearly all crawlers; write a Crawl-delay, which some more obey",
-	"visit-time":      "is ignored by nearly all crawlers; write a Disallow line for what they shall not fetch",
+	"clean-param":     "is read by Yandex alone; other crawlers fetch URLs with these parameters, unless a Disallow line denies them",
+	"request-rate":    "is ignored by nearly all crawlers; a Crawl-delay would make some more of them wait",
+	"visit-time":      "is ignored by nearly all crawlers; a Disallow line would deny what it names at all times",
 	"tdm-reservation": noTDM,
 	"tdm-policy":      noTDM,
 }
@@ -144,59 +146,47 @@ var intended = map[string]string{
 // ignored reports a line that is not a record, or that has an unknown key.
 func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	if !strings.Contains(content, ":") {
-		if right := repaired(content); right != "" {
-			l.report(s.Line, "the line has no colon and is ignored; write %s", quote(right))
+		if startsWithKey.MatchString(content) {
+			l.report(Decisions, s.Line, "the line has no colon and is ignored; as a record with a colon it would be obeyed")
 		} else {
-			l.report(s.Line, "the line has no colon and is ignored; begin it with # if it is a comment")
+			l.report(Crawlers, s.Line, "the line has no colon and is ignored; begin it with # if it is a comment")
 		}
 		return
 	}
 	if !isRecord {
-		l.report(s.Line, "the line has no key before its colon and is ignored; write one such as Disallow, or begin the line with #")
+		l.report(Decisions, s.Line, "the line has no key before its colon and is ignored; with a key such as Disallow it would be obeyed")
 		return
 	}
 	key := strings.ToLower(s.Key)
 	if says, ok := foreign[key]; ok {
 		if !l.keys[key] {
 			l.keys[key] = true
-			l.report(s.Line, "%s %s", s.Key, says)
+			l.report(Crawlers, s.Line, "%s %s", s.Key, says)
 		}
 		return
 	}
 	if right, known := syntax.Name(strings.Join(strings.FieldsFunc(key, invisible), "")); known {
-		l.report(s.Line, "the key holds a character that can't be seen, so the line is ignored; write %s anew", right)
+		l.report(Decisions, s.Line, "the key holds a character that can't be seen, so the line is ignored; without it, the line would be read as %s", right)
+		return
+	}
+	word := key[:max(0, strings.IndexAny(key, syntax.Space))]
+	if name, known := syntax.Name(word); known {
+		l.report(Decisions, s.Line, "no colon stands behind %s, so the line is ignored; with one it would be obeyed", name)
 		return
 	}
 	switch meant := nearest(key); meant {
 	case "":
-		l.report(s.Line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.Key))
+		l.report(Crawlers, s.Line, "%s is no key that crawlers know, so the line is ignored; begin it with # if it is a comment", quote(s.Key))
 	case syntax.UserAgent:
-		l.report(s.Line, "%s is ignored, so the rules below belong to the group above, if any; write User-agent", quote(s.Key))
+		l.report(Decisions, s.Line, "%s is ignored, so the rules below belong to the group above, if any; as User-agent it would begin a group for them", quote(s.Key))
 	default:
-		l.report(s.Line, "%s is ignored; write %s", quote(s.Key), meant)
+		l.report(Decisions, s.Line, "%s is ignored; as %s it would be obeyed", quote(s.Key), meant)
 	}
 }
 
-// repaired returns a line without a colon as a record, if it seems to begin with a key;
-// otherwise "".
-func repaired(content string) string {
-	m := startsWithKey.FindStringSubmatch(content)
-	if m == nil {
-		return ""
-	}
-	name, _ := syntax.Name(m[1])
-	value := strings.TrimLeft(content[len(m[1]):], syntax.Space+"=;-：")
-	words := strings.Fields(value)
-	if len(words) > 1 && name != syntax.UserAgent {
-		if strings.IndexByte("/*", value[0]) < 0 {
-			return "" // a sentence
-		}
-		value = words[0]
-	}
-	return strings.TrimRight(name+": "+value, syntax.Space)
-}
-
-var startsWithKey = regexp.MustCompile(`(?i)^(user-?agent|user agent|allow|disallow|sitemap|crawl-delay)(?:$|[^a-z0-9_-])`)
+// startsWithKey matches a line that probably is a record without its colon: what follows the key does
+// not look like a sentence.
+var startsWithKey = regexp.MustCompile(`(?i)^(?:user[- ]?agent|(?:allow|disallow|sitemap|crawl-delay)[ \t\v\f=;：-]*(?:$|[/*]|https?:|[0-9.]+$))`)
 
 // nearest returns the name of the record that an unknown key is probably meant for; "" if
 // it resembles none.

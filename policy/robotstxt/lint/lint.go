@@ -1,48 +1,74 @@
 // Package lint finds the lines of a robots.txt that do not do what their author probably
-// meant. [Check] returns them.
+// meant, and corrects those whose correction changes no decision. [Check] returns the
+// findings, [Fix] the corrected file.
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // A Finding is a line of a robots.txt that does not do what its author probably meant.
 type Finding struct {
-	Line int    // 1-based
-	Text string // a sentence: what is wrong, and what to write instead; printable
+	Line int // 1-based
+	Rank Rank
+	Text string // a sentence; printable
+}
+
+// A Rank says how much a finding matters. The lowest matters most.
+type Rank int
+
+const (
+	Decisions Rank = iota // crawlers may fetch, or use, something else than the author probably meant
+	Crawlers              // the line is not read alike by all crawlers, or ignored without harm
+	Taste                 // the line does what it says, but could be shorter or missing
+)
+
+// String returns the rank as one word.
+func (r Rank) String() string {
+	return [...]string{"decisions", "crawlers", "taste"}[r]
 }
 
 const (
 	// leastLimit is what every crawler must read, in bytes (RFC 9309, 2.5).
 	leastLimit = 500 << 10
 
-	maxAlike  = 20 // findings of one kind; the last says how many more there are
-	maxQuoted = 80 // bytes of what the file says, repeated in a finding
+	maxAlike  = 20  // findings of one kind; the last says how many more there are
+	maxQuoted = 80  // bytes of what the file says, repeated in a finding
+	maxShown  = 400 // bytes of a corrected line in a finding
 )
 
-// Check reports every line of a robots.txt that does not do what its author probably
-// meant, in the order of lines. What is correct but useless counts too: a rule that
-// never decides, a wildcard that matches nothing more.
+// Check reports the lines of a robots.txt that do not do what their author probably
+// meant, those of the lowest rank first, and in the order of lines. What is correct but useless
+// counts too: a rule that never decides, a wildcard that matches nothing more. All findings of a line
+// have the same rank: the others can wait, and may no longer be true when those are seen to.
 //
-// It reads limit bytes at most; zero stands for the 500 KiB that every crawler must
+// A finding that ends in "write" and a line says what [Fix] writes. All others say what would
+// change.
+//
+// Check reads limit bytes at most; zero stands for the 500 KiB that every crawler must
 // read. There are never more than a thousand findings, however long the file is.
 func Check(data []byte, limit int) []Finding {
 	if limit <= 0 {
 		limit = leastLimit
 	}
+	return check(data, limit).weightiest()
+}
+
+// check returns a linter that has read the file.
+func check(data []byte, limit int) *linter {
 	f := syntax.Decode(data, limit)
-	l := linter{
+	l := &linter{
 		file:    f,
 		alike:   map[string]*alike{},
 		byNames: map[string]*section{},
 		tokens:  map[string]*token{},
 		keys:    map[string]bool{},
-		delays:  map[string]*delay{},
 	}
 	if l.whole(data, limit) {
 		s := f.Scan()
@@ -50,15 +76,9 @@ func Check(data []byte, limit int) []Finding {
 			l.line(&s)
 		}
 		l.cut(data, limit)
-		l.finish()
+		l.finish(data, limit)
 	}
-	for _, a := range l.alike {
-		if more := a.n - maxAlike; more > 0 {
-			l.findings[a.last].Text += fmt.Sprintf(" (and %d more like this)", more)
-		}
-	}
-	slices.SortStableFunc(l.findings, func(a, b Finding) int { return a.Line - b.Line })
-	return l.findings
+	return l
 }
 
 // A linter reads a file as robotstxt.Parse does, and collects findings:
@@ -72,10 +92,13 @@ func Check(data []byte, limit int) []Finding {
 //	pattern.go    a rule by itself
 //	redundant.go  a rule among the others of its group
 //	group.go      a group among the others
+//	fix.go        the corrections that change no decision
 type linter struct {
 	file     syntax.Text
-	findings []Finding
+	findings []found
 	alike    map[string]*alike // by format
+	edits    []edit            // in the order of the text
+	spelling *correction       // of the line being read; nil if it needs none
 
 	html    bool            // the file is a page, whose other lines are not reported
 	nulLine int             // the last line with a NUL
@@ -87,20 +110,15 @@ type linter struct {
 	runLine   int                 // the first of these lines
 	lastLine  int                 // and the last
 	separated bool                // below the last of them is a line that looks like the end of the group
-	states    bool                // the group has a usage preference, a licence or a Crawl-delay
+	joined    [][2]int            // User-agent lines of the open group, and the next ones, that are separated
+	states    bool                // the group has a Crawl-delay, a usage preference or a licence
 	licenses  []int               // License lines below the last User-agent, Allow or Disallow
 	here      *section            // of the group, once it is not open
 	byNames   map[string]*section // by the tokens that it is for
 	sections  []*section
 	tokens    map[string]*token // in lower case
 	ordered   []*token          // in the order of the file
-
-	above      []string          // named by the User-agent lines directly above, in lower case
-	aboveEnded bool              // another record stands below these lines
-	largest    *delay            // of these crawlers; nil before their first one
-	delays     map[string]*delay // all of these, by the names above them
-
-	work int // see maxLintWork
+	work      int               // see maxLintWork
 }
 
 // A token is one that some User-agent line names, or "*".
@@ -119,26 +137,73 @@ type section struct {
 }
 
 // alike counts findings that differ in details only.
-type alike struct{ n, last int }
+type alike struct {
+	n    int
+	last int // index of the last one that is returned, or -1
+}
+
+// found is a finding and the others like it.
+type found struct {
+	Finding
+	alike *alike
+}
 
 // report adds a finding. Those of one format are alike.
-func (l *linter) report(line int, format string, args ...any) {
+func (l *linter) report(rank Rank, line int, format string, args ...any) {
 	a := l.alike[format]
 	if a == nil {
-		a = &alike{}
+		a = &alike{last: -1}
 		l.alike[format] = a
 	}
 	if a.n++; a.n > maxAlike {
 		return
 	}
-	a.last = len(l.findings)
-	l.findings = append(l.findings, Finding{Line: line, Text: fmt.Sprintf(format, args...)})
+	l.findings = append(l.findings, found{Finding{line, rank, fmt.Sprintf(format, args...)}, a})
 }
 
-// quote returns what the file says in a form that no terminal obeys.
-func quote(s string) string {
-	if len(s) > maxQuoted {
-		s = strings.ToValidUTF8(s[:maxQuoted], "") + "…"
+// weightiest returns of each line the findings of the lowest rank.
+func (l *linter) weightiest() (list []Finding) {
+	slices.SortStableFunc(l.findings, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Line, b.Line))
+	})
+	lowest := map[int]Rank{}
+	for _, f := range l.findings {
+		if rank, seen := lowest[f.Line]; seen && rank < f.Rank {
+			continue
+		}
+		lowest[f.Line] = f.Rank
+		f.alike.last = len(list)
+		list = append(list, f.Finding)
 	}
-	return strconv.Quote(s)
+	for _, a := range l.alike {
+		if more := a.n - maxAlike; more > 0 && a.last >= 0 {
+			list[a.last].Text += fmt.Sprintf(" (and %d more like this)", more)
+		}
+	}
+	return list
+}
+
+// quote returns what the file says in a form that no terminal obeys. Characters that can be seen
+// stay as they are, a backslash too.
+func quote(s string) string {
+	more := ""
+	if n := maxQuoted; len(s) > n {
+		for n > maxQuoted-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		more = fmt.Sprintf(" (and %d bytes more)", len(s)-n)
+		s = s[:n]
+	}
+	b := []byte{'"'}
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
+		if strconv.IsPrint(r) && r != utf8.RuneError {
+			b = append(b, s[:n]...)
+		} else {
+			escaped := strconv.Quote(s[:n])
+			b = append(b, escaped[1:len(escaped)-1]...)
+		}
+		s = s[n:]
+	}
+	return string(b) + `"` + more
 }

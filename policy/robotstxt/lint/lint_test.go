@@ -19,9 +19,10 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// TestLint checks Check against testdata/*.txtar. Each archive begins with a
+// TestLint checks Check and Fix against testdata/*.txtar. Each archive begins with a
 // sentence about what it shows, and has a robots.txt or a robots.quoted (one Go string a
-// line) and want: the findings, as "LINE: TEXT". It may have limit, in bytes.
+// line) and want: the findings, as "LINE: RANK: TEXT". It may have limit, in bytes, and
+// fixed, the file that Fix returns, if that differs.
 func TestLint(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	if len(files) == 0 {
@@ -33,7 +34,7 @@ func TestLint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var robots []byte
+			var robots, fixed []byte
 			var want string
 			limit := 0
 			for _, part := range ar.Files {
@@ -48,12 +49,20 @@ func TestLint(t *testing.T) {
 					}
 				case "want":
 					want = string(part.Data)
+				case "fixed":
+					fixed = part.Data
 				default:
 					t.Errorf("unknown part %q", part.Name)
 				}
 			}
 			if got := findings(Check(robots, limit)); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
+			}
+			if fixed == nil {
+				fixed = robots
+			}
+			if got := Fix(robots); !bytes.Equal(got, fixed) {
+				t.Errorf("fixed: got\n%swant\n%s", got, fixed)
 			}
 		})
 	}
@@ -62,7 +71,7 @@ func TestLint(t *testing.T) {
 func findings(list []Finding) string {
 	var b strings.Builder
 	for _, f := range list {
-		fmt.Fprintf(&b, "%d: %s\n", f.Line, f.Text)
+		fmt.Fprintf(&b, "%d: %s: %s\n", f.Line, f.Rank, f.Text)
 	}
 	return b.String()
 }
@@ -159,12 +168,12 @@ func FuzzLint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, limit int, path string) {
 		got := Check(data, limit)
 		lines := 1 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
-		last := 1
+		last := Finding{Line: 1}
 		for _, f := range got {
-			if f.Line < last || f.Line > lines {
-				t.Errorf("line %d after line %d, of %d", f.Line, last, lines)
+			if f.Rank < last.Rank || f.Rank == last.Rank && f.Line < last.Line || f.Line > lines {
+				t.Errorf("line %d, %s, after line %d, %s, of %d", f.Line, f.Rank, last.Line, last.Rank, lines)
 			}
-			last = f.Line
+			last = f
 			if f.Text == "" || len(f.Text) > 2000 || strings.ContainsFunc(f.Text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 				t.Errorf("line %d: %q", f.Line, f.Text)
 			}
@@ -240,7 +249,7 @@ func uselessRules(t *testing.T, robots string, got []Finding, path string) {
 	}
 	lines := strings.Split(robots, "\n")
 	for _, f := range got {
-		for _, says := range []string{"the rule never decides", "the rule says the same", "so the rule never matches", "this one never matches", "the rule does nothing"} {
+		for _, says := range []string{"the rule never decides", "the rule says the same", "so the rule never matches", "this one never matches", "so the rule does nothing"} {
 			if strings.Contains(f.Text, says) {
 				lines[f.Line-1] = "Disallow:"
 			}

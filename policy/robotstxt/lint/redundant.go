@@ -68,15 +68,22 @@ func (l *linter) redundant(rules []lintRule) {
 	}
 	for i := range rules {
 		r := &rules[i]
-		switch b := r.better; {
-		case b == nil:
-		case b.core == r.core && b.allow == r.allow:
-			l.report(r.line, "the rule says the same as the one on line %d; remove this one", b.line)
-		case b.rank/2 == r.rank/2:
-			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and Allow goes first where both are as long; remove one of them", quote(b.String()), b.line)
-		default:
-			l.report(r.line, "the rule never decides, since %s on line %d matches all that it does and is longer; remove one of them", quote(b.String()), b.line)
+		b := r.better
+		if b == nil {
+			continue
 		}
+		rank, why := Decisions, "is longer"
+		if b.allow == r.allow {
+			rank = Taste // it is redundant
+		}
+		if b.rank/2 == r.rank/2 {
+			why = "Allow goes first where both are as long"
+		}
+		if b.core == r.core && b.allow == r.allow {
+			l.report(Taste, r.line, "the rule says the same as the one on line %d", b.line)
+			continue
+		}
+		l.report(rank, r.line, "the rule never decides, since %s on line %d matches all that it does and "+why, quote(b.String()), b.line)
 	}
 }
 

@@ -29,7 +29,7 @@ type vocabulary struct {
 // statement looks at a Content-Usage or Content-Signal line.
 func (l *linter) statement(s *syntax.Scanner, v vocabulary) {
 	if !l.began {
-		l.report(s.Line, "the %s stands before the first User-agent line, so it binds no crawler; write \"User-agent: *\" above it", v.key)
+		l.report(Decisions, s.Line, "the %s stands before the first User-agent line, so it binds no crawler; below one, it would bind that crawler", v.key)
 	}
 	line, ok := usage.ParseLine(v.source, s.Value)
 	if !ok {
@@ -37,16 +37,16 @@ func (l *linter) statement(s *syntax.Scanner, v vocabulary) {
 		return
 	}
 	if line.Path == "" && len(line.Members) == 0 {
-		l.report(s.Line, "the %s states nothing; write %s", v.key, quote(v.key+": train-ai="+v.no))
+		l.report(Decisions, s.Line, "the %s states nothing; a member such as train-ai=%s would state something", v.key, v.no)
 	}
 	if v.source == usage.ContentUsage && len(line.Members) > 0 && !slices.ContainsFunc(line.Members, v.matters) {
-		l.report(s.Line, "no member of the line has the value %s or %s, so it states nothing; write members such as train-ai=%s", v.yes, v.no, v.no)
+		l.report(Decisions, s.Line, "no member of the line has the value %s or %s, so it states nothing; a member such as train-ai=%s would state something", v.yes, v.no, v.no)
 		return
 	}
 	for _, m := range line.Members {
 		if known := slices.Contains(usage.Labels(), m.Label); !known {
 			if label := nearestLabel(m.Label); label != "" {
-				l.report(s.Line, "%s is no category, so it reserves and permits nothing; write %s", quote(m.Label), label)
+				l.report(Decisions, s.Line, "%s is no category, so it reserves and permits nothing; %s is one, and would", quote(m.Label), label)
 			}
 			continue
 		}
@@ -58,9 +58,9 @@ func (l *linter) statement(s *syntax.Scanner, v vocabulary) {
 			continue
 		}
 		if right := v.value(m.Value); right != "" {
-			l.report(s.Line, "%s has neither %s nor %s for %s, so it says nothing about that; write %s", v.key, v.yes, v.no, m.Label, m.Label+"="+right)
+			l.report(Decisions, s.Line, "%s has neither %s nor %s for %s, so it says nothing about that; %s would", v.key, v.yes, v.no, m.Label, m.Label+"="+right)
 		} else {
-			l.report(s.Line, "%s has neither %s nor %s for %s, so it says nothing about that; write one of them", v.key, v.yes, v.no, m.Label)
+			l.report(Decisions, s.Line, "%s has neither %s nor %s for %s, so it says nothing about that; one of them would", v.key, v.yes, v.no, m.Label)
 		}
 	}
 }
@@ -80,13 +80,13 @@ func (l *linter) unreadable(s *syntax.Scanner, v vocabulary) {
 	right, ok := v.repaired(statement)
 	switch {
 	case strings.HasPrefix(s.Value, "*"):
-		l.report(s.Line, "the path of a %s begins with /, so the line states nothing; write %s", v.key, quote(v.key+": /"+s.Value))
+		l.report(Decisions, s.Line, "the path of a %s begins with /, so the line states nothing; with / in front it would", v.key)
 	case ok:
-		l.report(s.Line, "the line is not read, since one mistake spoils all of it; write %s", quote(v.key+": "+path+right))
+		l.report(Decisions, s.Line, "the line is not read, since one mistake spoils all of it; %s would be read", quote(path+right))
 	case v.source == usage.ContentUsage:
-		l.report(s.Line, "the line is no Dictionary of RFC 9651, so it states nothing; write members such as train-ai=n, separated by commas")
+		l.report(Decisions, s.Line, "the line is no Dictionary of RFC 9651, so it states nothing; members such as train-ai=n, separated by commas, would")
 	default:
-		l.report(s.Line, "no member of the line has the form label=value, so it states nothing; write members such as ai-train=no, separated by commas")
+		l.report(Decisions, s.Line, "no member of the line has the form label=value, so it states nothing; members such as ai-train=no, separated by commas, would")
 	}
 }
 
@@ -142,11 +142,11 @@ func nearestLabel(label string) string {
 func (l *linter) license(s *syntax.Scanner) {
 	switch {
 	case s.Value == "":
-		l.report(s.Line, "the line names no licence; write its URL, such as https://example.com/license.xml")
+		l.report(Decisions, s.Line, "the line names no licence; it needs a URL such as https://example.com/license.xml")
 	case strings.ContainsAny(s.Value, syntax.Space):
-		l.report(s.Line, "a License line has one URL and nothing else; write a line for each")
+		l.report(Decisions, s.Line, "a License line has one URL and nothing else; each URL needs a line of its own")
 	case !usage.ReadableLicense(s.Value):
-		l.report(s.Line, "%s is no absolute URL of a licence, so it is ignored; write one such as https://example.com/license.xml", quote(s.Value))
+		l.report(Decisions, s.Line, "%s is no absolute URL of a licence, so it is ignored; it needs scheme and host, as in https://example.com/license.xml", quote(s.Value))
 	default:
 		l.licenses = append(l.licenses, s.Line)
 	}
@@ -158,5 +158,5 @@ func (l *linter) lastLicense() {
 	if len(l.licenses) == 0 || len(l.run) == 0 || slices.ContainsFunc(l.run, func(t *token) bool { return t.name == "*" }) {
 		return
 	}
-	l.report(l.licenses[0], "the line stands in the group for %s, so the licence is for no other crawler; move it above the first User-agent line if it is meant for all", quote(l.run[0].name))
+	l.report(Decisions, l.licenses[0], "the line stands in the group for %s, so the licence is for no other crawler; above the first User-agent line it would be for all", quote(l.run[0].name))
 }

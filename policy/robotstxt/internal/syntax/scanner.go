@@ -62,6 +62,9 @@ func (s *Scanner) NextLine() bool {
 	return true
 }
 
+// Start returns where the line that NextLine has found begins.
+func (s *Scanner) Start() int { return s.start }
+
 // Pos returns where the line that NextLine would find next begins.
 func (s *Scanner) Pos() int { return s.pos }
 
