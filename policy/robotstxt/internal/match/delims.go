@@ -21,10 +21,11 @@ func HasDelims(path string) bool {
 		return false
 	}
 	for ; i < len(path); i++ {
-		if isSubDelim[path[i]] {
-			return true
+		c := path[i]
+		if c == '%' {
+			c, _ = Unescape(path[i:])
 		}
-		if c, ok := Unescape(path[i:]); path[i] == '%' && ok && isSubDelim[c] {
+		if isSubDelim[c] {
 			return true
 		}
 	}
