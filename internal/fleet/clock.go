@@ -17,11 +17,12 @@ const caution = 8 * time.Second
 // tellers is how many calls at once tell the store of starts.
 const tellers = 16
 
-// A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin.
+// A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin, and the pauses.
 type paceClock struct {
 	sealer *sealer
 	call   func(ctx context.Context, f func(context.Context, server) error) error
-	gates  func() int // seen last
+	gates  func() int                   // seen last
+	reject func(what string, err error) // a value of the store
 
 	mu     sync.Mutex
 	state  clockState
@@ -38,8 +39,8 @@ const (
 )
 
 // newPaceClock returns a clock. The store is away until back is called.
-func newPaceClock(s *sealer, call func(context.Context, func(context.Context, server) error) error, gates func() int) *paceClock {
-	return &paceClock{sealer: s, call: call, gates: gates, factor: 1}
+func newPaceClock(s *sealer, call func(context.Context, func(context.Context, server) error) error, gates func() int, reject func(string, error)) *paceClock {
+	return &paceClock{sealer: s, call: call, gates: gates, reject: reject, factor: 1}
 }
 
 func (c *paceClock) Reserve(r pace.Reservation) (wait time.Duration, start pace.Start, err error) {

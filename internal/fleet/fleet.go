@@ -149,7 +149,7 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 		f.pacing.Go(func() { f.clock.back(f.ctx, f.recent) })
 		f.wakeUp()
 	}
-	f.clock = newPaceClock(f.sealer, f.link.call, f.members)
+	f.clock = newPaceClock(f.sealer, f.link.call, f.members, f.reject)
 	f.link.onDown = f.clock.away
 	f.link.observe = func(took time.Duration) {
 		if o.Observe != nil {

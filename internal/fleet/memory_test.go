@@ -158,6 +158,7 @@ func (m *memoryServer) load(ctx context.Context, name string, withBody bool) (go
 			return errWrongType
 		}
 		got = m.snapshot(name, now).stored
+		got.now = time.Duration(now.UnixMicro()) * time.Microsecond
 		if !withBody {
 			got.body = nil
 		}
@@ -176,7 +177,7 @@ func (m *memoryServer) save(ctx context.Context, name string, version int64, v v
 		if old.version != version {
 			return nil
 		}
-		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now)}, now.Add(ttl)}
+		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now), 0}, now.Add(ttl)}
 		if v.body == nil && version != 0 {
 			s.body = old.body
 		}

@@ -58,7 +58,7 @@ func newScript(name string) *rueidis.Lua {
 
 // A redisServer is a [server] that is reached with rueidis. Its keys are
 //
-//	NAME:s              a snapshot: a hash of version (v), record (r), and body (b)
+//	NAME:s              a snapshot: a hash of version (v), record (r), and body (b); or an origin's pauses, as a record
 //	NAME:l              a lease: its number and the gate
 //	NAME:p              the clock of an origin: its last starts
 //	PREFIX:{fleet}:n    the stream of notices
@@ -171,18 +171,23 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 	if err != nil {
 		return stored{}, err
 	}
-	got, err := list(answer, 0)
-	if err != nil || len(got) == 0 {
-		return stored{}, err
-	}
-	if len(got) != 3 || got[1] == nil || len(got[1]) > maxValue || len(got[2]) > maxValue {
-		return stored{}, errAnswer
-	}
-	version, err := number(got[0])
+	got, err := list(answer, 1)
 	if err != nil {
 		return stored{}, err
 	}
-	return stored{value{got[1], got[2]}, version}, nil
+	at, err := number(got[0])
+	now := time.Duration(at) * time.Microsecond
+	if err != nil || len(got) == 1 {
+		return stored{now: now}, err
+	}
+	if len(got) != 4 || got[2] == nil || len(got[2]) > maxValue || len(got[3]) > maxValue {
+		return stored{}, errAnswer
+	}
+	version, err := number(got[1])
+	if err != nil {
+		return stored{}, err
+	}
+	return stored{value{got[2], got[3]}, version, now}, nil
 }
 
 func (s *redisServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {

@@ -66,6 +66,7 @@ type value struct {
 type stored struct {
 	value
 	version int64
+	now     time.Duration // the store's time when it was loaded
 }
 
 // A reservation asks for the next start at an origin. Times are distances, since the clocks of gates

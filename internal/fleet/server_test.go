@@ -90,6 +90,9 @@ func testSnapshots(t *testing.T, s testServer) {
 		if err != nil || string(got.record) != record || string(got.body) != body || (got.version == 0) != (record == "") {
 			t.Fatalf("load(%t): got %q, %q, version %d, %v, want %q, %q", withBody, got.record, got.body, got.version, err, record, body)
 		}
+		if d := time.Since(time.UnixMicro(got.now.Microseconds())); d.Abs() > time.Minute {
+			t.Errorf("the store's time is %v ago", d)
+		}
 		return got.version
 	}
 	wantSave := func(version int64, v value, want bool) {

@@ -8,19 +8,23 @@ import (
 	"time"
 )
 
-// A Clock has the starts at origins that several gates share, so that distances hold over all of them.
-// It is asked for requests with an interval or a memory only. Its methods are safe for concurrent use.
+// A Clock has the starts at origins that several gates share, and the pauses, so that both hold over all of
+// them. Its methods are safe for concurrent use. A call takes a bounded time. While the clock can't be used it
+// returns an error at once.
 type Clock interface {
 	// Reserve reserves the next start at an origin: now, or the interval after the last start of any
 	// gate, whichever is later. Starts are given in order of asking. It returns how far away the start
 	// is, and the start itself; 0 if it is farther away than the reservation permits.
 	//
-	// It takes one round trip at most, within a bounded time. While the clock can't be used it returns
-	// an error at once.
+	// It is called for requests with an interval or a memory only, and takes one round trip at most.
 	Reserve(Reservation) (wait time.Duration, start Start, err error)
 	// Alone returns by which factor intervals are multiplied while Reserve fails: the number of gates
 	// seen last, at least 1.
 	Alone() int
+	// Pause calls change with the pause of a product token at an origin, and the time: zero if none is known.
+	// It keeps what change has made of it, until its Ends, if change reports true. If another gate has changed
+	// it meanwhile, change is called again, with that.
+	Pause(origin, token string, change func(p *Pause, now time.Duration) bool) error
 }
 
 // A Start is the time of a start by a shared clock. 0 is none.

@@ -17,6 +17,7 @@ type testClock struct {
 
 	mu     sync.Mutex
 	starts map[string][]Start
+	pauses map[string]Pause
 	gates  int
 	delay  time.Duration // of each answer, half of it before the reservation
 	err    error         // of each call
@@ -26,7 +27,7 @@ type testClock struct {
 }
 
 func newTestClock() *testClock {
-	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][]Start{}, gates: 1}
+	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][]Start{}, pauses: map[string]Pause{}, gates: 1}
 }
 
 func (c *testClock) Alone() int {
@@ -64,6 +65,28 @@ func (c *testClock) Reserve(r Reservation) (wait time.Duration, start Start, err
 		}
 	})
 	return wait, start, err
+}
+
+func (c *testClock) Pause(origin, token string, change func(*Pause, time.Duration) bool) (err error) {
+	var delay time.Duration
+	c.set(func() {
+		c.calls++
+		delay = c.delay
+	})
+	time.Sleep(delay) // fake clock
+	c.set(func() {
+		if c.panics {
+			panic("a mistake in the clock")
+		}
+		if err = c.err; err != nil {
+			return
+		}
+		s := c.pauses[origin+" "+token]
+		if change(&s, time.Since(c.begun)) {
+			c.pauses[origin+" "+token] = s
+		}
+	})
+	return err
 }
 
 func (c *testClock) reserve(r Reservation) (time.Duration, Start) {
@@ -106,10 +129,15 @@ func newGates(n int, s Settings) *gates {
 
 // send sends a request through one of the gates.
 func (g *gates) send(ctx context.Context, gate int, name string, r Request) {
+	g.sendFor(ctx, gate, name, r, ok)
+}
+
+// sendFor is send with the answer of the origin.
+func (g *gates) sendFor(ctx context.Context, gate int, name string, r Request, a Answer) {
 	pacer := g.Pacer
 	g.Pacer = g.pacers[gate]
 	defer func() { g.Pacer = pacer }()
-	g.schedule.send(ctx, name, r, ok)
+	g.schedule.send(ctx, name, r, a)
 }
 
 // closed checks that all requests are over, and that the clock has no start that is not used.

@@ -38,7 +38,7 @@ func (p *Pacer) sweepAgain() {
 func (p *Pacer) sweep(now time.Duration) {
 	p.swept = now
 	for name, o := range p.origins {
-		if o.idle(now, p.settings.BackOff) {
+		if o.idle(now) {
 			delete(p.origins, name)
 		}
 	}

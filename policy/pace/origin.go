@@ -16,11 +16,11 @@ const forever = time.Duration(math.MaxInt64 / 4)
 // An origin has a clock, and a queue if requests wait. Times are durations since the Pacer's epoch.
 type origin struct {
 	name    string
-	last    time.Duration // the last start of a request
-	fetched time.Duration // the last start of a fetch of robots.txt
-	memory  time.Duration // how long a start is remembered
-	pauses  map[string]*pause
-	shared  *shared // nil: no start of it is shared by a Clock
+	last    time.Duration     // the last start of a request
+	fetched time.Duration     // the last start of a fetch of robots.txt
+	memory  time.Duration     // how long a start is remembered
+	pauses  map[string]*Pause // by product token
+	shared  *shared           // nil: no start of it is shared by a Clock
 
 	waiting int
 	lines   []*line // with requests that wait; the first has the turn
@@ -79,11 +79,11 @@ func (o *origin) before(r Request) time.Duration {
 	return max(o.last, o.fetched)
 }
 
-// started notes the start of a request.
-func (o *origin) started(r Request, now time.Duration) {
+// started notes the start of a request, and reports whether it is the first after a pause.
+func (o *origin) started(r Request, now time.Duration) (first bool) {
 	o.last = now
 	o.memory = max(o.memory, r.Interval, r.Memory)
-	o.probe(r.Token, now)
+	return o.probe(r.Token, now)
 }
 
 // queue adds a request to the line of its crawler. A new line has its turn after all others.
@@ -91,7 +91,11 @@ func (o *origin) queue(w *waiter) {
 	o.waiting++
 	for _, l := range o.lines {
 		if l.crawler == w.request.Crawler {
-			l.waiters = append(l.waiters, w)
+			at := len(l.waiters)
+			for at > 0 && l.waiters[at-1].arrived > w.arrived { // a request that has had a turn already
+				at--
+			}
+			l.waiters = slices.Insert(l.waiters, at, w)
 			return
 		}
 	}
@@ -239,12 +243,12 @@ func (o *origin) stop() {
 }
 
 // idle reports whether the origin can't delay a request any more.
-func (o *origin) idle(now, backOff time.Duration) bool {
+func (o *origin) idle(now time.Duration) bool {
 	if o.shared != nil && o.shared.asking {
 		return false
 	}
 	for token, p := range o.pauses {
-		if p.forgotten(now, backOff) {
+		if p.forgotten(now) {
 			delete(o.pauses, token)
 		}
 	}

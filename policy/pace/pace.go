@@ -99,6 +99,7 @@ type Turn struct {
 	pacer   *Pacer
 	request Request
 	start   time.Duration
+	first   bool // after a pause
 }
 
 // unpaced is the turn of requests that delay no other, and have answers that do not matter.
@@ -107,7 +108,24 @@ var unpaced Turn
 // Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
 // The caller must call [Turn.Done] when the origin has answered.
 func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
-	w, turn, err := p.enter(r)
+	arrived := p.now()
+	for {
+		turn, err := p.await(ctx, r, arrived)
+		if err != nil {
+			return nil, err
+		}
+		switch ok, err := p.mayStart(turn); {
+		case err != nil:
+			return nil, err
+		case ok:
+			return turn, nil
+		}
+	}
+}
+
+// await returns when the request has its turn by what this gate knows, and by the shared starts.
+func (p *Pacer) await(ctx context.Context, r Request, arrived time.Duration) (*Turn, error) {
+	w, turn, err := p.enter(r, arrived)
 	if w == nil {
 		return turn, err
 	}
@@ -127,12 +145,13 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 }
 
 // enter starts a request at once, or queues it.
-func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
+func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	o := p.origins[r.Origin]
-	after, by, err := p.foresee(o, r, now)
+	deadline := arrived + min(p.settings.MaxWait, forever)
+	after, by, err := p.foresee(o, r, now, deadline)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +166,7 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 	if after > 0 && p.closed {
 		return nil, nil, ErrClosed
 	}
-	w := &waiter{request: r, by: by, origin: o, arrived: now, deadline: now + p.settings.MaxWait, over: make(chan struct{})}
+	w := &waiter{request: r, by: by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
 	w.urgent = r.Interval > p.settings.MaxDelay
 	o.queue(w)
 	p.queued[o] = struct{}{}
@@ -159,8 +178,8 @@ func (p *Pacer) enter(r Request) (*waiter, *Turn, error) {
 }
 
 // foresee returns after which time the turn of a request would come, which is an estimate if other
-// requests wait. O may be nil.
-func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (after time.Duration, by Source, err error) {
+// requests wait. It is an error if that is after the deadline. O may be nil.
+func (p *Pacer) foresee(o *origin, r Request, now, deadline time.Duration) (after time.Duration, by Source, err error) {
 	if o == nil {
 		return 0, by, nil
 	}
@@ -169,7 +188,7 @@ func (p *Pacer) foresee(o *origin, r Request, now time.Duration) (after time.Dur
 	switch {
 	case after == 0 && o.waiting == 0 && !o.probing(r.Token):
 		return 0, "", nil
-	case r.Interval > p.settings.MaxDelay || after > p.settings.MaxWait:
+	case r.Interval > p.settings.MaxDelay || at > deadline:
 		return 0, by, &TooLate{After: after, By: by}
 	case o.waiting >= p.settings.MaxQueue:
 		return 0, by, &TooLate{After: after, By: by, Full: true}
@@ -184,7 +203,7 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	defer p.mu.Unlock()
 	now := p.now()
 	o := p.origins[r.Origin]
-	hold, by, err := p.foresee(o, r, now)
+	hold, by, err := p.foresee(o, r, now, now+min(p.settings.MaxWait, forever))
 	if o == nil && (r.Interval > 0 || r.Memory > 0) {
 		o = p.remember(r.Origin, now)
 	}
@@ -241,10 +260,11 @@ func (p *Pacer) start(o *origin, r Request, now time.Duration) *Turn {
 	if o == nil && p.settings.BackOff == 0 {
 		return &unpaced
 	}
+	t := &Turn{pacer: p, request: r, start: now}
 	if o != nil {
-		o.started(r, now)
+		t.first = o.started(r, now)
 	}
-	return &Turn{pacer: p, request: r, start: now}
+	return t
 }
 
 // remove removes a request from its queue.

@@ -13,17 +13,45 @@ const firstPause = 5 * time.Second
 // claims. Further tokens share one pause.
 const maxPauses = 64
 
-// A pause holds the requests of one product token to one origin.
-type pause struct {
-	since   time.Duration // when it began
-	until   time.Duration
-	row     int  // answers in a row that asked for it
-	probing bool // a request has started after it, and its answer is awaited
+// A Pause holds the requests of one product token to one origin. Its times are by one clock. The zero value
+// is none.
+type Pause struct {
+	Since time.Duration // when it began; with Row 0, when the series ended
+	Until time.Duration
+	Ends  time.Duration // from then on it does not count
+	Row   int           // answers in a row that asked for it; 0: another answer has ended the series
+	First bool          // a request has started after it, and its answer is awaited
 }
 
 // forgotten reports whether the pause ended so long ago that it does not count any more.
-func (p *pause) forgotten(now, backOff time.Duration) bool {
-	return !p.probing && p.until+backOff <= now
+func (p *Pause) forgotten(now time.Duration) bool { return !p.First && p.Ends <= now }
+
+// answered notes the answer to a request that had started at a time. It reports whether the pause changes,
+// which is at most so long as longest.
+//
+// Answers to requests that had started before a pause began neither double it nor end it: the origin has not
+// seen that the crawler obeys.
+func (p *Pause) answered(a Answer, start, now, longest time.Duration) bool {
+	obeyed := start >= p.Since
+	switch {
+	case a.asks() && longest > 0:
+		if obeyed || p.Row == 0 {
+			p.Row, p.Since, p.First = p.Row+1, now, false
+		}
+		length, ok := a.retryAfter()
+		if !ok {
+			length = firstPause << min(p.Row-1, 20)
+		}
+		p.Until = max(p.Until, now+min(length, longest))
+		p.Ends = p.Until + longest
+	case p.Row == 0 || !obeyed:
+		return false
+	case a.Status == 0:
+		p.First, p.Until = false, min(p.Until, now) // another request may be the first
+	default:
+		*p = Pause{Since: now, Ends: now + longest}
+	}
+	return true
 }
 
 // An Answer is what an origin has answered. Its zero value stands for none.
@@ -33,7 +61,14 @@ type Answer struct {
 	Date       string // the header field: a date in RetryAfter is one of the same clock
 }
 
+// asks reports whether the origin asks for a pause.
+func (a Answer) asks() bool {
+	return a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable
+}
+
 // Done says how the request has been answered, and lets others start. It may be called once.
+//
+// If the answer begins or ends a pause, and gates share pauses, it returns when they do.
 func (t *Turn) Done(a Answer) {
 	p := t.pacer
 	if p == nil {
@@ -41,8 +76,8 @@ func (t *Turn) Done(a Answer) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	asks := p.settings.BackOff > 0 && (a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable)
+	now, longest := p.now(), p.settings.BackOff
+	asks := longest > 0 && a.asks()
 	o := p.origins[t.request.Origin]
 	if o == nil && asks {
 		o = p.remember(t.request.Origin, now)
@@ -50,15 +85,17 @@ func (t *Turn) Done(a Answer) {
 	if o == nil {
 		return
 	}
-	switch {
-	case asks:
-		o.pause(t, a, now, p.settings.BackOff)
-	case a.Status == 0:
-		o.unanswered(t)
-	default:
-		o.resume(t)
+	if pause := o.pause(t.request.Token, asks); pause != nil {
+		before := *pause
+		changed := pause.answered(a, t.start, now, longest)
+		if pause.Row == 0 {
+			delete(o.pauses, o.key(t.request.Token))
+		}
+		if changed {
+			p.shareAnswer(t, a, before)
+		}
 	}
-	p.pumpSoon(o, now)
+	p.pumpSoon(o, p.now())
 }
 
 // key returns under which name the pause of a token is.
@@ -69,67 +106,47 @@ func (o *origin) key(token string) string {
 	return ""
 }
 
+// pause returns the pause of a product token. If there is none it adds one, or returns nil.
+func (o *origin) pause(token string, add bool) *Pause {
+	key := o.key(token)
+	p := o.pauses[key]
+	if p == nil && add {
+		if o.pauses == nil {
+			o.pauses = map[string]*Pause{}
+		}
+		p = &Pause{Since: never}
+		o.pauses[key] = p
+	}
+	return p
+}
+
 // paused returns when the pause of a product token ends. While the answer to the first request after
 // it is awaited, that is not known.
 func (o *origin) paused(token string) time.Duration {
-	p := o.pauses[o.key(token)]
+	p := o.pause(token, false)
 	switch {
 	case p == nil:
 		return never
-	case p.probing:
+	case p.First:
 		return forever
 	}
-	return p.until
+	return p.Until
 }
 
 // probing reports whether the answer to the first request after a pause is awaited.
 func (o *origin) probing(token string) bool {
-	p := o.pauses[o.key(token)]
-	return p != nil && p.probing
+	p := o.pause(token, false)
+	return p != nil && p.First
 }
 
-// probe notes the start of a request, the first after a pause if there was one.
-func (o *origin) probe(token string, now time.Duration) {
-	if p := o.pauses[o.key(token)]; p != nil && p.until <= now {
-		p.probing = true
+// probe notes the start of a request, and reports whether it is the first after a pause.
+func (o *origin) probe(token string, now time.Duration) bool {
+	p := o.pause(token, false)
+	if p == nil || p.First || p.Until > now {
+		return false
 	}
-}
-
-// pause begins or prolongs a pause. Answers to requests that had started before a pause began do not
-// double it: the origin has not seen that the crawler obeys.
-func (o *origin) pause(t *Turn, a Answer, now, longest time.Duration) {
-	key := o.key(t.request.Token)
-	p := o.pauses[key]
-	if p == nil {
-		p = &pause{since: never}
-		if o.pauses == nil {
-			o.pauses = map[string]*pause{}
-		}
-		o.pauses[key] = p
-	}
-	if t.start >= p.since {
-		p.row, p.since, p.probing = p.row+1, now, false
-	}
-	length, ok := a.retryAfter()
-	if !ok {
-		length = firstPause << min(p.row-1, 20)
-	}
-	p.until = max(p.until, now+min(length, longest))
-}
-
-// resume ends a series of pauses, unless the request had started before the last one.
-func (o *origin) resume(t *Turn) {
-	key := o.key(t.request.Token)
-	if p := o.pauses[key]; p != nil && t.start >= p.since {
-		delete(o.pauses, key)
-	}
-}
-
-// unanswered lets another request be the first after the pause.
-func (o *origin) unanswered(t *Turn) {
-	if p := o.pauses[o.key(t.request.Token)]; p != nil && t.start >= p.since {
-		p.probing = false
-	}
+	p.First = true
+	return true
 }
 
 // retryAfter reads the Retry-After field (RFC 9110, 10.2.3). A date in the past is no time at all. The
