@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy/internal/client"
 )
 
 // Pace says when requests are sent. The zero value sends every allowed request at once.
@@ -117,6 +118,9 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
 	d := x.Decision
 	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	if d.Crawler == x.settings.Engine.Crawlers().Default {
+		ask.Client = client.LimitKey(x.Client).String() // a User-Agent, and so the product token, is what the client claims
+	}
 	paced := Paced{Delay: s.MinDelay}
 	if s.MinDelay > 0 {
 		paced.Source, paced.Announced = ByMinDelay, !s.ObeyCrawlDelay

@@ -109,7 +109,7 @@ var refusalCases = []kitCase{
 	{name: "many turns of short delays", gate: "max delay", do: []string{kitGet("/a", ""), "& curl URL/b", "& curl URL/c", "& " + kitGet("/d", ";held=~3.0")}, arrivals: "/a /b+1 /c+1 /d+1"},
 	{name: "the queue is full", gate: "queue", do: []string{kitGet("/a", ""), "& " + kitGet("/b", ""), "& " + kitGet("/c", ""), "curl URL/d => 429 | As many requests wait | Retry-After: ~3.5", "wait", kitGet("/e", "")}, arrivals: "/a /b+1 /c+1 /e+1"},
 	{name: "the queue is that of one origin", gate: "queue", do: []string{kitGet("/a", ""), "& " + kitGet("/b", ""), "& " + kitGet("/c", ""), "curl TLS/d => 200 | ;held=0.0"}, arrivals: "/a /d /b /c"},
-	{name: "the queue is full of another crawler", gate: "queue", do: []string{kitGet("/a", ""), "& curl -A One/1 URL/b", "& curl -A One/1 URL/c", "curl -A Two/1 URL/d => 429 | As many requests wait"}, arrivals: "/a /b+1 /c+1"},
+	{name: "the queue is full of another crawler", gate: "queue", do: []string{kitGet("/a", ""), "& curl -A One/1 URL/b", "& curl -A One/1 URL/c => 429 | As many requests wait", "curl -A Two/1 URL/d => 200"}, arrivals: "/a /b+1 /d+1"},
 	{name: "curl --retry", gate: "no wait", do: []string{kitGet("/a", ""), "curl --retry 2 URL/b => HTTP/1.1 429 | 200"}, arrivals: "/a /b"},
 	{name: "curl --retry-all-errors waits as told", gate: "no wait", robots: twoDelay, do: []string{kitGet("/a", ""), "curl --retry 3 --retry-all-errors URL/b => HTTP/1.1 429 | 200"}, arrivals: "/a /b"},
 }

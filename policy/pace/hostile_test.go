@@ -66,6 +66,7 @@ func manyLeave(t *testing.T, p *Pacer, r Request, n int) uint64 {
 	if waiting := p.Waiting(); waiting != n {
 		t.Errorf("%d requests wait, want %d", waiting, n)
 	}
+	r.Crawler = "crawler0"
 	if _, err := p.Wait(t.Context(), r); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("one more: %v", err)
 	}

@@ -27,12 +27,6 @@ type origin struct {
 	timer   *time.Timer
 }
 
-// A line has the requests of one crawler that wait, in order of arrival.
-type line struct {
-	crawler string
-	waiters []*waiter
-}
-
 // A waiter is a request that waits.
 type waiter struct {
 	request  Request
@@ -86,37 +80,6 @@ func (o *origin) started(r Request, now time.Duration) (first bool) {
 	return o.probe(r.Token, now)
 }
 
-// queue adds a request to the line of its crawler. A new line has its turn after all others.
-func (o *origin) queue(w *waiter) {
-	o.waiting++
-	for _, l := range o.lines {
-		if l.crawler == w.request.Crawler {
-			at := len(l.waiters)
-			for at > 0 && l.waiters[at-1].arrived > w.arrived { // a request that has had a turn already
-				at--
-			}
-			l.waiters = slices.Insert(l.waiters, at, w)
-			return
-		}
-	}
-	o.lines = append(o.lines, &line{w.request.Crawler, []*waiter{w}})
-}
-
-// remove removes a request.
-func (o *origin) remove(w *waiter) {
-	for i, l := range o.lines {
-		if l.crawler != w.request.Crawler {
-			continue
-		}
-		l.waiters = slices.DeleteFunc(l.waiters, func(other *waiter) bool { return other == w })
-		o.waiting--
-		if len(l.waiters) == 0 {
-			o.lines = slices.Delete(o.lines, i, i+1)
-		}
-		return
-	}
-}
-
 // next returns the next request, and when it may start. While all requests are paused it returns nil,
 // and when the first pause ends.
 //
@@ -137,22 +100,13 @@ func (o *origin) next(now time.Duration) (w *waiter, at time.Duration) {
 	return nil, at
 }
 
-// passTurn moves the line of a crawler that has had its turn to the end.
-func (o *origin) passTurn(crawler string) {
-	i := slices.IndexFunc(o.lines, func(l *line) bool { return l.crawler == crawler })
-	if i >= 0 {
-		l := o.lines[i]
-		o.lines = append(slices.Delete(o.lines, i, i+1), l)
-	}
-}
-
 // foresee returns when the turn of a request would come if it was queued now, or has been, and
 // nothing else happened. A request that arrives later, or a pause, may change it.
 func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Source) {
 	before, mine := 0, false // requests of the same crawler, and whether its line was passed
 	for _, l := range o.lines {
 		if l.crawler == r.Crawler {
-			before = len(l.waiters)
+			before = l.index(r.Client, now)
 		}
 	}
 	at = now

@@ -24,7 +24,8 @@ type Settings struct {
 // A Request is a request that is to start.
 type Request struct {
 	Origin   string        // scheme, host and port
-	Crawler  string        // name; requests take turns by it
+	Crawler  string        // name; requests take turns by it, and share the places in the queue
+	Client   string        // within one crawler, requests do so by this, such as an address
 	Token    string        // product token; a pause holds the requests of one token
 	Interval time.Duration // to the start before, of any crawler; 0: none
 	// Memory is how long other crawlers' intervals reach at this origin: so long the start of this
@@ -50,7 +51,7 @@ const (
 type TooLate struct {
 	After time.Duration // its turn would come after this time
 	By    Source
-	Full  bool // MaxQueue requests wait already
+	Full  bool // MaxQueue requests wait
 }
 
 func (e *TooLate) Error() string {
@@ -168,6 +169,11 @@ func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) 
 	}
 	w := &waiter{request: r, by: by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
 	w.urgent = r.Interval > p.settings.MaxDelay
+	if loser, _ := o.place(r, p.settings.MaxQueue); loser != nil {
+		p.remove(loser)
+		at, by := o.foresee(loser.request, now)
+		loser.end(nil, &TooLate{After: max(at-now, 0), By: by, Full: true})
+	}
 	o.queue(w)
 	p.queued[o] = struct{}{}
 	p.waiting++
@@ -190,7 +196,8 @@ func (p *Pacer) foresee(o *origin, r Request, now, deadline time.Duration) (afte
 		return 0, "", nil
 	case r.Interval > p.settings.MaxDelay || at > deadline:
 		return 0, by, &TooLate{After: after, By: by}
-	case o.waiting >= p.settings.MaxQueue:
+	}
+	if _, ok := o.place(r, p.settings.MaxQueue); !ok {
 		return 0, by, &TooLate{After: after, By: by, Full: true}
 	}
 	return max(after, 1), by, nil
