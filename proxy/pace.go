@@ -74,7 +74,7 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 // awaitTurn waits until the request may be sent. It returns what to answer if it must not be.
 func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *problem {
 	settings := &x.settings.Pace
-	if settings.Pacer == nil || settings.FreeSubresources && !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")) {
+	if settings.Pacer == nil || settings.frees(r) {
 		return nil
 	}
 	ask, paced := x.paceRequest(settings)
@@ -90,6 +90,16 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 	}
 	if d := x.out.disconnect; d != nil {
 		ask.OnHold = d.Watch
+	}
+	ask.Renew = func() (interval, memory time.Duration) {
+		now := &p.settings.Load().Pace
+		if now.Pacer == nil || now.frees(r) {
+			paced = Paced{}
+			return 0, 0
+		}
+		var again pace.Request
+		again, paced = x.paceRequest(now)
+		return again.Interval, again.Memory
 	}
 	turn, err := settings.Pacer.Wait(ctx, ask)
 	if err == nil {
@@ -112,6 +122,11 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 	paced.refused(late)
 	x.Paced = paced
 	return tooLate(x, late)
+}
+
+// frees reports whether a request neither waits nor counts.
+func (s *Pace) frees(r *http.Request) bool {
+	return s.FreeSubresources && !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest"))
 }
 
 // paceRequest returns what the pacer needs to know of the request, and what sets its pace.

@@ -253,7 +253,7 @@ var recordCases = []kitCase{
 }
 
 var endCases = []kitCase{
-	{name: "a reload keeps what waits", gate: "reload", robots: unpaced, do: []string{"curl URL/a", "& curl URL/b => 200 | Delay: 2.0;src=min-delay;held=~2.0", "reload pace: {min_delay: 1s, max_wait: 0s} => true", "curl URL/c => 429", "wait", "curl URL/d => 429 | Delay: 1.0;src=min-delay;retry=", "pass 1s", "curl URL/e => 200"}, arrivals: "/a /b+2 /e+1"},
+	{name: "a reload keeps what waits", gate: "reload", robots: unpaced, do: []string{"curl URL/a", "& curl URL/b => 200 | Delay: 1.0;src=min-delay;held=~1", "reload pace: {min_delay: 1s, max_wait: 0s} => true", "wait", "curl URL/d => 429 | Delay: 1.0;src=min-delay;retry=", "pass 1s", "curl URL/e => 200"}, arrivals: "/a /b+1 /e+1"},
 	{name: "the gate goes on for shutdown_delay", gate: "drain later", robots: unpaced, do: []string{"curl URL/a", "& curl URL/b => 200 | src=min-delay;held=~2.0", "terminate => true"}, arrivals: "/a /b+2"},
 	{name: "the gate ends", gate: "drain", do: []string{"curl URL/a", "& curl URL/b => 503 | urn:robotsgate:ending | Retry-After: 1", "& curl URL/c => 503", "terminate => true", "wait"}, arrivals: "/a"},
 }

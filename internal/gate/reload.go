@@ -164,11 +164,11 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
 	g.lines.Use(next)
-	g.pacer.Use(settings.Pacer(next.Pace))
 	g.engine = g.engine.Reconfigured(g.engineConfig())
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
 	}
+	g.pacer.Use(settings.Pacer(next.Pace)) // requests that wait look for their distance in the proxy's settings
 	g.administer()
 	if upstream != before {
 		before.Close() // requests in flight finish

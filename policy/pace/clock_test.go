@@ -458,3 +458,23 @@ func TestStopped(t *testing.T) {
 		g.closed(t)
 	})
 }
+
+// TestSharedUse: a shorter interval is in force for a request that has reserved a start already.
+func TestSharedUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		interval := 10 * time.Second
+		r := to("a", interval)
+		r.Renew = func() (time.Duration, time.Duration) { return interval, 0 }
+		for i := range 2 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), r)
+		}
+		time.Sleep(time.Second) // fake clock
+		interval = 2 * time.Second
+		g.pacers[0].Use(usual)
+		synctest.Wait()
+		g.send(t.Context(), 1, "b", to("b", interval))
+		g.wants(t, "0s a0", "2s a1", "4s b")
+		g.closed(t)
+	})
+}

@@ -36,6 +36,16 @@ type Request struct {
 	Fetched bool
 	// OnHold is called if the request has to wait, before it does; nil: nothing is.
 	OnHold func()
+	// Renew returns Interval and Memory anew. It is called while the request waits and [Pacer.Use] is, and must
+	// not block; nil: they stay.
+	Renew func() (interval, memory time.Duration)
+}
+
+// renew gets the interval and the memory of a request anew.
+func (r *Request) renew() {
+	if r.Renew != nil {
+		r.Interval, r.Memory = r.Renew()
+	}
 }
 
 // A Source is what delays a request.
@@ -85,11 +95,23 @@ func New(s Settings, clock Clock) *Pacer {
 	return &Pacer{epoch: time.Now(), clock: clock, settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
 }
 
-// Use puts changed settings in force. Requests that wait go on under those before.
+// Use puts changed settings in force, for requests that wait too. They keep their places, and may wait for as
+// long as before.
 func (p *Pacer) Use(s Settings) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s
+	for _, o := range p.origins {
+		o.boundPauses(s.BackOff)
+	}
+	now := p.now()
+	for o := range p.queued {
+		for w := range o.all() {
+			w.request.renew()
+			w.deadline = max(w.deadline, w.arrived+min(s.MaxWait, forever))
+		}
+		p.pumpSoon(o, now)
+	}
 }
 
 // A Turn is a request that may start, or has.
@@ -121,6 +143,7 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 		case ok:
 			return turn, nil
 		}
+		r.renew() // it did not wait for a moment
 	}
 }
 

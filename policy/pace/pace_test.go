@@ -270,17 +270,53 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestUse: requests that wait are kept when the settings change, under those before.
+// TestUse: changed settings are in force for requests that wait, at their next turn. They keep their places, and
+// may wait for as long as before.
 func TestUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(usual)
-		for i := range 3 {
-			s.send(t.Context(), fmt.Sprint("a", i), to("a", 4*time.Second), ok)
-		}
-		s.Use(Settings{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1})
-		s.send(t.Context(), "new", to("a", time.Second), ok)
-		s.wants(t, "0s a0", "0s new too late by 9s, interval, full false", "4s a1", "8s a2")
-	})
+	for name, test := range map[string]struct {
+		interval time.Duration // after a second
+		settings Settings
+		want     []string
+	}{
+		"shorter":              {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
+		"none":                 {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
+		"longer":               {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
+		"a shorter wait":       {2 * time.Second, Settings{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
+		"a longer wait":        {15 * time.Second, Settings{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
+		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "20s a2 too late by 10s, interval, full false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSchedule(usual)
+				r := to("a", 4*time.Second)
+				r.Renew = func() (time.Duration, time.Duration) { return test.interval, 0 }
+				for i := range 3 {
+					s.send(t.Context(), fmt.Sprint("a", i), r, ok)
+				}
+				time.Sleep(time.Second) // fake clock
+				s.Use(test.settings)
+				synctest.Wait()
+				s.send(t.Context(), "new", to("a", test.interval), ok)
+				s.wants(t, test.want...)
+			})
+		})
+	}
+}
+
+// TestUseBackOff: a shorter BackOff shortens the pauses for which requests wait; without one there are none.
+func TestUseBackOff(t *testing.T) {
+	for backOff, want := range map[time.Duration]string{30 * time.Second: "30s a", 5 * time.Second: "10s a", 0: "10s a", time.Hour: "40s a"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSchedule(patient)
+			s.send(t.Context(), "busy", to("a", 0), busy("40"))
+			s.send(t.Context(), "a", to("a", 0), ok)
+			time.Sleep(10 * time.Second) // fake clock
+			changed := patient
+			changed.BackOff = backOff
+			s.Use(changed)
+			s.wants(t, "0s busy", want)
+		})
+	}
 }
 
 // TestForgotten: an origin is forgotten when it can't delay a request any more, not before.

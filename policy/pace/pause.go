@@ -139,6 +139,15 @@ func (o *origin) probing(token string) bool {
 	return p != nil && p.First
 }
 
+// boundPauses ends pauses earlier that are longer than longest.
+func (o *origin) boundPauses(longest time.Duration) {
+	for token, p := range o.pauses {
+		if p.Until = min(p.Until, p.Since+max(longest, 0)); longest <= 0 {
+			delete(o.pauses, token)
+		}
+	}
+}
+
 // probe notes the start of a request, and reports whether it is the first after a pause.
 func (o *origin) probe(token string, now time.Duration) bool {
 	p := o.pause(token, false)
