@@ -78,7 +78,7 @@ func writeDelay(f *sfv.Field, s *signals) bool {
 		return false
 	}
 	delay, line, ok := s.Decision.Group.CrawlDelay()
-	if p := &s.Paced; *p != (Paced{}) && (!ok || p.Refused || p.Source != ByMinDelay || !p.Announced) {
+	if p := &s.Paced; *p != (Paced{}) && (p.Refused || p.Source != ByMinDelay || !p.Announced) {
 		writePaced(f, p)
 		return true
 	}

@@ -49,7 +49,8 @@ const (
 type Paced struct {
 	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
 	Source PaceSource    // "": only the turns of other requests
-	// Announced is set with ByMinDelay if a Crawl-delay is only to be reported. The header reports that.
+	// Announced is set with ByMinDelay if a Crawl-delay that is not shorter is only to be reported. The header
+	// reports that.
 	Announced bool
 	Line      int           // of the Crawl-delay
 	Held      time.Duration // the request has waited; in report mode: would have
@@ -138,13 +139,17 @@ func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
 	}
 	paced := Paced{Delay: s.MinDelay}
 	if s.MinDelay > 0 {
-		paced.Source, paced.Announced = ByMinDelay, !s.ObeyCrawlDelay
+		paced.Source = ByMinDelay
 	}
+	seconds, line, ok := d.Group.CrawlDelay()
+	longer := ok && delay(seconds) >= s.MinDelay
 	if s.ObeyCrawlDelay {
-		if seconds, line, ok := d.Group.CrawlDelay(); ok && seconds > 0 && delay(seconds) >= s.MinDelay {
+		if longer && seconds > 0 {
 			paced = Paced{Delay: delay(seconds), Source: ByCrawlDelay, Line: line}
 		}
 		ask.Memory = longestDelay(d)
+	} else if s.MinDelay > 0 {
+		paced.Announced = longer
 	}
 	ask.Interval = paced.Delay
 	return ask, paced

@@ -107,16 +107,18 @@ func TestPaceRequests(t *testing.T) {
 		want   pace.Request
 		header string
 	}{
-		"obeyed":          {Pace{ObeyCrawlDelay: true}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"longer":          {Pace{ObeyCrawlDelay: true, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"shorter":         {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"announced":       {Pace{}, pacedRobots, pace.Request{}, "1.5;line=7"},
-		"announced alone": {Pace{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "1.5;line=7"},
-		"only a minimum":  {Pace{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"none":            {Pace{ObeyCrawlDelay: true}, "# nothing\n", pace.Request{}, ""},
-		"zero":            {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
-		"absurd":          {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
-		"invalid":         {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
+		"obeyed":             {Pace{ObeyCrawlDelay: true}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"longer":             {Pace{ObeyCrawlDelay: true, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"shorter":            {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"announced":          {Pace{}, pacedRobots, pace.Request{}, "1.5;line=7"},
+		"announced, shorter": {Pace{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"announced, longer":  {Pace{MinDelay: time.Second}, pacedRobots, pace.Request{Interval: time.Second}, "1.5;line=7"},
+		"announced, equal":   {Pace{MinDelay: 1500 * time.Millisecond}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond}, "1.5;line=7"},
+		"only a minimum":     {Pace{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"none":               {Pace{ObeyCrawlDelay: true}, "# nothing\n", pace.Request{}, ""},
+		"zero":               {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
+		"absurd":             {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
+		"invalid":            {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pacer := newTestPacer()
