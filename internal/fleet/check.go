@@ -49,7 +49,7 @@ func Check(ctx context.Context, o Options) []Finding {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: err.Error()}}
 	}
 	server, err := checked(ctx, func(ctx context.Context) (server, error) {
-		return dial(ctx, o.Address, o.Roots, o.Prefix, checkTime)
+		return dial(ctx, o.Address, o.Roots, o.Prefix, 2*checkTime) // the time of ctx ends first
 	})
 	if err != nil {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, a, o.Prefix)}}
@@ -60,11 +60,16 @@ func Check(ctx context.Context, o Options) []Finding {
 	return append(findings, c.permissions(ctx))
 }
 
-// checked calls f with a time limit.
+// checked calls f with a time limit. If that has ended, the error says so: f's own may be that of a connection
+// that was closed then.
 func checked[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	limited, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	return f(ctx)
+	v, err := f(limited)
+	if err != nil && errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %v", checkTime)
+	}
+	return v, err
 }
 
 // A checker checks a store that answers.

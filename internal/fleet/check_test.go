@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,6 +165,23 @@ func TestCheckFailures(t *testing.T) {
 	if all := Check(ctx, checkOptions(address)); len(all) == 0 || all[0].Verdict == Passed {
 		t.Errorf("after an interrupt: %s", report(all))
 	}
+}
+
+// TestCheckHangs: of a store that takes connections but does not answer, the finding says that.
+func TestCheckHangs(t *testing.T) {
+	t.Parallel() // it waits for checkTime
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var all sync.WaitGroup
+	for _, scheme := range []string{"redis", "rediss"} {
+		all.Go(func() {
+			wantFindings(t, Check(t.Context(), checkOptions(scheme+"://"+l.Addr().String())), "store failed "+scheme+"://"+l.Addr().String()+": no answer within 5s [")
+		})
+	}
+	all.Wait()
 }
 
 // TestCheckSlow: an answer that takes long compared with fleet.timeout is a finding.
