@@ -62,6 +62,7 @@ type expect struct {
 	// arrives is what the origin receives, from the request line, without
 	// version and Host, to the body, without its chunks: "GET /", or
 	// "POST /\r\nContent-Length: 1\r\n\r\nx". Nothing arrives where it is empty.
+	// Over HTTP/1 the "Connection: close" of a request with a body is added, see closing.
 	arrives string
 	host    string // that the origin reads; default: ORIGIN
 	half    bool   // the origin may see the beginning of a request, which breaks off
@@ -184,6 +185,9 @@ func (w *wire) run(t *testing.T, row wireRow, origin string) {
 			if v.differs != nil {
 				e = *v.differs
 			}
+			if !w.origins.http2 {
+				e.arrives = closing(e.arrives)
+			}
 			w.origins.answer(origin, row.reply, e.half)
 			target := ""
 			if v.name == "clear" {
@@ -256,6 +260,17 @@ func (e *expect) check(t *testing.T, first, second answer, arrived []string, nex
 	if !slices.Equal(arrived, want) {
 		t.Errorf("the origin received\n%q, want\n%q", arrived, want)
 	}
+}
+
+// closing adds "Connection: close" to a request with a body. TestBodyIsNoRequest says why.
+func closing(arrives string) string {
+	line, fields, _ := strings.Cut(arrives, "\r\n")
+	head, _, _ := strings.Cut("\r\n"+fields, "\r\n\r\n")
+	_, length, _ := strings.Cut(head, "\r\nContent-Length: ")
+	if length != "" && length[0] != '0' || strings.Contains(head, "\r\nTransfer-Encoding: ") {
+		return line + "\r\nConnection: close\r\n" + fields
+	}
+	return arrives
 }
 
 // An answer is what a client reads in return for a request.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -34,6 +33,8 @@ type netHTTP struct {
 	small *http.Transport            // with smallWindow; may be the same
 	limit time.Duration              // until the head of the response, with all attempts
 	check func(*http.Response) error // of a response to a request in clear: it returns an error if it is the parent's own
+
+	http2Origins recent[struct{}] // hosts that have answered over HTTP/2, see withUpload
 }
 
 func (u *Transport) newNetHTTP(c Config, limit time.Duration, idle int) *netHTTP {
@@ -108,6 +109,18 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 			t = n.small
 		}
 	}
+	resp, err := n.try(t, req)
+	if errors.Is(err, errHTTP1) { // nothing has been sent
+		n.http2Origins.remove(req.URL.Host)
+		resp, err = n.try(t, req)
+	}
+	return resp, err
+}
+
+// try sends a request with t. The error is errHTTP1, and nothing has been sent or read of the body, if the request has
+// a body and was to be sent over HTTP/2, but the connection is one over HTTP/1.
+func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, error) {
+	secure := req.URL.Scheme == "https"
 	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
 	limit := new(body.IdleTimer)
 	limit.Init(n.limit, func() { cancel(errNoAnswer) })
@@ -119,7 +132,7 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	out := onlyHTTP1(req.WithContext(traced))
 	if req.Body != nil && req.Body != http.NoBody {
-		out.Body = &limitedBody{req.Body, limit}
+		out = n.withUpload(out, limit, cancel)
 	}
 	resp, err := t.RoundTrip(out)
 	if err == nil && !secure {
@@ -134,6 +147,9 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		cancel(nil)
 		return nil, err
+	}
+	if secure && resp.ProtoMajor == 2 {
+		n.http2Origins.put(req.URL.Host, struct{}{})
 	}
 	return resp, nil
 }
@@ -171,17 +187,4 @@ func uploadCost(length int64) int64 {
 		length = most
 	}
 	return max(0, min(length, most)-free)
-}
-
-// A limitedBody is a request's body that pauses the limit on the time until the response while it is read: the
-// client may take long to send it. After each read the time starts again.
-type limitedBody struct {
-	io.ReadCloser
-	limit *body.IdleTimer
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	b.limit.Pause()
-	defer b.limit.Start()
-	return b.ReadCloser.Read(p)
 }
