@@ -62,7 +62,7 @@ type Result struct {
 
 // Wanted reports whether a body of this Content-Type is HTML or XHTML.
 func Wanted(contentType string) bool {
-	t := mediaType(contentType)
+	t := MediaType(contentType)
 	return t == "text/html" || t == "application/xhtml+xml"
 }
 
@@ -80,8 +80,8 @@ func ContentType(lines []string) string {
 	return lines[0]
 }
 
-// mediaType returns the media type of a Content-Type, the first one if proxies have joined several lines.
-func mediaType(contentType string) string {
+// MediaType returns the media type of a Content-Type in small letters, the first one if proxies have joined several lines.
+func MediaType(contentType string) string {
 	if i := strings.IndexAny(contentType, ";,"); i >= 0 {
 		contentType = contentType[:i]
 	}
@@ -137,7 +137,7 @@ func (s *scanner) scan(r io.Reader, o Options) (res Result, err error) {
 	}
 	s.page.in.Reset(&s.limited)
 	s.page.contentType = o.ContentType
-	if mediaType(o.ContentType) == "application/xhtml+xml" {
+	if MediaType(o.ContentType) == "application/xhtml+xml" {
 		res.Metas, res.Links, err = scanXHTML(&s.head, &s.page)
 	} else {
 		res.Metas, res.Links, err = scanHTML(&s.page, &s.head, &s.page)

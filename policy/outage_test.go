@@ -131,7 +131,7 @@ func TestCached(t *testing.T) {
 		}
 		r := newTagCache(t, 1<<20)
 		defer r.Close()
-		r.Put("http://a.example/", robotstag.ParseMeta("robots", "noindex"), usage.Head{}, http.Header{})
+		r.Put("http://a.example/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 		time.Sleep(time.Second)
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {
 			t.Errorf("tags: got %+v", got)

@@ -12,7 +12,7 @@ import (
 
 // A TagCache keeps the robots tags last seen for URLs, and what the heads of their pages said of their
 // use, since an answer without a page of its own (304, HEAD, 206) does not lift them
-// (draft-illyes-repext-03, caching of values). When it is full it drops the pages that
+// (draft-illyes-repext-03, caching of values). A URL has as many as its Vary selects. When it is full it drops the pages that
 // are requested least. It is safe for concurrent use.
 type TagCache struct {
 	pages *memcache.Cache[*CachedTags]
@@ -25,6 +25,10 @@ type CachedTags struct {
 	Head  usage.Head
 	At    time.Time
 	Until time.Time // while the answer is fresh (RFC 9111, 4.2)
+
+	vary      *variance // of the answer
+	mediaType string
+	etag      string // without a mark of weakness; "": the answer has none
 }
 
 // unstatedLifetime is how long an answer counts as fresh that does not say.
@@ -42,17 +46,43 @@ func NewTagCache(bytes int64) (*TagCache, error) {
 // Close frees the cache. Nothing is found after it.
 func (t *TagCache) Close() { t.pages.Close() }
 
-// Get returns the tags last seen at a URL.
-func (t *TagCache) Get(url string) (*CachedTags, bool) { return t.pages.Get(url) }
+// Get returns the tags last seen at a URL, for the variant that an answer without a page belongs to. The variant is
+// unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type or the
+// ETag of the answer is not that of the variant. mediaType is the type of the answer; "": it need not have one.
+func (t *TagCache) Get(url string, request, answer http.Header, mediaType string) (*CachedTags, bool) {
+	c, ok := t.pages.Get(url)
+	if ok && c.vary != nil && !c.vary.any {
+		c, ok = t.pages.Get(c.vary.key(url, request))
+	}
+	if !ok || !c.vary.covers(varianceOf(answer)) {
+		return nil, false
+	}
+	etag := opaqueTag(answer)
+	if mediaType != "" && mediaType != c.mediaType || etag != "" && c.etag != "" && etag != c.etag {
+		return nil, false
+	}
+	return c, true
+}
 
-// Put keeps the tags of an answer with these headers, and its page's head.
-func (t *TagCache) Put(url string, tags robotstag.Tags, head usage.Head, h http.Header) {
+// Put keeps the tags of a complete answer with these headers, and its page's head.
+func (t *TagCache) Put(url string, request, answer http.Header, mediaType string, tags robotstag.Tags, head usage.Head) {
 	now := time.Now()
-	life := lifetime(h, now)
+	life := lifetime(answer, now)
 	if life < 0 {
 		life = unstatedLifetime
 	}
-	c := &CachedTags{Tags: tags, Head: head, At: now, Until: now.Add(life)}
+	c := &CachedTags{
+		Tags: tags, Head: head, At: now, Until: now.Add(life),
+		vary: varianceOf(answer), mediaType: mediaType, etag: opaqueTag(answer),
+	}
+	if c.vary != nil {
+		of := &CachedTags{vary: c.vary}
+		t.pages.Put(url, of, of.cost(url))
+		if c.vary.any {
+			return
+		}
+		url = c.vary.key(url, request)
+	}
 	t.pages.Put(url, c, c.cost(url))
 }
 
@@ -64,7 +94,7 @@ func (t *TagCache) Size() (s Size) {
 
 // cost estimates the memory that c holds, in bytes.
 func (c *CachedTags) cost(url string) int64 {
-	n := 300 + len(url) + c.Head.Cost()
+	n := 400 + len(url) + c.Head.Cost() + len(c.mediaType) + len(c.etag) + c.vary.cost()
 	for _, r := range c.Tags.Rules {
 		n += 96 + len(r.Scope)
 	}

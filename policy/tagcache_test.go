@@ -40,16 +40,85 @@ func TestTagCache(t *testing.T) {
 			if test.cacheControl != "" {
 				h.Set("Cache-Control", test.cacheControl)
 			}
-			c.Put("http://a/", noindex, usage.Head{}, h)
-			tags, ok := c.Get("http://a/")
+			c.Put("http://a/", nil, h, "text/html", noindex, usage.Head{})
+			tags, ok := c.Get("http://a/", nil, nil, "")
 			if !ok || len(tags.Tags.Rules) != 1 || tags.Until.Sub(tags.At) != test.want {
 				t.Errorf("%q: got %+v, %v, want it for %v", test.cacheControl, tags, ok, test.want)
 			}
 		}
-		if _, ok := c.Get("http://a/?"); ok {
+		if _, ok := c.Get("http://a/?", nil, nil, ""); ok {
 			t.Error("another spelling of the URL was found")
 		}
 	})
+}
+
+// TestTagCacheVariants: an answer without a page finds the tags of its own variant only.
+func TestTagCacheVariants(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		request, answer   string // of the page
+		request2, answer2 string // of the answer without one
+		mediaType         string // of the latter
+		want              bool
+	}{
+		{name: "no Vary", request: "Cookie: a", request2: "Cookie: b", want: true},
+		{name: "the same type", mediaType: "text/html", want: true},
+		{name: "another type", mediaType: "application/json"},
+		{name: "the same field", request: "Accept-Language: de", answer: "Vary: accept-language", request2: "Accept-Language: de", want: true},
+		{name: "another value", request: "Accept-Language: de", answer: "Vary: Accept-Language", request2: "Accept-Language: en"},
+		{name: "no field", request: "Accept-Language: de", answer: "Vary: Accept-Language"},
+		{name: "one field of two", request: "A: 1; B: 1", answer: "Vary: A, B", request2: "A: 1; B: 2"},
+		{name: "two lines of Vary", request: "A: 1; B: 1", answer: "Vary: A; Vary: B", request2: "A: 1; B: 2"},
+		{name: "both fields", request: "A: 1; B: 1", answer: "Vary: B, A", request2: "A: 1; B: 1", answer2: "Vary: A", want: true},
+		{name: "values across fields", request: "A: 1; A: 2", answer: "Vary: A, B", request2: "A: 1; B: 2"},
+		{name: "any", answer: "Vary: *"},
+		{name: "any among others", answer: "Vary: A, *"},
+		{name: "a signature", answer: "Vary: Signature"},
+		{name: "too long", answer: "Vary: " + strings.Repeat("a", 600)},
+		{name: "empty", answer: "Vary: ,", want: true},
+		{name: "the answer varies by anything", answer2: "Vary: *"},
+		{name: "the answer varies by more", request: "A: 1; B: 1", answer: "Vary: A", request2: "A: 1; B: 1", answer2: "Vary: A, B"},
+		{name: "only the answer varies", answer2: "Vary: A"},
+		{name: "the same ETag", answer: "ETag: \"x\"", answer2: "ETag: W/\"x\"", want: true},
+		{name: "another ETag", answer: "ETag: \"x\"", answer2: "ETag: \"y\""},
+		{name: "no ETag", answer: "ETag: \"x\"", want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newTagCache(t, 1<<20)
+			defer c.Close()
+			c.Put("http://a/", fields(test.request), fields(test.answer), "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+			if _, ok := c.Get("http://a/", fields(test.request2), fields(test.answer2), test.mediaType); ok != test.want {
+				t.Errorf("found: %v", ok)
+			}
+		})
+	}
+	t.Run("side by side", func(t *testing.T) {
+		c := newTagCache(t, 1<<20)
+		defer c.Close()
+		for _, value := range []string{"noindex", "nofollow"} {
+			c.Put("http://a/", fields("A: "+value), fields("Vary: A"), "text/html", robotstag.ParseMeta("robots", value), usage.Head{})
+		}
+		for _, value := range []string{"noindex", "nofollow"} {
+			if seen, ok := c.Get("http://a/", fields("A: "+value), nil, ""); !ok || seen.Tags.Rules[0].Name != value {
+				t.Errorf("%s: got %+v, %v", value, seen, ok)
+			}
+		}
+		c.Put("http://a/", nil, fields("Vary: *"), "text/html", robotstag.Tags{}, usage.Head{})
+		if _, ok := c.Get("http://a/", fields("A: noindex"), nil, ""); ok {
+			t.Error("a variant was found although the URL varies by anything")
+		}
+	})
+}
+
+// fields returns a header of lines that are separated by semicolons.
+func fields(lines string) http.Header {
+	h := http.Header{}
+	for line := range strings.SplitSeq(lines, "; ") {
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			h.Add(name, value)
+		}
+	}
+	return h
 }
 
 // TestTagCacheBurst: no page that fits is dropped.
@@ -58,11 +127,11 @@ func TestTagCacheBurst(t *testing.T) {
 	defer c.Close()
 	const pages = 20_000
 	for i := range pages {
-		c.Put(fmt.Sprint("http://a/", i), robotstag.ParseMeta("robots", "noindex"), usage.Head{}, http.Header{})
+		c.Put(fmt.Sprint("http://a/", i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 	}
 	kept := 0 // Size leaves out those that the cache takes at the moment
 	for i := range pages {
-		if _, ok := c.Get(fmt.Sprint("http://a/", i)); ok {
+		if _, ok := c.Get(fmt.Sprint("http://a/", i), nil, nil, ""); ok {
 			kept++
 		}
 	}
@@ -80,7 +149,7 @@ func TestTagCacheMemory(t *testing.T) {
 	before := heap()
 	for i := range 20_000 {
 		head := usage.HeadOf([]htmlmeta.Meta{{Name: "tdm-policy", Content: fmt.Sprint("https://a.example/", long, i)}}, nil)
-		c.Put(fmt.Sprint("http://a/", long, i), robotstag.ParseMeta("robots", "noindex"), head, http.Header{})
+		c.Put(fmt.Sprint("http://a/", long, i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), head)
 	}
 	if grown := heap() - before; grown > 2*bound {
 		t.Errorf("the heap grew by %d bytes, the bound is %d", grown, bound)

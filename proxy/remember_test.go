@@ -58,3 +58,54 @@ func TestRemembersTags(t *testing.T) {
 		}
 	})
 }
+
+// TestRemembersVariant: with RefuseUnread a part of a page passes only if the head of this variant is known to reserve
+// nothing. Other variants of the URL say nothing about it.
+func TestRemembersVariant(t *testing.T) {
+	const reserved, open = `<head><meta name="tdm-reservation" content="1"></head>` + originMark, "<head></head>" + originMark
+	for _, c := range []struct {
+		path, field string // of the response
+		pass        bool   // a part of the open page passes
+	}{
+		{"/by-cookie", "Vary: Cookie", true},
+		{"/by-any", "Vary: *", false},
+		{"/by-type", "", true},
+	} {
+		w := newWorld(t, trains(options{
+			gate: func(o *Options) { o.Settings.Usage.RefuseUnread = true },
+			handler: func(rw http.ResponseWriter, r *http.Request) {
+				if name, value, ok := strings.Cut(c.field, ": "); ok {
+					rw.Header().Set(name, value)
+				}
+				page := open
+				if r.Header.Get("Cookie") == "v=reserved" {
+					page = reserved
+				}
+				rw.Header().Set("Content-Type", "text/html")
+				if page == open && c.path == "/by-type" {
+					rw.Header().Set("Content-Type", "application/json")
+				}
+				if r.Header.Get("Range") != "" {
+					rw.WriteHeader(http.StatusPartialContent)
+				}
+				io.WriteString(rw, page)
+			},
+		}))
+		w.ways(t, func(t *testing.T, v way) {
+			resp, _ := v.get(t, c.path, "Cookie", "v=open")
+			wantStatus(t, resp, http.StatusOK)
+			resp, body := v.get(t, c.path, "Cookie", "v=reserved", "Range", "bytes=0-")
+			wantStatus(t, resp, http.StatusForbidden)
+			if strings.Contains(body, originMark) {
+				t.Errorf("%s: got %q", c.path, body)
+			}
+			wantHeader(t, resp, headerMeta, "skipped;why=status")
+			want := http.StatusForbidden
+			if c.pass {
+				want = http.StatusPartialContent
+			}
+			resp, _ = v.get(t, c.path, "Cookie", "v=open", "Range", "bytes=0-")
+			wantStatus(t, resp, want)
+		})
+	}
+}

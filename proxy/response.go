@@ -69,7 +69,7 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 	}
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
-	p.remember(x, r, resp, tags)
+	p.remember(x, r, resp, contentType, tags)
 	x.state()
 	if pr := x.reserved(r, resp, contentType); pr != nil {
 		return pr.inPlaceOf(resp, body, r, x)
@@ -99,21 +99,21 @@ func (p *Proxy) send(x *exchange, r *http.Request) (*http.Response, error) {
 }
 
 // remember stores the rules of a complete response, and adds the stored rules to a response
-// that has no page to read, such as a 304.
-func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, tags robotstag.Tags) {
+// that has no page to read, such as a 304, if they are those of its variant.
+func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, contentType string, tags robotstag.Tags) {
 	switch {
 	case p.Remembered == nil:
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
 		if x.Head.State != "partial" { // a rule may be missing
-			p.Remembered.Put(x.URL, tags, usage.HeadOf(x.signals.metas, x.signals.links), resp.Header)
+			p.Remembered.Put(x.URL, r.Header, resp.Header, htmlmeta.MediaType(contentType), tags, usage.HeadOf(x.signals.metas, x.signals.links))
 		}
 	case resp.StatusCode == http.StatusNotModified:
 		// The origin has just confirmed them, whatever their age.
-		if seen, ok := p.Remembered.Get(x.URL); ok {
+		if seen, ok := p.Remembered.Get(x.URL, r.Header, resp.Header, ""); ok {
 			x.addRemembered(seen)
 		}
 	case r.Method == http.MethodHead && resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusPartialContent:
-		if seen, ok := p.Remembered.Get(x.URL); ok && time.Now().Before(seen.Until) {
+		if seen, ok := p.Remembered.Get(x.URL, r.Header, resp.Header, htmlmeta.MediaType(contentType)); ok && time.Now().Before(seen.Until) {
 			x.addRemembered(seen)
 		}
 	}
