@@ -2,8 +2,8 @@
 // elements to licences. It stops where the head ends.
 //
 // Use [Scan]: it takes a response body as received, with its content codings
-// and in any encoding of the web. [Wanted] reports whether a Content-Type is
-// one of HTML. What a meta means is not known here; package robotstag knows
+// and in any encoding of the web. [MayBePage] reports whether the body of a Content-Type may
+// be HTML. What a meta means is not known here; package robotstag knows
 // the ones for robots.
 package htmlmeta
 
@@ -35,7 +35,7 @@ type Link struct {
 // Options describe a body. The zero value is for a text/html page without
 // content coding.
 type Options struct {
-	ContentType     string // value of the header field; empty: text/html
+	ContentType     string // as ContentType returns it; empty: text/html
 	ContentEncoding string // value of the header field, several lines joined by commas
 	MaxBytes        int    // limit on the decoded bytes read; 0: DefaultMaxBytes
 }
@@ -53,31 +53,45 @@ type Result struct {
 	Complete bool
 
 	// Why says what kept Scan from the end of the head: "limit", "encoding" or,
-	// if the reader's error was a timeout, "timeout".
+	// if the reader's error was a timeout, "timeout". It is "type" if the body is no page.
 	Why string
+
+	// Unknown is true if Why is "type", and neither Content-Type nor the body's beginning show what the body is: another
+	// reader may take it for a page.
+	Unknown bool
 
 	// Bytes is the number of decoded bytes that were read.
 	Bytes int64
 }
 
 // Wanted reports whether a body of this Content-Type is HTML or XHTML.
-func Wanted(contentType string) bool {
-	t := MediaType(contentType)
-	return t == "text/html" || t == "application/xhtml+xml"
-}
+func Wanted(contentType string) bool { return kindOf(MediaType(contentType)) >= isXHTML }
 
-// ContentType returns the line of a Content-Type field that counts: the first that is of HTML or XHTML, since
-// browsers take such a response for a page; else the first; "" if there is none.
+// MayBePage reports whether browsers may take a body of this Content-Type, which [ContentType] has returned, for HTML
+// or XHTML. It depends on the body for XML, and if the type is not known.
+func MayBePage(contentType string) bool { return kindOf(MediaType(contentType)) >= unknown }
+
+// NoType is the Content-Type of a response that has no valid one (WHATWG MIME Sniffing, section 7).
+const NoType = "unknown/unknown"
+
+// ContentType returns the type in the lines of a Content-Type field that counts, with all that follows it in its line. If
+// there are several, also joined by commas, readers disagree: the one that is most like a page's counts. It returns
+// NoType if none is valid.
 func ContentType(lines []string) string {
+	best, found := NoType, untyped
 	for _, line := range lines {
-		if Wanted(line) {
-			return line
+		for {
+			if k := kindOf(MediaType(line)); k > found {
+				best, found = strings.TrimSpace(line), k
+			}
+			_, rest, more := strings.Cut(line, ",")
+			if !more {
+				break
+			}
+			line = rest
 		}
 	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return lines[0]
+	return best
 }
 
 // MediaType returns the media type of a Content-Type in small letters, the first one if proxies have joined several lines.
@@ -137,15 +151,28 @@ func (s *scanner) scan(r io.Reader, o Options) (res Result, err error) {
 	}
 	s.page.in.Reset(&s.limited)
 	s.page.contentType = o.ContentType
-	if MediaType(o.ContentType) == "application/xhtml+xml" {
-		res.Metas, res.Links, err = scanXHTML(&s.head, &s.page)
-	} else {
+	k := isHTML
+	if o.ContentType != "" {
+		k = kindOf(MediaType(o.ContentType))
+	}
+	if k == unknown {
+		k, err = s.sniff()
+	}
+	switch {
+	case err != nil:
+	case k == isHTML:
 		res.Metas, res.Links, err = scanHTML(&s.page, &s.head, &s.page)
+	case k == isXHTML, k == isXML:
+		res.Metas, res.Links, err = scanXHTML(&s.head, &s.page, k == isXML)
+	default:
+		err = errNoPage
 	}
 	res.Bytes = int64(o.MaxBytes - s.limited.left)
 	switch {
 	case err == nil:
 		res.Complete = true
+	case err == errNoPage:
+		res.Why, res.Unknown = "type", k == unknown
 	case errors.Is(err, errLimit):
 		res.Why = "limit"
 	case s.wire.err != nil:
@@ -158,6 +185,9 @@ func (s *scanner) scan(r io.Reader, o Options) (res Result, err error) {
 	}
 	return res, nil
 }
+
+// errNoPage ends the scan of a body that is not HTML or XHTML.
+var errNoPage = errors.New("not a page")
 
 // A timeoutError is an error that may be a timeout, such as context.DeadlineExceeded.
 type timeoutError interface {

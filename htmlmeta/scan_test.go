@@ -230,13 +230,21 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestContentType: of several lines the first of a page counts.
+// TestContentType: of several types the one that is most like a page's counts.
 func TestContentType(t *testing.T) {
 	for _, c := range []struct {
 		lines []string
 		want  string
 	}{
-		{nil, ""},
+		{nil, NoType},
+		{[]string{""}, NoType},
+		{[]string{"text"}, NoType},
+		{[]string{"*/*"}, NoType},
+		{[]string{"text/html charset=a"}, NoType},
+		{[]string{"*/*, image/png"}, "image/png"},
+		{[]string{"image/png", "application/unknown"}, "application/unknown"},
+		{[]string{"image/png, application/rss+xml, unknown/unknown"}, "application/rss+xml, unknown/unknown"},
+		{[]string{"text/plain, text/HTML; charset=b"}, "text/HTML; charset=b"},
 		{[]string{"image/png", "text/plain"}, "image/png"},
 		{[]string{"text/html;charset=a", "text/html;charset=b"}, "text/html;charset=a"},
 		{[]string{"text/plain", "text/html;charset=b"}, "text/html;charset=b"},

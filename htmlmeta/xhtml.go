@@ -14,11 +14,16 @@ const maxDepth = 256
 // scanXHTML returns the metas and links of a page sent as application/xhtml+xml. Browsers
 // read it as XML. Many such pages are HTML in fact, and crawlers read them as
 // HTML, so it is read both ways and what both find counts.
-func scanXHTML(h *head, p *page) ([]Meta, []Link, error) {
+//
+// If it was sent as any XML, its root must be html: otherwise the error is errNoPage.
+func scanXHTML(h *head, p *page, anyXML bool) ([]Meta, []Link, error) {
 	var read bytes.Buffer
 	p.xml = true
 	text := &wire{r: io.TeeReader(p, &read)}
-	metas, links, whole := xmlHead(text)
+	metas, links, root, whole := xmlHead(text, anyXML)
+	if anyXML && root != "html" && text.err == nil {
+		return nil, nil, errNoPage
+	}
 	page := io.MultiReader(&read, p)
 	if whole {
 		// The head ends where it ends in XML. As HTML it may seem to go on, as
@@ -36,8 +41,9 @@ func scanXHTML(h *head, p *page) ([]Meta, []Link, error) {
 }
 
 // xmlHead reads XML up to the end of its head, and reports whether it found the end. A
-// page with an element that is not closed is not XML.
-func xmlHead(r io.Reader) (metas []Meta, links []Link, whole bool) {
+// page with an element that is not closed is not XML. root is the name of the first element, as in xmlElement. If
+// onlyHTML is set it reads no further if that is not html.
+func xmlHead(r io.Reader, onlyHTML bool) (metas []Meta, links []Link, root string, whole bool) {
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
@@ -49,7 +55,7 @@ func xmlHead(r io.Reader) (metas []Meta, links []Link, whole bool) {
 		// Token would close elements that are not closed.
 		token, err := d.RawToken()
 		if err != nil {
-			return metas, links, false
+			return metas, links, root, false
 		}
 		innermost := open[len(open)-1]
 		switch t := token.(type) {
@@ -58,8 +64,13 @@ func xmlHead(r io.Reader) (metas []Meta, links []Link, whole bool) {
 		case xml.StartElement:
 			e := innermost.child(t)
 			open = append(open, e)
+			if len(open) == 2 && root == "" {
+				if root = e.name; onlyHTML && root != "html" {
+					return nil, nil, root, false
+				}
+			}
 			if len(open) == 3 && (e.name == "body" || e.name == "frameset") {
-				return metas, links, true
+				return metas, links, root, true
 			}
 			if !inXMLHead(open[1 : len(open)-1]) {
 				continue
@@ -77,15 +88,15 @@ func xmlHead(r io.Reader) (metas []Meta, links []Link, whole bool) {
 			}
 		case xml.EndElement:
 			if t.Name != innermost.written {
-				return metas, links, false
+				return metas, links, root, false
 			}
 			open = open[:len(open)-1]
 			if len(open) == 2 && innermost.name == "head" {
-				return metas, links, true
+				return metas, links, root, true
 			}
 		}
 	}
-	return metas, links, false
+	return metas, links, root, false
 }
 
 // inXMLHead reports whether the children of the innermost of the open elements are in the head.

@@ -24,7 +24,7 @@ func TestXMLSoup(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", page, err)
 		}
-		got, _, whole := xmlHead(strings.NewReader(page))
+		got, _, _, whole := xmlHead(strings.NewReader(page), false)
 		if !slices.Equal(got, want) || !whole {
 			t.Fatalf("%s: got %q and %v, the whole page has %q", page, got, whole, want)
 		}

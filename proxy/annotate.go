@@ -63,6 +63,7 @@ type signals struct {
 	received http.Header     // the fields that annotators read, as the origin sent them
 	metas    []htmlmeta.Meta // of the page's head
 	links    []htmlmeta.Link // of the page's head
+	unknown  bool            // it is not known whether the response has a page
 	seen     usage.Head      // of an earlier response, if this one has no head that could be read
 }
 

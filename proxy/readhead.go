@@ -26,8 +26,11 @@ func (p *Proxy) readHead(x *exchange, ctx context.Context, page *stream, content
 	}
 	tee.Leave()
 	x.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
-	if result.Complete {
+	switch {
+	case result.Complete:
 		x.Head = Head{State: "complete", Bytes: result.Bytes}
+	case result.Why == "type":
+		x.Head, x.signals.unknown = Head{State: "skipped", Why: "type"}, result.Unknown
 	}
 	x.signals.metas, x.signals.links = result.Metas, result.Links
 	var tags []robotstag.Tags

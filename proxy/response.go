@@ -104,7 +104,7 @@ func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, cont
 	switch {
 	case p.Remembered == nil:
 	case r.Method == http.MethodGet && resp.StatusCode == http.StatusOK:
-		if x.Head.State != "partial" { // a rule may be missing
+		if x.Head.State != "partial" && !x.signals.unknown { // a rule may be missing
 			p.Remembered.Put(x.URL, r.Header, resp.Header, htmlmeta.MediaType(contentType), tags, usage.HeadOf(x.signals.metas, x.signals.links))
 		}
 	case resp.StatusCode == http.StatusNotModified:
@@ -221,7 +221,7 @@ func (x *exchange) skipReason(r *http.Request, resp *http.Response, contentType 
 		return "method"
 	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusNotModified:
 		return "status"
-	case !htmlmeta.Wanted(contentType):
+	case !htmlmeta.MayBePage(contentType):
 		return "type"
 	}
 	return ""

@@ -50,15 +50,15 @@ func (x *exchange) reserved(r *http.Request, resp *http.Response, contentType st
 	return refusal(x)
 }
 
-// unread reports whether a response has a page, or parts of a page, with a head that the gate has not read
+// unread reports whether a response has, or may have, a page or parts of a page with a head that the gate has not read
 // whole.
 func (x *exchange) unread(r *http.Request, resp *http.Response, contentType string) bool {
-	if x.Head.State == "partial" {
+	if x.Head.State == "partial" || x.signals.unknown {
 		return true
 	}
 	// The parts may be the whole page.
 	return r.Method != http.MethodHead && resp.StatusCode == http.StatusPartialContent && x.Head.State == "skipped" &&
-		(htmlmeta.Wanted(contentType) || strings.HasPrefix(strings.ToLower(contentType), "multipart/byteranges"))
+		(htmlmeta.MayBePage(contentType) || strings.HasPrefix(strings.ToLower(contentType), "multipart/byteranges"))
 }
 
 // cite sets x.Statement, for the record, to the text that reserves and its place.
@@ -188,6 +188,8 @@ func unreadReason(h Head) string {
 		return "its encoding can't be read"
 	case "status":
 		return "the response has only a part of the page"
+	case "type":
+		return "it has no Content-Type, and does not begin as a page does"
 	}
 	return "it broke off"
 }

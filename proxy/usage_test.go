@@ -52,6 +52,8 @@ type usageCase struct {
 }
 
 const (
+	unreadPage     = `deny;reason=usage;token="ExampleBot";group="*";unread`
+	xhtmlPage      = `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><meta name="robots" content="noai"/></head><body/></html>`
 	refusedByUsage = `deny;reason=usage;token="ExampleBot";group="*";use=`
 	originMark     = "ORIGIN" // in every body of the origin, and in its fields
 )
@@ -148,6 +150,22 @@ var usageCases = []usageCase{
 	{name: "unread, not a page", unread: true, purposes: "search", header: "Content-Type: image/png\nContent-Encoding: odd", raw: "PNG", want: 200, decision: "allow;reason=no-match"},
 	{name: "a part of a page", unread: true, purposes: "search", answer: 206, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, text: "Its operator can let such pages pass. A request for the whole page reads its head.\""},
 	{name: "parts of what may be a page", unread: true, purposes: "search", answer: 206, header: "Content-Type: multipart/byteranges; boundary=x", want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`},
+	{name: "a part without a type", unread: true, purposes: "search", answer: 206, header: "Content-Type: absent", want: 403, decision: unreadPage},
+	{name: "a page, type empty", unread: true, purposes: "train-ai", header: "Content-Type: ", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, no type", unread: true, purposes: "train-ai", header: "Content-Type: absent", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, type any", unread: true, purposes: "train-ai", header: "Content-Type: */*", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, type unknown", unread: true, purposes: "train-ai", header: "Content-Type: unknown/unknown", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, type application/unknown", unread: true, purposes: "train-ai", header: "Content-Type: application/unknown", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, type no subtype", unread: true, purposes: "train-ai", header: "Content-Type: text", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page, type joined", unread: true, purposes: "train-ai", header: "Content-Type: text/plain, text/html", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page without a type, in gzip", unread: true, purposes: "train-ai", header: "Content-Type: ", coding: "gzip", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "a page without a type that is read passes", unread: true, purposes: "search", header: "Content-Type: ", want: 200, decision: "allow;reason=no-match", meta: "complete"},
+	{name: "XHTML as XML", unread: true, purposes: "train-ai", header: "Content-Type: application/xml", raw: xhtmlPage, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "XHTML as a kind of XML", unread: true, purposes: "train-ai", header: "Content-Type: application/x+xml", raw: xhtmlPage, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
+	{name: "other XML", unread: true, purposes: "train-ai", header: "Content-Type: application/xml", raw: "<?xml version='1.0'?><urlset><url/></urlset>", want: 200, decision: "allow;reason=no-match", meta: "skipped;why=type"},
+	{name: "text without a type", unread: true, purposes: "search", header: "Content-Type: ", raw: "text", want: 403, decision: unreadPage, meta: "skipped;why=type", text: "does not begin as a page does"},
+	{name: "text without a type passes", purposes: "search", header: "Content-Type: ", raw: "text", want: 200, decision: "allow;reason=no-match", meta: "skipped;why=type"},
+	{name: "an image without a type", unread: true, purposes: "search", header: "Content-Type: ", raw: "\x89PNG\x0d\x0a\x1a\x0a", want: 200, decision: "allow;reason=no-match", meta: "skipped;why=type"},
 	{name: "a part of an image", unread: true, purposes: "search", answer: 206, header: "Content-Type: image/png", raw: "PNG", want: 206, decision: "allow;reason=no-match"},
 }
 
@@ -191,10 +209,13 @@ func (c usageCase) serve(rw http.ResponseWriter, r *http.Request) {
 		if name, value, ok := strings.Cut(line, ": "); ok {
 			h.Add(name, value)
 		}
+		if line == "Content-Type: absent" {
+			h["Content-Type"] = nil // otherwise net/http would add one
+		}
 	}
 	body := "<!doctype html><html><head><title>" + originMark + "</title>" + c.page + "</head><body>" + originMark + "</body></html>"
 	if c.raw != "" {
-		body = originMark + c.raw
+		body = c.raw + originMark
 	}
 	if c.coding != "" {
 		h.Set("Content-Encoding", c.coding)

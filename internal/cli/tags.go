@@ -127,9 +127,12 @@ func tagsLine(line []byte) (any, error) {
 // tagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
 // page. It reads the page as the gate does; without a Content-Type it is HTML.
 func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a tagsAnswer, err error) {
+	if contentType = strings.TrimSpace(contentType); contentType != "" {
+		contentType = htmlmeta.ContentType([]string{contentType})
+	}
 	switch {
 	case page == nil:
-	case strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType):
+	case contentType != "" && !htmlmeta.MayBePage(contentType):
 		a.Skipped = "type"
 	default:
 		res, err := htmlmeta.Scan(bytes.NewReader(page), htmlmeta.Options{ContentType: contentType})
@@ -140,7 +143,10 @@ func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []strin
 		for _, m := range res.Metas {
 			all = append(all, robotstag.ParseMeta(m.Name, m.Content))
 		}
-		tags, a.Partial = robotstag.Union(all...), res.Why
+		tags = robotstag.Union(all...)
+		if a.Partial = res.Why; res.Why == "type" {
+			a.Partial, a.Skipped = "", "type"
+		}
 	}
 	rules := tags.For(tokens...)
 	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated

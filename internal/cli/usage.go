@@ -161,14 +161,20 @@ type usageReading struct {
 // readPage reads the head of the page that came with r.header, as the gate does. Without a
 // Content-Type it is HTML. MaxBytes bounds the bytes read; 0: the default.
 func (r *usageReading) readPage(page io.Reader, maxBytes int) (err error) {
-	contentType := htmlmeta.ContentType(r.header["Content-Type"])
-	if strings.TrimSpace(contentType) != "" && !htmlmeta.Wanted(contentType) {
+	contentType := ""
+	if lines := r.header["Content-Type"]; len(lines) > 0 {
+		contentType = htmlmeta.ContentType(lines)
+	}
+	if contentType != "" && !htmlmeta.MayBePage(contentType) {
 		r.skipped = "type"
 		return nil
 	}
 	r.head, err = htmlmeta.Scan(page, htmlmeta.Options{
 		ContentType: contentType, ContentEncoding: strings.Join(r.header["Content-Encoding"], ","), MaxBytes: maxBytes,
 	})
+	if r.head.Why == "type" {
+		r.head, r.skipped = htmlmeta.Result{}, "type"
+	}
 	return err
 }
 

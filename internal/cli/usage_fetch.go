@@ -79,9 +79,7 @@ func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target
 		r.skipped = "status"
 		return nil
 	}
-	if !htmlmeta.Wanted(htmlmeta.ContentType(resp.Header["Content-Type"])) { // also if there is none
-		r.skipped = "type"
-		return nil
-	}
+	// If there is none, the page's beginning decides.
+	resp.Header["Content-Type"] = []string{htmlmeta.ContentType(resp.Header["Content-Type"])}
 	return r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
 }
