@@ -124,6 +124,10 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.ContainsRune(authority, '@') {
 		return "", errors.New("the URL carries a user name or password; send them as an Authorization header")
 	}
+	if strings.ContainsAny(authority, "?#") {
+		// It is not quoted: what follows may be a secret, as in a query.
+		return "", errors.New("the host contains ? or #; send the query in the path")
+	}
 	name, port := SplitPort(authority)
 	if strings.Contains(name, ":") && name[0] != '[' {
 		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", name)

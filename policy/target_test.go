@@ -287,3 +287,12 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthorityIsNotQuoted: an error does not repeat a query in the authority, which an HTTP/2 request can have.
+func TestAuthorityIsNotQuoted(t *testing.T) {
+	for _, authority := range []string{"a.test?k=SECRET", "a.test:80?k=SECRET", "a.test?k=SECRET:80", "a:b:c?k=SECRET", "[::1]?k=SECRET", "a.test#SECRET", "?k=SECRET"} {
+		if _, err := ParseTarget("https", authority, "/"); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%q: got %v", authority, err)
+		}
+	}
+}

@@ -33,7 +33,7 @@ type Signing struct {
 	Asked *AskedOrigins
 }
 
-// AskedOrigins remembers which origins have asked which crawlers to sign their requests: at most 10,000 pairs, in memory, for
+// AskedOrigins remembers which origins have asked which crawlers to sign their requests: at most 10,000 origins for each crawler, in memory, for
 // 24 hours after the origin last asked. The zero value is empty. It is safe for concurrent use.
 type AskedOrigins struct{ memory sign.Memory }
 

@@ -9,17 +9,17 @@ import (
 
 // Bounds on a Memory.
 const (
-	maxPairs = 10_000
+	maxPairs = 10_000 // of one crawler
 	kept     = 24 * time.Hour
 )
 
-// A Memory keeps which origins have asked which crawlers for signatures: 10,000 pairs, each for 24 hours after
-// the origin last asked. If there are more, the pair that was asked for longest ago is dropped. The zero value is empty and
-// ready for use. It is safe for concurrent use.
+// A Memory keeps which origins have asked which crawlers for signatures: 10,000 origins for each crawler, each for 24 hours
+// after it last asked. If there are more, the one that asked this crawler longest ago is dropped, so that no crawler can
+// make the gate forget what another was asked. The zero value is empty and ready for use. It is safe for concurrent use.
 type Memory struct {
 	mu    sync.Mutex
 	pairs map[Pair]*list.Element
-	order list.List // of *asked, the one that was asked for longest ago first
+	order map[string]*list.List // by crawler, of *asked, the one that was asked for longest ago first
 }
 
 // A Pair is a crawler and an origin: scheme, host and port.
@@ -36,17 +36,21 @@ func (m *Memory) Add(p Pair, at time.Time) {
 	defer m.mu.Unlock()
 	if e := m.pairs[p]; e != nil {
 		e.Value.(*asked).at = at
-		m.order.MoveToBack(e)
+		m.order[p.Crawler].MoveToBack(e)
 		return
 	}
 	if m.pairs == nil {
-		m.pairs = map[Pair]*list.Element{}
+		m.pairs, m.order = map[Pair]*list.Element{}, map[string]*list.List{}
 	}
 	// The strings may be parts of a long request line, which would stay in memory with them.
 	p = Pair{strings.Clone(p.Crawler), strings.Clone(p.Scheme), strings.Clone(p.Host)}
-	m.pairs[p] = m.order.PushBack(&asked{p, at})
-	if len(m.pairs) > maxPairs {
-		m.removeLocked(m.order.Front())
+	if m.order[p.Crawler] == nil {
+		m.order[p.Crawler] = list.New()
+	}
+	order := m.order[p.Crawler]
+	m.pairs[p] = order.PushBack(&asked{p, at})
+	if order.Len() > maxPairs {
+		m.removeLocked(order.Front())
 	}
 }
 
@@ -73,4 +77,12 @@ func (m *Memory) Len() int {
 }
 
 // removeLocked removes a pair, for callers that hold mu.
-func (m *Memory) removeLocked(e *list.Element) { delete(m.pairs, m.order.Remove(e).(*asked).Pair) }
+func (m *Memory) removeLocked(e *list.Element) {
+	p := e.Value.(*asked).Pair
+	order := m.order[p.Crawler]
+	order.Remove(e)
+	delete(m.pairs, p)
+	if order.Len() == 0 {
+		delete(m.order, p.Crawler)
+	}
+}

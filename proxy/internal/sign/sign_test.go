@@ -213,8 +213,14 @@ func TestMemoryBound(t *testing.T) {
 			t.Errorf("pair %d: got %v, want %v", i, got, want)
 		}
 	}
-	if m.Len() != maxPairs || m.order.Len() != maxPairs {
+	if m.Len() != maxPairs || m.order["news"].Len() != maxPairs {
 		t.Errorf("got %d pairs, want %d", m.Len(), maxPairs)
+	}
+	for i := range maxPairs + 200 {
+		m.Add(Pair{"shop", "https", fmt.Sprintf("host%d.example", i)}, at)
+	}
+	if m.Len() != 2*maxPairs || !m.Has(pair(2001), at) {
+		t.Errorf("another crawler displaces pairs: %d are left", m.Len())
 	}
 }
 
