@@ -66,6 +66,9 @@ func (p *Proxy) roundTrip(x *exchange, r *http.Request) *http.Response {
 		x.Head.State = "skipped"
 	} else {
 		tags = robotstag.Union(tags, p.readHead(x, r.Context(), body, contentType, contentEncoding))
+		if x.Head.Why != "timeout" { // then the body may still be read
+			dropTrailer(resp.Trailer) // a short body has been read to its end
+		}
 	}
 	resp.Body = body
 	x.Tags, x.Head.Cut = tags.For(x.Decision.Tokens...), tags.Truncated
