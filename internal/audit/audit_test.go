@@ -251,7 +251,7 @@ func TestJam(t *testing.T) {
 		var logged bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
 		l := open(t, Options{File: "-"}, out, &logged)
-		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20), Origin: "http://a.example"}
+		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20), Origin: "http://a.example", Decision: &policy.Decision{Allow: true}}
 		for range 40 {
 			l.Write(long)
 			synctest.Wait()

@@ -26,6 +26,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	o.optional("origin", r.Origin)
 	o.optional("path", r.Path)
 	o.optional("url", r.URL)
+	o.optional("url_sha256", r.URLSHA256)
 	o.flag("redacted", r.Redacted)
 	o.flag("tunnel", r.Tunnel)
 	o.optional("decision", r.Decision)
@@ -64,6 +65,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	if o.b = append(o.b, r.statedJSON...); r.statedJSON == "" {
 		o.stated(r.Usage, r.Licenses)
 	}
+	o.list("cut", r.Cut)
 	o.number("status", int64(r.Status))
 	o.number("bytes", r.Bytes)
 	o.float("duration", r.Duration)

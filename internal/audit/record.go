@@ -14,42 +14,45 @@ import (
 
 // A Record is one request. Members that do not apply are left out.
 type Record struct {
-	Time     time.Time      `json:"time"`
-	ID       string         `json:"id"`
-	Crawler  string         `json:"crawler,omitempty"`
-	Client   string         `json:"client,omitempty"`
-	Method   string         `json:"method"`
-	Origin   string         `json:"origin,omitempty"`
-	Path     string         `json:"path,omitempty"`     // and query; empty for a passthrough tunnel
-	URL      string         `json:"url,omitempty"`      // in place of both: what the client sent, if it could not be parsed
-	Redacted bool           `json:"redacted,omitempty"` // values of the query have been replaced
-	Tunnel   bool           `json:"tunnel,omitempty"`   // the request came through CONNECT
-	Decision string         `json:"decision,omitempty"` // allow or deny; empty: none was made
-	Enforced *bool          `json:"enforced,omitempty"` // false: report mode let a denied request through
-	Reason   policy.Reason  `json:"reason,omitempty"`
-	Paced    Paced          `json:"paced,omitzero"`     // the request has waited for its turn, or was refused
-	Refused  proxy.Refusal  `json:"refused,omitempty"`  // why the gate refused the request, if not by the decision
-	Reserved *usage.Detail  `json:"reserved,omitempty"` // of the reason usage: the preference that reserves a purpose of the crawler
-	Note     string         `json:"note,omitempty"`     // an override's reason
-	ReadAs   string         `json:"read_as,omitempty"`  // path and query that were denied, as servers may read Path
-	Rule     string         `json:"rule,omitempty"`
-	Line     int            `json:"line,omitempty"`
-	Group    string         `json:"group,omitempty"`
-	Token    string         `json:"token,omitempty"`
-	Tokens   []string       `json:"tokens,omitempty"` // all product tokens that the crawler obeys, if there are several
-	Decided  time.Time      `json:"decided,omitzero"` // the time for which the overrides were evaluated
-	Robots   *Robots        `json:"robots,omitempty"`
-	TDMRep   string         `json:"tdmrep_sha256,omitempty"` // of the origin's tdmrep.json in force
-	Tags     []string       `json:"tags,omitempty"`          // robots-tag rules that bind the crawler
-	Usage    []usage.Detail `json:"usage,omitempty"`         // the usage preferences in force
-	Licenses []string       `json:"licenses,omitempty"`      // their URLs
-	Status   int            `json:"status"`                  // 0: the client disconnected before the response
-	Bytes    int64          `json:"bytes"`                   // of the response's body
-	Duration float64        `json:"duration"`                // seconds
-	Error    string         `json:"error,omitempty"`
-	Signed   string         `json:"signed,omitempty"` // the ID of the key that the request was signed with
-	Config   string         `json:"config,omitempty"` // SHA-256 of the configuration in force
-	Gate     string         `json:"gate,omitempty"`   // id of the gate that served the request
+	Time    time.Time `json:"time"`
+	ID      string    `json:"id"`
+	Crawler string    `json:"crawler,omitempty"`
+	Client  string    `json:"client,omitempty"`
+	Method  string    `json:"method"`
+	Origin  string    `json:"origin,omitempty"`
+	Path    string    `json:"path,omitempty"` // and query; empty for a passthrough tunnel
+	URL     string    `json:"url,omitempty"`  // in place of both: what the client sent, if it could not be parsed
+	// URLSHA256 is the SHA-256 of the whole URL, as it would be logged, if only its beginning is here.
+	URLSHA256 string         `json:"url_sha256,omitempty"`
+	Redacted  bool           `json:"redacted,omitempty"` // values of the query have been replaced
+	Tunnel    bool           `json:"tunnel,omitempty"`   // the request came through CONNECT
+	Decision  string         `json:"decision,omitempty"` // allow or deny; empty: none was made
+	Enforced  *bool          `json:"enforced,omitempty"` // false: report mode let a denied request through
+	Reason    policy.Reason  `json:"reason,omitempty"`
+	Paced     Paced          `json:"paced,omitzero"`     // the request has waited for its turn, or was refused
+	Refused   proxy.Refusal  `json:"refused,omitempty"`  // why the gate refused the request, if not by the decision
+	Reserved  *usage.Detail  `json:"reserved,omitempty"` // of the reason usage: the preference that reserves a purpose of the crawler
+	Note      string         `json:"note,omitempty"`     // an override's reason
+	ReadAs    string         `json:"read_as,omitempty"`  // path and query that were denied, as servers may read Path
+	Rule      string         `json:"rule,omitempty"`
+	Line      int            `json:"line,omitempty"`
+	Group     string         `json:"group,omitempty"`
+	Token     string         `json:"token,omitempty"`
+	Tokens    []string       `json:"tokens,omitempty"` // all product tokens that the crawler obeys, if there are several
+	Decided   time.Time      `json:"decided,omitzero"` // the time for which the overrides were evaluated
+	Robots    *Robots        `json:"robots,omitempty"`
+	TDMRep    string         `json:"tdmrep_sha256,omitempty"` // of the origin's tdmrep.json in force
+	Tags      []string       `json:"tags,omitempty"`          // robots-tag rules that bind the crawler
+	Usage     []usage.Detail `json:"usage,omitempty"`         // the usage preferences in force
+	Licenses  []string       `json:"licenses,omitempty"`      // their URLs
+	Cut       []string       `json:"cut,omitempty"`           // names of the lists that lack their last entries
+	Status    int            `json:"status"`                  // 0: the client disconnected before the response
+	Bytes     int64          `json:"bytes"`                   // of the response's body
+	Duration  float64        `json:"duration"`                // seconds
+	Error     string         `json:"error,omitempty"`
+	Signed    string         `json:"signed,omitempty"` // the ID of the key that the request was signed with
+	Config    string         `json:"config,omitempty"` // SHA-256 of the configuration in force
+	Gate      string         `json:"gate,omitempty"`   // id of the gate that served the request
 	Link
 
 	statedJSON string // Usage and Licenses in JSON, if known; see statement
@@ -137,6 +140,9 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	} else {
 		r.URL = url
 	}
+	if x.Decision == nil {
+		r.boundURL(url)
+	}
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
@@ -147,6 +153,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	for _, rule := range x.Remembered {
 		r.Tags = append(r.Tags, rule.String())
 	}
+	r.boundTags()
 	r.setStated(x.Stated, redact)
 	if x.Decision != nil {
 		r.Decide(x.Decision)
@@ -158,6 +165,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	if x.Refused != proxy.Refusal(r.Reason) {
 		r.Refused = x.Refused
 	}
+	r.Bound()
 	return r
 }
 
@@ -173,19 +181,22 @@ func (r *Record) setStated(s usage.Stated, redact bool) {
 				d.licenses[i] = Redact(url)
 			}
 		}
+		d.bound()
 		o := object{b: []byte("{")}
 		o.stated(d.details, d.licenses)
 		d.json = "," + string(o.b[1:])
 		return d
 	})
 	r.Usage, r.Licenses, r.statedJSON = stated.details, stated.licenses, stated.json
+	r.Cut = append(r.Cut, stated.cut...)
 }
 
 // A statement is what requests with the same preferences and licences have in common in their records.
 type statement struct {
 	details  []usage.Detail
 	licenses []string
-	json     string // the members of a record, each after a comma
+	cut      []string // names of those of these lists that lack their last entries
+	json     string   // the members of a record, each after a comma
 }
 
 // redacted is the key of a *statement in [usage.Derive].

@@ -1,7 +1,9 @@
 package escape
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -66,6 +68,35 @@ func FuzzJSON(f *testing.F) {
 			if r != utf8.RuneError && unprintable(r) {
 				t.Errorf("%q: %U is left in %s", s, r, escaped)
 			}
+		}
+	})
+}
+
+// FuzzCut asserts that a text which is cut keeps its bound in JSON, is a beginning of the text, and stays as it is if it is cut again.
+func FuzzCut(f *testing.F) {
+	for _, s := range []string{"", strings.Repeat("a", 41), strings.Repeat("é", 30), strings.Repeat("\xff", 9), `\"`, strings.Repeat("\x01\n", 30), "\U000e0001\U000e0001\U000e0001\U000e0001", "\u202e\ufffd"} {
+		f.Add(s, 40)
+	}
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit = 3 + limit&1023
+		got := Cut(s, limit)
+		inJSON := func(s string) int {
+			var b bytes.Buffer
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(s); err != nil {
+				t.Fatal(err)
+			}
+			return len(JSON(b.Bytes())) - len("\"\"\n")
+		}
+		if n := inJSON(got); n > limit {
+			t.Errorf("%q: %d bytes in JSON, want %d at most", s, n, limit)
+		}
+		if got != s && (!strings.HasSuffix(got, "…") || !strings.HasPrefix(s, strings.TrimSuffix(got, "…"))) {
+			t.Errorf("%q has become %q", s, got)
+		}
+		if again := Cut(got, limit); again != got {
+			t.Errorf("%q was cut to %q and then to %q", s, got, again)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func New() *Overview { return &Overview{started: time.Now()} }
 // Request counts a request, after its end.
 func (o *Overview) Request(x *proxy.Record) {
 	end := max(x.Start.Add(x.Duration).Unix(), 0)
-	d := x.Decision
+	d, refusal := x.Decision, refusalOf(x)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total.count(d)
@@ -136,7 +136,9 @@ func (o *Overview) Request(x *proxy.Record) {
 		o.deniedLocked(x, at)
 	}
 	o.stating.add(x, at)
-	o.refusals.add(x)
+	if refusal != nil {
+		o.refusals.add(*refusal)
+	}
 	o.crawlers.add(x, end)
 }
 

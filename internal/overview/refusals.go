@@ -22,10 +22,11 @@ type Refusal struct {
 	Crawler  string    `json:"crawler,omitempty"`
 	Method   string    `json:"method"`
 	URL      string    `json:"url"`
-	Cut      bool      `json:"cut,omitempty"`    // URL is only the beginning
-	Kind     string    `json:"kind"`             // a [proxy.Refusal]
-	Why      string    `json:"why"`              // may have text from the network
-	Status   int       `json:"status,omitempty"` // of the response
+	Cut      bool      `json:"cut,omitempty"`        // URL is only the beginning
+	Digest   string    `json:"url_sha256,omitempty"` // of the whole URL, if it is cut
+	Kind     string    `json:"kind"`                 // a [proxy.Refusal]
+	Why      string    `json:"why"`                  // may have text from the network
+	Status   int       `json:"status,omitempty"`     // of the response
 	Reported bool      `json:"reported,omitempty"`
 }
 
@@ -35,16 +36,24 @@ type refusals struct {
 	next int // where the next one is put, if all are used
 }
 
-// add keeps a request if it was refused or would have been.
-func (r *refusals) add(x *proxy.Record) {
+// refusalOf returns what is kept of a request that was refused or would have been; nil if it was neither.
+func refusalOf(x *proxy.Record) *Refusal {
 	kind := x.Kind()
 	if kind == "" {
-		return
+		return nil
 	}
-	f := Refusal{
+	f := &Refusal{
 		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(x.URL), Cut: len(x.URL) > maxText,
 		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
 	}
+	if f.Cut {
+		f.Digest = policy.Digest(x.URL)
+	}
+	return f
+}
+
+// add keeps a refusal.
+func (r *refusals) add(f Refusal) {
 	if len(r.all) < MaxRefusals {
 		r.all = append(r.all, f)
 		return

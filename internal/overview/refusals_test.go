@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
@@ -30,6 +31,9 @@ func TestRefusals(t *testing.T) {
 	second := got[1]
 	if second.ID != "id1004" || second.Kind != "guard" || !second.Cut || second.Reported || got[Latest-1].ID != "id986" {
 		t.Errorf("got %.500v", got)
+	}
+	if want := policy.Digest("http://a.example/" + long); second.Digest != want || got[0].Digest != "" {
+		t.Errorf("got the digests %q and %q, want %s for the URL that is cut", second.Digest, got[0].Digest, want)
 	}
 	if n := len(second.URL) + len(second.Method) + len(second.Crawler) + len(second.Why); n > 4*maxText {
 		t.Errorf("a refusal has %d bytes of text", n)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
@@ -162,13 +163,13 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if byResponse(r) {
 		was = beforeResponse(r, &now, &d, c)
 	}
-	if was == nil || describe(was) != describe(&now) {
+	if was == nil || !sameDecision(was, &now) {
 		return Different, "recorded " + describe(r) + ", now " + describe(&now)
 	}
 	if d.Robots == nil {
 		return Same, "" // what is stated beside an override has no evidence
 	}
-	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is {
+	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is && !(r.UsageCut() && strings.HasPrefix(is, was)) {
 		return Different, "recorded usage " + was + ", now " + is
 	}
 	if o, why := p.wasInForce(r, c, past); o != Same || r.TDMRep == "" {
@@ -221,6 +222,14 @@ func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) 
 		p.Good = obeyed
 	}
 	return p, ""
+}
+
+// sameDecision compares decisions as records have them, with their bounds. Records of earlier versions have none.
+func sameDecision(a, b *audit.Record) bool {
+	was, now := *a, *b
+	was.Bound()
+	now.Bound()
+	return describe(&was) == describe(&now)
 }
 
 // describe describes a decision, with all that must be the same after a replay.

@@ -207,6 +207,33 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestCutTexts: a record with the beginnings of its texts is confirmed, and so is one of an earlier version, which has
+// all of them.
+func TestCutTexts(t *testing.T) {
+	s, r := one()
+	long := "/private/" + strings.Repeat("x", 2000)
+	body := "User-agent: *\nDisallow: " + long + "\n"
+	answer := good(body, noon)
+	s.bodies, s.history = map[string]string{answer.SHA256: body}, []store.Answer{{From: noon, Snapshot: answer}}
+	r.Path, r.Rule, r.Robots.SHA256 = long, "Disallow: "+long, answer.SHA256
+	bounded := *r
+	bounded.Bound()
+	other := bounded
+	other.Rule = "Disallow: /y" + other.Rule[12:]
+	for _, test := range []struct {
+		name string
+		r    *audit.Record
+		want Outcome
+	}{{"whole", r, Same}, {"cut", &bounded, Same}, {"another rule", &other, Different}} {
+		if got, why := New(s.evidence()).Replay(test.r); got != test.want {
+			t.Errorf("%s: got %s, want %s: %s", test.name, got, test.want, why)
+		}
+	}
+	if bounded.Rule == r.Rule {
+		t.Errorf("a rule of %d bytes is not cut", len(r.Rule))
+	}
+}
+
 // TestTruncated finds a truncated file by the origin that has the whole file, also after
 // another origin that does not have it.
 func TestTruncated(t *testing.T) {

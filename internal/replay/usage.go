@@ -41,7 +41,7 @@ func beforeResponse(r, now *audit.Record, d *policy.Decision, c *policy.Config) 
 	}
 	if by := r.Reserved; by != nil {
 		s := usage.Stated{Preferences: []usage.Preference{{Category: by.Use, Allowed: by.Value != "n"}}}
-		if _, _, reserved := s.Reserved(d.Crawler.Purposes); !reserved || !slices.Contains(r.Usage, *by) {
+		if _, _, reserved := s.Reserved(d.Crawler.Purposes); !reserved || !slices.Contains(r.Usage, *by) && !r.UsageCut() {
 			return nil
 		}
 	}

@@ -73,6 +73,13 @@ func TestReplayUsage(t *testing.T) {
 		{"disallowed", "/private/", nil, Same, ""},
 		{"of an earlier version, which recorded no preferences", "/page", func(_ *kept, r *audit.Record) { r.Usage = nil }, Same, ""},
 
+		{"only the first preferences", "/art/x", func(_ *kept, r *audit.Record) { r.Usage, r.Cut = r.Usage[:1], []string{"usage"} }, Same, ""},
+		{"only the first, with another", "/page", func(_ *kept, r *audit.Record) { r.Usage, r.Cut = []usage.Detail{other}, []string{"usage"} }, Different, "recorded usage search=n"},
+		{"by a preference that was cut", "/page", func(_ *kept, r *audit.Record) {
+			byHead(r)
+			r.Usage, r.Cut = r.Usage[:1], []string{"usage"}
+		}, Same, ""},
+
 		{"let through", "/art/x", func(_ *kept, r *audit.Record) { r.Decision, r.Reason, r.Reserved = "allow", policy.NoMatch, nil }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
 		{"refused for nothing", "/page", func(_ *kept, r *audit.Record) {
 			r.Decision, r.Reason, r.Reserved = "deny", policy.ByUsage, &other

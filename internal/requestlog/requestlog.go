@@ -2,17 +2,17 @@
 package requestlog
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/escape"
 	"robotsgate/proxy"
 )
 
-// A line is what a line says about a request. It holds nothing of the proxy's: a
+// A line is what a line says about a request, within the bounds of the audit log. It holds nothing of the proxy's: a
 // decision would keep its robots.txt in memory.
 type line struct {
 	end      time.Time
@@ -22,43 +22,35 @@ type line struct {
 	crawler  string
 	method   string
 	url      string
+	digest   string // SHA-256 of the URL, if url is only its beginning
 	status   int
 	refused  bool   // by the gate
 	reason   string // see [proxy.Record.Kind]
 	cause    string // of that, or of a failure
 }
 
-// maxLineText bounds each text of a line that waits, in bytes: a rule may be as long as its
-// robots.txt.
-const maxLineText = 2 << 10
-
 func lineOf(x *proxy.Record, redact bool) line {
 	url := x.URL
 	if redact {
 		url = audit.Redact(url)
 	}
+	url, digest := audit.CutURL(url)
 	r := line{
-		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: bounded(x.Method), url: bounded(url), status: x.Status,
-		refused: x.Refused != "", reason: string(x.Kind()), cause: bounded(x.Error),
+		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: escape.Cut(x.Method, audit.MaxMethod), url: url, digest: digest,
+		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: x.Error,
 	}
 	if x.Client.IsValid() {
 		r.client = x.Client.String()
 	}
 	if r.denied() {
-		r.cause = bounded(x.Cause())
+		r.cause = x.Cause()
 	}
+	r.cause = escape.Cut(r.cause, audit.MaxText)
 	return r
 }
 
 // denied reports whether the request was refused, or would be in enforce mode.
 func (r *line) denied() bool { return r.reason != "" }
-
-func bounded(s string) string {
-	if len(s) <= maxLineText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxLineText], "") + "…"
-}
 
 // A Form is a way to write lines about requests.
 type Form struct {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -61,15 +62,27 @@ func TestOnTerminal(t *testing.T) {
 	}
 }
 
-// TestKeepsNoRobots: a line that waits is short, whatever the request and its rule are.
-func TestKeepsNoRobots(t *testing.T) {
-	long := strings.Repeat("é", 1<<20)
-	x := &proxy.Record{Method: long, URL: long, Error: long, Decision: &policy.Decision{Reason: policy.ByRule, Rule: robotstxt.Rule{Pattern: long}}}
-	r := lineOf(x, false)
-	for _, text := range []string{r.method, r.url, r.cause} {
-		if len(text) > maxLineText+len("…") {
-			t.Errorf("a text of %d bytes waits", len(text))
+// TestBounded: a line is bounded, in both formats of the log and while it waits, whatever the request and its rule
+// are. A URL that is cut is named by its SHA-256.
+func TestBounded(t *testing.T) {
+	for _, c := range []string{"x", "é", "\xff", "\"", "\x01", "\u202e", "\U000e0001"} {
+		long := strings.Repeat(c, 60_000)
+		x := &proxy.Record{ID: "ID", Method: long, URL: long, Error: long, Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Rule: robotstxt.Rule{Pattern: long}}}
+		r := lineOf(x, false)
+		if n := len(r.method) + len(r.url) + len(r.cause); n > 3<<10 {
+			t.Errorf("%q: a line waits with %d bytes of text", c, n)
 		}
+		var text, json bytes.Buffer
+		ForLog(slog.NewTextHandler(&text, nil)).print([]line{r}, 0)
+		ForLog(slog.NewJSONHandler(&json, nil)).print([]line{r}, 0)
+		for _, b := range []*bytes.Buffer{&text, &json} {
+			if b.Len() > audit.MaxRecord || !strings.Contains(b.String(), policy.Digest(long)) {
+				t.Errorf("%q: a line of %d bytes: %.200s", c, b.Len(), b)
+			}
+		}
+	}
+	if r := lineOf(&proxy.Record{URL: strings.Repeat("x", audit.MaxURL)}, false); len(r.url) != audit.MaxURL || r.digest != "" {
+		t.Errorf("a URL of %d bytes has become %d, with the digest %q", audit.MaxURL, len(r.url), r.digest)
 	}
 }
 

@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/usage"
+	"robotsgate/proxy"
+)
+
+// largest is a record with as much text in all members as clients and origins can send, and more.
+func largest(c string) *proxy.Record {
+	long := strings.Repeat(c, 100_000)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
+	answer := func() *policy.Snapshot {
+		return &policy.Snapshot{Status: 503, SHA256: policy.Digest("x"), Fetched: at, Since: at, Looped: true, NoSlot: true, Lifetime: 123456789123 * time.Microsecond, Error: long}
+	}
+	origin := "https://" + strings.Repeat("a.", 126) + "a:65535"
+	token := strings.Repeat("x", 1024)
+	x := &proxy.Record{
+		ID: strings.Repeat("I", 26), Start: at, Client: netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"), Crawler: strings.Repeat("c", 60), Method: long, Tunnel: true,
+		URL: origin + "/" + long, Origin: origin, Status: 502, Bytes: 1 << 62, Duration: 123456789123, Error: long, Refused: proxy.ByLimit, Why: long,
+		Signed: strings.Repeat("k", 43), Config: policy.Digest("x"),
+		Decision: &policy.Decision{
+			URL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
+			Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentSignal, In: usage.InWellKnown, Line: 1 << 30},
+			Robots:   &policy.Resolution{State: policy.Unreachable, At: at, Snapshot: answer(), Answer: answer(), Good: answer()},
+			TDMRep:   &policy.Resolution{Snapshot: answer(), TDMRep: new(usage.TDMFile)},
+			Rule:     robotstxt.Rule{Pattern: long, Line: 1 << 30},
+			Group:    robotstxt.Parse([]byte("User-agent: "+token+"\nDisallow: /\n"), 0).Group(token),
+		},
+	}
+	for i := range 1000 {
+		x.Tags = append(x.Tags, robotstag.Rule{Name: "unavailable_after", Value: at.Add(time.Duration(i)).String()})
+		x.Stated.Preferences = append(x.Stated.Preferences, usage.Preference{Category: strings.Repeat(c, 20), Source: usage.ContentSignal, In: usage.InWellKnown, Line: i})
+		x.Stated.Licenses = append(x.Stated.Licenses, usage.License{URL: "https://a.example/" + strings.Repeat("l", 1000)})
+	}
+	return x
+}
+
+// written returns the line of a record in a log with a key, whose links are the longest.
+func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
+	t.Helper()
+	var out bytes.Buffer
+	l := open(t, Options{File: "-", Key: oldKey, Gate: strings.Repeat("g", 26)}, &out, nil)
+	l.Write(x)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := parse(bytes.TrimSpace(out.Bytes()))
+	if err != nil {
+		t.Fatalf("%v in %s", err, out.Bytes())
+	}
+	return out.Bytes(), r
+}
+
+// TestBounded: a record has 4 KiB at most, without its lists, which have 4 KiB each, and without the URL of a
+// decision, which is whole. It names what was cut.
+func TestBounded(t *testing.T) {
+	for _, c := range []string{"x", "é", "\xff", `"`, "\x01", "\u202e", "\U000e0001"} {
+		x := largest(c)
+		if _, r := written(t, x); r.Origin+r.Path != x.URL && c == "x" {
+			t.Errorf("the URL of a decision was cut to %d bytes", len(r.Origin+r.Path))
+		}
+		x.URL = x.Origin + "/"
+		line, r := written(t, x)
+		if got := strings.Join(r.Cut, " "); len(line) > MaxRecord+3*maxList || got != "tags licenses usage" {
+			t.Errorf("%q: a record with lists has %d bytes, want %d at most; cut are %q", c, len(line), MaxRecord+3*maxList, got)
+		}
+		x.Tags, x.Stated = nil, usage.Stated{}
+		if line, _ = written(t, x); len(line) > MaxRecord {
+			t.Errorf("%q: a decided record without lists has %d bytes, want %d at most: %s", c, len(line), MaxRecord, line)
+		}
+		for _, origin := range []string{x.Origin, ""} {
+			x := largest(c)
+			x.Origin, x.Decision, x.Tags, x.Stated = origin, nil, nil, usage.Stated{}
+			line, r := written(t, x)
+			if len(line) > MaxRecord || r.URLSHA256 != policy.Digest(x.URL) {
+				t.Errorf("%q: an undecided record has %d bytes, want %d at most: %s", c, len(line), MaxRecord, line)
+			}
+			if c == "x" && (len(r.Origin+r.Path+r.URL) != MaxURL || !strings.HasPrefix(x.URL, r.Origin+r.Path+r.URL)) {
+				t.Errorf("got the URL %.200s", r.Origin+r.Path+r.URL)
+			}
+		}
+	}
+}
