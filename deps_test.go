@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit":            {"internal/escape", "policy", "policy/glob", "policy/usage", "proxy"},
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/fleet"},
-	"internal/overview":         {"policy", "policy/usage", "proxy"},
+	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/config":           {"policy/glob", "internal/keyfile"},
 	"internal/ca":               {},
 	"internal/coding":           {},

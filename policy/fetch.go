@@ -75,14 +75,14 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		asked := prior.Good.validators(at)
 		s := &Snapshot{URL: at, Varies: varied}
 		file, next, err := f.get(ctx, of, s, userAgent, asked)
-		varied = s.Varies
+		varied, s.URL = s.Varies, f.shown(at, start)
 		switch {
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), errors.Is(err, ErrUnsigned), hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			return &Snapshot{URL: at, Varies: varied, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
+			return &Snapshot{URL: s.URL, Varies: varied, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
 			if !varied || prior.Good.Varies {
 				return confirmed(prior.Good, s), prior.file, nil
@@ -150,13 +150,26 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 		return file, "", nil
 	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
 		resp.Request = req // to which a relative Location refers
-		next, err = location(resp)
+		if next, err = location(resp); err != nil && f.robots.HideRedirects {
+			err = errors.New("the origin redirects to a URL that can't be used")
+		}
 		return nil, next, err
 	}
 	if f.robots.Classify(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
 	return nil, "", nil
+}
+
+// shown returns what is kept of a URL that a redirect of the file at start leads to: all of it, or what HideRedirects
+// leaves. That is no URL of a request, so the copy is fetched anew when it is due.
+func (f *fetcher) shown(at, start string) string {
+	to, err := ParseURL(at)
+	from, _ := ParseURL(start)
+	if !f.robots.HideRedirects || err != nil || to.Path == from.Path {
+		return at
+	}
+	return to.Origin() + "/…"
 }
 
 // validators returns the header that asks whether a copy is still valid. A copy that was

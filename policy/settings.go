@@ -23,6 +23,10 @@ type Robots struct {
 
 	reserved map[string]bool // slots that are always there, see reserve
 	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
+
+	// HideRedirects keeps of a redirect's destination no more than its origin, unless its path is that of the file:
+	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
+	HideRedirects bool
 }
 
 // DefaultRobots returns the settings that suit most crawlers.

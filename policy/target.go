@@ -124,9 +124,9 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.ContainsRune(authority, '@') {
 		return "", errors.New("the URL carries a user name or password; send them as an Authorization header")
 	}
-	if strings.ContainsAny(authority, "?#") {
-		// It is not quoted: what follows may be a secret, as in a query.
-		return "", errors.New("the host contains ? or #; send the query in the path")
+	if i := strings.IndexAny(authority, `/?#\`); i >= 0 {
+		// The error is without the rest, which may be a query with secrets.
+		return "", fmt.Errorf("host and port can't have a %q in them", authority[i:i+1])
 	}
 	name, port := SplitPort(authority)
 	if strings.Contains(name, ":") && name[0] != '[' {

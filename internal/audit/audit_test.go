@@ -100,6 +100,8 @@ func TestRedact(t *testing.T) {
 		"http://a.example/x?k=v":         "http://a.example/x?k=*",
 		"http://a.example/x?k=v&word&&=": "http://a.example/x?k=*&*&&=*",
 		"http://a.example/x?k=a=b?c":     "http://a.example/x?k=*",
+		"http://a.example/x?k=v#k=v":     "http://a.example/x?k=*",
+		"http://a.example/x#k=v?k=v&w":   "http://a.example/x#k=*&*",
 	} {
 		if got := Redact(url); got != want {
 			t.Errorf("%s: got %s, want %s", url, got, want)

@@ -44,11 +44,11 @@ func largest(c string) *proxy.Record {
 	return x
 }
 
-// written returns the line of a record in a log with a key, whose links are the longest.
+// written returns the line of a record in a log.
 func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
 	t.Helper()
 	var out bytes.Buffer
-	l := open(t, Options{File: "-", Key: oldKey, Gate: strings.Repeat("g", 26)}, &out, nil)
+	l := open(t, Options{File: "-", Gate: strings.Repeat("g", 26)}, &out, nil)
 	l.Write(x)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -259,12 +259,13 @@ func (r *Record) written() time.Time {
 	return r.Time.Add(time.Duration(min(max(r.Duration, 0), 1e9) * float64(time.Second)))
 }
 
-// Redact replaces the values of a URL's query by "*"; the names stay.
+// Redact replaces the values of a URL's query, or of a fragment in its place, by "*"; the names stay.
 func Redact(url string) string {
-	head, query, ok := strings.Cut(url, "?")
-	if !ok {
+	i := strings.IndexAny(url, "?#")
+	if i < 0 {
 		return url
 	}
+	head, query := url[:i+1], url[i+1:]
 	pairs := strings.Split(query, "&")
 	for i, p := range pairs {
 		if name, _, ok := strings.Cut(p, "="); ok {
@@ -273,5 +274,5 @@ func Redact(url string) string {
 			pairs[i] = "*" // a lone word may be a secret as well
 		}
 	}
-	return head + "?" + strings.Join(pairs, "&")
+	return head + strings.Join(pairs, "&")
 }

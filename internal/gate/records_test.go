@@ -6,11 +6,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	stdlog "log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"robotsgate/internal/audit"
@@ -18,19 +22,18 @@ import (
 	"robotsgate/policy"
 )
 
-// serveGate runs a gate with lines of a configuration until the returned function is called. It logs all requests to
-// log, and to the file of the audit log.
-func serveGate(t *testing.T, log io.Writer, text string) (g *Gate, file string, stop func()) {
+// serveGate runs a gate until the returned function is called. It logs all requests to log, and to the file of the audit
+// log. More is added to its configuration.
+func serveGate(t *testing.T, log io.Writer, redact bool, more string) (g *Gate, file string, stop func()) {
 	t.Helper()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "audit.jsonl")
-	text = fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ndata_dir: %q\nlimits: {shutdown_delay: 0s}\nlog: {audit: %q, requests: all, %s}\n", dir, file, text)
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ndata_dir: %q\nlimits: {shutdown_delay: 0s}\nlog: {level: debug, audit: %q, redact_query: %v}\n", dir, file, redact) + more
 	c, err := config.Read("gate.yaml", strings.NewReader(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*config.Config) config.Requests { return config.AllRequests }})
-	if err != nil {
+	if g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*config.Config) config.Requests { return config.AllRequests }}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,11 +65,28 @@ func send(t *testing.T, g *Gate, head string) int {
 	return resp.StatusCode
 }
 
+// adminPages returns pages of the admin listener, by path.
+func adminPages(t *testing.T, g *Gate, paths ...string) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, path := range paths {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "localhost"
+		(*g.pages.Load()).ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Fatalf("%s: status %d: %s", path, w.Code, w.Body)
+		}
+		pages[path] = w.Body.String()
+	}
+	return pages
+}
+
 // TestJunkURLs: requests with URLs as long as they may be can't flush the records of others out of the audit log,
 // nor fill the log. Each record has the beginning of its URL and the SHA-256 of all of it.
 func TestJunkURLs(t *testing.T) {
 	var log bytes.Buffer
-	g, file, stop := serveGate(t, &log, "")
+	g, file, stop := serveGate(t, &log, false, "")
 	const n = 600
 	digests := map[string]bool{}
 	for i := range n {
@@ -76,10 +96,10 @@ func TestJunkURLs(t *testing.T) {
 			t.Fatalf("got the status %d", got)
 		}
 	}
+	stop()
 	if got := g.overview.State().Refusals[0]; !got.Cut || !digests[got.Digest] {
 		t.Errorf("the status page has %+v", got)
 	}
-	stop()
 	records, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -91,5 +111,123 @@ func TestJunkURLs(t *testing.T) {
 		if bytes.Count(records, []byte(`"url_sha256":"`+digest+`"`)) != 1 || bytes.Count(log.Bytes(), []byte("url_sha256="+digest)) != 1 {
 			t.Fatalf("no line names the URL with the SHA-256 %s", digest)
 		}
+	}
+}
+
+// TestRedactedQueries: with log.redact_query no value of a query is on the status page, in the API or in the logs, of
+// requests that are refused by their address and of malformed ones.
+func TestRedactedQueries(t *testing.T) {
+	var log bytes.Buffer
+	g, file, stop := serveGate(t, &log, true, "")
+	for _, line := range []string{
+		"GET http://192.0.2.1/x?k=SECRET&SECRET",
+		"GET http://a.test/%zz?k=SECRET",
+		"GET http://a.test/x?k=%zz&k=SECRET",
+		"GET http://a.test/x?k=SECRET#fragment",
+		"GET http://a.test/x#k=SECRET",
+		`GET http://a.test/a\b?k=SECRET`,
+		"GET http://a.test:99999/x?k=SECRET",
+		"GET http://a.test:99999?k=SECRET",
+		"GET http://a..test?k=SECRET",
+		"GET http://a.test/?k=SECRET&" + strings.Repeat("SECRET=SECRET&", 2000),
+		"TRACE http://a.test/?k=SECRET",
+		"CONNECT a.test?k=SECRET:443",
+	} {
+		if got := send(t, g, line+" HTTP/1.1\r\nHost: a.test"); got < 400 {
+			t.Errorf("%.100s: got the status %d", line, got)
+		}
+	}
+	stop()       // a request is recorded after its answer
+	const n = 11 // net/http itself answers the request with a bad escape in its path, without a record
+	if got := len(g.overview.Refusals("", 100)); got != n {
+		t.Errorf("%d refusals are kept, want %d", got, n)
+	}
+	pages := adminPages(t, g, "/", "/refusals", "/api/overview")
+	records, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages["the audit log"], pages["the log"] = string(records), log.String()
+	for name, text := range pages {
+		text = strings.ReplaceAll(text, "SECRET=*", "") // a name
+		if !strings.Contains(text, "k=*") {
+			t.Errorf("%s: no query of the requests is there", name)
+		}
+		if i := strings.Index(text, "SECRET"); i >= 0 {
+			t.Errorf("%s: …%s", name, text[max(0, i-200):i+10])
+		}
+	}
+}
+
+// TestParentRepeatsLogin: a parent proxy that repeats its login where it redirects robots.txt to does not bring it to
+// the status page, the API, the logs, or the snapshots on disk.
+func TestParentRepeatsLogin(t *testing.T) {
+	const login = "Z2F0ZTpzM2NyZXQ=" // gate:s3cret
+	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"rules": func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
+		},
+		"none":  func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
+		"error": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"loop": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", r.RequestURI)
+			w.WriteHeader(302)
+		},
+		"port": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://b.test:"+login[:14]+"/")
+			w.WriteHeader(302)
+		},
+		"user": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://gate:s3cret@b.test/")
+			w.WriteHeader(302)
+		},
+		"host": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://gate!s3cret!/")
+			w.WriteHeader(302)
+		},
+		"hangs": func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			parent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent := r.Header.Get("Proxy-Authorization")
+				if sent != "Basic "+login {
+					t.Errorf("the parent gets the login %q", sent)
+				}
+				if asked.Add(1); r.URL.Path == "/robots.txt" {
+					http.Redirect(w, r, "http://b.test/gate/s3cret/?auth="+url.QueryEscape(sent)+"&login="+login, http.StatusFound)
+					return
+				}
+				answer(w, r)
+			}))
+			defer parent.Close()
+			parent.Config.ErrorLog = stdlog.New(io.Discard, "", 0)
+			var log bytes.Buffer
+			g, file, stop := serveGate(t, &log, false, "egress: {proxy: \"http://gate:s3cret@"+parent.Listener.Addr().String()+"\"}\n")
+			send(t, g, "GET http://a.test/private/x HTTP/1.1\r\nHost: a.test")
+			if n := asked.Load(); n < 2 {
+				t.Fatalf("the parent was asked %d times", n)
+			}
+			pages := adminPages(t, g, "/", "/api/overview", "/api/robots?origin=http://a.test", "/origin?origin=http://a.test", "/api/decision?url=http://a.test/x")
+			if text := pages["/api/robots?origin=http://a.test"]; !strings.Contains(text, `"http://b.test/…"`) {
+				t.Errorf("the API does not name the origin of the redirect: %s", text)
+			}
+			stop()
+			pages["log"] = log.String()
+			for _, path := range []string{file, filepath.Join(filepath.Dir(file), "snapshots.db")} {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages[path] = string(data)
+			}
+			for name, text := range pages {
+				for _, secret := range []string{"s3cret", login[:14]} {
+					if i := strings.Index(text, secret); i >= 0 {
+						t.Errorf("%s has the login: …%q", name, text[max(0, i-100):i+20])
+					}
+				}
+			}
+		})
 	}
 }

@@ -83,6 +83,9 @@ type State struct {
 
 // An Overview counts requests. It is safe for concurrent use.
 type Overview struct {
+	// RedactQuery replaces the values of queries, as in the audit log. It is set before the first request.
+	RedactQuery bool
+
 	started time.Time
 
 	mu      sync.Mutex
@@ -114,7 +117,7 @@ func New() *Overview { return &Overview{started: time.Now()} }
 // Request counts a request, after its end.
 func (o *Overview) Request(x *proxy.Record) {
 	end := max(x.Start.Add(x.Duration).Unix(), 0)
-	d, refusal := x.Decision, refusalOf(x)
+	d, refusal := x.Decision, refusalOf(x, o.RedactQuery)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total.count(d)

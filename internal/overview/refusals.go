@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -24,6 +25,7 @@ type Refusal struct {
 	URL      string    `json:"url"`
 	Cut      bool      `json:"cut,omitempty"`        // URL is only the beginning
 	Digest   string    `json:"url_sha256,omitempty"` // of the whole URL, if it is cut
+	Redacted bool      `json:"redacted,omitempty"`   // values of its query have been replaced
 	Kind     string    `json:"kind"`                 // a [proxy.Refusal]
 	Why      string    `json:"why"`                  // may have text from the network
 	Status   int       `json:"status,omitempty"`     // of the response
@@ -37,17 +39,21 @@ type refusals struct {
 }
 
 // refusalOf returns what is kept of a request that was refused or would have been; nil if it was neither.
-func refusalOf(x *proxy.Record) *Refusal {
+func refusalOf(x *proxy.Record, redact bool) *Refusal {
 	kind := x.Kind()
 	if kind == "" {
 		return nil
 	}
+	url := x.URL
+	if redact {
+		url = audit.Redact(url)
+	}
 	f := &Refusal{
-		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(x.URL), Cut: len(x.URL) > maxText,
+		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxText, Redacted: url != x.URL,
 		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
 	}
 	if f.Cut {
-		f.Digest = policy.Digest(x.URL)
+		f.Digest = policy.Digest(url)
 	}
 	return f
 }

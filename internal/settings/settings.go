@@ -145,10 +145,12 @@ var Hints = policy.Hints{
 
 // Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
 func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+	rules := Robots(c.Robots)
+	rules.HideRedirects = HideRedirects(c.Egress)
 	return policy.Config{
 		Crawlers:  Crawlers(c),
 		Overrides: Overrides(c.Overrides),
-		Robots:    Robots(c.Robots),
+		Robots:    rules,
 		Usage:     policy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, TDMRep: c.Usage.TDMRep},
 		Transport: transport,
 		Store:     s,
@@ -164,6 +166,11 @@ var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
 // Agent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
 // digits and dots only, so that it looks to firewalls as crawlers do.
 func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
+
+// HideRedirects reports whether redirects may come from a parent proxy that gets a login with each request.
+func HideRedirects(e config.Egress) bool {
+	return e.Proxy != nil && e.Proxy.User != nil && e.Proxy.Scheme != "socks5"
+}
 
 // Overrides returns the overrides of a configuration.
 func Overrides(all []config.Override) (out []policy.Override) {
