@@ -36,6 +36,7 @@ type Record struct {
 	Statement string
 	Head      Head    // how far the page's head was read
 	Error     string  // empty if the request succeeded
+	Fault     string  // the error type of a request that failed (RFC 9209, 2.3), if the gate has answered it
 	Refused   Refusal // empty if the gate itself did not refuse the request
 	Why       string  // it was refused; may have text from the network
 	Status    int

@@ -167,6 +167,8 @@ func innermost(err error) string {
 func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 	if x.Refused = p.refused; p.refused != "" {
 		x.Why = cmp.Or(p.cause, p.detail)
+	} else {
+		x.Fault = p.fault
 	}
 	body, contentType := p.body(r, x)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}

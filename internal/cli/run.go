@@ -71,10 +71,15 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		s.warn("%s", w)
 	}
 	requests := newCounter("host", hostOf)
+	ends := &outcomes{redact: c.Log.RedactQuery}
+	observe := func(x *proxy.Record) {
+		requests.count(x)
+		ends.add(x)
+	}
 	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
 	o := gate.Options{
 		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
-		Requests: r.on(screen), Screen: screen, Observe: requests.count, Wrap: wrap,
+		Requests: r.on(screen), Screen: screen, Observe: observe, Wrap: wrap,
 	}
 	start := beside
 	switch {
@@ -88,6 +93,16 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		return err
 	}
 	s.note("%s", requests.summary(false))
+	var lines []string
+	if !r.Quiet {
+		lines = ends.failed()
+	}
+	if !r.Quiet && r.choose(c, screen != nil) == config.NoRequests { // else they have lines already
+		lines = append(ends.refusals(), lines...)
+	}
+	for _, line := range lines {
+		s.note("%s", line)
+	}
 	if requests.none() {
 		for _, line := range causes {
 			s.note("%s", line)
