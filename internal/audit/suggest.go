@@ -31,6 +31,9 @@ type Suggestions struct {
 	Unusable int // their method or URL can't be in an override
 	TooMany  int // of more hosts than maxSuggested
 
+	selected int     // all records
+	refused  *Record // the first that a decision has refused
+
 	seen map[clientHost]map[string]*methodSet // by pattern of paths; "": all
 }
 
@@ -56,6 +59,9 @@ type methodSet struct {
 // Record takes the next record.
 func (s *Suggestions) Record(r *Record) {
 	denied := r.Decision == "deny" && !r.Reported()
+	if s.selected++; denied && s.refused == nil {
+		s.refused = new(*r)
+	}
 	switch {
 	case r.Decision == "", denied && !(s.Refused && r.Reason == policy.ByOverride):
 		s.Denied++
@@ -190,8 +196,11 @@ func prefixPattern(uri string, depth int) string {
 	if length > 0 {
 		path, end = path[:length], ""
 	}
-	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + end
+	return escapePath(path) + end
 }
+
+// escapePath escapes the characters of a path that mean something in a pattern.
+func escapePath(path string) string { return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) }
 
 // A SuggestedOverride permits what was seen, by robots.txt.
 type SuggestedOverride struct {
@@ -235,6 +244,40 @@ func (s *Suggestions) Overrides() []SuggestedOverride {
 		return cmp.Or(slices.Compare(a.Crawlers, b.Crawlers), slices.Compare(a.Hosts, b.Hosts), slices.Compare(a.Methods, b.Methods), slices.Compare(a.Paths, b.Paths))
 	})
 	return all
+}
+
+// A Permission is an override that allows one refused request and no other.
+type Permission struct {
+	Record *Record
+	SuggestedOverride
+}
+
+// Permission returns the override that would allow the request, if only one was given and a decision has refused it.
+// It returns nil if there is no such override. An override that has refused the request is no case of it: see Refused.
+func (s *Suggestions) Permission() *Permission {
+	r := s.refused
+	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted || !nameable(r.Method) && r.Path != "" {
+		return nil
+	}
+	target, err := policy.ParseURL(r.Origin + r.Path)
+	if err != nil || target.Origin() != r.Origin || r.Crawler == "" || len(r.Crawler) > maxCrawler {
+		return nil
+	}
+	if _, err := glob.Host(target.Hostname()); err != nil {
+		return nil
+	}
+	p := &Permission{r, SuggestedOverride{Hosts: []string{target.Hostname()}, Crawlers: []string{r.Crawler}}}
+	if r.Path == "" {
+		return p // a tunnel that is passed through: all that it carries
+	}
+	pattern := escapePath(target.Path) + "$"
+	if target.Path != r.Path || !newMethodSet(pattern).permits(target) { // another reading of the path is elsewhere
+		return nil
+	}
+	m := newMethodSet(pattern)
+	m.methods[r.Method] = true
+	p.Paths, p.Methods = []string{pattern}, split(m.list())
+	return p
 }
 
 // list returns the methods, joined; empty: all. GET and HEAD go together.

@@ -41,6 +41,12 @@ func (t *suggestReport) Line(l *audit.Line) {
 	}
 }
 
+// A permission is the result for one refused request.
+type permission struct {
+	recordText
+	audit.SuggestedOverride
+}
+
 // A suggestion is the result of a suggestReport.
 type suggestion struct {
 	*audit.Suggestions
@@ -49,6 +55,9 @@ type suggestion struct {
 
 func (t *suggestReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
+	if p := t.Permission(); p != nil {
+		return "permission", permission{recordText{Record: p.Record}, p.SuggestedOverride}, false
+	}
 	all := t.Overrides()
 	if len(all) == 0 {
 		t.s.warn("no request in the logs was sent, so that only the denial of all others is left: let the gate run with mode: report for a while")

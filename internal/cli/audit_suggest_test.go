@@ -148,6 +148,39 @@ overrides:
 	}
 }
 
+// TestSuggestPermission: for one refused request the override is printed that would allow it, and nothing else, as a
+// comment.
+func TestSuggestPermission(t *testing.T) {
+	for _, url := range []string{"https://shop.example/private/x", "https://shop.example:8443/a*b$?q=*&r=$1", "https://[2001:db8::1]/x?"} {
+		r := sent("GET", url)
+		r.Decision, r.Reason, r.Rule, r.Line = "deny", policy.ByRule, "Disallow: /", 2
+		text, overrides := suggested(t, Audit{}, []audit.Record{r})
+		if len(overrides) != 0 || !strings.Contains(text, "robots.txt line 2: Disallow: /") {
+			t.Errorf("%s: got %d overrides in\n%s", url, len(overrides), text)
+		}
+		_, entry, _ := strings.Cut(text, "#\n")
+		c, err := config.Read("x.yaml", strings.NewReader(strings.ReplaceAll("\n"+entry, "\n# ", "\n")), os.LookupEnv)
+		if err != nil {
+			t.Fatalf("%s: %v in\n%s", url, err, text)
+		}
+		overrides = settings.Overrides(c.Overrides)
+		for _, c := range []struct{ crawler, method, url, want string }{
+			{"default", "GET", url, "allow"}, {"default", "HEAD", url, "allow"}, {"default", "POST", url, "robots"}, {"other", "GET", url, "robots"},
+			{"default", "GET", url + "y", "robots"}, {"default", "GET", strings.Replace(url, "*b$", "xb", 1) + "z", "robots"}, {"default", "GET", "https://shop.example/", "robots"},
+		} {
+			if got := permits(t, overrides, c.crawler, c.method, c.url); got != c.want {
+				t.Errorf("%s, %s %s: got %s, want %s by\n%s", c.crawler, c.method, c.url, got, c.want, text)
+			}
+		}
+	}
+	// No override allows this path in all its readings.
+	unclear := sent("GET", "https://a.example/public/..;/private/x")
+	unclear.Decision, unclear.Reason = "deny", policy.ByRule
+	if text, _ := suggested(t, Audit{}, []audit.Record{unclear}); strings.Contains(text, "action: allow") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 func TestSuggestPaths(t *testing.T) {
 	var records []audit.Record
 	for _, path := range []string{"", "robots.txt", "docs/a/b", "docs/c", "find?q=1", "a*b", "price$", "docs//x", "public;v=1/x"} {
