@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
 )
 
 // Streams are what a command reads and writes.
@@ -17,6 +19,24 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+
+	log *slog.Logger // for what is printed on Err, with log.format: json; nil: it is text
+}
+
+// inFormat returns s for a command that runs a gate: with log.format: json it prints JSON on Err.
+func (s Streams) inFormat(c *config.Config) Streams {
+	if c.Log.Format == "json" {
+		s.log = gate.Logger(c.Log.Format, slog.LevelInfo, s.Err)
+	}
+	return s
+}
+
+// reported returns err, or after it has been printed as JSON the exit status that stands for it.
+func (s Streams) reported(err error) error {
+	if _, exit := errors.AsType[Exit](err); err == nil || exit || s.log == nil {
+		return err
+	}
+	return Exit(s.Status(err))
 }
 
 // An Exit ends a command with a status and without a message.
@@ -34,16 +54,30 @@ func (s Streams) Status(err error) int {
 		return int(exit)
 	}
 	for line := range strings.Lines(err.Error()) {
+		if s.log != nil {
+			s.log.Error(strings.TrimRight(line, "\r\n"))
+			continue
+		}
 		fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(strings.TrimRight(line, "\r\n")))
 	}
 	return 2
 }
 
 // warn prints a warning.
-func (s Streams) warn(format string, args ...any) { s.note("warning: "+format, args...) }
+func (s Streams) warn(format string, args ...any) {
+	if s.log != nil {
+		s.log.Warn(fmt.Sprintf(format, args...))
+		return
+	}
+	s.note("warning: "+format, args...)
+}
 
 // note prints information.
 func (s Streams) note(format string, args ...any) {
+	if s.log != nil {
+		s.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
 	fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
 }
 

@@ -45,10 +45,11 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	s = s.inFormat(c)
 	if err := r.adapt(c, os.Getenv); err != nil {
-		return err
+		return s.reported(err)
 	}
-	return r.behind(ctx, s, c, command, nil)
+	return s.reported(r.behind(ctx, s, c, command, nil))
 }
 
 // command returns the command without the -- before it. A misspelt option of run or demo, which kong

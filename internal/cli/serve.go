@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"robotsgate/internal/config"
@@ -28,8 +29,16 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	if err != nil {
 		return err
 	}
+	io = io.inFormat(c)
+	return io.reported(s.serve(ctx, io, c, file))
+}
+
+func (s *Serve) serve(ctx context.Context, io Streams, c *config.Config, file *gate.WatchedFile) error {
 	_, interactive := terminal.File(io.Out)
 	line := terminal.NewStatusLine(io.Err, os.Getenv)
+	if io.log != nil {
+		line = nil // it would be no JSON
+	}
 	screen := requestlog.NewScreen(io.Err, line, "", os.Getenv)
 	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
 	for _, w := range c.Warnings() {
@@ -61,6 +70,9 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
+	if banner == io.Err && io.log != nil {
+		banner = noteWriter{io}
+	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.Authority().CertFile())
 	if l := g.Transparent(); l != nil {
@@ -75,6 +87,14 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 	defer line.Follow(func() string { return requests.summary(true) }, true)()
 	return g.Run(ctx)
+}
+
+// A noteWriter prints each text that is written as a note, without its end of line.
+type noteWriter struct{ Streams }
+
+func (w noteWriter) Write(text []byte) (int, error) {
+	w.note("%s", strings.TrimSpace(string(text)))
+	return len(text), nil
 }
 
 // reload is load for a gate that runs. Opening a pipe again may wait for ever.

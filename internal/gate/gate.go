@@ -95,7 +95,7 @@ func New(c *config.Config, o Options) (_ *Gate, err error) {
 	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.overview.RedactQuery = c.Log.RedactQuery
 	g.level.Set(c.Log.Level)
-	g.log = logger(c.Log.Format, g.level, o.Err)
+	g.log = Logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
 	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
 	defer func() {

@@ -25,10 +25,10 @@ func withoutQuote(line []byte) []byte {
 	return text
 }
 
-// logger returns the logger for a log.format. Text from the network must stay visible and
+// Logger returns the logger for a log.format. Text from the network must stay visible and
 // within its line: slog's text format quotes it, and escape.JSON escapes what slog's JSON
 // does not.
-func logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
+func Logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(lineWriter{w, escape.JSON}, options))

@@ -15,7 +15,7 @@ func TestLogIsPrintable(t *testing.T) {
 	const hidden = "a\u202e\u2066\u009b\u2028\x1b[2J\nb"
 	for _, format := range []string{"text", "json"} {
 		var b strings.Builder
-		logger(format, slog.LevelInfo, &b).Warn(hidden, "origin", hidden, "error", errors.New(hidden))
+		Logger(format, slog.LevelInfo, &b).Warn(hidden, "origin", hidden, "error", errors.New(hidden))
 		line := strings.TrimSuffix(b.String(), "\n")
 		if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || strings.Count(line, `\u202e`) != 3 {
 			t.Errorf("%s: %q", format, line)
