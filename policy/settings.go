@@ -21,12 +21,12 @@ type Robots struct {
 	CacheBytes      int64
 	Readings        Readings // how paths are judged that servers read in several ways
 
-	reserved map[string]bool // slots that are always there, see reserve
-	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
-
 	// HideRedirects keeps of a redirect's destination no more than its origin, unless its path is that of the file:
 	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
 	HideRedirects bool
+
+	reserved map[string]bool // slots that are always there, see reserve
+	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
 }
 
 // DefaultRobots returns the settings that suit most crawlers.
