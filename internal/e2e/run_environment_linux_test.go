@@ -29,12 +29,12 @@ func TestRunEnvironment(t *testing.T) {
 		}
 		gatetest.Write(t, u.config, "data_dir: data\n")
 		gatetest.Write(t, filepath.Join(u.dir, "get.py"), gatetest.Read(t, "testdata/clients/get.py"))
-		company := ""
+		var company strings.Builder
 		for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
-			company += "export " + name + "=" + origin + "\n"
+			company.WriteString("export " + name + "=" + origin + "\n")
 		}
-		company += "export SSL_CERT_FILE=origin-ca.pem CURL_CA_BUNDLE=origin-ca.pem REQUESTS_CA_BUNDLE=origin-ca.pem no_proxy=lan NO_PROXY=shop.invalid\n"
-		for _, shell := range []struct{ name, variables string }{{"another gate", string(variables)}, {"a company's proxy", company}} {
+		company.WriteString("export SSL_CERT_FILE=origin-ca.pem CURL_CA_BUNDLE=origin-ca.pem REQUESTS_CA_BUNDLE=origin-ca.pem no_proxy=lan NO_PROXY=shop.invalid\n")
+		for _, shell := range []struct{ name, variables string }{{"another gate", string(variables)}, {"a company's proxy", company.String()}} {
 			for _, client := range []struct{ name, command, want string }{
 				{"curl", "curl -sS -i URL/page.html URL/private/plans.html", `(?s)\b200\b.*\b403\b`},
 				{"requests", "/usr/bin/python3 get.py URL/private/plans.html", `\b403\b`},
