@@ -283,7 +283,7 @@ func TestNoProgressInBackground(t *testing.T) {
 func TestProgressOfBatch(t *testing.T) {
 	const lines = 20_000
 	file := filepath.Join(t.TempDir(), "batch.jsonl")
-	gatetest.Write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "/private/x", "product_token": "ExampleBot"}`+"\n", lines))
+	gatetest.Write(t, file, strings.Repeat(`{"robots": "User-agent: *\nDisallow: /private/\n", "url": "http://a.example/private/x", "product_token": "ExampleBot"}`+"\n", lines))
 	for _, test := range []struct {
 		name, progress string
 		stdin          func(t *testing.T) io.Reader
