@@ -1,0 +1,198 @@
+package evidence
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"filippo.io/torchwood"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Options say which log is written.
+type Options struct {
+	Name string // of the log, without a suffix; see [CheckName]
+	Gate string // the id of the gate
+	Key  Key    // signs checkpoints
+	// Known says that there has been a log by this key.
+	Known bool
+	Dir   string // data_dir, which keeps the last checkpoint
+	// Ends is set for a gate that does not own data_dir: its log has a name of its own, and is not continued.
+	Ends bool
+	Keep time.Duration // how long the last checkpoints of such logs are kept
+	// Files are the files of the log, the newest first; nil: it is written to a stream.
+	Files []string
+	// Witnesses are asked to cosign checkpoints.
+	Witnesses []Witness
+	Log       *slog.Logger // required with Witnesses
+}
+
+// A Key signs. *keyfile.Key is one.
+type Key interface {
+	Public() ed25519.PublicKey
+	Sign(message []byte) []byte
+}
+
+// A Log makes the lines of a transparency log. It is for one goroutine.
+type Log struct {
+	o       Options
+	signer  *Signer
+	tree    *Tree
+	note    string    // the last checkpoint; empty: there is none yet
+	covered int64     // size of the tree that it is for
+	last    []state   // the last two that are kept
+	resumed int64     // records that the next checkpoint covers first, of a gate that was killed
+	broken  string    // why the log could not be continued; empty: it was, or is the first
+	ended   time.Time // when the checkpoint was added to EndedFile
+
+	witnesses []*witness
+	answers   chan Answer
+	cosigned  string // the checkpoint with the cosignatures that have arrived
+	finished  bool   // the gate has ended
+}
+
+// OpenLog returns the log that continues what is in Files and Dir, or a new one.
+func OpenLog(o Options) (*Log, error) {
+	l := &Log{o: o, tree: &Tree{}}
+	if o.Ends {
+		if err := cmp.Or(l.rename(o.Name+"/"+o.Gate), l.openWitnesses(nil, 0, nil)); err != nil {
+			return nil, err
+		}
+	} else if err := l.resume(); err != nil {
+		return nil, err
+	}
+	return l, l.cover(false)
+}
+
+// rename begins an empty log.
+func (l *Log) rename(name string) (err error) {
+	l.signer, err = NewSigner(name, l.o.Key.Public(), l.o.Key.Sign)
+	return err
+}
+
+// Key returns the verifier key of the log.
+func (l *Log) Key() string { return l.signer.Key() }
+
+// Name returns the name of the log.
+func (l *Log) Name() string { return l.signer.Name() }
+
+// Broken says why an earlier log could not be continued. It is empty if it was, or if there is none.
+func (l *Log) Broken() string { return l.broken }
+
+// Append appends the line of a record with its index to b, and adds it to the tree.
+func (l *Log) Append(b, line []byte, lost int64) []byte {
+	start := len(b)
+	b = AppendRecord(b, line, lost, l.tree.Size())
+	l.append(tlog.RecordHash(b[start : len(b)-1]))
+	return b
+}
+
+func (l *Log) append(leaf tlog.Hash) {
+	l.tree.Append(leaf)
+	for _, w := range l.witnesses {
+		w.append(leaf)
+	}
+}
+
+// Size returns the number of records in the log.
+func (l *Log) Size() int64 { return l.tree.Size() }
+
+// A Mark is a state of a log, for Rewind.
+type Mark struct {
+	tree      *Tree
+	witnesses []witness
+}
+
+// Mark returns the state of the log.
+func (l *Log) Mark() Mark {
+	m := Mark{tree: l.tree.Clone()}
+	for _, w := range l.witnesses {
+		before := witness{cosigned: w.cosigned.clone()}
+		for _, p := range w.asked {
+			before.asked = append(before.asked, p.clone())
+		}
+		m.witnesses = append(m.witnesses, before)
+	}
+	return m
+}
+
+// Rewind takes back records that were not written: the log is that of the mark, and of whole lines of records that
+// follow it.
+func (l *Log) Rewind(to Mark, lines []byte) {
+	l.tree = to.tree
+	for i, w := range l.witnesses {
+		w.cosigned, w.asked = to.witnesses[i].cosigned, to.witnesses[i].asked
+	}
+	for line := range bytes.Lines(lines) {
+		l.append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))
+	}
+}
+
+// Covered reports whether a checkpoint covers all records.
+func (l *Log) Covered() bool { return l.note != "" && l.covered == l.tree.Size() }
+
+// Resumed returns how many records of a gate that was killed the next checkpoint line covers first.
+func (l *Log) Resumed() int64 { return l.resumed }
+
+// Checkpoint returns the line of a checkpoint that covers all records. The checkpoint is kept before: whatever has
+// been published is known after a restart, so that no second tree gets the name of the log. First says that the
+// line is the first of the log in a file, end that the gate ends.
+func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
+	if err := l.cover(end); err != nil {
+		return nil, err
+	}
+	line := Line{Checkpoint: l.note, Time: time.Now().UTC(), Gate: l.o.Gate, End: end, Resumed: l.resumed}
+	if first {
+		line.Edge = l.tree.Edge()
+	}
+	l.resumed, l.finished = 0, end
+	return line.AppendTo(nil), nil
+}
+
+// cover signs and keeps a checkpoint, unless the last one covers all records.
+func (l *Log) cover(end bool) error {
+	if l.Covered() {
+		if end && l.o.Ends {
+			return l.keepEnded(l.note, end)
+		}
+		return nil
+	}
+	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size(), Hash: l.tree.Root()}}
+	text, err := note.Sign(&note.Note{Text: c.String()}, l.signer)
+	if err != nil {
+		return err
+	}
+	if l.o.Ends {
+		err = l.keepEnded(string(text), end)
+	} else {
+		err = l.keep(string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("the checkpoint of the audit log can't be kept in data_dir: %w", err)
+	}
+	l.note, l.covered = string(text), c.N
+	return nil
+}
+
+// keep keeps a checkpoint, and what is needed to go on behind it.
+func (l *Log) keep(text string) error {
+	s := state{Log: l.Name(), Size: l.tree.Size(), Edge: l.tree.Edge()}
+	for _, w := range l.witnesses {
+		s.Witnesses = append(s.Witnesses, w.state())
+	}
+	last := []state{s}
+	if n := len(l.last); n > 0 && l.last[n-1].Size < s.Size {
+		last = []state{l.last[n-1], s}
+	} else if n > 1 {
+		last = []state{l.last[0], s}
+	}
+	if err := saveState(l.o.Dir, text, last); err != nil {
+		return err
+	}
+	l.last = last
+	return nil
+}

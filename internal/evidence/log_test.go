@@ -1,0 +1,394 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A testKey signs.
+type testKey ed25519.PrivateKey
+
+func newKey(seed byte) testKey {
+	return testKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize)))
+}
+
+func (k testKey) Public() ed25519.PublicKey {
+	return ed25519.PrivateKey(k).Public().(ed25519.PublicKey)
+}
+func (k testKey) Sign(message []byte) []byte { return ed25519.Sign(ed25519.PrivateKey(k), message) }
+
+const testLog = "log.example/a"
+
+// verifierKey returns the verifier key of the log with a name.
+func verifierKey(t testing.TB, name string, k testKey) string {
+	t.Helper()
+	s, err := NewSigner(name, k.Public(), k.Sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Key()
+}
+
+// A gate writes a log into a file, as package audit does.
+type gate struct {
+	t     *testing.T
+	dir   string
+	path  string
+	o     Options
+	log   *Log
+	fresh bool
+	id    int
+}
+
+// start starts a gate with the folder dir.
+func start(t *testing.T, dir string) *gate {
+	g := &gate{t: t, dir: dir, path: filepath.Join(dir, "audit.jsonl")}
+	g.o = Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: dir, Keep: time.Hour, Files: []string{g.path}}
+	g.open()
+	return g
+}
+
+func (g *gate) open() {
+	g.t.Helper()
+	log, err := OpenLog(g.o)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.log, g.fresh = log, true
+}
+
+func (g *gate) write(text []byte) {
+	g.t.Helper()
+	f, err := os.OpenFile(g.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// checkpoint writes a checkpoint.
+func (g *gate) checkpoint(end bool) {
+	g.t.Helper()
+	line, err := g.log.Checkpoint(g.fresh, end)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.write(line)
+	g.fresh = false
+}
+
+// records writes n records, without a checkpoint behind them.
+func (g *gate) records(n int) {
+	g.t.Helper()
+	if g.fresh {
+		g.checkpoint(false)
+	}
+	for range n {
+		g.id++
+		line := fmt.Sprintf("{\"time\":%q,\"id\":\"%d\",\"duration\":0.001,\"gate\":%q}\n", time.Now().UTC().Format(time.RFC3339Nano), g.id, g.o.Gate)
+		g.write(g.log.Append(nil, []byte(line), 0))
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// verified returns the results of a verifier for texts, each a file.
+func verified(t *testing.T, o VerifyOptions, texts ...string) *Verifier {
+	t.Helper()
+	if o.Keys == nil {
+		keys, err := ParseKeys([]string{verifierKey(t, testLog, newKey(1))}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Keys = keys
+	}
+	v := NewVerifier(o)
+	for i, text := range texts {
+		for n, line := range strings.SplitAfter(text, "\n") {
+			if line != "" {
+				v.Line(fmt.Sprintf("f%d", i), n+1, []byte(strings.TrimSuffix(line, "\n")), !strings.HasSuffix(line, "\n"))
+			}
+		}
+	}
+	v.End()
+	return v
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestVerify changes the lines of a log of two files: 0 and 1 have 3 records each, with a checkpoint behind the
+// second and the third record of a file.
+func TestVerify(t *testing.T) {
+	var files []string
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := start(t, dir)
+		for i := range 2 {
+			g.path, g.fresh = filepath.Join(dir, fmt.Sprint(i)), true
+			g.records(2)
+			g.checkpoint(false)
+			g.records(1)
+			g.checkpoint(i == 1)
+			files = append(files, read(t, g.path))
+		}
+	})
+	lines := [2][]string{strings.SplitAfter(files[0], "\n"), strings.SplitAfter(files[1], "\n")}
+	cut := func(file, from, to int) string { // without some lines
+		return strings.Join(lines[file][:from], "") + strings.Join(lines[file][to:], "")
+	}
+	first, second := files[0], files[1]
+	for _, test := range []struct {
+		name  string
+		files []string
+		fault string // in the first; empty: none
+		notes int
+	}{
+		{"untouched", []string{first, second}, "", 0},
+		{"in another order", []string{second, first}, "", 0},
+		{"one file without the one before", []string{second}, "", 1},
+		{"a file that is cut off behind a checkpoint", []string{strings.Join(lines[0][:4], "")}, "", 0},
+		{"a record behind the last checkpoint", []string{strings.Join(lines[0][:5], "")}, "", 1},
+		{"the first file alone", []string{first}, "", 0},
+		{"half a line", []string{first, second + `{"time":"2026`}, "", 1},
+		{"a changed record", []string{strings.Replace(first, `"id":"2"`, `"id":"9"`, 1), second}, "f0:4: the checkpoint of 2 records of log log.example/a does not fit records 0 to 1 (up to f0:3)", 0},
+		{"a changed last record", []string{first, strings.Replace(second, `"id":"6"`, `"id":"9"`, 1)}, "f1:6: the checkpoint of 6 records", 0},
+		{"a changed record, and its checkpoints removed", []string{strings.Replace(cut(0, 5, 6), `"id":"3"`, `"id":"9"`, 1), second}, "f1:1: the checkpoint of 3 records of log log.example/a does not fit records 2 to 2", 0},
+		{"a removed record", []string{cut(0, 1, 2), second}, "f0:2: record 0 is missing before record 1", 0},
+		{"a removed record before a checkpoint", []string{cut(0, 2, 3), second}, "f0:3: record 1 is missing before this checkpoint", 0},
+		{"a record twice", []string{strings.Join(lines[0][:2], "") + lines[0][1] + strings.Join(lines[0][2:], ""), second}, "f0:3: record 0 of log log.example/a, where record 1 is expected", 0},
+		{"two records swapped", []string{lines[0][0] + lines[0][2] + lines[0][1] + strings.Join(lines[0][3:], ""), second}, "f0:2: record 0 is missing before record 1", 0},
+		{"a line of something else", []string{first + "nonsense\n", second}, "f0:7: no record", 0},
+		{"a number with a zero before it", []string{strings.Replace(first, `"index":1}`, `"index":01}`, 1), second}, "f0:3: no record", 0},
+		{"a file in two files", []string{first, second, second}, "f2:1: record 3 of log log.example/a is in f1 too", 0},
+		{"the first file in two files", []string{first, first, second}, "f1:1: record 0 of log log.example/a is in f0 too", 0},
+		{"the beginning of a file removed", []string{first, cut(1, 0, 1)}, "f1:1: record 3 of gate gate-a: no checkpoint line with an edge", 0},
+		{"an edge removed", []string{first, strings.Replace(second, `,"edge":[`, `,"egde":[`, 1)}, "f1:1: a checkpoint of log log.example/a, and no line with an edge", 0},
+		{"another edge", []string{first, strings.Replace(second, `"edge":["`, `"edge":["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","`, 1)}, "f1:1: the edge does not fit", 0},
+		{"a changed size", []string{strings.Replace(first, `example/a\n2\n`, `example/a\n1\n`, 1), second}, "f0:4: the checkpoint of log \"log.example/a\" is not signed by its key", 0},
+		{"a record after the end", []string{first, second + strings.Replace(lines[1][4], `"index":5`, `"index":6`, 1)}, "f1:7: record 6 of log log.example/a: the log has ended before it", 1},
+		{"a record of another gate", []string{first, second + strings.Replace(lines[1][4], "gate-a", "gate-b", 1)}, "f1:7: record 5 of gate gate-b: no checkpoint line", 0},
+		{"the form of an earlier version", []string{`{"time":"2026-01-01T00:00:00Z","id":"A","chain":"C","number":1,"prev":"0","hash":"0"}` + "\n" + first, second}, "", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := verified(t, VerifyOptions{}, test.files...)
+			switch {
+			case test.fault == "" && v.Faulty > 0:
+				t.Errorf("faults %q", v.Faults)
+			case test.fault != "" && (v.Faulty == 0 || !strings.HasPrefix(v.Faults[0], test.fault)):
+				t.Errorf("faults %q, want %q", v.Faults, test.fault)
+			}
+			if len(v.Notes) != test.notes {
+				t.Errorf("notes %q, want %d", v.Notes, test.notes)
+			}
+		})
+	}
+}
+
+// TestKnown: a log agrees with a checkpoint that somebody has kept, or the verifier says why not.
+func TestKnown(t *testing.T) {
+	whole, other := t.TempDir(), t.TempDir()
+	var notes []string
+	synctest.Test(t, func(t *testing.T) {
+		for _, dir := range []string{whole, other} {
+			g := start(t, dir)
+			if dir == other {
+				g.id = 100
+			}
+			for range 3 {
+				g.records(1)
+				g.checkpoint(false)
+				notes = append(notes, read(t, filepath.Join(dir, CheckpointFile)))
+			}
+		}
+	})
+	text := read(t, filepath.Join(whole, "audit.jsonl"))
+	lines := strings.SplitAfter(text, "\n")
+	for _, test := range []struct {
+		name, text, note, fault string
+	}{
+		{"the newest", text, notes[2], ""},
+		{"an earlier one", text, notes[0], ""},
+		{"a later one", strings.Join(lines[:5], ""), notes[2], "log log.example/a ends with record 1, and kept has a checkpoint of 3 records"},
+		{"of another history", text, notes[4], "log log.example/a does not fit the checkpoint of 2 records in kept, which is signed by its key"},
+		{"of a log that is not there", "", notes[2], "log log.example/a: kept has a checkpoint of 3 records, and none of them"},
+		{"nothing", text, "nonsense", "kept: the checkpoint of log \"nonsense\" can't be used"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := verified(t, VerifyOptions{Known: []Known{{Note: test.note, Where: "kept"}}}, test.text)
+			if got := strings.Join(v.Faults, "\n"); !strings.HasPrefix(got, test.fault) || test.fault == "" && got != "" {
+				t.Errorf("faults %q, want %q", got, test.fault)
+			}
+		})
+	}
+	// Two checkpoints of one size with different roots.
+	v := verified(t, VerifyOptions{}, text, read(t, filepath.Join(other, "audit.jsonl")))
+	if v.Faulty == 0 || !strings.Contains(v.Faults[0], "has signed two histories") || strings.Count(v.Faults[0], "\nlog.example/a\n")+strings.Count(v.Faults[0], "log.example/a\n") < 2 {
+		t.Errorf("faults %q, notes %q", v.Faults, v.Notes)
+	}
+}
+
+// TestResume: a start finds the tree again, or begins a log with another name.
+func TestResume(t *testing.T) {
+	remove := func(names ...string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			for _, name := range names {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	edit := func(old, new string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "audit.jsonl")
+			text := read(t, path)
+			if !strings.Contains(text, old) {
+				t.Fatal(text)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(text, old, new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	nothing := func(*testing.T, string) {}
+	for _, test := range []struct {
+		name   string
+		killed int // records behind the last checkpoint
+		before func(t *testing.T, dir string)
+		change func(o *Options)
+		want   string // suffix of the name
+		broken string
+	}{
+		{name: "in good order", before: nothing},
+		{name: "killed", killed: 2, before: nothing},
+		{name: "the checkpoint is lost", killed: 2, before: remove(CheckpointFile, edgeFile)},
+		{name: "the edge is lost", killed: 2, before: remove(edgeFile)},
+		{name: "the log is lost", before: remove("audit.jsonl"), want: "/2", broken: "no file of the log has the records"},
+		{name: "the log is another file", before: nothing, change: func(o *Options) { o.Files = []string{o.Files[0] + ".new"} }, want: "/2", broken: "no file of the log has the records"},
+		{name: "both are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile), change: func(o *Options) { o.Known = true }, want: "/2", broken: "neither the checkpoint in data_dir nor the records"},
+		{name: "both and the key are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile)},
+		{name: "the end is cut off", before: edit(`"index":3}`, `"index":x}`), want: "/2", broken: "ends with record 2, and a checkpoint covers 4"},
+		{name: "a record is changed", before: edit(`"id":"2"`, `"id":"9"`), want: "/2", broken: "does not fit"},
+		{name: "another key", before: nothing, change: func(o *Options) { o.Key = newKey(2) }, want: "/2", broken: "is of a log with another key"},
+		{name: "another name", before: nothing, change: func(o *Options) { o.Name = "other.example" }, want: "/2", broken: "or is of a log with another name"},
+		{name: "a file that was rotated", before: func(t *testing.T, dir string) {
+			if err := os.Rename(filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "audit-1.jsonl")); err != nil {
+				t.Fatal(err)
+			}
+		}, change: func(o *Options) { o.Files = append(o.Files, filepath.Join(o.Dir, "audit-1.jsonl")) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				g := start(t, dir)
+				g.records(4)
+				g.checkpoint(false)
+				g.records(test.killed)
+				test.before(t, dir)
+				if test.change != nil {
+					test.change(&g.o)
+				}
+				g.open()
+				base := g.o.Name
+				if g.log.Name() != base+test.want || !strings.Contains(g.log.Broken(), test.broken) || (test.broken == "") != (g.log.Broken() == "") {
+					t.Fatalf("log %s, broken %q; want %s, %q", g.log.Name(), g.log.Broken(), base+test.want, test.broken)
+				}
+				if continued := test.want == "" && !strings.HasPrefix(test.name, "both"); continued && (g.log.Size() != int64(4+test.killed) || g.log.Resumed() != int64(test.killed)) {
+					t.Errorf("%d records, %d resumed", g.log.Size(), g.log.Resumed())
+				}
+				g.records(1)
+				g.checkpoint(true)
+				if test.want != "" || strings.HasPrefix(test.name, "both") {
+					return
+				}
+				texts := []string{read(t, g.path)}
+				if len(g.o.Files) > 1 {
+					texts = append(texts, read(t, g.o.Files[1]))
+				}
+				v := verified(t, VerifyOptions{Known: []Known{{Note: read(t, filepath.Join(dir, CheckpointFile)), Where: "data_dir"}}}, texts...)
+				if v.Faulty > 0 || len(v.Notes) > 0 || v.Records != 5+test.killed {
+					t.Errorf("%d records, faults %q, notes %q", v.Records, v.Faults, v.Notes)
+				}
+				if resumed := strings.Contains(texts[0], fmt.Sprintf(`"resumed":%d}`, test.killed)); resumed != (test.killed > 0) {
+					t.Errorf("resumed is stated: %t", resumed)
+				}
+			})
+		})
+	}
+}
+
+// TestResumeStream: on a stream the log goes on behind the last checkpoint. Records behind it that a killed gate has
+// written are noted, unless they are too many.
+func TestResumeStream(t *testing.T) {
+	for killed, faults := range map[int]int{0: 0, 3: 0, 150: 1} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			g := start(t, dir)
+			g.records(2)
+			g.checkpoint(false)
+			g.records(killed)
+			g.o.Files = nil
+			g.open()
+			if g.log.Name() != testLog || g.log.Size() != 2 || g.log.Broken() != "" {
+				t.Fatalf("log %s of %d records, broken %q", g.log.Name(), g.log.Size(), g.log.Broken())
+			}
+			g.records(2)
+			g.checkpoint(true)
+		})
+		v := verified(t, VerifyOptions{}, read(t, filepath.Join(dir, "audit.jsonl")))
+		if v.Faulty != faults || len(v.Notes) != min(killed, 1)-faults {
+			t.Errorf("%d records behind the checkpoint: faults %q, notes %q", killed, v.Faults, v.Notes)
+		}
+	}
+}
+
+// TestEnded: a gate that does not own the folder has a log of its own, and its last checkpoint is kept.
+func TestEnded(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for _, id := range []string{"one", "two"} {
+			g := start(t, dir)
+			g.o.Ends, g.o.Gate = true, id
+			g.open()
+			g.records(2)
+			g.checkpoint(false)
+			g.records(1)
+			g.checkpoint(true)
+		}
+	})
+	ended, err := Ended(dir)
+	if err != nil || len(ended) != 2 || Origin(ended[1].Checkpoint) != testLog+"/two" || !strings.Contains(ended[1].Checkpoint, "\n3\n") || !ended[1].End {
+		t.Fatalf("%v: %+v", err, ended)
+	}
+	text := read(t, filepath.Join(dir, "audit.jsonl"))
+	v := verified(t, VerifyOptions{}, text)
+	if v.Faulty > 0 || len(v.Logs) != 2 {
+		t.Errorf("faults %q, logs %v", v.Faults, v.Logs)
+	}
+	var without strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, `"gate":"two"`) {
+			without.WriteString(line)
+		}
+	}
+	v = verified(t, VerifyOptions{Known: []Known{{Note: ended[1].Checkpoint, Where: EndedFile, Ended: true, Time: ended[1].Time}}}, without.String())
+	if v.Faulty != 1 || !strings.HasPrefix(v.Faults[0], "log log.example/a/two: audit-ended has a checkpoint of 3 records") {
+		t.Errorf("faults %q, notes %q", v.Faults, v.Notes)
+	}
+}

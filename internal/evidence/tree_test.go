@@ -1,0 +1,90 @@
+package evidence
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+func leaf(i int64) tlog.Hash { return tlog.RecordHash(fmt.Appendf(nil, "leaf %d", i)) }
+
+// stored returns a tree of n leaves as package tlog keeps it.
+func stored(t *testing.T, n int64) tlog.HashReaderFunc {
+	var hashes []tlog.Hash
+	reader := tlog.HashReaderFunc(func(indexes []int64) (all []tlog.Hash, err error) {
+		for _, i := range indexes {
+			all = append(all, hashes[i])
+		}
+		return all, nil
+	})
+	for i := range n {
+		more, err := tlog.StoredHashesForRecordHash(i, leaf(i), reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, more...)
+	}
+	return reader
+}
+
+// TestTree: roots and edges are those of package tlog, also of a tree that goes on from an edge.
+func TestTree(t *testing.T) {
+	const most = 130
+	reader := stored(t, most)
+	tree := &Tree{}
+	for n := range int64(most) {
+		want, err := tlog.TreeHash(n, reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.Root(); got != want || tree.Size() != n {
+			t.Fatalf("size %d: root %v of size %d, want %v", n, got, tree.Size(), want)
+		}
+		again, err := NewTree(n, tree.Edge())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree = again
+		tree.Append(leaf(n))
+	}
+	for _, size := range []int64{-1, 4, 7} {
+		if _, err := NewTree(size, make([]tlog.Hash, 2)); err == nil {
+			t.Errorf("size %d has an edge of 2 hashes", size)
+		}
+	}
+}
+
+// TestProveGrowth: each proof is accepted by package tlog, also if the tree since then was kept and read.
+func TestProveGrowth(t *testing.T) {
+	old := &Tree{}
+	for n := range int64(40) {
+		since, now := old.Since(), old.Clone()
+		for m := n; m < 80; m++ {
+			proof, err := ProveGrowth(old, since)
+			if err != nil {
+				t.Fatalf("from %d to %d: %v", n, m, err)
+			}
+			if n > 0 && n < m {
+				if err := tlog.CheckTree(proof, m, now.Root(), n, old.Root()); err != nil {
+					t.Errorf("from %d to %d: %v", n, m, err)
+				}
+			} else if len(proof) > 0 {
+				t.Errorf("from %d to %d: a proof of %d hashes", n, m, len(proof))
+			}
+			if since, err = newTree(n, m, since.Edge()); err != nil {
+				t.Fatal(err)
+			}
+			since.Append(leaf(m))
+			now.Append(leaf(m))
+		}
+		old.Append(leaf(n))
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	tree, line := &Tree{}, make([]byte, 700)
+	for b.Loop() {
+		tree.Append(tlog.RecordHash(line))
+	}
+}

@@ -1,0 +1,305 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// maxTexts bounds Faults and Notes each.
+const maxTexts = 1000
+
+// VerifyOptions say what lines are checked against.
+type VerifyOptions struct {
+	Keys *Keys // of the logs, and of the witnesses that must have cosigned them
+	// Known are checkpoints that someone has kept: the logs must agree with them.
+	Known []Known
+	// Gate, if it is not empty, leaves out the lines of other gates.
+	Gate string
+	// Strict makes notes about records that were not checked faults.
+	Strict bool
+	// Leaf, if it is set, is called for each record of a log: with its index and hash, in the order of the lines.
+	Leaf func(log string, index int64, hash tlog.Hash)
+}
+
+// A Known checkpoint is a signed note, and where it has been kept.
+type Known struct {
+	Note, Where string
+	// Ended says that the log may have been rotated away, at any time since.
+	Ended bool
+	Time  time.Time // of an ended log: when it was signed
+}
+
+// A Verifier checks that the records of logs are complete, in their order and unchanged. Line takes all lines, the
+// files in any order; then End completes the result.
+type Verifier struct {
+	Records int
+	Lost    int64    // records that could not be written at the time, as other records say
+	Faults  []string // the first of each kind, and then others
+	Faulty  int      // number of faults
+	Notes   []string // what could not be checked, or deserves a look
+	Logs    []Report // after End, by name
+
+	o       VerifyOptions
+	logs    map[string]*logLines
+	unknown map[string]bool   // by gate: it has a log without a key
+	current map[string]*piece // by gate, in the file that is read
+	file    string
+	kinds   map[string]int // number of faults
+	old     int            // records in the form of earlier versions
+	oldAt   string
+}
+
+// A Report is what was found of one log.
+type Report struct {
+	Name        string       `json:"log"`
+	Key         string       `json:"key"`
+	Records     int64        `json:"records"`
+	First       int64        `json:"first"` // index
+	Last        int64        `json:"last"`  // index; less than First: there is no record
+	Size        int64        `json:"size"`  // records that the newest checkpoint covers
+	Signed      time.Time    `json:"signed,omitzero"`
+	Cosigned    []Cosigned   `json:"cosigned,omitempty"`
+	Checkpoints []Checkpoint `json:"-"` // for each number of cosignatures the newest, ascending
+}
+
+// Cosigned says how far a witness has cosigned a log.
+type Cosigned struct {
+	Witness string `json:"witness"`
+	Size    int64  `json:"size"`
+}
+
+// A Checkpoint is a verified signed note.
+type Checkpoint struct {
+	Note     string
+	Size     int64
+	Root     tlog.Hash
+	Cosigned int // number of witnesses
+}
+
+// logLines is what was read of a log.
+type logLines struct {
+	name     string
+	key      string
+	pieces   []*piece
+	roots    map[int64]signed    // the checkpoints, by size
+	wanted   map[int64]tlog.Hash // roots of the trees with sizes of known checkpoints; zero: not read
+	cosigned []int64             // by witness: size of the newest checkpoint
+	newest   int64               // size of the newest checkpoint
+	signed   time.Time           // its time
+	best     []Checkpoint        // by number of cosignatures; Note is empty: none
+}
+
+// signed is a checkpoint in a log.
+type signed struct {
+	root tlog.Hash
+	at   string
+	note string
+}
+
+// maxRoots bounds the checkpoints of a log that are kept to compare others with them.
+const maxRoots = 1_000_000
+
+// A piece is lines of one log in one file, from a line with an edge on.
+type piece struct {
+	log     *logLines
+	file    string
+	at      string // the first line
+	lines   [2]int // of the first and the last record
+	start   int64
+	root    tlog.Hash // at the start
+	tree    *Tree
+	next    int64 // index of the next record
+	broken  bool  // the tree is not known any more
+	ended   bool
+	covered int64    // by the last checkpoint
+	tail    interval // times of the records behind it
+	groups  []group
+	last    time.Time
+}
+
+// A group is the records between two checkpoints.
+type group struct {
+	size   int64 // the second of them
+	oldest time.Time
+}
+
+// An interval is the times of some records, as they were written.
+type interval struct{ oldest, newest time.Time }
+
+func (i *interval) add(t time.Time) {
+	if i.oldest.IsZero() || t.Before(i.oldest) {
+		i.oldest = t
+	}
+	if t.After(i.newest) {
+		i.newest = t
+	}
+}
+
+// NewVerifier returns a verifier that has no lines yet.
+func NewVerifier(o VerifyOptions) *Verifier {
+	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]int{}}
+	for _, k := range o.Known {
+		if c, _, err := o.Keys.Open([]byte(k.Note)); err == nil {
+			v.log(c.Origin).wanted[c.N] = tlog.Hash{}
+		}
+	}
+	return v
+}
+
+func (v *Verifier) log(name string) *logLines {
+	l := v.logs[name]
+	if l == nil {
+		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]tlog.Hash{}, cosigned: make([]int64, len(v.o.Keys.witnesses)), best: make([]Checkpoint, len(v.o.Keys.witnesses)+1)}
+		l.key, _ = v.o.Keys.Log(name)
+		v.logs[name] = l
+	}
+	return l
+}
+
+// fault notes a fault. The first of each kind precedes others in the report.
+func (v *Verifier) fault(kind, format string, args ...any) {
+	v.Faulty++
+	if v.kinds[kind]++; len(v.Faults) < maxTexts {
+		v.Faults = append(v.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+func (v *Verifier) note(format string, args ...any) {
+	if len(v.Notes) < maxTexts {
+		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// unchecked notes what could not be checked.
+func (v *Verifier) unchecked(format string, args ...any) {
+	if v.o.Strict {
+		v.fault("unchecked", format, args...)
+		return
+	}
+	v.note(format, args...)
+}
+
+// Line takes the next line of a file, without its end. Half says that the file ends in the line.
+func (v *Verifier) Line(file string, number int, text []byte, half bool) {
+	if file != v.file {
+		v.file = file
+		clear(v.current)
+	}
+	at := fmt.Sprintf("%s:%d", file, number)
+	if IsCheckpoint(text) {
+		var l Line
+		err := json.Unmarshal(text, &l)
+		switch {
+		case err != nil && half:
+			v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
+		case err != nil:
+			v.fault("line", "%s: no checkpoint: the line has been changed", at)
+		case v.o.Gate == "" || v.o.Gate == l.Gate:
+			v.checkpoint(&l, number, at)
+		}
+		return
+	}
+	gate, lost, index, ok := parseRecord(text)
+	switch {
+	case ok && v.o.Gate != "" && v.o.Gate != gate:
+	case ok:
+		v.record(gate, lost, index, number, at, text)
+	case half && bytes.HasPrefix(text, []byte("{")):
+		v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
+	case isOldForm(text):
+		if v.old++; v.old == 1 {
+			v.oldAt = at
+		}
+	default:
+		v.fault("line", "%s: no record: the line has been added or changed", at)
+	}
+}
+
+// isOldForm reports whether a line may be a record of a version before the transparency log.
+func isOldForm(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(`{"time":"`)) && bytes.Contains(text, []byte(`,"chain":"`)) && bytes.Contains(text, []byte(`,"hash":"`))
+}
+
+func (v *Verifier) record(gate string, lost, index int64, number int, at string, text []byte) {
+	p, known := v.current[gate]
+	if known && p == nil {
+		return // of a log without a key
+	}
+	if p == nil {
+		v.fault("first", "%s: record %d of gate %s: no checkpoint line with an edge stands before it in this file: the beginning of the file is missing, or the record has been added", at, index, gate)
+		return
+	}
+	v.Records++
+	v.Lost += lost
+	if p.ended {
+		v.fault("ended", "%s: record %d of log %s: the log has ended before it: the record has been added", at, index, p.log.name)
+	}
+	switch {
+	case index == p.next:
+	case index > p.next:
+		v.fault("missing", "%s: %s missing before record %d of log %s", at, records(p.next, index-1), index, p.log.name)
+		p.broken = true
+	default:
+		v.fault("order", "%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", at, index, p.log.name, p.next)
+		p.broken = true
+		return
+	}
+	p.next = index + 1
+	if p.lines[0] == 0 {
+		p.lines[0] = number
+	}
+	p.lines[1] = number
+	hash := tlog.RecordHash(text)
+	if !p.broken {
+		p.tree.Append(hash)
+		p.want()
+	}
+	written := writtenAt(text)
+	p.tail.add(written)
+	if written.After(p.last) {
+		p.last = written
+	}
+	if v.o.Leaf != nil {
+		v.o.Leaf(p.log.name, index, hash)
+	}
+}
+
+// want notes the root of the tree, if a known checkpoint is for it.
+func (p *piece) want() {
+	if _, ok := p.log.wanted[p.tree.Size()]; ok {
+		p.log.wanted[p.tree.Size()] = p.tree.Root()
+	}
+}
+
+// writtenAt returns about when a record was written, by its time and duration.
+func writtenAt(text []byte) time.Time {
+	value, _, _ := bytes.Cut(text[len(`{"time":"`):], []byte(`"`))
+	at, err := time.Parse(time.RFC3339Nano, string(value))
+	if err != nil {
+		return time.Time{}
+	}
+	const member = `,"duration":`
+	i := bytes.LastIndex(text, []byte(member))
+	if i < 0 {
+		return at
+	}
+	number := text[i+len(member):]
+	if end := bytes.IndexAny(number, ",}"); end >= 0 {
+		number = number[:end]
+	}
+	seconds, _ := strconv.ParseFloat(string(number), 64)
+	return at.Add(time.Duration(min(max(seconds, 0), 1e9) * float64(time.Second)))
+}
+
+// records names records, with their verb.
+func records(from, to int64) string {
+	if from == to {
+		return fmt.Sprintf("record %d is", from)
+	}
+	return fmt.Sprintf("records %d to %d are", from, to)
+}

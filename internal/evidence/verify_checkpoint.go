@@ -1,0 +1,126 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+
+	"filippo.io/torchwood"
+	"golang.org/x/mod/sumdb/note"
+)
+
+// checkpoint checks a checkpoint line, and the records that it covers.
+func (v *Verifier) checkpoint(l *Line, number int, at string) {
+	name := Origin(l.Checkpoint)
+	c, n, err := v.o.Keys.Open([]byte(l.Checkpoint))
+	if _, unverified := errors.AsType[*note.UnverifiedNoteError](err); unverified && !v.o.Keys.names(name) {
+		v.withoutKey(l, name, at)
+		return
+	}
+	if err != nil {
+		v.fault("signature", "%s: the checkpoint of log %q is not signed by its key, or has been changed: %v", at, name, err)
+		if l.Edge != nil {
+			delete(v.current, l.Gate)
+		}
+		return
+	}
+	log := v.log(name)
+	v.sign(log, c, n, l, at)
+	p := v.current[l.Gate]
+	if l.Edge != nil {
+		p = v.begin(log, p, c, l, at)
+	} else if p != nil && p.log != log {
+		v.fault("checkpoint", "%s: a checkpoint of log %s among the records of log %s", at, name, p.log.name)
+		return
+	}
+	if p == nil {
+		v.fault("first", "%s: a checkpoint of log %s, and no line with an edge stands before it in this file: the beginning of the file is missing", at, name)
+		return
+	}
+	v.cover(p, c, at)
+	p.ended = l.End
+	p.lines[1] = max(p.lines[1], number)
+}
+
+// withoutKey reports a log that can't be verified.
+func (v *Verifier) withoutKey(l *Line, name, at string) {
+	if l.Edge == nil {
+		return
+	}
+	v.current[l.Gate] = nil
+	if !v.unknown[l.Gate] {
+		v.unknown[l.Gate] = true
+		v.fault("key", "%s: log %q: no key for it is given, so nothing of it is verified; name its key with --key", at, name)
+	}
+}
+
+// sign compares a checkpoint with those of the same log, and notes how far it has been signed.
+func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *Line, at string) {
+	if s, ok := log.roots[c.N]; !ok && len(log.roots) < maxRoots {
+		log.roots[c.N] = signed{c.Hash, at, l.Checkpoint}
+	} else if ok && s.root != c.Hash {
+		v.fault("split", "%s: log %s has two checkpoints of %d records with different roots, so its operator has signed two histories. The other is %s:\n%s\n%s", at, log.name, c.N, s.at, l.Checkpoint, s.note)
+	}
+	if c.N >= log.newest {
+		log.newest, log.signed = c.N, l.Time
+	}
+	by := v.o.Keys.Cosigned(n)
+	for _, i := range by {
+		log.cosigned[i] = max(log.cosigned[i], c.N)
+	}
+	if best := &log.best[len(by)]; best.Note == "" || c.N >= best.Size {
+		*best = Checkpoint{l.Checkpoint, c.N, c.Hash, len(by)}
+	}
+}
+
+// begin begins a piece with a line that has an edge, or goes on with the one before, and returns it. After a fault
+// it returns nil.
+func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l *Line, at string) *piece {
+	delete(v.current, l.Gate)
+	t, err := NewTree(c.N, l.Edge)
+	if err != nil || t.Root() != c.Hash {
+		v.fault("edge", "%s: the edge does not fit the checkpoint of %d records of log %s: it has been changed", at, c.N, log.name)
+		return nil
+	}
+	if before != nil && before.log == log && !before.broken && before.next == c.N {
+		v.current[l.Gate] = before // the gate has started again
+		return before
+	}
+	if before != nil && before.log == log && before.covered <= c.N && c.N < before.next {
+		v.cutTail(before, c.N, at)
+	}
+	p := &piece{log: log, file: v.file, at: at, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N}
+	p.want()
+	log.pieces = append(log.pieces, p)
+	v.current[l.Gate] = p
+	return p
+}
+
+// cutTail leaves out the records of a piece that no checkpoint covers, and behind which the log goes on with a lower
+// index: those of a gate that was killed while it wrote to a stream.
+func (v *Verifier) cutTail(p *piece, to int64, at string) {
+	v.uncovered(p, fmt.Sprintf("the log goes on with record %d at %s", to, at))
+	p.next, p.tail, p.broken = to, interval{}, true
+}
+
+// cover compares the tree of a piece with a checkpoint.
+func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at string) {
+	switch {
+	case c.N > p.next:
+		v.fault("missing", "%s: %s missing before this checkpoint of log %s", at, records(p.next, c.N-1), p.log.name)
+		p.next, p.broken = c.N, true
+	case c.N < p.next:
+		return // a repeat with cosignatures: see sign
+	case !p.broken && p.tree.Root() != c.Hash:
+		v.fault("changed", "%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", at, c.N, p.log.name, p.behind())
+		p.broken = true
+	}
+	if p.covered < c.N {
+		p.groups = append(p.groups, group{c.N, p.tail.oldest})
+	}
+	p.covered, p.tail = c.N, interval{}
+}
+
+// behind names the records behind the last checkpoint.
+func (p *piece) behind() string {
+	return fmt.Sprintf("records %d to %d (up to %s:%d)", p.covered, p.next-1, p.file, p.lines[1])
+}

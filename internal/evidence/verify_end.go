@@ -1,0 +1,197 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxTail is the time within which the records behind the last checkpoint were written.
+	maxTail = time.Second
+	// maxUncosigned is how much older than the last record one may be that a witness has not seen.
+	maxUncosigned = time.Minute
+)
+
+// End judges the logs, after all lines.
+func (v *Verifier) End() {
+	for _, name := range slices.Sorted(maps.Keys(v.logs)) {
+		l := v.logs[name]
+		if len(l.pieces) == 0 {
+			continue
+		}
+		v.join(l)
+		v.checkWitnesses(l)
+		v.Logs = append(v.Logs, l.report(v.o.Keys))
+	}
+	for _, k := range v.o.Known {
+		v.compare(k)
+	}
+	if v.old > 0 {
+		v.unchecked("%s: records in the form of versions before the transparency log: %d. They can't be verified; the version that wrote them can", v.oldAt, v.old)
+	}
+	if len(v.logs) == 0 && v.Faulty == 0 && v.old == 0 {
+		v.note("there is no record in what was given")
+	}
+	if rest := v.Faulty - len(v.Faults); rest > 0 {
+		v.Faults = append(v.Faults, fmt.Sprintf("%d faults more", rest))
+	}
+}
+
+// join checks that the pieces of a log follow each other.
+func (v *Verifier) join(l *logLines) {
+	slices.SortStableFunc(l.pieces, func(a, b *piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.next, b.next)) })
+	first := l.pieces[0]
+	if first.start > 0 {
+		v.note("log %s begins with record %d, in %s: the files before have been rotated away, or were not given", l.name, first.start, first.file)
+	}
+	last := first
+	for _, p := range l.pieces[1:] {
+		switch {
+		case p.start > last.next:
+			v.fault("gap", "%s: %s missing from log %s before this line: a file was not given, or is gone", p.at, records(last.next, p.start-1), l.name)
+		case p.start == last.next && !last.broken && last.tree.Root() != p.root:
+			v.fault("changed", "%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
+		case p.start == last.next:
+			last.groups = append(last.groups, group{p.start, last.tail.oldest})
+			last.covered, last.tail = p.start, interval{}
+		case p.start >= last.covered && p.next > p.start:
+			v.cutTail(last, p.start, p.at)
+		case p.next > p.start:
+			v.fault("order", "%s: record %d of log %s is in %s too", p.at, p.start, l.name, last.file)
+		}
+		if p.next >= last.next {
+			last = p
+		}
+	}
+	if last.covered < last.next {
+		v.uncovered(last, "its gate runs, or was killed and has not been started again")
+	}
+}
+
+// uncovered reports the records of a piece that no checkpoint covers.
+func (v *Verifier) uncovered(p *piece, why string) {
+	if span := p.tail.newest.Sub(p.tail.oldest); span > maxTail {
+		v.fault("uncovered", "%s:%d: no checkpoint covers %s of log %s, and they were written within %v, more than %v: records have been added, or checkpoints removed", p.file, p.lines[1], p.behind(), p.log.name, span.Round(time.Millisecond), maxTail)
+		return
+	}
+	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.file, p.lines[1], p.behind(), p.log.name, why)
+}
+
+// checkWitnesses checks that each witness has seen all but the last records.
+func (v *Verifier) checkWitnesses(l *logLines) {
+	var last time.Time
+	for _, p := range l.pieces {
+		if p.last.After(last) {
+			last = p.last
+		}
+	}
+	for i, name := range v.o.Keys.Witnesses() {
+		var oldest interval
+		for _, p := range l.pieces {
+			for _, g := range p.groups {
+				if g.size > l.cosigned[i] && !g.oldest.IsZero() {
+					oldest.add(g.oldest)
+				}
+			}
+			if !p.tail.oldest.IsZero() {
+				oldest.add(p.tail.oldest)
+			}
+		}
+		if !oldest.oldest.IsZero() && last.Sub(oldest.oldest) > maxUncosigned {
+			v.fault("witness", "log %s: witness %s has cosigned %d records, and not those written since %s, up to %s", l.name, name, l.cosigned[i], utc(oldest.oldest), utc(last))
+		}
+	}
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// compare compares a log with a checkpoint that someone has kept.
+func (v *Verifier) compare(k Known) {
+	c, _, err := v.o.Keys.Open([]byte(k.Note))
+	if err != nil {
+		v.fault("known", "%s: the checkpoint of log %q can't be used: %v", k.Where, Origin(k.Note), err)
+		return
+	}
+	l := v.logs[c.Origin]
+	if len(l.pieces) == 0 {
+		v.absent(k, c.Origin, c.N)
+		return
+	}
+	first, end := l.pieces[0].start, int64(0)
+	for _, p := range l.pieces {
+		end = max(end, p.next)
+	}
+	switch root := l.wanted[c.N]; {
+	case c.N > end:
+		v.fault("known", "log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", l.name, end-1, k.Where, c.N)
+	case c.N < first:
+		v.unchecked("log %s begins with record %d: it can't be compared with the checkpoint of %d records in %s", l.name, first, c.N, k.Where)
+	case root == c.Hash:
+	case root == [32]byte{}:
+		v.unchecked("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", l.name, c.N, k.Where)
+	default:
+		v.fault("known", "log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", l.name, c.N, k.Where)
+	}
+}
+
+// absent reports a log of which there is no record.
+func (v *Verifier) absent(k Known, name string, size int64) {
+	if size == 0 {
+		return
+	}
+	if k.Ended {
+		var oldest time.Time
+		for _, l := range v.logs {
+			for _, p := range l.pieces {
+				for _, g := range p.groups {
+					if oldest.IsZero() || g.oldest.Before(oldest) {
+						oldest = g.oldest
+					}
+				}
+			}
+		}
+		if k.Time.Before(oldest) {
+			v.note("log %s, of %d records until %s, was rotated away, or was not given", name, size, utc(k.Time))
+			return
+		}
+	}
+	v.fault("known", "log %s: %s has a checkpoint of %d records, and none of them is in what was given: they were removed, or a file was not given", name, k.Where, size)
+}
+
+func (l *logLines) report(keys *Keys) Report {
+	r := Report{Name: l.name, Key: l.key, First: l.pieces[0].start, Last: l.pieces[0].start - 1, Size: l.newest, Signed: l.signed}
+	for _, p := range l.pieces {
+		r.Records += p.next - p.start
+		r.Last = max(r.Last, p.next-1)
+	}
+	for i, name := range keys.Witnesses() {
+		r.Cosigned = append(r.Cosigned, Cosigned{name, l.cosigned[i]})
+	}
+	for _, c := range l.best {
+		if c.Note != "" {
+			r.Checkpoints = append(r.Checkpoints, c)
+		}
+	}
+	return r
+}
+
+// String describes the log in one line.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "log %s: %d records", r.Name, r.Records)
+	if r.Last >= r.First {
+		fmt.Fprintf(&b, ", %d to %d", r.First, r.Last)
+	}
+	fmt.Fprintf(&b, "; key %s", r.Key)
+	if !r.Signed.IsZero() {
+		fmt.Fprintf(&b, "; last checkpoint of %s covers %d", utc(r.Signed), r.Size)
+	}
+	for _, c := range r.Cosigned {
+		fmt.Fprintf(&b, "; cosigned by %s up to %d", c.Witness, c.Size)
+	}
+	return b.String()
+}

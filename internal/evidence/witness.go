@@ -1,0 +1,310 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"filippo.io/torchwood"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	// askInterval is the least time between two questions to a witness. After failures it doubles.
+	askInterval = 10 * time.Second
+	maxInterval = 10 * time.Minute
+	// askTimeout bounds one question.
+	askTimeout = 10 * time.Second
+	// maxAnswer bounds what is read of an answer, in bytes.
+	maxAnswer = 64 << 10
+)
+
+// A Witness cosigns checkpoints (c2sp.org/tlog-witness).
+type Witness struct {
+	URL string // the submission prefix
+	Key string // its verifier key
+}
+
+// A WitnessStatus is the state of a witness.
+type WitnessStatus struct {
+	Name     string    `json:"name"`
+	URL      string    `json:"url"`
+	Size     int64     `json:"size"`               // of the last checkpoint that it has cosigned
+	Cosigned time.Time `json:"cosigned,omitzero"`  // when that was; zero: not since the start
+	Error    string    `json:"error,omitempty"`    // why it did not cosign the last checkpoint that it was asked for
+	Failures int64     `json:"failures,omitempty"` // since the start
+}
+
+// witness is what a Log knows of a witness.
+type witness struct {
+	Witness
+	verifier *torchwood.CosignatureVerifier
+	status   WitnessStatus
+
+	cosigned point // the tree that it has cosigned last
+	// asked are the trees that it was asked for since, the newest last. It may have cosigned any of them: an answer can
+	// be lost, or come after the end of the gate.
+	asked []point
+
+	busy  bool
+	last  time.Time // when it was asked last
+	pause time.Duration
+}
+
+// maxAsked bounds the trees of which it is not known whether a witness has cosigned them.
+const maxAsked = 4
+
+// A point is a tree that the log had, and what has been added since.
+type point struct{ tree, since *Tree }
+
+func (p point) clone() point { return point{p.tree, p.since.Clone()} }
+
+// An Answer is the answer of a witness to one question.
+type Answer struct {
+	witness    int
+	asked      int64  // the size that it was asked for
+	note       string // of that size
+	signatures string // lines of a note
+	size       int64  // that it knows, if that is another than expected
+	err        error
+}
+
+var errOtherSize = errors.New("it has cosigned another size than this log knows of")
+
+// openWitnesses prepares the witnesses. Before is what was known of them when the log had a size, and tail the
+// records since then.
+func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash) error {
+	for _, o := range l.o.Witnesses {
+		v, err := torchwood.NewCosignatureVerifier(o.Key)
+		if err != nil {
+			return fmt.Errorf("the key of witness %s: %w", o.URL, err)
+		}
+		w := &witness{Witness: o, verifier: v, status: WitnessStatus{Name: v.Name(), URL: o.URL}, cosigned: point{&Tree{}, l.tree.Clone()}, pause: askInterval}
+		for _, s := range before {
+			if s.Key == o.Key {
+				w.restore(s, size, tail)
+			}
+		}
+		w.status.Size = w.cosigned.tree.Size()
+		l.witnesses = append(l.witnesses, w)
+	}
+	l.answers = make(chan Answer, len(l.witnesses))
+	return nil
+}
+
+// restore takes what was known. If it does not fit, nothing is known.
+func (w *witness) restore(s witnessState, size int64, tail []tlog.Hash) {
+	cosigned, ok := s.pointState.point(size)
+	if !ok {
+		return
+	}
+	w.cosigned = cosigned
+	for _, a := range s.Asked {
+		if p, ok := a.point(size); ok {
+			w.asked = append(w.asked, p)
+		}
+	}
+	for _, leaf := range tail {
+		w.append(leaf)
+	}
+}
+
+// point returns the point of a state, if it fits.
+func (s pointState) point(size int64) (p point, ok bool) {
+	tree, err := NewTree(s.Size, s.Edge)
+	if err != nil {
+		return point{}, false
+	}
+	since, err := newTree(s.Size, size, s.Since)
+	return point{tree, since}, err == nil
+}
+
+func (p point) state() pointState { return pointState{p.tree.Size(), p.tree.Edge(), p.since.Edge()} }
+
+// state returns what is kept of the witness.
+func (w *witness) state() witnessState {
+	s := witnessState{Key: w.Key, pointState: w.cosigned.state()}
+	for _, p := range w.asked {
+		s.Asked = append(s.Asked, p.state())
+	}
+	return s
+}
+
+// append adds a record to what the witness has not cosigned.
+func (w *witness) append(leaf tlog.Hash) {
+	w.cosigned.since.Append(leaf)
+	for _, p := range w.asked {
+		p.since.Append(leaf)
+	}
+}
+
+// hasCosigned takes a size that the witness has cosigned. It reports whether that is one it was asked for.
+func (w *witness) hasCosigned(size int64) bool {
+	i := slices.IndexFunc(w.asked, func(p point) bool { return p.tree.Size() == size })
+	if i < 0 {
+		return false
+	}
+	w.cosigned, w.asked = w.asked[i], w.asked[i+1:]
+	return true
+}
+
+// Ask asks the witnesses for the last checkpoint, those whose turn it is, or with now all that have not cosigned it.
+// It does not wait; their answers come from Answers. It reports whether one is being asked.
+func (l *Log) Ask(client *http.Client, now bool) (asking bool) {
+	if !l.Covered() {
+		return false
+	}
+	for i, w := range l.witnesses {
+		if w.busy {
+			asking = true
+			continue
+		}
+		if w.cosigned.tree.Size() == l.covered && w.status.Error == "" || !now && time.Since(w.last) < w.pause {
+			continue
+		}
+		proof, err := ProveGrowth(w.cosigned.tree, w.cosigned.since)
+		if err != nil {
+			continue // the state was changed by hand: openWitnesses would have refused it
+		}
+		w.busy, w.last, asking = true, time.Now(), true
+		if n := len(w.asked); n == 0 || w.asked[n-1].tree.Size() != l.covered {
+			w.asked = append(w.asked[max(0, n+1-maxAsked):], point{l.tree.Clone(), l.tree.Since()})
+		}
+		l.saveWitnesses() // before it is asked, so that a proof can be made whatever it has cosigned
+		go func(old int64, a Answer) {
+			a.signatures, a.size, a.err = submit(client, w.Witness, w.verifier, old, proof, a.note)
+			l.answers <- a
+		}(w.cosigned.tree.Size(), Answer{witness: i, asked: l.covered, note: l.note})
+	}
+	return asking
+}
+
+// Asking reports whether a witness is being asked.
+func (l *Log) Asking() bool {
+	return slices.ContainsFunc(l.witnesses, func(w *witness) bool { return w.busy })
+}
+
+// Answers receives the answers of witnesses, each for Answered.
+func (l *Log) Answers() <-chan Answer { return l.answers }
+
+// Answered takes an answer. If it has cosignatures, it returns the line of the checkpoint with them.
+func (l *Log) Answered(a Answer) []byte {
+	w := l.witnesses[a.witness]
+	w.busy = false
+	if errors.Is(a.err, errOtherSize) && w.hasCosigned(a.size) {
+		w.last = time.Time{} // it is asked again at once
+		return nil
+	}
+	if a.err != nil {
+		l.failed(w, a)
+		return nil
+	}
+	w.hasCosigned(a.asked)
+	w.pause = askInterval
+	if w.status.Error != "" {
+		l.o.Log.Info("the witness cosigns the audit log again", "witness", w.status.Name)
+	}
+	w.status.Size, w.status.Cosigned, w.status.Error = a.asked, time.Now(), ""
+	l.saveWitnesses()
+	if l.finished && a.asked < l.covered {
+		w.last = time.Time{} // it is asked for the last checkpoint at once
+	}
+	if l.cosigned == "" || !strings.HasPrefix(l.cosigned, a.note) {
+		l.cosigned = a.note
+	}
+	l.cosigned += a.signatures
+	line := Line{Checkpoint: l.cosigned, Time: time.Now().UTC(), Gate: l.o.Gate, End: l.finished}
+	return line.AppendTo(nil)
+}
+
+// saveWitnesses keeps what is known of the witnesses, with the last checkpoint.
+func (l *Log) saveWitnesses() {
+	if l.o.Ends {
+		return
+	}
+	if err := l.keep(l.note); err != nil {
+		l.o.Log.Warn("what witnesses have cosigned can't be kept in data_dir; check its space and permissions", "error", err)
+	}
+}
+
+// failed notes that a witness did not cosign.
+func (l *Log) failed(w *witness, a Answer) {
+	w.pause = min(2*w.pause, maxInterval)
+	w.status.Failures++
+	text := a.err.Error()
+	if errors.Is(a.err, errOtherSize) {
+		switch {
+		case a.size > l.tree.Size():
+			text = fmt.Sprintf("it has cosigned %d records of this log, which has %d: records were lost, or another gate uses this name", a.size, l.tree.Size())
+		default:
+			text = fmt.Sprintf("it has cosigned %d records of this log, and what a proof from there needs is lost: it can't cosign this log any more", a.size)
+		}
+	}
+	if text != w.status.Error {
+		l.o.Log.Warn("a witness has not cosigned the audit log", "witness", w.status.Name, "url", w.URL, "error", text)
+	}
+	w.status.Error = text
+}
+
+// Witnesses returns the states of the witnesses.
+func (l *Log) Witnesses() (all []WitnessStatus) {
+	for _, w := range l.witnesses {
+		all = append(all, w.status)
+	}
+	return all
+}
+
+// submit asks a witness to cosign a checkpoint, with the proof that the log has grown to it from the size old. It
+// returns the lines of its signatures. With errOtherSize it returns the size that the witness knows.
+func submit(client *http.Client, w Witness, v *torchwood.CosignatureVerifier, old int64, proof []tlog.Hash, text string) (signatures string, size int64, err error) {
+	var body bytes.Buffer
+	fmt.Fprintf(&body, "old %d\n", old)
+	for _, hash := range proof {
+		fmt.Fprintf(&body, "%s\n", hash)
+	}
+	fmt.Fprintf(&body, "\n%s", text)
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(w.URL, "/")+"/add-checkpoint", &body)
+	if err != nil {
+		return "", 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return "", 0, err
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusConflict:
+		size, err := strconv.ParseInt(strings.TrimSpace(string(answer)), 10, 64)
+		if err != nil || size < 0 {
+			return "", 0, errors.New("it answers 409 without a size")
+		}
+		return "", size, errOtherSize
+	case http.StatusNotFound:
+		return "", 0, errors.New("it does not know this log: give its operator the log's verifier key, which robotsgate evidence key prints")
+	default:
+		return "", 0, fmt.Errorf("it answers with status %d", response.StatusCode)
+	}
+	n, err := note.Open([]byte(text+string(answer)), note.VerifierList(v))
+	if err != nil {
+		return "", 0, fmt.Errorf("its answer has no signature by its key: %w", err)
+	}
+	for _, s := range n.Sigs { // the verified ones, of its key only
+		signatures += fmt.Sprintf("— %s %s\n", s.Name, s.Base64)
+	}
+	return signatures, 0, nil
+}
