@@ -42,13 +42,15 @@ var imports = map[string][]string{
 	"internal/memcache":         {},
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/escape", "internal/fleet"},
 	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
+	"internal/evidence/bundle":  {"policy", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay", "internal/store"},
 	"internal/fleet":            {"policy", "policy/pace"},
 	"internal/keyfile":          {},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
-	"internal/audit":            {"internal/escape", "policy", "policy/glob", "policy/usage", "proxy"},
+	"internal/audit":            {"internal/escape", "internal/evidence", "policy", "policy/glob", "policy/usage", "proxy"},
+	"internal/evidence":         {},
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
-	"internal/config":           {"policy/glob", "internal/keyfile"},
+	"internal/config":           {"policy/glob", "internal/evidence", "internal/keyfile"},
 	"internal/ca":               {},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -63,13 +65,13 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
-	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/fleet", "internal/store"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
+	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/fleet", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/settings", "internal/store", "internal/transparent"},
 	"internal/transparent": {},
 }
@@ -78,6 +80,7 @@ var imports = map[string][]string{
 // use each library, so that it can be replaced.
 var libraries = map[string][]string{
 	"code.dny.dev/ssrf":                     {"proxy/internal/origin"},
+	"filippo.io/torchwood":                  {"internal/evidence", "internal/evidence/bundle"},
 	"github.com/KimMachineGun/automemlimit": {"internal/gate"},
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
 	"github.com/alecthomas/kong":            {"internal/cli"},
@@ -91,6 +94,8 @@ var libraries = map[string][]string{
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
 	"go.etcd.io/bbolt":                      {"internal/store"},
 	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/config"},
+	"golang.org/x/mod/sumdb/note":           {"internal/evidence", "internal/evidence/bundle"},
+	"golang.org/x/mod/sumdb/tlog":           {"internal/evidence", "internal/evidence/bundle"},
 	"golang.org/x/net/bpf":                  {"internal/confine"},
 	"golang.org/x/net/dns/dnsmessage":       {"internal/confine"},
 	"golang.org/x/net/html":                 {"htmlmeta"},

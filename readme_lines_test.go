@@ -22,6 +22,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate demo$`, "TestDemo"},
 	{`\breport\.yaml|^robotsgate validate gate\.yaml$|^robotsgate run --confine -c gate\.yaml `, "TestAgentsList"},
 	{`^robotsgate audit `, "TestReadmeAudit"},
+	{`^robotsgate evidence `, "TestReadmeEvidence"},
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate run --confine `, "TestScripts"},

@@ -181,15 +181,16 @@ func TestReadmeMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range parser.Model.Children {
+	for _, command := range parser.Model.Leaves(false) {
+		name := strings.TrimPrefix(command.FullPath(), parser.Model.Name+" ")
 		var options []string
 		for _, f := range command.Flags {
 			if f.Name != "config" {
 				options = append(options, "--"+f.Name)
 			}
 		}
-		rows := strings.Join(gatetest.Matches("(?m)^\\| `(robotsgate "+command.Name+"\\b[^`]*)`", gatetest.Read(t, "docs/commands.md")), " ")
-		same(t, "option of "+command.Name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
+		rows := strings.Join(gatetest.Matches("(?m)^\\| `(robotsgate "+name+"\\b[^`]*)`", gatetest.Read(t, "docs/commands.md")), " ")
+		same(t, "option of "+name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
 	}
 }
 

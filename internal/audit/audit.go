@@ -1,19 +1,21 @@
 // Package audit writes a record of every request, as one JSON object a line: what was
-// decided, and on which evidence. Each record has the hash of the one before it.
+// decided, and on which evidence. The records are the leaves of a transparency log: package evidence makes the
+// lines with its checkpoints.
 //
 // [Open] begins a log, and [Log.Write] adds a record. [Lines] reads logs and [Follow] one that grows,
-// [Filter] selects records, [Summary] counts them, and [Verifier] finds records that were changed,
-// removed or added.
+// [Filter] selects records, and [Summary] counts them.
 package audit
 
 import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"robotsgate/internal/evidence"
 	"robotsgate/proxy"
 )
 
@@ -21,6 +23,7 @@ import (
 type Log struct {
 	gate   string
 	redact bool
+	wait   time.Duration
 	log    *slog.Logger
 	health health
 	queue  *queue
@@ -29,14 +32,14 @@ type Log struct {
 
 // Options say where records go, and what is in them.
 type Options struct {
-	File        string        // is rotated at 100 MiB; "-" is standard output
-	Keep        int           // number of rotated files
-	Gate        string        // the id of the gate that writes
-	RedactQuery bool          // query values become *
-	Heads       string        // folder for the heads of chains, see [Head]; empty: none are kept
-	KeepHeads   time.Duration // how long the heads of old chains are kept
-	Key         Key           // of the chain's hashes; nil: none
-	Probe       bool          // find out before the first record whether records can be written, see [Log.Err]
+	File        string // is rotated at 100 MiB; "-" is standard output
+	Keep        int    // number of rotated files
+	RedactQuery bool   // query values become *
+	Probe       bool   // find out before the first record whether records can be written, see [Log.Err]
+	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files.
+	Evidence evidence.Options
+	Client   *http.Client  // sends checkpoints to the witnesses of Evidence
+	Wait     time.Duration // how long Close waits for their cosignatures
 }
 
 // closeWait is how long Close waits for the last records to be written.
@@ -45,22 +48,29 @@ const closeWait = 5 * time.Second
 // Open begins a log that appends to a file, or writes to stdout. It reports whether the file
 // can be opened.
 func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
-	l := &Log{gate: o.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
+	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, wait: o.Wait, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
-		log: log, health: &l.health, queue: l.queue, chain: newChain(o.Key),
-		heads:  headFile{dir: o.Heads, log: log},
+		log: log, health: &l.health, queue: l.queue, client: o.Client,
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}
-	if o.Heads != "" {
-		_ = os.MkdirAll(o.Heads, 0o700) // headFile reports a failure
-		endKilled(o.Heads, o.Key, log)
-		removeOldHeads(o.Heads, o.KeepHeads, log)
-	}
+	l.writer.out.last = func() { _ = l.writer.checkpoint(false, false) } // it logs a failure
 	if err := l.writer.out.check(); err != nil {
 		return nil, err
 	}
+	if !l.writer.out.stream {
+		o.Evidence.Files = append(rotatedFiles(o.File), o.File)
+		slices.Reverse(o.Evidence.Files)
+	}
+	var err error
+	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
+		return nil, err
+	}
+	if why := l.writer.lines.Broken(); why != "" {
+		log.Error("the audit log can't be continued, and a new one begins: find out who changed it, and keep what is left of it", "reason", why, "log", l.writer.lines.Name())
+	}
+	l.writer.publish()
 	if o.Probe {
 		l.health.failing.Store(&errNotProbed)
 	}
@@ -125,7 +135,15 @@ func (l *Log) Lost() int64 {
 	return l.health.lost.Load()
 }
 
-// Close writes the remaining records, ends the chain and closes the file.
+// Status returns the state of the transparency log. It is nil for a nil Log.
+func (l *Log) Status() *Status {
+	if l == nil {
+		return nil
+	}
+	return l.writer.status.Load()
+}
+
+// Close writes the remaining records and the last checkpoint, and closes the file.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -133,7 +151,7 @@ func (l *Log) Close() error {
 	l.queue.close()
 	select {
 	case <-l.writer.done:
-		return l.writer.close()
+		return l.writer.close(l.wait)
 	case <-time.After(closeWait):
 		return fmt.Errorf("%w: the last %d records and more are lost", errTooSlow, l.queue.count())
 	}

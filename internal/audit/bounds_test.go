@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/evidence"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
@@ -48,16 +49,16 @@ func largest(c string) *proxy.Record {
 func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
 	t.Helper()
 	var out bytes.Buffer
-	l := open(t, Options{File: "-", Gate: strings.Repeat("g", 26)}, &out, nil)
+	l := open(t, Options{File: "-", Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
 	l.Write(x)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := parse(bytes.TrimSpace(out.Bytes()))
+	r, err := parse(bytes.TrimSpace(recordsIn(out.Bytes())[0]))
 	if err != nil {
 		t.Fatalf("%v in %s", err, out.Bytes())
 	}
-	return out.Bytes(), r
+	return recordsIn(out.Bytes())[0], r
 }
 
 // TestBounded: a record has 4 KiB at most, without its lists, which have 4 KiB each, and without the URL of a

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/evidence"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
@@ -43,7 +44,7 @@ func (f filler) fill(t testing.TB, v reflect.Value) {
 		return // zero
 	}
 	switch v.Interface().(type) {
-	case Link:
+	case Place:
 		return // not encoded
 	case time.Time:
 		v.Set(reflect.ValueOf(f.time()))
@@ -138,20 +139,16 @@ func TestEncodeStated(t *testing.T) {
 	}
 }
 
-// TestLink: a link is written as encoding/json does.
-func TestLink(t *testing.T) {
-	for _, l := range []Link{{}, {Lost: 3, Begins: true}, {Moved: true}} {
-		for _, key := range []Key{nil, oldKey} {
-			c := newChain(key)
-			line := c.link([]byte("before"), []byte("{\"a\":1}\n"), l)
-			l.Chain, l.Key, l.Number, l.Prev, l.Hash = c.id, c.keyID, 1, genesis, c.hash
-			want, err := json.Marshal(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := string(line); got != `before{"a":1,`+string(want[1:])+"\n" {
-				t.Errorf("got %s, want the link %s", got, want)
-			}
+// TestPlace: the place of a record is written as encoding/json does.
+func TestPlace(t *testing.T) {
+	for _, p := range []Place{{Index: new(int64(0))}, {Lost: 3, Index: new(int64(12))}} {
+		want, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := evidence.AppendRecord([]byte("before"), []byte("{\"a\":1}\n"), int64(p.Lost), *p.Index)
+		if got := string(line); got != `before{"a":1,`+string(want[1:])+"\n" {
+			t.Errorf("got %s, want the place %s", got, want)
 		}
 	}
 }

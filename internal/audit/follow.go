@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -129,26 +130,28 @@ func (f *follower) read(ctx context.Context, file *os.File) error {
 		return err
 	}
 	f.buffer.Reset(readerUntil{ctx, file})
-	line := Line{File: file.Name(), Number: f.next.line}
+	number := f.next.line
 	half, empty, found := 0, 0, false // lengths of the end, and of the empty lines before it
 	err = scan(f.buffer, func(text []byte, long, open bool) {
 		if open && !long {
 			half = len(text)
 			return
 		}
-		line.Number++
-		if !line.parse(text, long, open) {
+		number++
+		if !long && len(bytes.TrimSpace(text)) == 0 {
 			empty += len(text) + 1
 			return
 		}
-		f.each(&line)
-		empty, found, f.kept.line = 0, true, line.Number
+		if line := ParseLine(file.Name(), number, text, open); line != nil {
+			f.each(line)
+		}
+		empty, found, f.kept.line = 0, true, number
 	})
 	if err != nil {
 		return err
 	}
 	end, err := file.Seek(0, io.SeekCurrent)
-	f.next = place{end - int64(half), line.Number}
+	f.next = place{end - int64(half), number}
 	if found {
 		f.kept.offset = f.next.offset - int64(empty)
 	}

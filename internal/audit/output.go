@@ -19,14 +19,16 @@ const maxFile = 100 << 20
 type output struct {
 	path   string // "-": stdout
 	stdout io.Writer
-	max    int64 // bytes of a file
-	keep   int   // number of rotated files
+	max    int64  // bytes of a file
+	keep   int    // number of rotated files
+	last   func() // writes the last line of this gate to a file before it is rotated; may be nil
 	log    *slog.Logger
 
 	f      *os.File
 	size   int64
 	stream bool // standard output or a pipe: nothing can be removed from it
-	fresh  bool // opened, and without a record of this gate since
+	fresh  bool // opened, and without a line of this gate since
+	dirty  bool // the disk may not have what was written
 	torn   bool // it ends in the middle of a line
 
 	locked   bool
@@ -36,6 +38,7 @@ type output struct {
 // check reports whether the output can be opened.
 func (o *output) check() error {
 	if o.path == "-" {
+		o.stream, o.fresh = true, true
 		_, err := o.stdout.Write(nil)
 		return err
 	}
@@ -46,7 +49,6 @@ func (o *output) check() error {
 // prepare opens and locks the output, and rotates it if it has no room for n more bytes.
 func (o *output) prepare(n int) error {
 	if o.path == "-" {
-		o.stream = true
 		return nil
 	}
 	const tries = 10 // other gates may rotate the file at the same time
@@ -75,15 +77,15 @@ func (o *output) prepare(n int) error {
 		if o.size == 0 || o.size+int64(n) <= o.max {
 			return nil
 		}
+		if !o.fresh && o.last != nil {
+			o.last()
+		}
 		if err := o.rotate(); err != nil {
 			return fmt.Errorf("it is full and can't be rotated: %w", err)
 		}
 	}
 	return errors.New("it is replaced again and again")
 }
-
-// isEmpty reports whether the output is a file that has nothing in it.
-func (o *output) isEmpty() bool { return !o.stream && o.size == 0 }
 
 func (o *output) open() (err error) {
 	if err := os.MkdirAll(filepath.Dir(o.path), 0o700); err != nil {
@@ -114,6 +116,7 @@ func (o *output) write(lines []byte) (int, error) {
 	}
 	n, err := w.Write(lines)
 	o.size += int64(n)
+	o.dirty = o.dirty || n > 0
 	if err == nil {
 		return n, nil
 	}
@@ -149,8 +152,9 @@ func (o *output) probe() error {
 
 // sync waits until the disk has what has been written.
 func (o *output) sync() {
-	if o.f != nil {
+	if o.f != nil && o.dirty {
 		_ = o.f.Sync() // not possible for a pipe
+		o.dirty = false
 	}
 }
 
@@ -158,7 +162,15 @@ func (o *output) close() error {
 	if o.f == nil {
 		return nil
 	}
+	o.sync()
 	err := o.f.Close() // which releases the lock
 	o.f, o.locked = nil, false
 	return err
+}
+
+// isNamed reports whether an open file has this path.
+func isNamed(f *os.File, path string) bool {
+	open, err := f.Stat()
+	named, errNamed := os.Stat(path)
+	return err == nil && errNamed == nil && os.SameFile(open, named)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/evidence"
 )
 
 // maxLine bounds a line that is read, in bytes. It is several times as long as the longest
@@ -51,20 +52,48 @@ func (l *Line) Printable() []byte {
 	return escape.JSON(text)
 }
 
-// Lines calls each for every line of the files that is not empty, in order; "-" is stdin. It
-// reads gzipped files too. It reads the other files if one can't be read, and then returns
-// the error.
+// Lines calls each for every line of the files that is neither empty nor a checkpoint; see [Texts].
 func Lines(files []string, stdin io.Reader, each func(*Line)) error {
+	return Texts(files, stdin, func(file string, number int, text []byte, open bool) {
+		if line := ParseLine(file, number, text, open); line != nil {
+			each(line)
+		}
+	})
+}
+
+// Texts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.
+// It reads the other files if one can't be read, and then returns the error. A line longer than maxLine has no text.
+// Open says that the line has no end.
+func Texts(files []string, stdin io.Reader, each func(file string, number int, text []byte, open bool)) error {
 	var errs []error
 	for _, name := range files {
-		if err := linesOf(name, stdin, each); err != nil {
-			errs = append(errs, err)
+		number := 0
+		err := textsOf(name, stdin, func(text []byte, long, open bool) {
+			if number++; long || len(bytes.TrimSpace(text)) > 0 {
+				each(name, number, text, open)
+			}
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: after line %d: %w", name, number, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func linesOf(name string, stdin io.Reader, each func(*Line)) error {
+// ParseLine returns a line that Texts has read, nil if it is a checkpoint.
+func ParseLine(file string, number int, text []byte, open bool) *Line {
+	if evidence.IsCheckpoint(text) && !open {
+		return nil
+	}
+	l := &Line{File: file, Number: number, Text: text, Open: open, Err: errLong}
+	if text != nil {
+		l.Record, l.Err = parse(text)
+	}
+	return l
+}
+
+// textsOf calls each for every line of a file, as it is or gzipped; see scan.
+func textsOf(name string, stdin io.Reader, each func(text []byte, long, open bool)) error {
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -78,35 +107,13 @@ func linesOf(name string, stdin io.Reader, each func(*Line)) error {
 	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
 		in = z
 	} else {
 		in = r
 	}
-	line := Line{File: name}
-	err := scan(in, func(text []byte, long, open bool) {
-		line.Number++
-		if line.parse(text, long, open) {
-			each(&line)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("%s: after line %d: %w", name, line.Number, err)
-	}
-	return nil
-}
-
-// parse sets what is in the line. It reports whether the line is not empty.
-func (l *Line) parse(text []byte, long, open bool) bool {
-	if len(bytes.TrimSpace(text)) == 0 && !long {
-		return false
-	}
-	l.Text, l.Open, l.Record, l.Err = text, open, nil, errLong
-	if !long {
-		l.Record, l.Err = parse(text)
-	}
-	return true
+	return scan(in, each)
 }
 
 // scan calls each for every line of in, without its end. Long says that the line is longer than

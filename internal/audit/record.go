@@ -53,9 +53,15 @@ type Record struct {
 	Signed    string         `json:"signed,omitempty"` // the ID of the key that the request was signed with
 	Config    string         `json:"config,omitempty"` // SHA-256 of the configuration in force
 	Gate      string         `json:"gate,omitempty"`   // id of the gate that served the request
-	Link
+	Place
 
 	statedJSON string // Usage and Licenses in JSON, if known; see statement
+}
+
+// A Place is where a record is in the log of its gate.
+type Place struct {
+	Lost  int    `json:"lost,omitempty"`  // records before this one that could not be written
+	Index *int64 `json:"index,omitempty"` // from 0; nil: an earlier version has written it
 }
 
 // Paced says how the pace has concerned a request: in JSON the seconds that it has waited, or
@@ -252,11 +258,6 @@ func (r *Record) Reported() bool {
 // denied reports whether the gate refused the request, by its decision or without one.
 func (r *Record) denied() bool {
 	return r.Refused != "" || r.Decision == "deny" && !r.Reported()
-}
-
-// written returns about when the record was written.
-func (r *Record) written() time.Time {
-	return r.Time.Add(time.Duration(min(max(r.Duration, 0), 1e9) * float64(time.Second)))
 }
 
 // Redact replaces the values of a URL's query, or of a fragment in its place, by "*"; the names stay.

@@ -23,13 +23,12 @@ func (o *output) repair() {
 	}
 }
 
-// isPartOfRecord reports whether text is the beginning of one record. A file system may have
+// isPartOfRecord reports whether text is the beginning of one line. A file system may have
 // filled the rest with zeros.
 func isPartOfRecord(text []byte) bool {
-	const begin = `{"time":"`
 	text = bytes.TrimRight(text, "\x00")
-	n := min(len(text), len(begin))
-	if string(text[:n]) != begin[:n] {
+	begins := func(begin string) bool { n := min(len(text), len(begin)); return string(text[:n]) == begin[:n] }
+	if !begins(`{"time":"`) && !begins(`{"checkpoint":"`) {
 		return false
 	}
 	var v json.RawMessage

@@ -3,8 +3,12 @@ package audit
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/evidence"
 )
 
 // Under load records are written together: locking the file, and checking that it has not
@@ -19,18 +23,34 @@ const (
 // probeInterval is the time between two probes of a log that fails.
 const probeInterval = time.Second
 
-// A writer links the lines of a queue and writes them, in a goroutine of its own.
+// checkpointInterval is the least time between two checkpoints.
+const checkpointInterval = time.Second
+
+// A writer makes the lines of the transparency log of a queue's records and writes them, in a goroutine of its own.
 type writer struct {
-	log    *slog.Logger
-	health *health
-	queue  *queue
-	out    output
-	chain  chain
-	heads  headFile
-	linked []byte        // memory for lines with their links
-	last   time.Time     // when the last record was written
-	probed chan struct{} // closed after the first probe
-	done   chan struct{} // closed when all lines are written
+	log      *slog.Logger
+	health   *health
+	queue    *queue
+	out      output
+	lines    *evidence.Log
+	status   atomic.Pointer[Status]
+	text     []byte        // memory for lines
+	client   *http.Client  // to witnesses
+	signed   time.Time     // when a checkpoint was tried last
+	covered  time.Time     // when a checkpoint was written last; zero: not since the start
+	reported time.Time     // when a failure to keep a checkpoint was last logged
+	probed   chan struct{} // closed after the first probe
+	done     chan struct{} // closed when all lines are written
+}
+
+// A Status is the state of a transparency log at its last checkpoint.
+type Status struct {
+	Name       string                   `json:"log"`
+	Key        string                   `json:"key"` // its verifier key
+	Records    int64                    `json:"records"`
+	Checkpoint time.Time                `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
+	Broken     string                   `json:"broken,omitempty"`    // why the log could not be continued at the start
+	Witnesses  []evidence.WitnessStatus `json:"witnesses,omitempty"`
 }
 
 // run writes lines until the queue is closed. While the log fails it is probed every second: a
@@ -41,20 +61,27 @@ func (w *writer) run(probe bool) {
 		w.health.timed(w.probe)
 		close(w.probed)
 	}
+	if w.lines.Resumed() > 0 {
+		w.health.timed(w.cover)
+	}
 	every := time.NewTicker(probeInterval)
 	defer every.Stop()
-	reserved := time.NewTimer(reserveTime) // until the reservation of the head ends
-	defer reserved.Stop()
+	due := time.NewTimer(checkpointInterval) // of the next checkpoint
+	defer due.Stop()
 	for writes := 0; ; {
 		select {
-		case <-reserved.C:
-			w.health.timed(w.release)
+		case <-due.C:
+			w.health.timed(w.cover)
 		case <-every.C:
 			w.health.timed(w.maintain)
 			writes = 0
+		case a := <-w.lines.Answers():
+			w.health.timed(func() { w.answered(a) })
 		case <-w.queue.wake:
 			w.health.timed(w.flush)
-			reserved.Reset(time.Until(w.heads.kept.Until))
+			if !w.lines.Covered() {
+				due.Reset(max(0, time.Until(w.signed.Add(checkpointInterval))))
+			}
 			if writes++; writes <= promptWrites {
 				continue
 			}
@@ -69,12 +96,15 @@ func (w *writer) run(probe bool) {
 	}
 }
 
-// maintain tries again what has failed: to keep the head, and to write.
+// maintain tries again what has failed: to keep a checkpoint, and to write.
 func (w *writer) maintain() {
-	w.release()
+	if time.Since(w.signed) >= checkpointInterval {
+		w.cover()
+	}
 	if w.health.failing.Load() != nil {
 		w.probe()
 	}
+	w.lines.Ask(w.client, false)
 }
 
 // flush writes the lines that are waiting.
@@ -90,43 +120,90 @@ func (w *writer) flush() {
 	w.health.works()
 }
 
-// append links lines and writes them. It returns the number of lines that are not written.
+// append writes the lines of records. It returns the number of lines that are not written.
 func (w *writer) append(lines []byte) (lost int, err error) {
-	const linkSize = 250 // bytes, about
+	const added = 50 // bytes, about
 	n := bytes.Count(lines, []byte{'\n'})
-	size := len(lines) + n*linkSize
-	w.reserve(n)
+	size := len(lines) + n*added
 	defer w.out.unlock()
-	if err := w.out.prepare(size); err != nil {
+	if err := w.begin(size); err != nil {
 		return n, err
 	}
 	untold := w.health.untold.Swap(0)
-	link := Link{Lost: int(untold)}
-	switch {
-	case w.out.isEmpty():
-		link.Begins = true
-	case w.out.fresh && w.chain.number > 0:
-		link.Moved = true
+	text := slices.Grow(w.text[:0], size)
+	if w.text = text; cap(text) > 1<<20 {
+		w.text = nil // memory of a burst
 	}
-	text := slices.Grow(w.linked[:0], size)
-	if w.linked = text; cap(text) > 1<<20 {
-		w.linked = nil // memory of a burst
-	}
-	before, after := w.chain, make([]chain, 0, n) // after each line
+	before, stated := w.lines.Mark(), untold
 	for line := range bytes.Lines(lines) {
-		text = w.chain.link(text, line, link)
-		after, link = append(after, w.chain), Link{}
+		text = w.lines.Append(text, line, stated)
+		stated = 0
 	}
 	written, err := w.out.write(text)
-	whole := bytes.Count(text[:written], []byte{'\n'})
-	if whole == 0 {
-		w.chain = before
-		w.health.untold.Add(untold)
-		return n, err
+	if err == nil {
+		return 0, nil
 	}
-	w.chain = after[whole-1]
-	w.last, w.out.fresh = time.Now(), false
+	whole := bytes.Count(text[:written], []byte{'\n'})
+	w.lines.Rewind(before, text[:written])
+	if whole == 0 {
+		w.health.untold.Add(untold)
+	}
 	return n - whole, err
+}
+
+// begin prepares the output for n more bytes. If it has no line of this gate, it writes the first one.
+func (w *writer) begin(n int) error {
+	if err := w.out.prepare(n); err != nil {
+		return err
+	}
+	if !w.out.fresh {
+		return nil
+	}
+	if err := w.checkpoint(true, false); err != nil {
+		return err
+	}
+	w.out.fresh = false
+	return nil
+}
+
+// checkpoint writes a checkpoint line to the output that is prepared. A failure to keep the checkpoint is logged
+// once a minute.
+func (w *writer) checkpoint(first, end bool) error {
+	w.signed = time.Now()
+	w.out.sync() // before the checkpoint is kept, so that it covers no record that a power cut can take away
+	line, err := w.lines.Checkpoint(first, end)
+	if err != nil {
+		if time.Since(w.reported) >= time.Minute {
+			w.reported = time.Now()
+			w.log.Error("the audit log gets no checkpoint; check the space and permissions of data_dir", "error", err)
+		}
+		return err
+	}
+	if _, err := w.out.write(line); err != nil {
+		return err
+	}
+	w.covered = w.signed
+	w.publish()
+	return nil
+}
+
+// publish makes the state of the log known.
+func (w *writer) publish() {
+	w.status.Store(&Status{
+		Name: w.lines.Name(), Key: w.lines.Key(), Records: w.lines.Size(), Checkpoint: w.covered, Broken: w.lines.Broken(),
+		Witnesses: w.lines.Witnesses(),
+	})
+}
+
+// cover writes a checkpoint, if there are records without one.
+func (w *writer) cover() {
+	if w.lines.Covered() && w.lines.Resumed() == 0 {
+		return
+	}
+	defer w.out.unlock()
+	if w.begin(0) == nil && !w.lines.Covered() {
+		_ = w.checkpoint(false, false) // maintain tries again
+	}
 }
 
 // probe finds out whether records can be written.
@@ -143,56 +220,39 @@ func (w *writer) probe() {
 	w.health.works()
 }
 
-// close ends the chain, after run.
-func (w *writer) close() error {
-	if w.chain.number > 0 || w.heads.kept.Chain != "" {
-		w.keepHead(Head{Ended: true})
-		w.heads.unlock()
+// answered writes the line of a checkpoint with the cosignatures that have arrived.
+func (w *writer) answered(a evidence.Answer) {
+	line := w.lines.Answered(a)
+	w.publish()
+	if line == nil {
+		return
 	}
-	if w.chain.number > 0 {
-		w.log.Info("the audit log's chain ends here", "chain", w.chain.id, "number", w.chain.number, "hash", w.chain.hash)
+	defer w.out.unlock()
+	if w.begin(len(line)) == nil {
+		_, _ = w.out.write(line) // without it the next one has a cosignature
+	}
+}
+
+// close writes the last checkpoint, after run, and waits for the witnesses' cosignatures of it.
+func (w *writer) close(wait time.Duration) error {
+	if !w.out.fresh {
+		if w.begin(0) == nil {
+			_ = w.checkpoint(false, true) // it is logged
+		}
+		w.out.unlock()
+	}
+	over := time.After(wait)
+	for waiting := !w.out.fresh && w.lines.Ask(w.client, true); waiting; {
+		select {
+		case a := <-w.lines.Answers():
+			w.answered(a)
+			waiting = w.lines.Ask(w.client, false)
+		case <-over:
+			waiting = false
+		}
 	}
 	if n := w.health.untold.Load(); n > 0 {
 		w.log.Error("the last records of the audit log could not be written", "lost", n)
 	}
 	return w.out.close()
-}
-
-// To bound what can be added to the records of a killed gate, each head states how many
-// records may follow it, and until when. The gate keeps a new head before it writes more.
-
-// reserve keeps a head that permits n more records, unless the last one does.
-func (w *writer) reserve(n int) {
-	number, now, kept := w.chain.number, time.Now(), &w.heads.kept
-	if number+int64(n) <= kept.Limit && !now.After(kept.Until) {
-		return
-	}
-	// Twice the records since the last head, so that a busy gate keeps one head a second.
-	count := max(minReserved, 2*(number-kept.Number+int64(n)))
-	w.keepHead(Head{Limit: number + count, Until: now.Add(reserveTime).UTC()})
-}
-
-// release keeps a head that permits no more records, after the time of the last one.
-func (w *writer) release() {
-	number, kept := w.chain.number, &w.heads.kept
-	if number > 0 && !time.Now().Before(kept.Until) && (kept.Limit > number || kept.Number < number) {
-		w.keepHead(Head{Limit: number})
-	}
-}
-
-// keepHead keeps the head of the chain, after the disk has its records.
-func (w *writer) keepHead(h Head) {
-	// Each try syncs the disk, so it is not tried again soon after a failure.
-	if w.heads.dir == "" || time.Since(w.heads.failed) < reserveTime && !h.Ended {
-		return
-	}
-	if w.chain.number > w.heads.kept.Number {
-		w.out.sync()
-	}
-	h.File, h.Stream = w.out.path, w.out.stream
-	h.Chain, h.Number, h.Hash, h.Time = w.chain.id, w.chain.number, w.chain.hash, w.last.UTC()
-	if h.Number == 0 {
-		h.Time = time.Now().UTC()
-	}
-	w.heads.write(h)
 }

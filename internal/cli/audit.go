@@ -18,18 +18,19 @@ import (
 // Audit reads audit logs.
 type Audit struct {
 	Configured
-	Filters `group:"Only some of the records (these options combine):"`
-	Replay  bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
-	Verify  bool     `help:"Check that no record has been changed, removed or added."`
-	Strict  bool     `help:"With --verify: a chain that can't be compared with data_dir is a fault, not a note."`
-	KeyFile []string `placeholder:"FILE" sep:"none" help:"With --verify: the key of log.audit_key_file, where -c doesn't name it, or an earlier one; may be repeated."`
-	Keyless bool     `help:"With --verify and a key: records that were made without one, before log.audit_key_file was set, are no fault."`
-	Suggest bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
-	Paths   int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
-	Follow  bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
-	Top     int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
-	JSON    bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
-	File    []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
+	Filters    `group:"Only some of the records (these options combine):"`
+	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
+	Verify     bool     `help:"Check that no record has been changed, removed or added."`
+	Strict     bool     `help:"With --verify: what could not be checked is a fault, not a note."`
+	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
+	Witness    []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a witness that must have cosigned each log; may be repeated."`
+	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
+	Suggest    bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
+	Paths      int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
+	Follow     bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
+	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
+	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
+	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // An auditReport collects the lines of audit logs.
@@ -78,8 +79,8 @@ func (a *Audit) checkOptions() error {
 	switch {
 	case a.Top < 0:
 		return errors.New("--top: can't be negative")
-	case !a.Verify && (a.Strict || a.Keyless || len(a.KeyFile) > 0):
-		return errors.New("--strict, --keyless and --key-file need --verify")
+	case !a.Verify && (a.Strict || len(a.Key)+len(a.Witness)+len(a.Checkpoint) > 0):
+		return errors.New("--strict, --key, --witness and --checkpoint need --verify")
 	case a.Verify && a.givenForVerify():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
 	case a.Paths < 0:
@@ -104,15 +105,9 @@ func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error
 	if err != nil {
 		return err
 	}
-	whole := filter
-	if a.Verify {
-		whole = &audit.Filter{}
-	}
-	readErr := a.lines(s, whole, func(l *audit.Line) {
+	readErr := a.lines(s, filter, reports[0], func(l *audit.Line) {
 		for _, r := range reports {
-			if _, verifies := r.(*verifyReport); verifies || l.Record == nil || filter.Selects(l.Record) {
-				r.Line(l)
-			}
+			r.Line(l)
 		}
 	})
 	if errors.Is(readErr, errNotLog) {
@@ -144,14 +139,27 @@ func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error
 // errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
-// lines calls each for every line of the files that has a record which the filter selects, or none.
-func (a *Audit) lines(s Streams, filter *audit.Filter, each func(*audit.Line)) error {
+// lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
+// all lines.
+func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, each func(*audit.Line)) error {
+	v, verifies := first.(*verifyReport)
 	logs := map[string]bool{} // by file with lines: it has a record
-	err := audit.Lines(a.File, s.In, func(l *audit.Line) {
-		logs[l.File] = logs[l.File] || l.Record != nil || l.Half()
-		if l.Record == nil || filter.Selects(l.Record) {
-			each(l)
+	err := audit.Texts(a.File, s.In, func(file string, number int, text []byte, open bool) {
+		if verifies {
+			v.Verifier.Line(file, number, text, open)
 		}
+		if verifies && !a.Replay {
+			return // parsing a line takes longer than verifying it
+		}
+		l := audit.ParseLine(file, number, text, open)
+		if l == nil {
+			return
+		}
+		logs[file] = logs[file] || l.Record != nil || l.Half()
+		if l.Record != nil && !filter.Selects(l.Record) {
+			return
+		}
+		each(l)
 	})
 	for _, file := range a.File {
 		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {

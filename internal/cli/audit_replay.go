@@ -42,12 +42,7 @@ func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, err
 	if err != nil {
 		return nil, err
 	}
-	r := replay.New(replay.Evidence{
-		Configuration: func(digest string) (*policy.Config, error) { return configurationOf(dir, digest) },
-		History:       reader.History,
-		TDMRepHistory: reader.TDMRepHistory,
-		Body:          reader.Body,
-	})
+	r := replay.New(dirEvidence{reader, dir}, pastSettings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
 		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.given(), quiet: a.JSON,
@@ -55,12 +50,19 @@ func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, err
 	}, nil
 }
 
-// configurationOf returns the settings of a kept configuration.
-func configurationOf(dir, digest string) (*policy.Config, error) {
-	text, err := store.ReadConfiguration(dir, digest)
-	if err != nil {
-		return nil, err
-	}
+// dirEvidence is the evidence in a data_dir.
+type dirEvidence struct {
+	*store.Reader
+	dir string
+}
+
+// Configuration returns the text of a kept configuration.
+func (e dirEvidence) Configuration(digest string) ([]byte, error) {
+	return store.ReadConfiguration(e.dir, digest)
+}
+
+// pastSettings returns the settings in the text of a kept configuration.
+func pastSettings(text []byte) (*policy.Config, error) {
 	c, err := config.Kept(text)
 	if err != nil {
 		return nil, err

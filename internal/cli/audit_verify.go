@@ -1,94 +1,92 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/gate"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/evidence"
 )
 
-// A verifyReport checks the chains of records.
+// A verifyReport verifies the transparency logs.
 type verifyReport struct {
-	*audit.Verifier
-	dir string
+	*evidence.Verifier
 }
 
+// errNoKey says what --verify needs.
+var errNoKey = errors.New("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c")
+
 func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
+	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Gate}
+	var err error
+	if o.Keys, err = evidence.ParseKeys(a.Key, nil); err != nil {
+		return nil, fmt.Errorf("--key: %w", err)
+	}
+	if o.Keys, err = evidence.ParseKeys(a.Key, a.Witness); err != nil {
+		return nil, fmt.Errorf("--witness: %w", err)
+	}
+	if len(a.Key) == 0 || a.Config != "" {
+		switch signer, err := logSigner(c); {
+		case err == nil:
+			o.Keys.AddOwn(signer)
+			if o.Known, err = kept(c); err != nil {
+				return nil, err
+			}
+		case len(a.Key) == 0:
+			return nil, fmt.Errorf("%w (%w)", errNoKey, err)
+		}
+	}
+	for _, file := range a.Checkpoint {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--checkpoint: %w", err)
+		}
+		o.Known = append(o.Known, evidence.Known{Note: string(text), Where: file})
+	}
+	return &verifyReport{evidence.NewVerifier(o)}, nil
+}
+
+// kept returns the checkpoints that data_dir keeps.
+func kept(c *config.Config) (all []evidence.Known, err error) {
 	dir, err := config.DataDir(c)
 	if err != nil {
 		return nil, err
 	}
-	id, err := gate.ReadID(dir)
-	if err != nil {
-		id = "" // of an earlier version, or the folder is missing
+	path := filepath.Join(dir, evidence.CheckpointFile)
+	switch text, err := os.ReadFile(path); {
+	case err == nil:
+		all = append(all, evidence.Known{Note: string(text), Where: path})
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
-	dir = filepath.Join(dir, settings.ChainsDir)
-	heads, err := audit.Heads(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data_dir: %w", err)
+	ended, err := evidence.Ended(dir)
+	for _, l := range ended {
+		all = append(all, evidence.Known{Note: l.Checkpoint, Where: filepath.Join(dir, evidence.EndedFile), Ended: true, Time: l.Time})
 	}
-	expired, err := audit.Expired(dir)
-	if err != nil {
-		return nil, fmt.Errorf("data_dir: %w", err)
-	}
-	files := a.KeyFile
-	if c.Log.AuditKeyFile != "" {
-		files = append(files, c.Log.AuditKeyFile)
-	}
-	var keys []audit.Key
-	for _, file := range files {
-		key, err := config.ReadKey(file)
-		if _, ok := errors.AsType[config.NoKeyError](err); ok {
-			return nil, fmt.Errorf("%w: name the key that the log was written with", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	v := audit.NewVerifier(audit.VerifyOptions{
-		Files: a.File, Heads: heads, Expired: expired, Keys: keys,
-		Gate: cmp.Or(a.Gate, id), Only: a.Gate != "",
-		Guessed: a.Config == "", Strict: a.Strict, Keyless: a.Keyless,
-		Words: audit.VerifyWords{
-			Folder:    "data_dir",
-			OtherGate: "; verify them with -c of their gate and --gate",
-			GiveHeads: "; give -c with the gate's configuration",
-			GiveKey:   "; give it with --key-file, or -c with the gate's configuration",
-			NoKey:     "they are from before log.audit_key_file was set, which --keyless accepts, or have been added",
-		},
-	})
-	return &verifyReport{v, dir}, nil
+	return all, err
 }
+
+// Line does nothing: the verifier takes lines that are not parsed.
+func (v *verifyReport) Line(*audit.Line) {}
 
 // A verifyResult is the result of a verifyReport.
 type verifyResult struct {
-	Chains    int      `json:"chains"`
-	Faults    int      `json:"faults"`
-	Lost      int      `json:"lost"`
-	Notes     []string `json:"notes"`
-	Records   int      `json:"records"`
-	Said      []string `json:"said"`      // the first faults
-	Unchecked int      `json:"unchecked"` // chains
-	More      int      `json:"-"`         // faults
-	Before    int64    `json:"-"`         // records that are missing before the first ones
+	Faults  int               `json:"faults"`
+	Logs    []evidence.Report `json:"logs"`
+	Lost    int64             `json:"lost"`
+	Notes   []string          `json:"notes"`
+	Records int               `json:"records"`
+	Said    []string          `json:"said"` // the first faults
 }
 
-// result reads the heads of the chains again: a running gate may have begun new chains.
 func (v *verifyReport) result() (string, any, bool) {
-	if heads, err := audit.Heads(v.dir); err == nil {
-		v.Later(heads)
-	}
 	v.End()
 	return "verify", verifyResult{
-		Chains: v.Chains(), Records: v.Records, Lost: v.Lost, Unchecked: v.Unchecked, Before: v.Before,
-		Faults: v.Faulty, More: v.Faulty - len(v.Faults),
-		Said: append([]string{}, v.Faults...), Notes: append([]string{}, v.Notes...), // in JSON [] in place of null
+		Faults: v.Faulty, Logs: append([]evidence.Report{}, v.Logs...), Lost: v.Lost, Records: v.Records, // in JSON [] in place of null
+		Said: append([]string{}, v.Faults...), Notes: append([]string{}, v.Notes...),
 	}, v.Faulty > 0
 }

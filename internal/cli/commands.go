@@ -31,6 +31,7 @@ type Commands struct {
 	Validate Validate `cmd:"" help:"Check a configuration."`
 	Keys     Keys     `cmd:"" help:"Make keys for signed requests, and print the directory that publishes them."`
 	Audit    Audit    `cmd:"" help:"Summarize, replay or verify audit logs."`
+	Evidence Evidence `cmd:"" help:"Show outsiders what the gate has done."`
 	Doctor   Doctor   `cmd:"" help:"Check that this shell's clients use the gate and trust its CA."`
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
@@ -109,7 +110,7 @@ func arguments(args []string) []string {
 func asked(err error) string {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		if command := parse.Context.Selected(); command != nil {
-			return "robotsgate " + command.Name
+			return command.FullPath()
 		}
 	}
 	return "robotsgate"
@@ -128,7 +129,7 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // usageLine is the usage line of a command, as kong prints it.
-var usageLine = regexp.MustCompile(`^(Usage: robotsgate [\w-]+)(.*) \[flags\]`)
+var usageLine = regexp.MustCompile(`^(Usage: robotsgate [a-z][a-z-]*(?: [a-z][a-z-]*)?)(.*) \[flags\]`)
 
 // help prints kong's help with [flags] before the arguments in the usage line. For run the flags
 // must stand there: everything after its command is an argument of that command.

@@ -21,6 +21,8 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/keyfile"
 	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -141,6 +143,9 @@ func (w *world) rules() string {
 	return b.String()
 }
 
+// dayGate is the id of the gate.
+const dayGate = "dayofagate0123456789"
+
 // A day is a gate without its sockets.
 type day struct {
 	t      *testing.T
@@ -152,6 +157,7 @@ type day struct {
 	log    *audit.Log
 	kept   *store.Configurations
 	digest string
+	key    *keyfile.Key
 	rand   *rand.Rand
 	id     int
 	mu     sync.Mutex
@@ -225,7 +231,8 @@ func (d *day) live() {
 		if d.engine, err = policy.New(d.configure(text)); err != nil {
 			d.t.Fatal(err)
 		}
-		if d.log, err = audit.Open(audit.Options{File: d.file, Keep: 3, Heads: filepath.Join(d.dir, settings.ChainsDir)}, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+		o := audit.Options{File: d.file, Keep: 3, Evidence: evidence.Options{Name: "robotsgate/" + dayGate, Gate: dayGate, Key: d.key, Dir: d.dir}}
+		if d.log, err = audit.Open(o, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -282,9 +289,13 @@ func (d *day) live() {
 func TestDay(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.jsonl")
+	key, err := keyfile.Create(filepath.Join(dir, evidence.KeyFile))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "gate-id"), []byte(dayGate), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const seed = 1
-		d := &day{t: t, dir: dir, file: file, web: &world{moods: map[string]*mood{}, rand: rand.New(rand.NewPCG(seed, 1))}, rand: rand.New(rand.NewPCG(seed, 2))}
+		d := &day{t: t, dir: dir, key: key, file: file, web: &world{moods: map[string]*mood{}, rand: rand.New(rand.NewPCG(seed, 1))}, rand: rand.New(rand.NewPCG(seed, 2))}
 		d.live()
 	})
 	conf := filepath.Join(dir, "gate.yaml")
@@ -330,7 +341,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(Audit{Replay: true, Verify: true}); err != Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "has been changed") {
+	if out, err := run(Audit{Replay: true, Verify: true}); err != Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "a record has been changed") {
 		t.Errorf("a changed record: %v\n%s", err, out[:min(len(out), 2000)])
 	}
 	if err := os.WriteFile(file, data, 0o600); err != nil {

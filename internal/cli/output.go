@@ -29,8 +29,10 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"firstOf":   firstOf,
 	"utc":       utc,
 	"yaml":      yamlList,
-	"roff":      roff,
-	"fish":      strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
+
+	"moreFindings": moreFindings,
+	"roff":         roff,
+	"fish":         strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
 }).ParseFS(outputs, "output/*.txt"))
 
 // printReport prints a report with the template of a name.

@@ -12,8 +12,8 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/confine"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/settings"
 )
 
 // Confinement are the options of run that confine its command.
@@ -96,10 +96,11 @@ func confinedVars(vars variables, environ []string, reach []confine.Reach) []str
 }
 
 // gateFiles returns files of the gate that its command must not change, since the gate decides by them or
-// they are evidence, and those that it must not read: with the CA's key it could sign certificates.
+// they are evidence, and those that it must not read: with the CA's key it could sign certificates, and with that of
+// the audit log checkpoints.
 func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 	dir := filepath.Dir(g.ClientFiles().Bundle)
-	for _, name := range []string{"snapshots", "snapshots.db", "configurations", settings.ChainsDir, "gate-id"} {
+	for _, name := range []string{"snapshots", "snapshots.db", "configurations", "gate-id"} {
 		readOnly = append(readOnly, filepath.Join(dir, name))
 	}
 	if c.Log.Audit != "" && c.Log.Audit != "-" {
@@ -110,5 +111,5 @@ func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 	if file, err := filepath.Abs(c.File()); err == nil && len(secret) > 0 {
 		readOnly = append(readOnly, file)
 	}
-	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"))
+	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"), filepath.Join(dir, evidence.KeyFile))
 }

@@ -31,6 +31,7 @@ func (c *Config) check() {
 	c.checkUsage()
 	c.checkFleet()
 	c.checkFiles()
+	c.checkEvidence()
 }
 
 func (c *Config) checkListeners() {

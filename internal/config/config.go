@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/internal/keyfile"
 	"robotsgate/policy/glob"
 )
 
@@ -252,6 +253,12 @@ const (
 	AllRequests     Requests = "all"
 )
 
+// Witness is a witness of the audit log (c2sp.org/tlog-witness).
+type Witness struct {
+	URL string `yaml:"url" doc:"the submission prefix of a witness, such as https://witness.example/"`
+	Key string `yaml:"key" doc:"a verifier key, such as witness.example+5b8b1a2c+BA..."`
+}
+
 // Log says what is written down, and where.
 type Log struct {
 	Level         slog.Level `yaml:"level" default:"info" enum:"debug,info,warn,error"`
@@ -259,7 +266,14 @@ type Log struct {
 	Requests      Requests   `yaml:"requests" default:"none" enum:"none,refused,all"`
 	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"` // "": none, "-": stdout
 	AuditKeep     int        `yaml:"audit_keep" default:"30" restart:"yes" doc:"a whole number, such as 30"`
-	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a file, such as audit.key" path:"yes"` // "": none; see [ReadKey]
+	AuditName     string     `yaml:"audit_name" restart:"yes" doc:"a name without spaces, such as crawl.example.com/gate-1"` // "": made of the gate's id
+	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [keyfile.Load]
+	Witnesses     []Witness  `yaml:"witnesses" restart:"yes" doc:"witnesses"`
 	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
 	AuditRequired bool       `yaml:"audit_required" restart:"yes"`
+
+	auditKey *keyfile.Key // in AuditKeyFile
 }
+
+// AuditKey returns the key that signs the audit log's checkpoints; nil: it is one in data_dir.
+func (l Log) AuditKey() *keyfile.Key { return l.auditKey }

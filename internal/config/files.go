@@ -32,16 +32,13 @@ func (c *Config) checkFiles() {
 		}
 		s.require(err == nil, key, "%s: %v", file, err)
 	}
-	for key, file := range map[string]string{"log.audit_key_file": c.Log.AuditKeyFile, "fleet.key_file": c.Fleet.KeyFile} {
-		if file == "" {
-			continue
-		}
+	if file := c.Fleet.KeyFile; file != "" {
 		_, err := ReadKey(file)
 		advice := ""
 		if _, ok := errors.AsType[NoKeyError](err); ok {
 			advice = makeKey(file)
 		}
-		s.require(err == nil, key, "%v%s", err, advice)
+		s.require(err == nil, "fleet.key_file", "%v%s", err, advice)
 	}
 }
 

@@ -67,6 +67,11 @@ func paths(t reflect.Type, path string) (all []string) {
 // nearest returns the word of known that key is probably a misspelling of.
 func nearest(key string, known []string) string {
 	bare := plain(key)
+	for _, k := range known {
+		if len(bare) > 2 && strings.HasPrefix(k, key+"_") {
+			return k
+		}
+	}
 	// At most a third of the letters may differ: short keys would resemble any word.
 	for edits := 0; edits <= 2 && edits*3 <= max(len(bare), 3); edits++ {
 		for _, k := range known {

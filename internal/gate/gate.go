@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -138,21 +137,7 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	if err := g.openFleet(); err != nil {
 		return err
 	}
-	if c.Log.Audit == "" {
-		return nil
-	}
-	o := settings.Audit(c.Log)
-	o.Gate = g.id
-	o.Heads, o.KeepHeads, o.Probe = filepath.Join(dir, settings.ChainsDir), c.Robots.Keep, c.Log.AuditRequired
-	if f := c.Log.AuditKeyFile; f != "" {
-		if o.Key, err = config.ReadKey(f); err != nil {
-			return fmt.Errorf("log.audit_key_file: %w", err)
-		}
-	}
-	if g.audit, err = audit.Open(o, out, g.log); err != nil {
-		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
-	}
-	return nil
+	return g.openAudit(dir, out)
 }
 
 // wire makes the parts that work on requests, and connects them.

@@ -13,7 +13,7 @@ import (
 // wasInForce checks that the answers that a decision cites were the origin's, at that time and
 // for that crawler.
 func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
-	history, err := p.evidence.History(r.Origin)
+	history, err := p.history(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()
 	}

@@ -20,17 +20,17 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// Evidence returns what records name.
-type Evidence struct {
-	// Configuration returns the configuration with a SHA-256. The error is fs.ErrNotExist if
-	// it is not kept.
-	Configuration func(digest string) (*policy.Config, error)
-	// History returns the answers of an origin to requests for its robots.txt.
-	History func(origin string) ([]store.Answer, error)
+// Evidence is what records name. The data_dir of a gate has it, and so has a bundle that was made from one.
+type Evidence interface {
+	// Configuration returns the text of the configuration with a SHA-256. The error is fs.ErrNotExist if
+	// it is not kept, and store.ErrChanged if it does not match its name.
+	Configuration(digest string) ([]byte, error)
+	// History returns the answers of an origin to requests for its robots.txt, the oldest first.
+	History(origin string) ([]store.Answer, error)
 	// TDMRepHistory returns those to requests for its tdmrep.json.
-	TDMRepHistory func(origin string) ([]store.Answer, error)
-	// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept.
-	Body func(digest string) (string, error)
+	TDMRepHistory(origin string) ([]store.Answer, error)
+	// Body returns the file with a SHA-256, with the errors of Configuration.
+	Body(digest string) (string, error)
 }
 
 // An Outcome is the result of a replay.
@@ -66,7 +66,11 @@ func (o Outcome) Changed() bool {
 
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
-	evidence  Evidence
+	configuration func(digest string) (*policy.Config, error)
+	history       func(origin string) ([]store.Answer, error)
+	tdmHistory    func(origin string) ([]store.Answer, error)
+	body          func(digest string) (string, error)
+
 	rules     func(fileKey) (*robotstxt.File, error)
 	truncated func(fileKey) (digest string, err error)
 	tdmrep    func(digest string) (*usage.TDMFile, error)
@@ -79,11 +83,38 @@ type fileKey struct {
 	maxBytes       int
 }
 
-// New returns a Replayer.
-func New(e Evidence) *Replayer {
-	e.Configuration, e.History, e.TDMRepHistory = cached(100, e.Configuration), cached(2000, e.History), cached(2000, e.TDMRepHistory)
-	p := &Replayer{evidence: e}
-	p.rules = cached(200, p.readRules) // at most some 100 MiB
+// maxConfigurations bounds the configurations that are kept parsed, in bytes of their texts with one KiB more for each.
+const maxConfigurations = 8 << 20
+
+// maxRules bounds the robots.txt files that are kept parsed, in bytes of their bodies with one KiB more for each. A
+// parsed file takes some three times as much.
+const maxRules = 32 << 20
+
+// New returns a Replayer. Parse returns the settings in the text of a configuration.
+func New(e Evidence, parse func(text []byte) (*policy.Config, error)) *Replayer {
+	p := &Replayer{history: cached(2000, e.History), tdmHistory: cached(2000, e.TDMRepHistory), body: e.Body}
+	type sized struct {
+		config *policy.Config
+		size   int
+	}
+	configurations := cachedBy(maxConfigurations, func(c sized) int { return c.size + 1<<10 }, func(digest string) (sized, error) {
+		text, err := e.Configuration(digest)
+		if err != nil {
+			return sized{}, err
+		}
+		c, err := parse(text)
+		return sized{c, len(text)}, err
+	})
+	p.configuration = func(digest string) (*policy.Config, error) {
+		c, err := configurations(digest)
+		return c.config, err
+	}
+	p.rules = cachedBy(maxRules, func(f *robotstxt.File) int {
+		if f == nil {
+			return 1 << 10
+		}
+		return len(f.Body()) + 1<<10
+	}, p.readRules)
 	p.truncated = cached(50_000, p.truncate)
 	p.tdmrep = cached(50, p.readTDMRep) // at most some 100 MiB
 	return p
@@ -91,18 +122,25 @@ func New(e Evidence) *Replayer {
 
 // cached returns f with a cache of its results, which is emptied when it has a number of them.
 func cached[K comparable, V any](limit int, f func(K) (V, error)) func(K) (V, error) {
+	return cachedBy(limit, func(V) int { return 1 }, f)
+}
+
+// cachedBy returns f with a cache of its results, which is emptied before their sizes are more than limit together.
+func cachedBy[K comparable, V any](limit int, size func(V) int, f func(K) (V, error)) func(K) (V, error) {
 	type result struct {
 		value V
 		err   error
 	}
-	results := map[K]result{}
+	results, total := map[K]result{}, 0
 	return func(key K) (V, error) {
 		r, ok := results[key]
 		if !ok {
-			if len(results) >= limit {
-				clear(results)
-			}
 			r.value, r.err = f(key)
+			n := size(r.value)
+			if total += n; total > limit {
+				clear(results)
+				total = n
+			}
 			results[key] = r
 		}
 		return r.value, r.err
@@ -120,7 +158,7 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	if r.Config == "" {
 		return NoConfiguration, "the record names no configuration"
 	}
-	c, err := p.evidence.Configuration(r.Config)
+	c, err := p.configuration(r.Config)
 	if err != nil {
 		return outcome(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)
 	}
@@ -260,16 +298,16 @@ func describe(r *audit.Record) string {
 // readRules returns the rules of a file. If the limit on files has been lowered since it was
 // fetched, the digest may be that of the part that the limit leaves of a longer file of the origin.
 func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
-	body, err := p.evidence.Body(key.digest)
+	body, err := p.body(key.digest)
 	if err == nil {
 		return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
 	}
-	history, _ := p.evidence.History(key.origin) // none if it can't be read
+	history, _ := p.history(key.origin) // none if it can't be read
 	for _, a := range history {
 		if p.truncatedTo(a.Snapshot.SHA256, key.maxBytes) != key.digest {
 			continue
 		}
-		if body, err := p.evidence.Body(a.Snapshot.SHA256); err == nil {
+		if body, err := p.body(a.Snapshot.SHA256); err == nil {
 			return robotstxt.Parse([]byte(body), key.maxBytes), nil
 		}
 	}
@@ -284,7 +322,7 @@ func (p *Replayer) truncatedTo(digest string, maxBytes int) string {
 }
 
 func (p *Replayer) truncate(key fileKey) (string, error) {
-	body, err := p.evidence.Body(key.digest)
+	body, err := p.body(key.digest)
 	if err != nil || len(body) <= key.maxBytes {
 		return "", err
 	}

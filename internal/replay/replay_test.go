@@ -21,33 +21,43 @@ const text = "User-agent: *\nDisallow: /private/\n"
 // kept is evidence that is kept.
 type kept struct {
 	config  policy.Config
-	history []store.Answer
+	history []store.Answer // of robots.txt
+	origin  string         // of the history; empty: any
 	tdmrep  []store.Answer // the history of tdmrep.json
 	bodies  map[string]string
 	err     error // of configurations
 }
 
-func (s *kept) evidence() Evidence {
-	return Evidence{
-		Configuration: func(digest string) (*policy.Config, error) {
-			if digest != "config" {
-				return nil, fs.ErrNotExist
-			}
-			return &s.config, s.err
-		},
-		History:       func(string) ([]store.Answer, error) { return s.history, nil },
-		TDMRepHistory: func(string) ([]store.Answer, error) { return s.tdmrep, nil },
-		Body: func(digest string) (string, error) {
-			body, ok := s.bodies[digest]
-			switch {
-			case !ok:
-				return "", fs.ErrNotExist
-			case policy.Digest(body) != digest:
-				return "", fmt.Errorf("%s: %w", digest, store.ErrChanged)
-			}
-			return body, nil
-		},
+func (s *kept) Configuration(digest string) ([]byte, error) {
+	if digest != "config" {
+		return nil, fs.ErrNotExist
 	}
+	return nil, s.err
+}
+
+func (s *kept) History(origin string) ([]store.Answer, error) {
+	if s.origin != "" && s.origin != origin {
+		return nil, nil
+	}
+	return s.history, nil
+}
+
+func (s *kept) TDMRepHistory(string) ([]store.Answer, error) { return s.tdmrep, nil }
+
+func (s *kept) Body(digest string) (string, error) {
+	body, ok := s.bodies[digest]
+	switch {
+	case !ok:
+		return "", fs.ErrNotExist
+	case policy.Digest(body) != digest:
+		return "", fmt.Errorf("%s: %w", digest, store.ErrChanged)
+	}
+	return body, nil
+}
+
+// replayer returns a Replayer by this evidence.
+func (s *kept) replayer() *Replayer {
+	return New(s, func([]byte) (*policy.Config, error) { return &s.config, nil })
 }
 
 func good(body string, fetched time.Time) *policy.Snapshot {
@@ -199,7 +209,7 @@ func TestReplay(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s, r := one()
 			test.change(s, r)
-			got, why := New(s.evidence()).Replay(r)
+			got, why := s.replayer().Replay(r)
 			if got != test.want || !strings.Contains(why, test.why) {
 				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
 			}
@@ -225,7 +235,7 @@ func TestCutTexts(t *testing.T) {
 		r    *audit.Record
 		want Outcome
 	}{{"whole", r, Same}, {"cut", &bounded, Same}, {"another rule", &other, Different}} {
-		if got, why := New(s.evidence()).Replay(test.r); got != test.want {
+		if got, why := s.replayer().Replay(test.r); got != test.want {
 			t.Errorf("%s: got %s, want %s: %s", test.name, got, test.want, why)
 		}
 	}
@@ -242,14 +252,8 @@ func TestTruncated(t *testing.T) {
 	s.bodies = map[string]string{policy.Digest(long): long}
 	s.history[0].Snapshot.SHA256 = policy.Digest(long)
 	s.config.Robots.MaxBytes = len(text) + 3
-	e := s.evidence()
-	e.History = func(origin string) ([]store.Answer, error) {
-		if origin != r.Origin {
-			return nil, nil
-		}
-		return s.history, nil
-	}
-	p := New(e)
+	s.origin = r.Origin
+	p := s.replayer()
 	other, robots := *r, *r.Robots
 	other.Origin, other.Robots, robots.URL = "http://b.example", &robots, "http://b.example/robots.txt"
 	if got, why := p.Replay(&other); got != NoSnapshot {
@@ -304,12 +308,12 @@ func TestWithoutRules(t *testing.T) {
 			if got := describe(r); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if got, why := New(s.evidence()).Replay(r); got != Same {
+			if got, why := s.replayer().Replay(r); got != Same {
 				t.Errorf("again: %s: %s", got, why)
 			}
 			// Without the failure in the history the copy proves nothing.
 			s.history = s.history[1:]
-			if got, why := New(s.evidence()).Replay(r); got != NotInForce {
+			if got, why := s.replayer().Replay(r); got != NotInForce {
 				t.Errorf("without the answer: %s: %s", got, why)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 
 // readTDMRep returns the tdmrep.json with a digest, nil if the file states nothing.
 func (p *Replayer) readTDMRep(digest string) (*usage.TDMFile, error) {
-	body, err := p.evidence.Body(digest)
+	body, err := p.body(digest)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 
 // tdmrepWasInForce checks that the tdmrep.json that a record cites was the origin's at that time.
 func (p *Replayer) tdmrepWasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
-	history, err := p.evidence.TDMRepHistory(r.Origin)
+	history, err := p.tdmHistory(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()
 	}

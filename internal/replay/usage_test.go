@@ -126,7 +126,7 @@ func TestReplayUsage(t *testing.T) {
 			if test.change != nil {
 				test.change(s, r)
 			}
-			got, why := New(s.evidence()).Replay(r)
+			got, why := s.replayer().Replay(r)
 			if got != test.want || !strings.Contains(why, test.why) {
 				t.Errorf("got %s: %s; want %s: %s", got, why, test.want, test.why)
 			}

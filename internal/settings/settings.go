@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -251,15 +252,16 @@ func Store(r config.Robots) store.Limits {
 	return store.Limits{Keep: r.Keep, Bytes: int64(r.DiskBytes)}
 }
 
-// Audit returns the options of the audit log, without its key and the heads of its chains.
+// Audit returns the options of the audit log, without its key, its folder and the client for its witnesses.
 func Audit(l config.Log) audit.Options {
-	return audit.Options{File: l.Audit, Keep: l.AuditKeep, RedactQuery: l.RedactQuery}
+	o := audit.Options{File: l.Audit, Keep: l.AuditKeep, RedactQuery: l.RedactQuery}
+	for _, w := range l.Witnesses {
+		o.Evidence.Witnesses = append(o.Evidence.Witnesses, evidence.Witness(w))
+	}
+	return o
 }
 
 // Admin returns the options of the admin pages, without their sources.
 func Admin(a config.Admin) admin.Options {
 	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts"}
 }
-
-// ChainsDir is the folder in data_dir with the heads of the audit log's chains.
-const ChainsDir = "chains"

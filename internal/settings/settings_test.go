@@ -124,10 +124,12 @@ var arrives = map[string]string{
 	"limits.max_connections":            "Proxy.Settings.MaxConnections",
 	"limits.max_connections_per_client": "Proxy.Settings.MaxConnectionsPerClient",
 
-	"admin.hosts":      "Admin.Hosts",
-	"log.audit":        "Audit.File",
-	"log.audit_keep":   "Audit.Keep",
-	"log.redact_query": "Audit.RedactQuery",
+	"admin.hosts":       "Admin.Hosts",
+	"log.audit":         "Audit.File",
+	"log.audit_keep":    "Audit.Keep",
+	"log.redact_query":  "Audit.RedactQuery",
+	"log.witnesses.url": "Audit.Evidence.Witnesses",
+	"log.witnesses.key": "Audit.Evidence.Witnesses",
 }
 
 // notAPart has the reasons why other keys are no settings of a part.
@@ -151,7 +153,8 @@ var notAPart = map[string]string{
 	"log.level":              "logger goes by it: log.txtar",
 	"log.format":             "logger goes by it: log.txtar",
 	"log.requests":           "RequestLines.choose goes by it: request_lines.txtar",
-	"log.audit_key_file":     "gate.openRecords reads it: audit_key.txtar",
+	"log.audit_name":         "gate.openAudit: evidence_key.txtar",
+	"log.audit_key_file":     "gate.openAudit: evidence_key.txtar",
 	"log.audit_required":     "gate.wire asks the log: audit_required.txtar",
 }
 
@@ -182,7 +185,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "pace.crawl_delay", "pace.subresources", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "pace.crawl_delay", "pace.subresources", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" && at != "Audit.Evidence.Witnesses" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -205,6 +208,7 @@ func base() *config.Config {
 	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
 	c.Crawlers[0].Login = config.Login{User: "u", PasswordBcrypt: "p"}
 	c.Overrides = make([]config.Override, 1)
+	c.Log.Witnesses = make([]config.Witness, 1)
 	return c
 }
 

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	"robotsgate/internal/evidence/bundle"
+	"robotsgate/internal/terminal"
+)
+
+// EvidenceCheck checks a bundle.
+type EvidenceCheck struct {
+	Key     []string `placeholder:"VKEY" sep:"none" help:"The verifier key of the log, as its operator publishes it; without one, the one that the bundle names; may be repeated."`
+	Witness []string `placeholder:"VKEY" sep:"none" help:"The verifier key of a witness that must have cosigned each log; may be repeated."`
+	JSON    bool     `help:"Print JSON."`
+	File    string   `arg:"" name:"BUNDLE" help:"The zip file."`
+}
+
+// Run checks the bundle.
+func (c *EvidenceCheck) Run(s Streams) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file: name the zip file", c.File)
+	}
+	if err != nil {
+		return err
+	}
+	done := newBatchProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	found, err := bundle.Check(f, info.Size(), bundle.CheckOptions{
+		Keys: c.Key, Witnesses: c.Witness, Parse: pastSettings, Progress: func() { done.lines.Add(1) },
+	})
+	stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	out := bufio.NewWriter(s.Out)
+	if c.JSON {
+		err = encode(out, found)
+	} else {
+		err = printReport(out, "bundle", found)
+	}
+	if !found.KeyGiven && len(found.SignedBy) > 0 {
+		s.note("the key is the one that the bundle names: compare it with the one that the operator publishes, or give that with --key")
+	}
+	if err := cmp.Or(err, out.Flush()); err != nil {
+		return err
+	}
+	if !found.OK() {
+		return Exit(1)
+	}
+	return nil
+}
+
+// kindsOf returns the kinds of findings of which more were found than are listed, with their numbers.
+func moreFindings(c *bundle.Checked) (all []string) {
+	listed := map[string]int{}
+	for _, f := range c.Findings {
+		listed[f.Kind]++
+	}
+	for kind, n := range c.Kinds {
+		if more := n - listed[kind]; more > 0 {
+			all = append(all, fmt.Sprintf("%s: %d more", kind, more))
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/evidence/bundle"
+	"robotsgate/internal/terminal"
+)
+
+// gates are the gates that have written the logs, by their configurations.
+type gates struct {
+	configs []*config.Config
+	keys    *evidence.Keys
+	texts   []string         // the verifier keys of the logs
+	known   []evidence.Known // checkpoints that they keep
+}
+
+// loadGates loads configurations; without one the defaults hold.
+func loadGates(files []string) (*gates, error) {
+	if len(files) == 0 {
+		files = []string{""}
+	}
+	g := &gates{}
+	var witnesses []string
+	for _, file := range files {
+		c, err := Configured{file}.load()
+		if err != nil {
+			return nil, err
+		}
+		signer, err := logSigner(c)
+		if err != nil {
+			return nil, err
+		}
+		known, err := kept(c)
+		if err != nil {
+			return nil, err
+		}
+		g.configs, g.known = append(g.configs, c), append(g.known, known...)
+		g.texts = append(g.texts, signer.Key())
+		for _, w := range c.Log.Witnesses {
+			witnesses = append(witnesses, w.Key)
+		}
+	}
+	var err error
+	g.keys, err = evidence.ParseKeys(g.texts, witnesses)
+	return g, err
+}
+
+// openEvidence opens the evidence of the gates. The caller closes it.
+func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(), err error) {
+	closeAll = func() {
+		for _, e := range all {
+			e.(dirEvidence).Close()
+		}
+	}
+	for i, c := range g.configs {
+		o := Configured{}
+		if len(files) > 0 {
+			o.Config = files[i]
+		}
+		reader, dir, err := o.openEvidence(c)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		all = append(all, dirEvidence{reader, dir})
+	}
+	return all, closeAll, nil
+}
+
+// collect verifies whole logs and selects records. The caller closes the Collector. A log with a fault is Exit(1).
+func (g *gates) collect(s Streams, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
+	if err := canOpen(files); err != nil {
+		return nil, nil, err
+	}
+	c, err := bundle.NewCollector(filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf})
+	done := newBatchProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	var lineErr error
+	readErr := audit.Texts(byTime(files), s.In, func(file string, number int, text []byte, open bool) {
+		v.Line(file, number, text, open)
+		if err := c.Line(text); lineErr == nil {
+			lineErr = err
+		}
+		done.lines.Add(1)
+	})
+	v.End()
+	stop()
+	err = cmp.Or(lineErr, readErr)
+	for _, text := range v.Notes {
+		s.note("note: %s", text)
+	}
+	for _, text := range v.Faults {
+		s.note("%s", text)
+	}
+	if err == nil && v.Faulty > 0 {
+		s.note("a log that does not verify proves nothing, so nothing is made of it: audit --verify says more")
+		err = Exit(1)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, v.Logs, nil
+}
+
+// byTime sorts logs by the time of their first line, so that records are in their order in a bundle. One that can't be
+// read stays where it is, as does standard input.
+func byTime(files []string) []string {
+	times := map[string]time.Time{}
+	for _, file := range files {
+		times[file] = firstTime(file)
+	}
+	return slices.SortedStableFunc(slices.Values(files), func(a, b string) int { return times[a].Compare(times[b]) })
+}
+
+func firstTime(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() { // what is read from a pipe can't be read again
+		return time.Time{}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return time.Time{}
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 1<<20)
+	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return time.Time{}
+		}
+		in = bufio.NewReaderSize(z, 1<<20)
+	}
+	text, err := in.ReadSlice('\n')
+	if err != nil && err != io.EOF {
+		return time.Time{}
+	}
+	var line struct{ Time time.Time }
+	_ = json.Unmarshal(text, &line) // the verifier reports a line that is none
+	return line.Time
+}
+
+var errNoLogs = fmt.Errorf("which audit log? The key log.audit of the gate's configuration names it; name its rotated files too")

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"runtime"
+	"strings"
+
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/keyfile"
+)
+
+// checkEvidence checks what is said of the transparency log, and loads its key.
+func (c *Config) checkEvidence() {
+	s, l := &c.source, &c.Log
+	if l.AuditName != "" {
+		s.refuse("log.audit_name", evidence.CheckName(l.AuditName))
+	}
+	if l.AuditKeyFile != "" {
+		var err error
+		l.auditKey, err = loadAuditKey(l.AuditKeyFile)
+		s.refuse("log.audit_key_file", err)
+	}
+	for i, w := range l.Witnesses {
+		path := fmt.Sprintf("log.witnesses[%d]", i)
+		u, err := url.Parse(w.URL)
+		s.require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "", path+".url",
+			"expected the submission prefix of a witness, such as https://witness.example/, got %q", cut(w.URL))
+		_, err = evidence.ParseKeys(nil, []string{w.Key})
+		s.refuse(path+".key", err)
+	}
+	s.require(len(l.Witnesses) == 0 || l.Audit != "", "log.witnesses", "without log.audit there is no log to cosign: set log.audit, too")
+}
+
+// loadAuditKey loads the key of the audit log, which others must not be able to read.
+func loadAuditKey(file string) (*keyfile.Key, error) {
+	key, err := keyfile.Load(file)
+	if err != nil {
+		if text, errRead := os.ReadFile(file); errRead == nil && len(text) >= leastKey && !strings.Contains(string(text), "-----BEGIN") {
+			return nil, fmt.Errorf("%w. In versions before, %d or more secret bytes stood here; now it is the Ed25519 key that signs the checkpoints of the log", err, leastKey)
+		}
+		return nil, err
+	}
+	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o027 != 0 {
+		return nil, fmt.Errorf("%s: other users may read or change it (mode %04o): chmod 600 %s", file, info.Mode().Perm(), file)
+	}
+	return key, nil
+}

@@ -1,0 +1,284 @@
+package bundle
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"robotsgate/internal/escape"
+	"robotsgate/internal/store"
+)
+
+// An archive is a bundle that is read. It may come from anyone, so nothing in it is taken at its word. It
+// implements replay.Evidence.
+type archive struct {
+	files   map[string]*zip.File
+	answers map[string][]answer // by URL
+	work    int64               // bytes that were read to be parsed
+}
+
+// A NoBundleError says that a file is no bundle, or that it is made to harm.
+type NoBundleError struct{ why string }
+
+func (e NoBundleError) Error() string { return "no bundle: " + e.why }
+
+func noBundle(format string, args ...any) error {
+	return NoBundleError{escape.Printable(fmt.Sprintf(format, args...))}
+}
+
+// maxDirectory bounds the directory of a zip file, in bytes: archive/zip keeps all of it in memory.
+const maxDirectory = 32 << 20
+
+// open reads the directory of a zip file.
+func open(r io.ReaderAt, size int64) (*archive, error) {
+	limited := &limitedAt{r: r, left: maxDirectory}
+	z, err := zip.NewReader(limited, size)
+	if errors.Is(err, errDirectory) {
+		return nil, noBundle("the directory of the zip file has more than %d MiB", maxDirectory>>20)
+	}
+	if err != nil {
+		return nil, noBundle("%v", err)
+	}
+	limited.left = -1
+	if len(z.File) > maxMembers {
+		return nil, noBundle("more than %d files", maxMembers)
+	}
+	a := &archive{files: make(map[string]*zip.File, len(z.File))}
+	total := uint64(0)
+	for _, f := range z.File {
+		if err := a.add(f); err != nil {
+			return nil, err
+		}
+		if total += f.UncompressedSize64; total > maxTotal {
+			return nil, noBundle("its files have more than %d MiB together", maxTotal>>20)
+		}
+	}
+	if a.files[recordsName] == nil {
+		return nil, noBundle("there is no %s in it", recordsName)
+	}
+	return a, nil
+}
+
+func (a *archive) add(f *zip.File) error {
+	known := slices.Contains([]string{readmeName, reportName, recordsName, proofsName, answersName}, f.Name) || memberName.MatchString(f.Name)
+	switch {
+	case !known:
+		return noBundle("it has a file %q, which no bundle has", f.Name)
+	case a.files[f.Name] != nil:
+		return noBundle("it has the file %q twice", f.Name)
+	case !f.Mode().IsRegular():
+		return noBundle("%q is a link, or no file", f.Name)
+	case f.UncompressedSize64 > uint64(limitOf(f.Name)):
+		return noBundle("%q has more than %d KiB", f.Name, limitOf(f.Name)>>10)
+	}
+	a.files[f.Name] = f
+	return nil
+}
+
+var errDirectory = errors.New("the directory is too long")
+
+// limitedAt fails behind a number of bytes, unless that is negative.
+type limitedAt struct {
+	r    io.ReaderAt
+	left int64
+}
+
+func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
+	if l.left >= 0 {
+		if l.left -= int64(len(p)); l.left < 0 {
+			l.left = 0
+			return 0, errDirectory
+		}
+	}
+	return l.r.ReadAt(p, at)
+}
+
+// read returns the contents of a member. The error is fs.ErrNotExist if there is none.
+func (a *archive) read(name string) ([]byte, error) {
+	var b bytes.Buffer
+	err := a.stream(name, func(r io.Reader) error {
+		_, err := b.ReadFrom(r)
+		return err
+	})
+	return b.Bytes(), err
+}
+
+// stream reads a member. archive/zip lets it have no other length than the directory states.
+func (a *archive) stream(name string, read func(io.Reader) error) error {
+	f := a.files[name]
+	if f == nil {
+		return fmt.Errorf("%s is not in the bundle: %w", name, fs.ErrNotExist)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return noBundle("%s: %v", name, err)
+	}
+	defer r.Close()
+	in := &source{r: r}
+	if err := read(in); err != nil {
+		if in.err != nil {
+			return noBundle("%s: %v", name, in.err)
+		}
+		return err
+	}
+	return nil
+}
+
+// A source keeps the error of a reader.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// maxLine bounds a line, in bytes. It is several times as long as the longest record.
+const maxLine = 1 << 20
+
+// lines calls each for every line of a member that is not empty, without its end, until it returns an error.
+func (a *archive) lines(name string, each func(at string, text []byte) error) error {
+	return a.stream(name, func(r io.Reader) error {
+		next := linesOf(name, r)
+		for {
+			at, text, err := next()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := each(at, text); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// linesOf returns a function that returns the next line that is not empty, with its place.
+func linesOf(name string, r io.Reader) func() (at string, text []byte, err error) {
+	in, number := bufio.NewReaderSize(r, maxLine), 0
+	return func() (at string, text []byte, err error) {
+		for {
+			text, err := in.ReadSlice('\n')
+			number++
+			at := name + ":" + strconv.Itoa(number)
+			switch {
+			case err == bufio.ErrBufferFull:
+				return "", nil, noBundle("%s: line %d is too long", name, number)
+			case err != nil && (err != io.EOF || len(text) == 0):
+				return "", nil, err
+			}
+			if text = bytes.TrimSuffix(text, []byte("\n")); len(text) > 0 {
+				return at, text, nil
+			}
+		}
+	}
+}
+
+// named returns a member whose name is the digest of its contents.
+func (a *archive) named(folder, digest string) ([]byte, error) {
+	text, err := a.read(folder + digest)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
+		return nil, store.ErrChanged
+	}
+	return text, nil
+}
+
+// maxWork bounds the bytes of files that are parsed. A bundle that was made for it could have them parsed again for each
+// record. A configuration takes some 64 times as long as a robots.txt.
+const maxWork = 16 << 30
+
+// Configuration returns the text of a configuration.
+func (a *archive) Configuration(digest string) ([]byte, error) {
+	text, err := a.named(configurationsDir, digest)
+	a.work += 64 * int64(len(text))
+	return text, err
+}
+
+// Body returns a robots.txt or tdmrep.json.
+func (a *archive) Body(digest string) (string, error) {
+	text, err := a.named(robotsDir, digest)
+	a.work += int64(len(text))
+	return string(text), err
+}
+
+// History returns the answers of an origin to requests for its robots.txt.
+func (a *archive) History(origin string) ([]store.Answer, error) {
+	return a.history(origin + robotsPath), nil
+}
+
+// TDMRepHistory returns those to requests for its tdmrep.json.
+func (a *archive) TDMRepHistory(origin string) ([]store.Answer, error) {
+	return a.history(origin + tdmrepPath), nil
+}
+
+func (a *archive) history(url string) []store.Answer {
+	kept := a.answers[url]
+	all := make([]store.Answer, 0, len(kept))
+	for i := range kept {
+		all = append(all, kept[i].stored())
+	}
+	return all
+}
+
+const (
+	maxAnswerCount = 1 << 18
+	maxAnswersOf   = 10_000 // answers about one URL, each of which is compared with each record of its origin
+)
+
+// loadAnswers reads answers.jsonl. Bad is called for each line that is no answer.
+func (a *archive) loadAnswers(bad func(at string, err error)) error {
+	a.answers = map[string][]answer{}
+	count := 0
+	err := a.lines(answersName, func(at string, text []byte) error {
+		var one answer
+		err := json.Unmarshal(text, &one)
+		count++
+		switch {
+		case count > maxAnswerCount || len(a.answers[one.URL]) == maxAnswersOf:
+			return noBundle("%s: more than %d answers, or more than %d about one URL", answersName, maxAnswerCount, maxAnswersOf)
+		case err != nil:
+			bad(at, err)
+			return nil
+		}
+		url := one.URL
+		one.URL = "" // it is the key
+		a.answers[url] = append(a.answers[url], one)
+		return nil
+	})
+	for _, all := range a.answers {
+		slices.SortStableFunc(all, func(x, y answer) int { return x.Time.Compare(y.Time) })
+	}
+	return err
+}
+
+// names returns the names of the members in a folder, sorted.
+func (a *archive) names(folder string) []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for name := range maps.Keys(a.files) {
+			if strings.HasPrefix(name, folder) && !yield(name) {
+				return
+			}
+		}
+	})
+}

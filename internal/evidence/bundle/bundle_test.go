@@ -1,0 +1,133 @@
+package bundle
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"robotsgate/internal/audit"
+)
+
+func check(t testing.TB, bundle []byte, o CheckOptions) *Checked {
+	t.Helper()
+	o.Parse = parse
+	c, err := Check(bytes.NewReader(bundle), int64(len(bundle)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestRoundTrip makes a bundle of some records, and checks it.
+func TestRoundTrip(t *testing.T) {
+	k := newKept(t, 3)
+	w := k.logOf(t, 250, 3)
+	host, err := audit.ParseHostPattern("site1.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, m := k.bundle(t, w, &audit.Filter{Host: host})
+	if m.Records != 83 || m.Uncovered != 0 {
+		t.Errorf("got %d records, %d uncovered", m.Records, m.Uncovered)
+	}
+	for _, keys := range [][]string{nil, {w.signer.Key()}} {
+		c := check(t, bundle, CheckOptions{Keys: keys})
+		if !c.OK() || c.Records != 83 || c.Proven != 83 || c.Alike != 83 || c.KeyGiven != (keys != nil) || len(c.SignedBy) != 1 || c.SignedBy[0] != w.signer.Key() {
+			t.Errorf("got %+v", c)
+		}
+	}
+}
+
+// TestLogs makes one bundle of two logs: one is signed by the key of the other under a longer name, and was rotated. The
+// file with its end is read first, and the gate was killed once: what no checkpoint covers is left out.
+func TestLogs(t *testing.T) {
+	k := newKept(t, 1)
+	c, err := parse(k.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(w *logWriter, from, to int) {
+		for i := from; i < to; i++ {
+			w.record(k.record(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
+		}
+	}
+	first, second := newLog(t, "gate.example"), newLog(t, "gate.example/RUN")
+	first.checkpoint(t, true)
+	add(first, 0, 5)
+	first.checkpoint(t, false)
+	add(first, 5, 7) // and no checkpoint
+
+	second.checkpoint(t, true)
+	add(second, 0, 13)
+	second.checkpoint(t, false)
+	beginning := bytes.Clone(second.Bytes())
+	second.Reset()
+	second.checkpoint(t, true)
+	add(second, 13, 20)
+	second.checkpoint(t, false, witness(t, "witness.example"))
+	add(second, 20, 21)
+	second.checkpoint(t, false)
+
+	for _, test := range []struct {
+		paths string // of the selected records
+		want  int
+		sizes []int64
+	}{
+		{origin(0) + "/1*", 12, []int64{5, 20}}, // the cosigned checkpoint covers all that is selected
+		{origin(0) + "/*", 26, []int64{5, 21}},  // only the last one does; two records are not covered
+	} {
+		pattern, err := audit.ParseURLPattern(test.paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := first.keys(t, witness(t, "witness.example").Verifier().String())
+		collector, logs := collect(t, &audit.Filter{URL: pattern}, keys, second.Bytes(), beginning, first.Bytes())
+		var out bytes.Buffer
+		m, err := collector.Write(&out, options(k, logs, keys, "Two logs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sizes []int64
+		got := check(t, out.Bytes(), CheckOptions{Keys: []string{first.signer.Key()}})
+		for _, l := range got.Logs {
+			sizes = append(sizes, l.Size)
+		}
+		if !got.OK() || !slices.Equal(sizes, test.sizes) || got.Proven != test.want || m.Records != test.want {
+			t.Errorf("%s: sizes %v, want %v; %+v", test.paths, sizes, test.sizes, got)
+		}
+	}
+}
+
+// TestStream makes a bundle of a log on standard output, the gate of which was killed: the log went on from its last
+// checkpoint, with other records at the indexes of those behind it.
+func TestStream(t *testing.T) {
+	k := newKept(t, 1)
+	c, err := parse(k.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newLog(t, "gate.example")
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			w.record(k.record(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
+		}
+	}
+	w.checkpoint(t, true)
+	add(0, 5)
+	w.checkpoint(t, false)
+	kept := w.tree.Clone()
+	add(5, 8) // lost for the tree
+	w.tree = kept
+	w.checkpoint(t, true)
+	add(8, 14)
+	w.checkpoint(t, false)
+	bundle, m := k.bundle(t, w, &audit.Filter{})
+	if m.Records != 11 || m.Uncovered != 3 || m.Logs[0].Selected != 11 {
+		t.Errorf("got %d records, %d of the log, %d uncovered", m.Records, m.Logs[0].Selected, m.Uncovered)
+	}
+	if c := check(t, bundle, CheckOptions{}); !c.OK() || c.Proven != 11 {
+		t.Errorf("got %+v", c)
+	}
+}

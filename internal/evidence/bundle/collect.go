@@ -1,0 +1,281 @@
+package bundle
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"filippo.io/torchwood"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/evidence"
+)
+
+// A Collector takes the lines of logs, and keeps what a bundle needs of them: the selected records and the
+// hashes of all leaves, in temporary files. It verifies nothing: an evidence.Verifier takes each line before, and
+// calls Leaf.
+type Collector struct {
+	filter *audit.Filter
+	period audit.Filter // of the filter only its times
+
+	dir     string // temporary
+	hashes  *hashFile
+	file    *os.File // the selected records
+	records *bufio.Writer
+	bytes   int64
+	picks   []pick
+
+	logs  map[string]*logPart
+	order []*logPart
+	last  pick // the leaf that Leaf has named last
+	named bool // that leaf is the next record
+	err   error
+}
+
+// A pick is the place of a selected record.
+type pick struct {
+	log   int
+	index int64
+}
+
+// A logPart is what is known of one log.
+type logPart struct {
+	number   int
+	name     string
+	best     evidence.Checkpoint // see cover
+	period   span                // of its records in the period of the selection
+	selected int64
+}
+
+// A span is a range of the records of a log.
+type span struct {
+	First, Last int64 // indexes
+	Records     int64
+}
+
+func (s *span) add(index int64) {
+	if s.Records == 0 {
+		s.First, s.Last = index, index
+	}
+	s.First, s.Last = min(s.First, index), max(s.Last, index)
+	s.Records++
+}
+
+// NewCollector returns a Collector of the records that a filter selects. Close removes its temporary files.
+func NewCollector(filter *audit.Filter) (*Collector, error) {
+	dir, err := os.MkdirTemp("", "robotsgate-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{
+		filter: filter, period: audit.Filter{Since: filter.Since, Until: filter.Until},
+		dir: dir, logs: map[string]*logPart{},
+	}
+	if c.hashes, err = newHashFile(dir); err == nil {
+		c.file, err = os.CreateTemp(dir, "records-*")
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.records = bufio.NewWriterSize(c.file, 1<<20)
+	return c, nil
+}
+
+// Close removes the temporary files.
+func (c *Collector) Close() error {
+	if c.hashes != nil {
+		c.hashes.file.Close()
+	}
+	if c.file != nil {
+		c.file.Close()
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// Leaf takes the place of a record and its hash. Line takes the record itself next.
+func (c *Collector) Leaf(log string, index int64, hash tlog.Hash) {
+	l := c.log(log)
+	c.hashes.leaf(l.number, index, hash)
+	c.last, c.named = pick{l.number, index}, true
+}
+
+func (c *Collector) log(name string) *logPart {
+	l := c.logs[name]
+	if l == nil {
+		l = &logPart{number: len(c.order), name: name}
+		c.logs[name], c.order = l, append(c.order, l)
+	}
+	return l
+}
+
+// Line takes a line, without its end. It returns an error if the selection has become too large.
+func (c *Collector) Line(text []byte) error {
+	if c.err != nil {
+		return c.err
+	}
+	named := c.named
+	c.named = false
+	if evidence.IsCheckpoint(text) {
+		c.edge(text)
+	} else if named {
+		if r, err := parseRecord(text); err == nil {
+			c.record(r, text)
+		}
+	}
+	return c.err
+}
+
+func (c *Collector) record(r *audit.Record, text []byte) {
+	log := c.order[c.last.log]
+	if c.period.Selects(r) {
+		log.period.add(c.last.index)
+	}
+	if !c.filter.Selects(r) {
+		return
+	}
+	c.bytes += int64(len(text)) + 1
+	switch {
+	case len(c.picks) == maxRecords:
+		c.err = tooLarge("more than %d records", maxRecords)
+		return
+	case c.bytes > maxMember:
+		c.err = tooLarge("more than %d MiB of records", maxMember>>20)
+		return
+	}
+	c.picks = append(c.picks, c.last)
+	_ = writeLine(c.records, text) // Flush returns the error
+}
+
+// edge keeps the hashes that a checkpoint line may have of the tree before the records that follow.
+func (c *Collector) edge(text []byte) {
+	var line evidence.Line
+	if !bytes.Contains(text, []byte(`"edge":[`)) || json.Unmarshal(text, &line) != nil {
+		return
+	}
+	body, _, _ := strings.Cut(line.Checkpoint, "\n\n")
+	p, err := torchwood.ParseCheckpoint(body + "\n")
+	if err != nil || p.N > maxTree {
+		return
+	}
+	indexes := torchwood.RightEdge(p.N)
+	if len(line.Edge) != len(indexes) {
+		return
+	}
+	for i, index := range indexes {
+		c.hashes.edge(c.log(p.Origin).number, index, line.Edge[i])
+	}
+}
+
+// cover chooses the checkpoint of each log: of those that cover all selected records that any covers, the one with
+// the most cosignatures. It returns how many selected records none covers.
+func (c *Collector) cover(logs []evidence.Report) (uncovered int) {
+	newest := make([]int64, len(c.order))
+	for _, r := range logs {
+		for _, p := range r.Checkpoints {
+			n := c.log(r.Name).number
+			if n < len(newest) { // else it has no records
+				newest[n] = max(newest[n], min(p.Size, maxTree))
+			}
+		}
+	}
+	needed := make([]int64, len(c.order))
+	for _, p := range c.picks {
+		if p.index >= newest[p.log] {
+			uncovered++
+			continue
+		}
+		c.order[p.log].selected++
+		needed[p.log] = max(needed[p.log], p.index+1)
+	}
+	for _, r := range logs {
+		l := c.log(r.Name)
+		for _, p := range r.Checkpoints { // ascending by cosignatures
+			if l.selected > 0 && p.Size >= needed[l.number] && p.Size <= maxTree {
+				l.best = p
+			}
+		}
+	}
+	return uncovered
+}
+
+// covered reports whether the checkpoint of its log covers a record.
+func (c *Collector) covered(p pick) bool { return p.index >= 0 && p.index < c.order[p.log].best.Size }
+
+// prove returns a function that makes the proof of a record that is covered.
+func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error), error) {
+	trees := make([]wantedTree, len(c.order))
+	for _, p := range c.picks {
+		if !c.covered(p) {
+			continue
+		}
+		if err := trees[p.log].want(c.order[p.log].best.Size, p.index); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.hashes.fill(trees); err != nil {
+		return nil, err
+	}
+	return func(p pick, leaf []byte) (tlog.RecordProof, error) {
+		best := &c.order[p.log].best
+		hashes, err := tlog.ProveRecord(best.Size, p.index, trees[p.log].wanted)
+		if err == nil {
+			err = tlog.CheckRecord(hashes, best.Size, best.Root, p.index, tlog.RecordHash(leaf))
+		}
+		return hashes, err
+	}, nil
+}
+
+// each calls do for every selected record that is covered, in the order in which they were read.
+func (c *Collector) each(do func(n int, p pick, text []byte) error) error {
+	if err := c.records.Flush(); err != nil {
+		return err
+	}
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(c.file, 2*maxLine)
+	for n, p := range c.picks {
+		text, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if !c.covered(p) {
+			continue
+		}
+		if err := do(n, p, bytes.TrimSuffix(text, []byte("\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Selected returns the number of records that are selected.
+func (c *Collector) Selected() int { return len(c.picks) }
+
+// Proof returns the proof of the first selected record (c2sp.org/tlog-proof@v1). Logs are what the verifier has found.
+// The error is ErrUncovered if no checkpoint covers it yet.
+func (c *Collector) Proof(logs []evidence.Report) (text []byte, err error) {
+	c.cover(logs)
+	prove, err := c.prove()
+	if err != nil {
+		return nil, err
+	}
+	err = c.each(func(_ int, p pick, leaf []byte) error {
+		if hashes, err := prove(p, leaf); err == nil && text == nil { // else the record is not in the tree: see cutTail
+			text = torchwood.FormatProof(p.index, hashes, []byte(c.order[p.log].best.Note))
+		}
+		return nil
+	})
+	if err == nil && text == nil {
+		err = ErrUncovered
+	}
+	return text, err
+}
+
+// ErrUncovered says that no checkpoint covers the selected records.
+var ErrUncovered = errors.New("no checkpoint covers what is selected: a gate that runs adds one within a second, and one that was killed at its next start")

@@ -1,0 +1,119 @@
+package gate
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/config"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/keyfile"
+	"robotsgate/internal/settings"
+)
+
+// LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
+// if the gate has not made what the configuration leaves out: the key, or the id that the name is made of.
+func LogSigner(c *config.Config, dir string) (*evidence.Signer, error) {
+	key := c.Log.AuditKey()
+	if key == nil {
+		path := filepath.Join(dir, evidence.KeyFile)
+		if _, err := os.Lstat(path); err != nil {
+			return nil, err // keyfile.Load would advise to make a key
+		}
+		var err error
+		if key, err = keyfile.Load(path); err != nil {
+			return nil, err
+		}
+	}
+	name := c.Log.AuditName
+	if name == "" {
+		id, err := ReadID(dir)
+		if err != nil {
+			return nil, err
+		}
+		name = logName(id)
+	}
+	return evidence.NewSigner(name, key.Public(), key.Sign)
+}
+
+func logName(id string) string { return "robotsgate/" + id }
+
+// openAudit opens the audit log.
+func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
+	l := g.config.Log
+	if l.Audit == "" {
+		return nil
+	}
+	o := settings.Audit(l)
+	o.Probe = l.AuditRequired
+	e := &o.Evidence
+	if e.Name = l.AuditName; e.Name == "" {
+		e.Name = logName(g.ownerID(dir))
+	}
+	e.Gate, e.Dir, e.Keep, e.Log, e.Ends = g.id, dir, g.config.Robots.Keep, g.log, g.disk == nil
+	if key := l.AuditKey(); key != nil {
+		e.Key = key
+	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
+		return fmt.Errorf("the key of the audit log: %w", err)
+	}
+	if o.Wait = g.config.Limits.ShutdownGrace; len(e.Witnesses) > 0 {
+		if o.Client, err = witnessClient(g.config); err != nil {
+			return err
+		}
+	}
+	if g.audit, err = audit.Open(o, out, g.log); err != nil {
+		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
+	}
+	return nil
+}
+
+// ownerID returns the id of the gate that owns the folder.
+func (g *Gate) ownerID(dir string) string {
+	if id, err := ReadID(dir); err == nil && g.disk == nil {
+		return id
+	}
+	return g.id
+}
+
+// ownKey returns the key in a file of data_dir, and makes it at the first start. Known says that it was there.
+func ownKey(path string) (key *keyfile.Key, known bool, err error) {
+	if key, err = keyfile.Load(path); err == nil {
+		return key, true, nil
+	}
+	if _, errStat := os.Lstat(path); !errors.Is(errStat, fs.ErrNotExist) {
+		return nil, true, err
+	}
+	// Another gate may start at the same time, and must not read half a key.
+	part := path + "." + newID()
+	if key, err = keyfile.Create(part); err != nil {
+		return nil, false, err
+	}
+	defer os.Remove(part)
+	if err := os.Link(part, path); errors.Is(err, fs.ErrExist) {
+		key, err = keyfile.Load(path)
+		return key, true, err
+	} else if err != nil {
+		return nil, false, err
+	}
+	return key, false, nil
+}
+
+// witnessClient returns a client that reaches witnesses as the gate reaches origins, but follows no redirect.
+func witnessClient(c *config.Config) (*http.Client, error) {
+	pool, err := settings.Roots(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
+	if c.Egress.Proxy != nil {
+		t.Proxy = http.ProxyURL(c.Egress.Proxy)
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
