@@ -21,7 +21,7 @@ type Audit struct {
 	Filters    `group:"Only some of the records (these options combine):"`
 	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify     bool     `help:"Check that no record has been changed, removed or added."`
-	Strict     bool     `help:"With --verify: what could not be checked is a fault, not a note."`
+	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
 	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
 	Witness    []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a witness that must have cosigned each log; may be repeated."`
 	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`

@@ -196,6 +196,9 @@ func TestVerify(t *testing.T) {
 			if len(v.Notes) != test.notes {
 				t.Errorf("notes %q, want %d", v.Notes, test.notes)
 			}
+			if strict := verified(t, VerifyOptions{Strict: true}, test.files...); strict.Faulty != v.Faulty+test.notes || len(strict.Notes) > 0 {
+				t.Errorf("strict: faults %q, notes %q", strict.Faults, strict.Notes)
+			}
 		})
 	}
 }

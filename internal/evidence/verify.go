@@ -20,7 +20,7 @@ type VerifyOptions struct {
 	Known []Known
 	// Gate, if it is not empty, leaves out the lines of other gates.
 	Gate string
-	// Strict makes notes about records that were not checked faults.
+	// Strict makes notes faults.
 	Strict bool
 	// Leaf, if it is set, is called for each record of a log: with its index and hash, in the order of the lines.
 	Leaf func(log string, index int64, hash tlog.Hash)
@@ -169,19 +169,14 @@ func (v *Verifier) fault(kind, format string, args ...any) {
 	}
 }
 
+// note notes what could not be checked, or deserves a look.
 func (v *Verifier) note(format string, args ...any) {
-	if len(v.Notes) < maxTexts {
+	switch {
+	case v.o.Strict:
+		v.fault("note", format, args...)
+	case len(v.Notes) < maxTexts:
 		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
 	}
-}
-
-// unchecked notes what could not be checked.
-func (v *Verifier) unchecked(format string, args ...any) {
-	if v.o.Strict {
-		v.fault("unchecked", format, args...)
-		return
-	}
-	v.note(format, args...)
 }
 
 // Line takes the next line of a file, without its end. Half says that the file ends in the line.

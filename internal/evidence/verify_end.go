@@ -31,7 +31,7 @@ func (v *Verifier) End() {
 		v.compare(k)
 	}
 	if v.old > 0 {
-		v.unchecked("%s: records in the form of versions before the transparency log: %d. They can't be verified; the version that wrote them can", v.oldAt, v.old)
+		v.note("%s: records in the form of versions before the transparency log: %d. They can't be verified; the version that wrote them can", v.oldAt, v.old)
 	}
 	if len(v.logs) == 0 && v.Faulty == 0 && v.old == 0 {
 		v.note("there is no record in what was given")
@@ -129,10 +129,10 @@ func (v *Verifier) compare(k Known) {
 	case c.N > end:
 		v.fault("known", "log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", l.name, end-1, k.Where, c.N)
 	case c.N < first:
-		v.unchecked("log %s begins with record %d: it can't be compared with the checkpoint of %d records in %s", l.name, first, c.N, k.Where)
+		v.note("log %s begins with record %d: it can't be compared with the checkpoint of %d records in %s", l.name, first, c.N, k.Where)
 	case root == c.Hash:
 	case root == [32]byte{}:
-		v.unchecked("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", l.name, c.N, k.Where)
+		v.note("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", l.name, c.N, k.Where)
 	default:
 		v.fault("known", "log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", l.name, c.N, k.Where)
 	}
