@@ -24,7 +24,7 @@ func TestFleetPace(t *testing.T) {
 		lasts              time.Duration
 		killed             bool // the store, for a third of the time
 	}{
-		{"Crawl-delay", "User-agent: *\nCrawl-delay: 1\n", "{crawl_delay: obey, max_wait: 40s}", time.Second, time.Minute, false},
+		{"Crawl-delay", "User-agent: *\nCrawl-delay: 1\n", "{crawl_delay: obey}", time.Second, time.Minute, false},
 		{"min_delay", "", "{min_delay: 400ms}", 400 * time.Millisecond, 20 * time.Second, false},
 		{"the store is killed and starts again", "", "{min_delay: 1s}", time.Second, 40 * time.Second, true},
 	} {
