@@ -53,7 +53,9 @@ func (u *Transport) newNetHTTP(c Config, limit time.Duration, idle int) *netHTTP
 // over HTTP/2 ahead of a client that does not read.
 func (u *Transport) newTransport(c Config, window, idle int) *http.Transport {
 	t := &http.Transport{
-		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return u.dialOrigin(ctx, address) },
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return keepAnswer(u.dialOrigin(ctx, address))
+		},
 		TLSClientConfig:        u.tls.Clone(), // Transport changes it
 		TLSHandshakeTimeout:    c.DialTimeout,
 		ForceAttemptHTTP2:      true,
@@ -68,7 +70,9 @@ func (u *Transport) newTransport(c Config, window, idle int) *http.Transport {
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
 	}
 	if answersRequests(c.Parent) { // Transport itself sends CONNECT
-		t.DialContext = u.dial
+		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return keepAnswer(u.dial(ctx, network, address))
+		}
 		t.Proxy = http.ProxyURL(c.Parent)
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // otherwise net/http adds its own
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {

@@ -41,7 +41,7 @@ func (u *Transport) dialTLS(ctx context.Context, address string, protocols []str
 		conn.Close()
 		return nil, err
 	}
-	c := tls.Client(netconn.New(conn), &tls.Config{
+	c := tls.Client(netconn.New(earlyAnswerConn{conn}), &tls.Config{
 		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: protocols,
 	})
 	ctx, cancel := context.WithTimeout(ctx, u.Dialer.Timeout)
