@@ -21,12 +21,13 @@ func TestFleetPace(t *testing.T) {
 	for _, c := range []struct {
 		name, robots, pace string
 		distance           time.Duration
+		clients            int // of each gate; all of them together wait for less than half of max_wait
 		lasts              time.Duration
 		killed             bool // the store, for a third of the time
 	}{
-		{"Crawl-delay", "User-agent: *\nCrawl-delay: 1\n", "{crawl_delay: obey}", time.Second, time.Minute, false},
-		{"min_delay", "", "{min_delay: 400ms}", 400 * time.Millisecond, 20 * time.Second, false},
-		{"the store is killed and starts again", "", "{min_delay: 1s}", time.Second, 40 * time.Second, true},
+		{"Crawl-delay", "User-agent: *\nCrawl-delay: 1\n", "{crawl_delay: obey}", time.Second, 1, time.Minute, false},
+		{"min_delay", "", "{min_delay: 400ms}", 400 * time.Millisecond, 2, 20 * time.Second, false},
+		{"the store is killed and starts again", "", "{min_delay: 1s}", time.Second, 2, 40 * time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +47,7 @@ func TestFleetPace(t *testing.T) {
 			errs := make([]error, number)
 			var clients sync.WaitGroup
 			for i, g := range gates {
-				for range 2 {
+				for range c.clients {
 					clients.Go(func() {
 						for {
 							select {
