@@ -75,8 +75,8 @@ func TestForbiddenAlert(t *testing.T) {
 				"Refused to a crawler, although a copy is there", "http://a.example everything is allowed status 403 (for news<b> (newsbot) ) Since 1 min ago . Next fetch by a request in 23 h")
 		}
 		api := answers(t, h, "GET", "/api/overview")
-		if kind := api["alerts"].([]any)[0].(map[string]any)["kind"]; kind != "forbidden" {
-			t.Errorf("the alert is of the kind %v", kind)
+		if all := api["alerts"].([]any); len(all) != 1 || all[0].(map[string]any)["kind"] != "forbidden" {
+			t.Errorf("the API has the alerts %v", all)
 		}
 		for _, f := range api["forbidden"].([]any) {
 			f := f.(map[string]any)
