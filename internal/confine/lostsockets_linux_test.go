@@ -108,11 +108,16 @@ func TestBoundSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	conn, err := net.Dial("unix", path) // its other end has the same file
+	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	accepted, err := l.Accept() // it has the same file, and the kernel lists it from here on
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
 	bound, err := boundSockets()
 	if err != nil {
 		t.Fatal(err)
