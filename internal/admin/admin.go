@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
@@ -30,6 +31,7 @@ type Options struct {
 	Queues      func() []Queue      // the origins for which requests wait, those with the most first; nil: there is no pace
 	Alerts      func() []Alert      // of the gate itself; nil: none
 	Fleet       func() fleet.Status // nil: the gate is in none
+	Evidence    func() audit.Status // nil: there is no audit log
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
 	// Body returns the robots.txt with a digest of the History, as long as it is kept.

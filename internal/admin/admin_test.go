@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/store"
@@ -29,6 +30,7 @@ import (
 type origin struct {
 	queues  func() []Queue      // of the pacer; nil: there is no pace
 	fleet   func() fleet.Status // nil: there is none
+	log     func() audit.Status // the audit log; nil: there is none
 	status  int
 	body    string
 	fetches int
@@ -88,6 +90,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Alerts:      func() []Alert { return o.alerts },
 		Queues:      o.queues,
 		Fleet:       o.fleet,
+		Evidence:    o.log,
 		Sizes:       func() []Size { return []Size{{"Rules in memory", "origins", 12, 2048, 1 << 20}} },
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
@@ -31,6 +32,9 @@ func (a *admin) alerts(s *status) []Alert {
 	}
 	if s.Fleet != nil {
 		all = append(all, ofFleet(s.Fleet, s.Now)...)
+	}
+	if s.Evidence != nil {
+		all = append(all, ofEvidence(s.Evidence)...)
 	}
 	all = append(all, refusedLogins(s.Causes)...)
 	all = append(all, unreachable(s.Unreachable, s.Now)...)
@@ -61,6 +65,28 @@ func ofFleet(f *fleet.Status, now time.Time) (all []Alert) {
 		for _, g := range f.Gates {
 			a.Details = append(a.Details, fmt.Sprintf("%s: configuration %s, version %s", g.ID, g.Config, g.Version))
 		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func ofEvidence(e *audit.Status) (all []Alert) {
+	if e.Broken != "" {
+		all = append(all, Alert{
+			Kind: "evidence", Text: "The audit log could not be continued at the start, so a new one has begun: " + e.Name, Details: []string{e.Broken},
+			Do: "Find out who changed the log or data_dir, and keep what is left: robotsgate audit --verify shows it.",
+		})
+	}
+	a := Alert{
+		Kind: "witness", Text: "These witnesses do not cosign the audit log:",
+		Do: "Check the witness, and the network to it, or ask its operator. The gate asks it again by itself. Requests go on meanwhile.",
+	}
+	for _, w := range e.Witnesses {
+		if w.Error != "" {
+			a.Details = append(a.Details, fmt.Sprintf("%s: %s", w.Name, w.Error))
+		}
+	}
+	if a.Details != nil {
 		all = append(all, a)
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
@@ -54,6 +55,7 @@ type status struct {
 	Queues      []Queue            `json:"queues"`
 	Waiting     int                `json:"waiting"` // in all queues
 	Fleet       *fleet.Status      `json:"fleet,omitempty"`
+	Evidence    *audit.Status      `json:"evidence,omitempty"`
 
 	Paced bool      `json:"-"`
 	Now   time.Time `json:"-"`
@@ -109,6 +111,14 @@ func (a *admin) status() status {
 		s.Fleet.Gates = append([]fleet.Gate{}, s.Fleet.Gates...) // in JSON [] in place of null
 		for i := range s.Fleet.Gates {
 			s.Fleet.Gates[i].Started = second(s.Fleet.Gates[i].Started)
+		}
+	}
+	if a.Evidence != nil {
+		s.Evidence = new(a.Evidence())
+		s.Evidence.Checkpoint = second(s.Evidence.Checkpoint)
+		s.Evidence.Witnesses = slices.Clone(s.Evidence.Witnesses) // those of the log stay as they are
+		for i := range s.Evidence.Witnesses {
+			s.Evidence.Witnesses[i].Cosigned = second(s.Evidence.Witnesses[i].Cosigned)
 		}
 	}
 	s.Alerts = a.alerts(&s)

@@ -70,6 +70,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	if why := l.writer.lines.Broken(); why != "" {
 		log.Error("the audit log can't be continued, and a new one begins: find out who changed it, and keep what is left of it", "reason", why, "log", l.writer.lines.Name())
 	}
+	l.writer.size = l.writer.lines.Size() // OpenLog has kept a checkpoint
 	l.writer.publish()
 	if o.Probe {
 		l.health.failing.Store(&errNotProbed)
@@ -135,13 +136,8 @@ func (l *Log) Lost() int64 {
 	return l.health.lost.Load()
 }
 
-// Status returns the state of the transparency log. It is nil for a nil Log.
-func (l *Log) Status() *Status {
-	if l == nil {
-		return nil
-	}
-	return l.writer.status.Load()
-}
+// Status returns the state of the transparency log.
+func (l *Log) Status() Status { return *l.writer.status.Load() }
 
 // Close writes the remaining records and the last checkpoint, and closes the file.
 func (l *Log) Close() error {

@@ -38,6 +38,7 @@ type writer struct {
 	client   *http.Client  // to witnesses
 	signed   time.Time     // when a checkpoint was tried last
 	covered  time.Time     // when a checkpoint was written last; zero: not since the start
+	size     int64         // records that the last checkpoint covers
 	reported time.Time     // when a failure to keep a checkpoint was last logged
 	probed   chan struct{} // closed after the first probe
 	done     chan struct{} // closed when all lines are written
@@ -46,8 +47,8 @@ type writer struct {
 // A Status is the state of a transparency log at its last checkpoint.
 type Status struct {
 	Name       string                   `json:"log"`
-	Key        string                   `json:"key"` // its verifier key
-	Records    int64                    `json:"records"`
+	Key        string                   `json:"key"`                 // its verifier key
+	Size       int64                    `json:"size"`                // records that the checkpoint covers
 	Checkpoint time.Time                `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
 	Broken     string                   `json:"broken,omitempty"`    // why the log could not be continued at the start
 	Witnesses  []evidence.WitnessStatus `json:"witnesses,omitempty"`
@@ -182,7 +183,7 @@ func (w *writer) checkpoint(first, end bool) error {
 	if _, err := w.out.write(line); err != nil {
 		return err
 	}
-	w.covered = w.signed
+	w.covered, w.size = w.signed, w.lines.Size()
 	w.publish()
 	return nil
 }
@@ -190,7 +191,7 @@ func (w *writer) checkpoint(first, end bool) error {
 // publish makes the state of the log known.
 func (w *writer) publish() {
 	w.status.Store(&Status{
-		Name: w.lines.Name(), Key: w.lines.Key(), Records: w.lines.Size(), Checkpoint: w.covered, Broken: w.lines.Broken(),
+		Name: w.lines.Name(), Key: w.lines.Key(), Size: w.size, Checkpoint: w.covered, Broken: w.lines.Broken(),
 		Witnesses: w.lines.Witnesses(),
 	})
 }

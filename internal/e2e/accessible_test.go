@@ -29,7 +29,7 @@ func TestAccessible(t *testing.T) {
 	browser := startBrowser(t, chromedp.Flag("no-proxy-server", true))
 	empty, g := startForPage(t), startForPage(t)
 	alone := startForPage(t, "fleet: {address: \"redis://127.0.0.1:1\", key_file: fleet.key}\n")
-	ofTwo := inFleet(t)
+	ofTwo, audited := inFleet(t), withAuditLog(t)
 	id := g.fill(t)
 	refusals := g.refusals()
 	defer refusals.Close()
@@ -38,6 +38,7 @@ func TestAccessible(t *testing.T) {
 		"status":             g.Admin + "/",
 		"the store is away":  alone.Admin + "/",
 		"in a fleet":         ofTwo.Admin + "/",
+		"an audit log":       audited.Admin + "/",
 		"explain":            g.Admin + "/?url=http://shop.invalid/private/x&agent=TrialBot",
 		"explain, a mistake": g.Admin + "/?url=x",
 		"refusal by its id":  g.Admin + "/?id=" + id,
@@ -75,6 +76,21 @@ func inFleet(t *testing.T) *pageGate {
 	startForPage(t, fleet, "mode: report\n")
 	g := startForPage(t, fleet)
 	for page := ""; !strings.Contains(page, "Different configurations") && t.Context().Err() == nil; {
+		page, _ = gatetest.Request(t, http.DefaultClient, http.MethodGet, g.Admin+"/", http.StatusOK)
+	}
+	return g
+}
+
+// withAuditLog returns a gate with an audit log that an absent witness does not cosign.
+func withAuditLog(t *testing.T) *pageGate {
+	t.Helper()
+	g := startForPage(t, `log:
+  audit: audit.jsonl
+  witnesses:
+  - {url: "http://127.0.0.1:1/a/prefix/that/is/long/enough/to/need/several/lines/on/a/phone", key: absent.example+04b37268+BAvu9anmeeaj4TT+J4N7/zLHy19dROoJvLDlQrrWpMDM}
+`)
+	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
+	for page := ""; !strings.Contains(page, "does not cosign") && t.Context().Err() == nil; {
 		page, _ = gatetest.Request(t, http.DefaultClient, http.MethodGet, g.Admin+"/", http.StatusOK)
 	}
 	return g

@@ -35,12 +35,13 @@ type Witness struct {
 
 // A WitnessStatus is the state of a witness.
 type WitnessStatus struct {
-	Name     string    `json:"name"`
-	URL      string    `json:"url"`
-	Size     int64     `json:"size"`               // of the last checkpoint that it has cosigned
-	Cosigned time.Time `json:"cosigned,omitzero"`  // when that was; zero: not since the start
-	Error    string    `json:"error,omitempty"`    // why it did not cosign the last checkpoint that it was asked for
-	Failures int64     `json:"failures,omitempty"` // since the start
+	Name         string    `json:"name"`
+	URL          string    `json:"url"`
+	Size         int64     `json:"size"`              // of the last checkpoint that it has cosigned
+	Cosigned     time.Time `json:"cosigned,omitzero"` // when that was; zero: not since the start
+	Error        string    `json:"error,omitempty"`   // why it did not cosign the last checkpoint that it was asked for
+	Cosignatures int64     `json:"cosignatures"`      // since the start
+	Failures     int64     `json:"failures"`          // since the start
 }
 
 // witness is what a Log knows of a witness.
@@ -213,6 +214,7 @@ func (l *Log) Answered(a Answer) []byte {
 		l.o.Log.Info("the witness cosigns the audit log again", "witness", w.status.Name)
 	}
 	w.status.Size, w.status.Cosigned, w.status.Error = a.asked, time.Now(), ""
+	w.status.Cosignatures++
 	l.saveWitnesses()
 	if l.finished && a.asked < l.covered {
 		w.last = time.Time{} // it is asked for the last checkpoint at once

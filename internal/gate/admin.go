@@ -33,6 +33,7 @@ func (g *Gate) administer() {
 	if g.fleet != nil {
 		a.Fleet = g.fleet.Status
 	}
+	a.Evidence = g.evidence()
 	c := g.config // as the engine below
 	a.Alerts = func() []admin.Alert { return g.alerts(c) }
 	engine := g.engine // a reload changes the field, and makes new pages
@@ -88,5 +89,6 @@ func (g *Gate) watchMetrics() {
 	if g.fleet != nil {
 		sources.Fleet = g.fleet.Status
 	}
+	sources.Evidence = g.evidence()
 	g.metrics.Watch(sources)
 }

@@ -29,10 +29,6 @@ func (g *Gate) alerts(c *config.Config) []admin.Alert {
 		add("audit", fmt.Sprintf("The audit log can't be written; records lost so far: %d", g.audit.Lost()),
 			"Check the disk of log.audit and its permissions, or the reader of its pipe.", err.Error())
 	}
-	if st := g.audit.Status(); st != nil && st.Broken != "" {
-		add("evidence", "The audit log could not be continued at the start, so a new one has begun: "+st.Name,
-			"Find out who changed the log or data_dir, and keep what is left: robotsgate audit --verify shows it.", st.Broken)
-	}
 	if clients := untrusting(g); len(clients) > 0 {
 		add("trust", "These clients have rejected the gate's certificates in the last hour:",
 			"Give each client the CA, as its line says. robotsgate doctor, in the shell that starts the client, checks it.", clients...)

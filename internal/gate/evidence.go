@@ -74,6 +74,14 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 	return nil
 }
 
+// evidence returns what reads the state of the audit log; nil: there is none.
+func (g *Gate) evidence() func() audit.Status {
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Status
+}
+
 // ownerID returns the id of the gate that owns the folder.
 func (g *Gate) ownerID(dir string) string {
 	if id, err := ReadID(dir); err == nil && g.disk == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"robotsgate/internal/audit"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -44,6 +46,11 @@ func watchedSources() Sources {
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
 		Fleet: func() fleet.Status {
 			return fleet.Status{State: fleet.Connected, Gates: make([]fleet.Gate, 3), Differ: true, Calls: 16, Failures: 17, Rejected: 18}
+		},
+		Evidence: func() audit.Status {
+			return audit.Status{Size: 21, Broken: "changed", Witnesses: []evidence.WitnessStatus{
+				{Name: "a.example", Size: 22, Cosigned: time.Unix(1700000000, 0), Cosignatures: 23, Failures: 24}, {Name: "b.example"},
+			}}
 		},
 	}
 }
@@ -158,6 +165,13 @@ func TestWatch(t *testing.T) {
 		`robotsgate_audit_lost_records_total 11`,
 		`robotsgate_resource_failures_total 14`,
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
+		`robotsgate_audit_not_continued 1`,
+		`robotsgate_audit_checkpoint_records 21`,
+		`robotsgate_witness_cosigned_records{witness="a.example"} 22`,
+		`robotsgate_witness_cosigned_timestamp_seconds{witness="a.example"} 1.7e+09`,
+		`robotsgate_witness_requests_total{outcome="cosigned",witness="a.example"} 23`,
+		`robotsgate_witness_requests_total{outcome="failed",witness="a.example"} 24`,
+		`robotsgate_witness_requests_total{outcome="failed",witness="b.example"} 0`,
 		`robotsgate_fleet_up 1`,
 		`robotsgate_fleet_gates 3`,
 		`robotsgate_fleet_calls_total 16`,
@@ -167,6 +181,21 @@ func TestWatch(t *testing.T) {
 		`robotsgate_fleet_call_seconds_count 1`,
 		`robotsgate_fleet_call_seconds_bucket{le="0.0005"} 0`,
 	)
+}
+
+// TestNoEvidence: a gate without an audit log has no metrics of one. One that has not been cosigned since the start
+// has no time of that.
+func TestNoEvidence(t *testing.T) {
+	m := New()
+	s := watchedSources()
+	s.Evidence = nil
+	m.Watch(s)
+	if got := scrape(m); regexp.MustCompile(`witness|checkpoint|continued`).MatchString(got) {
+		t.Errorf("got\n%s", got)
+	}
+	if got := scrape(watched()); strings.Contains(got, `cosigned_timestamp_seconds{witness="b.example"}`) {
+		t.Errorf("got\n%s", got)
+	}
 }
 
 // TestNoFleet: a gate that is in no fleet has no metrics of one; the store may be away.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -25,6 +26,7 @@ type Sources struct {
 	Waiting      func() int                          // requests that wait for their turn
 	CAEnds       func() time.Time                    // when the CA's certificate expires
 	Fleet        func() fleet.Status                 // may be nil: the gate is in no fleet, and has no metrics of one
+	Evidence     func() audit.Status                 // may be nil: there is no audit log
 }
 
 // Watch adds the sources to the metrics. It is called once.
@@ -74,5 +76,8 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.", w.CAEnds().Unix(), nil)
 	if w.Fleet != nil {
 		collectFleet(w.Fleet(), func(kind prometheus.ValueType, name, help string, value int64) { send(kind, name, help, value, nil) })
+	}
+	if w.Evidence != nil {
+		collectEvidence(w.Evidence(), send)
 	}
 }

@@ -1,0 +1,88 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"filippo.io/torchwood"
+	"golang.org/x/mod/sumdb/note"
+
+	"robotsgate/internal/evidence"
+	"robotsgate/proxy"
+)
+
+// cosigner is a witness that cosigns all that it is sent after half a second, unless it is down.
+type cosigner struct {
+	signer *torchwood.CosignatureSigner
+	down   bool
+}
+
+func (w *cosigner) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(500 * time.Millisecond) // fake clock
+	if w.down {
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
+	}
+	_, checkpoint, _ := strings.Cut(string(body), "\n\n")
+	text, _, _ := strings.Cut(checkpoint, "\n\n")
+	signed, err := note.Sign(&note.Note{Text: text + "\n"}, w.signer)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(signed[len(text)+2:]))}, nil
+}
+
+// TestStatus: the state of the log has the last checkpoint, and what each witness has cosigned.
+func TestStatus(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		signer, err := torchwood.NewCosignatureSigner("witness.example", ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &cosigner{signer: signer}
+		l := open(t, Options{File: "-", Wait: time.Minute, Client: &http.Client{Transport: w}, Evidence: evidence.Options{
+			Dir: dir, Witnesses: []evidence.Witness{{URL: "https://witness.example/", Key: signer.Verifier().String()}}, Log: slog.New(slog.DiscardHandler),
+		}}, io.Discard, nil)
+		defer l.Close()
+		write := func(n int) {
+			for range n {
+				l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+			}
+			synctest.Wait()
+		}
+		if s := l.Status(); s.Name != "log.example" || !strings.HasPrefix(s.Key, "log.example+") || s.Size != 0 || !s.Checkpoint.IsZero() || len(s.Witnesses) != 1 || !s.Witnesses[0].Cosigned.IsZero() {
+			t.Errorf("at the start: %+v", s)
+		}
+		begun := time.Now()
+		write(3)
+		time.Sleep(29900 * time.Millisecond)
+		s := l.Status()
+		if s.Size != 3 || s.Checkpoint.IsZero() || s.Checkpoint.Sub(begun) > checkpointInterval {
+			t.Errorf("after 3 records: %+v", s)
+		}
+		if got := s.Witnesses[0]; got.Size != 3 || got.Cosigned.IsZero() || got.Cosigned.Sub(begun) > 2*time.Second || got.Error != "" || got.Cosignatures != 1 || got.Failures != 0 {
+			t.Errorf("the witness is in the state %+v", got)
+		}
+
+		w.down = true
+		write(2)
+		time.Sleep(200 * time.Millisecond) // the witness is being asked
+		write(4)                           // which no checkpoint covers yet
+		time.Sleep(500 * time.Millisecond)
+		s = l.Status()
+		if got := s.Witnesses[0]; s.Size != 5 || got.Size != 3 || got.Error != "it answers with status 503" || got.Failures != 1 {
+			t.Errorf("while the witness is down: %+v", s)
+		}
+	})
+}
