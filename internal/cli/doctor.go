@@ -102,6 +102,7 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	}
 	findings = append(findings, checkFleet(ctx, c)...)
 	findings = append(findings, checkSigning(ctx, c)...)
+	findings = append(findings, checkEvidence(ctx, c)...)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}

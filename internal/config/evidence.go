@@ -22,13 +22,18 @@ func (c *Config) checkEvidence() {
 		l.auditKey, err = loadAuditKey(l.AuditKeyFile)
 		s.refuse("log.audit_key_file", err)
 	}
+	names := map[string]bool{}
 	for i, w := range l.Witnesses {
 		path := fmt.Sprintf("log.witnesses[%d]", i)
 		u, err := url.Parse(w.URL)
 		s.require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "", path+".url",
 			"expected the submission prefix of a witness, such as https://witness.example/, got %q", cut(w.URL))
+		s.require(err != nil || u.User == nil, path+".url", "a witness takes no login: remove USER:PASSWORD@ from its URL")
 		_, err = evidence.ParseKeys(nil, []string{w.Key})
 		s.refuse(path+".key", err)
+		name, _, _ := strings.Cut(w.Key, "+")
+		s.require(err != nil || !names[name], path+".key", "%s is there twice: the metrics and the status page tell witnesses apart by their names", name)
+		names[name] = true
 	}
 	s.require(len(l.Witnesses) == 0 || l.Audit != "", "log.witnesses", "without log.audit there is no log to cosign: set log.audit, too")
 }
