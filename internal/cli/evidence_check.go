@@ -48,7 +48,7 @@ func (c *EvidenceCheck) Run(s Streams) error {
 	} else {
 		err = printReport(out, "bundle", found)
 	}
-	if !found.KeyGiven && len(found.SignedBy) > 0 {
+	if c.JSON && !found.KeyGiven && len(found.SignedBy) > 0 {
 		s.note("the key is the one that the bundle names: compare it with the one that the operator publishes, or give that with --key")
 	}
 	if err := cmp.Or(err, out.Flush()); err != nil {

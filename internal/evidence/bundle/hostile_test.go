@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/store"
 )
 
 // A member is a file of a zip file.
@@ -261,4 +262,50 @@ func memberIn(names []string, folder string) string {
 		}
 	}
 	return ""
+}
+
+// TestTooManyAnswers: no bundle is made that check refuses for the number of its answers.
+func TestTooManyAnswers(t *testing.T) {
+	answers := func(n int) []store.Answer {
+		all := make([]store.Answer, n)
+		for i := range all {
+			all[i] = store.Answer{From: noon, Snapshot: answered(noon)}
+		}
+		return all
+	}
+	most := answers(maxAnswersOf)
+	for _, test := range []struct {
+		name  string
+		sites int
+		of    func(site int) []store.Answer
+		ok    bool
+	}{
+		{"as many as are permitted about one URL", 1, func(int) []store.Answer { return most }, true},
+		{"one more", 1, func(int) []store.Answer { return answers(maxAnswersOf + 1) }, false},
+		{"too many in all", maxAnswerCount/maxAnswersOf + 1, func(int) []store.Answer { return most }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			k := newKept(t, test.sites)
+			for i := range test.sites {
+				k.history[origin(i)] = test.of(i)
+			}
+			w := k.logOf(t, test.sites, test.sites)
+			keys := w.keys(t)
+			c, logs := collect(t, &audit.Filter{}, keys, w.Bytes())
+			var out bytes.Buffer
+			_, err := c.Write(&out, options(k, logs, keys, "Many answers"))
+			if !test.ok {
+				if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "--since and --until") {
+					t.Errorf("got the error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := check(t, out.Bytes(), CheckOptions{Keys: []string{w.signer.Key()}}); !got.OK() || got.Proven != test.sites {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
 }

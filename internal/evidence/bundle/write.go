@@ -123,7 +123,14 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 		z.text(fmt.Sprintf("%s%d.txt", checkpointsDir, l.Number), []byte(l.note))
 	}
 	z.member(answersName, func(w io.Writer) error {
-		return u.answers(func(a answer) error { return writeJSON(w, a) })
+		count, of := 0, map[string]int{} // by URL
+		return u.answers(func(a answer) error {
+			count++
+			if of[a.URL]++; count > maxAnswerCount || of[a.URL] > maxAnswersOf { // check would refuse the bundle
+				return tooLarge("more than %d answers of sites, or more than %d about %s", maxAnswerCount, maxAnswersOf, a.URL)
+			}
+			return writeJSON(w, a)
+		})
 	})
 	for _, digest := range slices.Sorted(maps.Keys(u.bodies)) {
 		z.read(robotsDir+digest, func() ([]byte, error) {
