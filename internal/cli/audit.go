@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/terminal"
 )
 
 // Audit reads audit logs.
@@ -63,7 +64,8 @@ func (a *Audit) Run(ctx context.Context, s Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(s.Out) // keeps its first error
+	line := terminal.NewStatusLine(s.Err, os.Getenv)
+	out := bufio.NewWriter(line.Above(s.Out)) // keeps its first error
 	s.Out = out
 	if a.Follow {
 		return a.follow(ctx, s, out, filter)
@@ -71,7 +73,7 @@ func (a *Audit) Run(ctx context.Context, s Streams) error {
 	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.given()) {
 		return a.listRecords(s, out, filter)
 	}
-	return a.report(s, out, filter)
+	return a.report(s, out, line, filter)
 }
 
 // checkOptions reports options that don't go together.
@@ -100,16 +102,19 @@ func (a *Audit) checkOptions() error {
 }
 
 // report prints the reports that the options ask for.
-func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error {
+func (a *Audit) report(s Streams, out *bufio.Writer, line *terminal.StatusLine, filter *audit.Filter) error {
 	reports, err := a.reports(s)
 	if err != nil {
 		return err
 	}
-	readErr := a.lines(s, filter, reports[0], func(l *audit.Line) {
+	done := newBatchProgress(nil)
+	stop := line.Follow(done.text, false)
+	readErr := a.lines(s, filter, reports[0], done, func(l *audit.Line) {
 		for _, r := range reports {
 			r.Line(l)
 		}
 	})
+	stop()
 	if errors.Is(readErr, errNotLog) {
 		return cmp.Or(out.Flush(), readErr)
 	}
@@ -140,11 +145,12 @@ func (a *Audit) report(s Streams, out *bufio.Writer, filter *audit.Filter) error
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
 // lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
-// all lines.
-func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, each func(*audit.Line)) error {
+// all lines. Done counts them.
+func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
 	v, verifies := first.(*verifyReport)
 	logs := map[string]bool{} // by file with lines: it has a record
 	err := audit.Texts(a.File, s.In, func(file string, number int, text []byte, open bool) {
+		done.lines.Add(1)
 		if verifies {
 			v.Verifier.Line(file, number, text, open)
 		}

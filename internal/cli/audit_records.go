@@ -106,7 +106,7 @@ func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) 
 	p := &recordPrinter{out: out, json: a.JSON, story: a.ID != ""}
 	var printErr error
 	var invalid invalidLines
-	readErr := a.lines(s, filter, nil, func(l *audit.Line) {
+	readErr := a.lines(s, filter, nil, newBatchProgress(nil), func(l *audit.Line) {
 		invalid.add(l)
 		if l.Record != nil && printErr == nil {
 			printErr = p.print(l)

@@ -278,6 +278,49 @@ func TestNoProgressInBackground(t *testing.T) {
 	}
 }
 
+// TestProgressOfLogs: on a terminal, commands that read audit logs show their progress and erase it at the end. Standard
+// input stays open until the test has seen the progress.
+func TestProgressOfLogs(t *testing.T) {
+	dir := t.TempDir()
+	g := gatetest.Serve(t, dir, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {audit: audit.jsonl}\n")
+	gatetest.Request(t, gatetest.Client(t, g.Proxy), http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)
+	if err := g.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	log := gatetest.Read(t, filepath.Join(dir, "audit.jsonl"))
+	for _, args := range [][]string{
+		{"audit", "--verify"}, {"audit", "--replay"}, {"audit"}, {"evidence", "bundle", "-o", filepath.Join(dir, "out.zip")},
+	} {
+		t.Run(strings.Join(args[:min(len(args), 2)], " "), func(t *testing.T) {
+			t.Parallel()
+			s := newScreen(80)
+			cmd := exec.Command("robotsgate", append(args, "-c", filepath.Join(dir, "gate.yaml"), "-")...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "TERM=xterm")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			cmd.Stdout = &out
+			wait := s.start(t, cmd)
+			if _, err := io.WriteString(in, log); err != nil {
+				t.Fatal(err)
+			}
+			s.shows(t, `\r\d+ lines \(\d+/s\)\x1b\[K`)
+			in.Close()
+			_ = wait() // a replay without a decision can check nothing
+			if out.Len() == 0 {
+				t.Error("no result")
+			}
+			for _, line := range s.finalLines(t) {
+				if strings.Contains(line, "/s)") {
+					t.Errorf("the command leaves %q on the terminal", line)
+				}
+			}
+		})
+	}
+}
+
 // TestProgressOfBatch: on a terminal, a batch shows its progress and erases it at the end. The
 // test reads no answers before it has seen the progress, so that the batch cannot end earlier.
 func TestProgressOfBatch(t *testing.T) {
