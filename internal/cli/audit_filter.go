@@ -11,8 +11,8 @@ import (
 
 // Filters are the options that select records.
 type Filters struct {
-	ID      string `placeholder:"ID" help:"Only the request with this id, as a refusal names it; prints all about it in words."`
-	Gate    string `placeholder:"ID" help:"Only records of the gate with this id, as its records and the status page name it; with --verify its chains."`
+	ID      string `placeholder:"ID" help:"Only the request with this id, as a refusal names it."`
+	Gate    string `placeholder:"ID" help:"Only records of the gate with this id, which its records name."`
 	URL     string `placeholder:"URL" help:"Only requests for this URL; * stands for any characters."`
 	Host    string `placeholder:"HOST" help:"Only requests to this host, such as *.example.com or example.com:8443."`
 	Crawler string `placeholder:"NAME" help:"Only requests of this crawler."`

@@ -82,6 +82,11 @@ func Main() {
 			panic(err)
 		}
 		node.Detail = string(text)
+		if node != parser.Model.Node {
+			for _, part := range node.Children { // such as evidence check
+				part.Detail = node.Detail
+			}
+		}
 	}
 	command, err := parser.Parse(arguments(os.Args[1:]))
 	if err != nil {

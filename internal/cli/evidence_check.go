@@ -13,7 +13,7 @@ import (
 
 // EvidenceCheck checks a bundle.
 type EvidenceCheck struct {
-	Key     []string `placeholder:"VKEY" sep:"none" help:"The verifier key of the log, as its operator publishes it; without one, the one that the bundle names; may be repeated."`
+	Key     []string `placeholder:"VKEY" sep:"none" help:"The verifier key of the log, as its operator publishes it; without one, that which the bundle names, and which you must compare; may be repeated."`
 	Witness []string `placeholder:"VKEY" sep:"none" help:"The verifier key of a witness that must have cosigned each log; may be repeated."`
 	JSON    bool     `help:"Print JSON."`
 	File    string   `arg:"" name:"BUNDLE" help:"The zip file."`

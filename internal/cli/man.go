@@ -15,14 +15,18 @@ func (Man) Run(k *kong.Kong, s Streams) error {
 	for _, command := range k.Model.Node.Children {
 		if !command.Hidden {
 			page.Commands = append(page.Commands, manCommandOf(command))
+			for _, part := range command.Children {
+				part.Detail = "" // that of the command
+				page.Commands = append(page.Commands, manCommandOf(part))
+			}
 		}
 	}
 	return printReport(s.Out, "man", page)
 }
 
 func manCommandOf(node *kong.Node) manCommand {
-	arguments := strings.TrimSuffix(strings.TrimPrefix(node.Summary(), node.Name), " [flags]")
-	c := manCommand{Summary: node.Name + " [flags]" + arguments, Help: node.Help}
+	arguments := strings.TrimSuffix(strings.TrimPrefix(node.Summary(), node.Path()), " [flags]")
+	c := manCommand{Summary: node.Path() + " [flags]" + arguments, Help: node.Help}
 	text, example, _ := strings.Cut("\n"+node.Detail, "\nExample:\n")
 	c.Paragraphs = strings.Split(strings.TrimSpace(text), "\n\n")
 	c.Example = strings.TrimRight(example, "\n")
