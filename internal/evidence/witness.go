@@ -168,7 +168,9 @@ func (l *Log) Ask(client *http.Client, now bool) (asking bool) {
 			asking = true
 			continue
 		}
-		if w.cosigned.tree.Size() == l.covered && w.status.Error == "" || !now && time.Since(w.last) < w.pause {
+		// At the start of a gate it is not known whether the last cosignature has reached the log.
+		done := w.status.Size == l.covered && w.status.Error == "" && !w.status.Cosigned.IsZero()
+		if done || l.covered == 0 || !now && time.Since(w.last) < w.pause {
 			continue
 		}
 		proof, err := ProveGrowth(w.cosigned.tree, w.cosigned.since)
@@ -177,7 +179,10 @@ func (l *Log) Ask(client *http.Client, now bool) (asking bool) {
 		}
 		w.busy, w.last, asking = true, time.Now(), true
 		if n := len(w.asked); n == 0 || w.asked[n-1].tree.Size() != l.covered {
-			w.asked = append(w.asked[max(0, n+1-maxAsked):], point{l.tree.Clone(), l.tree.Since()})
+			if n == maxAsked {
+				w.asked = slices.Delete(w.asked, 1, 2) // a witness that was stopped begins with the oldest question
+			}
+			w.asked = append(w.asked, point{l.tree.Clone(), l.tree.Since()})
 		}
 		l.saveWitnesses() // before it is asked, so that a proof can be made whatever it has cosigned
 		go func(old int64, a Answer) {
@@ -246,6 +251,8 @@ func (l *Log) failed(w *witness, a Answer) {
 		switch {
 		case a.size > l.tree.Size():
 			text = fmt.Sprintf("it has cosigned %d records of this log, which has %d: records were lost, or another gate uses this name", a.size, l.tree.Size())
+		case a.size < w.cosigned.tree.Size():
+			text = fmt.Sprintf("it has cosigned %d records of this log, and knows of %d now: it has lost what it has seen, and needs a new key", w.cosigned.tree.Size(), a.size)
 		default:
 			text = fmt.Sprintf("it has cosigned %d records of this log, and what a proof from there needs is lost: it can't cosign this log any more", a.size)
 		}

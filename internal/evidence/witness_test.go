@@ -176,6 +176,57 @@ func TestWitness(t *testing.T) {
 	})
 }
 
+// TestWitnessAgain: a witness cosigns the log again, whatever happened to its answers.
+func TestWitnessAgain(t *testing.T) {
+	lost := func(*http.Response) *http.Response {
+		return &http.Response{StatusCode: 503, Body: http.NoBody}
+	}
+	for _, test := range []struct {
+		name string
+		do   func(g *gate, w *fakeWitness)
+	}{
+		{"killed before the answer, and no record since", func(g *gate, w *fakeWitness) {
+			g.log.Ask(&http.Client{Transport: w}, true)
+			synctest.Wait()
+			g.open()
+		}},
+		{"killed before the cosignature was written, and no record since", func(g *gate, w *fakeWitness) {
+			g.log.Ask(&http.Client{Transport: w}, true)
+			g.log.Answered(<-g.log.Answers())
+			g.open()
+		}},
+		{"it cosigned the first of many questions, and no answer came", func(g *gate, w *fakeWitness) {
+			w.answer = lost
+			for range 3 * maxAsked {
+				g.ask(w, true)
+				g.records(1)
+				g.checkpoint(false)
+			}
+			w.answer = nil
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWitness(t)
+				g := withWitness(t, dir, w)
+				g.records(1)
+				g.checkpoint(false)
+				test.do(g, w)
+				if g.fresh {
+					g.checkpoint(false)
+				}
+				g.ask(w, true)
+				g.ask(w, true) // the first answer may have been 409
+				v := verifyWitnessed(t, dir, w)
+				if v.Faulty > 0 || v.Logs[0].Cosigned[0].Size != g.log.Size() {
+					t.Errorf("faults %q, cosigned %+v of %d records; %+v", v.Faults, v.Logs[0].Cosigned, g.log.Size(), g.log.Witnesses()[0])
+				}
+			})
+		})
+	}
+}
+
 // TestBadWitness: a witness that misbehaves is reported and asked again, with back-off. It changes nothing.
 func TestBadWitness(t *testing.T) {
 	text := func(status int, text string) func(*http.Response) *http.Response {
@@ -192,7 +243,7 @@ func TestBadWitness(t *testing.T) {
 		{"a redirect", text(302, ""), "it answers with status 302"},
 		{"an unknown log", text(404, ""), "robotsgate evidence key prints"},
 		{"ahead of the log", text(409, "1000\n"), "it has cosigned 1000 records of this log, which has 1"},
-		{"behind what it had", text(409, "0\n"), ""},
+		{"without this log's size", text(409, "0\n"), "what a proof from there needs is lost"},
 		{"a size that is none", text(409, "-1\n"), "409 without a size"},
 		{"nothing", text(200, ""), "no signature by its key"},
 		{"no signature", text(200, "hello\n"), "no signature by its key"},
