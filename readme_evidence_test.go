@@ -42,7 +42,7 @@ func TestReadmeEvidence(t *testing.T) {
 	}
 	var commands []string
 	for _, block := range blocks(t, "sh") {
-		if strings.Contains(block, "robotsgate evidence") {
+		if strings.HasPrefix(block, "robotsgate evidence") {
 			commands = append(commands, strings.TrimSpace(block))
 		}
 	}

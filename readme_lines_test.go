@@ -23,6 +23,8 @@ var lineTests = []struct{ pattern, test string }{
 	{`\breport\.yaml|^robotsgate validate gate\.yaml$|^robotsgate run --confine -c gate\.yaml `, "TestAgentsList"},
 	{`^robotsgate audit `, "TestReadmeAudit"},
 	{`^robotsgate evidence `, "TestReadmeEvidence"},
+	{`^(ssh-keygen|ssh-agent|SSH_AUTH_SOCK=|witnessctl|litewitness)\b`, "TestWitness"},
+	{`^go install filippo\.io/`, ".ci/run does, of litewitness"},
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate run --confine `, "TestScripts"},
