@@ -1,0 +1,172 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"robotsgate/internal/gatetest"
+)
+
+// A loggedLine is what the test reads of a line of an audit log.
+type loggedLine struct {
+	Path       string
+	Index      int
+	Checkpoint string
+	Edge       []string
+	Resumed    int
+}
+
+// size returns the size and the name of a checkpoint's log.
+func (l *loggedLine) size() (size int, name string) {
+	name, rest, _ := strings.Cut(l.Checkpoint, "\n")
+	fmt.Sscan(rest, &size)
+	return size, name
+}
+
+// lines returns the whole lines of the log.
+func (g *loggedGate) lines() (lines []loggedLine) {
+	g.t.Helper()
+	text := g.log()
+	for line := range strings.Lines(text[:strings.LastIndexByte(text, '\n')+1]) {
+		var l loggedLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			g.t.Fatalf("%v: %s", err, line)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// A kill is what a killed gate has left.
+type kill struct {
+	lines int // of its log
+	kept  int // size of the checkpoint in data_dir
+}
+
+// killed returns what the gate has left.
+func (g *loggedGate) killed() kill {
+	g.t.Helper()
+	kept := loggedLine{Checkpoint: gatetest.Read(g.t, filepath.Join(g.dir, "data/audit-checkpoint"))}
+	size, _ := kept.size()
+	return kill{strings.Count(g.log(), "\n"), size}
+}
+
+// load sends requests from several clients until the gate is gone, and kills it after a time. It returns the numbers of
+// the requests that were answered more than a second before.
+func (g *loggedGate) load(after time.Duration) (answered []int) {
+	const clients = 4
+	times := map[int]time.Time{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range clients {
+		client := gatetest.Client(g.t, g.Proxy)
+		all.Go(func() {
+			for {
+				mu.Lock()
+				g.sent++
+				n := g.sent
+				mu.Unlock()
+				resp, err := client.Get(fmt.Sprintf("%s/page.html?%d", g.origin, n))
+				if err != nil {
+					return // the gate is gone
+				}
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if err != nil || resp.StatusCode != http.StatusOK {
+					return
+				}
+				mu.Lock()
+				times[n] = time.Now()
+				mu.Unlock()
+				<-time.After(5 * time.Millisecond)
+			}
+		})
+	}
+	<-time.After(after)
+	killed := time.Now()
+	g.Kill()
+	all.Wait()
+	for n, at := range times {
+		if killed.Sub(at) > time.Second {
+			answered = append(answered, n)
+		}
+	}
+	return answered
+}
+
+// TestSoakKilled: a gate that is killed again and again under load continues its log, and nothing of it is lost but
+// records of requests in the last second.
+func TestSoakKilled(t *testing.T) {
+	random := gatetest.Random(t)
+	g := newLoggedGate(t, "")
+	var answered []int
+	var kills []kill
+	for range gatetest.Size(3, 30) {
+		g.start()
+		answered = append(answered, g.load(time.Duration(random.IntN(1300))*time.Millisecond)...)
+		kills = append(kills, g.killed())
+	}
+	g.start()
+	g.request(1)
+	g.end()
+	lines := g.lines()
+
+	paths := map[string]bool{}
+	records, covered, resumed := 0, 0, 0
+	for i, l := range lines {
+		size, name := l.size()
+		if len(kills) > 0 && i == kills[0].lines {
+			want := records - max(covered, kills[0].kept)
+			if l.Resumed != want || l.Edge == nil {
+				t.Errorf("line %d is the first of a start after a kill, with %d records of which %d are covered: got %+v, want resumed %d", i+1, records, covered, l, want)
+			}
+			resumed += want
+			for len(kills) > 0 && i == kills[0].lines { // a gate may be killed before it writes
+				kills = kills[1:]
+			}
+		}
+		switch {
+		case l.Checkpoint != "" && name != logName:
+			t.Errorf("line %d is a checkpoint of %s", i+1, name)
+		case l.Checkpoint != "":
+			covered = size
+		case l.Index != records:
+			t.Fatalf("line %d has record %d, want %d", i+1, l.Index, records)
+		default:
+			records++
+			paths[l.Path] = true
+		}
+	}
+	for _, n := range answered {
+		if !paths[fmt.Sprintf("/page.html?%d", n)] {
+			t.Errorf("request %d was answered a second before a kill, and has no record", n)
+		}
+	}
+	t.Logf("%d records, %d requests answered a second before a kill, %d records resumed", records, len(answered), resumed)
+	out := g.robotsgate("audit", "-c", "gate.yaml", "--verify", "--strict", "audit.jsonl")
+	if !strings.Contains(out, fmt.Sprintf("\n%d records in 1 log: none changed, missing or added\n", records)) {
+		t.Errorf("%d records; audit --verify prints\n%s", records, out)
+	}
+	g.robotsgate("evidence", "bundle", "-c", "gate.yaml", "-o", "all.zip", "audit.jsonl")
+	if out := g.robotsgate("evidence", "check", "all.zip"); !strings.Contains(out, fmt.Sprintf("%d records, %d proven, ", records, records)) {
+		t.Errorf("%d records; evidence check prints\n%s", records, out)
+	}
+	left, err := filepath.Glob(filepath.Join(g.dir, "data", "audit-*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range left {
+		info, err := os.Stat(file)
+		t.Errorf("a killed gate has left %s: %v, %v", file, info, err)
+	}
+}
