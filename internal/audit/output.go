@@ -29,6 +29,7 @@ type output struct {
 	stream bool // standard output or a pipe: nothing can be removed from it
 	fresh  bool // opened, and without a line of this gate since
 	dirty  bool // the disk may not have what was written
+	opened bool // since sync: the disk may not have the name of the file
 	torn   bool // it ends in the middle of a line
 
 	locked   bool
@@ -96,7 +97,7 @@ func (o *output) open() (err error) {
 	if err != nil {
 		return err
 	}
-	o.f, o.fresh, o.torn, o.lockless = f, true, false, false
+	o.f, o.fresh, o.opened, o.torn, o.lockless = f, true, true, false, false
 	return nil
 }
 
@@ -156,6 +157,14 @@ func (o *output) sync() {
 		_ = o.f.Sync() // not possible for a pipe
 		o.dirty = false
 	}
+	if o.f == nil || !o.opened {
+		return
+	}
+	if dir, err := os.Open(filepath.Dir(o.path)); err == nil {
+		_ = dir.Sync() // not every system can
+		dir.Close()
+	}
+	o.opened = false
 }
 
 func (o *output) close() error {
