@@ -7,6 +7,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +24,6 @@ import (
 type Log struct {
 	gate   string
 	redact bool
-	wait   time.Duration
 	log    *slog.Logger
 	health health
 	queue  *queue
@@ -38,8 +38,7 @@ type Options struct {
 	Probe       bool   // find out before the first record whether records can be written, see [Log.Err]
 	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files.
 	Evidence evidence.Options
-	Client   *http.Client  // sends checkpoints to the witnesses of Evidence
-	Wait     time.Duration // how long Close waits for their cosignatures
+	Client   *http.Client // sends checkpoints to the witnesses of Evidence
 }
 
 // closeWait is how long Close waits for the last records to be written.
@@ -48,7 +47,7 @@ const closeWait = 5 * time.Second
 // Open begins a log that appends to a file, or writes to stdout. It reports whether the file
 // can be opened.
 func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
-	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, wait: o.Wait, log: log, queue: newQueue()}
+	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
 		log: log, health: &l.health, queue: l.queue, client: o.Client,
@@ -139,15 +138,16 @@ func (l *Log) Lost() int64 {
 // Status returns the state of the transparency log.
 func (l *Log) Status() Status { return *l.writer.status.Load() }
 
-// Close writes the remaining records and the last checkpoint, and closes the file.
-func (l *Log) Close() error {
+// Close writes the remaining records and the last checkpoint, and closes the file. It waits for the cosignatures of
+// witnesses until ctx ends.
+func (l *Log) Close(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
 	l.queue.close()
 	select {
 	case <-l.writer.done:
-		return l.writer.close(l.wait)
+		return l.writer.close(ctx)
 	case <-time.After(closeWait):
 		return fmt.Errorf("%w: the last %d records and more are lost", errTooSlow, l.queue.count())
 	}

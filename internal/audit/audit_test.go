@@ -88,7 +88,7 @@ func TestRecord(t *testing.T) {
 			var out bytes.Buffer
 			l := open(t, Options{File: "-"}, &out, nil)
 			l.Write(&test.x)
-			if err := l.Close(); err != nil {
+			if err := l.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			var r Record
@@ -142,7 +142,7 @@ func TestWholeLines(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := l.Close(); err != nil {
+	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -194,7 +194,7 @@ func TestUnwritable(t *testing.T) {
 				t.Errorf("%d reports, want %d:\n%s", got, step.want, logged.String())
 			}
 		}
-		l.Close()
+		l.Close(t.Context())
 	})
 }
 
@@ -231,7 +231,7 @@ func TestRotation(t *testing.T) {
 		l := open(t, Options{File: file, Keep: keep}, nil, nil)
 		l.Write(&proxy.Record{ID: "first"})
 		l.Write(&proxy.Record{ID: "second"})
-		if err := l.Close(); err != nil {
+		if err := l.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir(dir)
@@ -277,7 +277,7 @@ func TestJam(t *testing.T) {
 			l.Write(long)
 			synctest.Wait()
 		}
-		if err := l.Close(); err == nil {
+		if err := l.Close(t.Context()); err == nil {
 			t.Error("Close reports that all was written")
 		}
 		close(out.reader)
@@ -296,7 +296,7 @@ func TestJam(t *testing.T) {
 func TestNoLog(t *testing.T) {
 	var l *Log
 	l.Write(&proxy.Record{})
-	if err := l.Close(); err != nil {
+	if err := l.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -316,7 +316,7 @@ func TestUnencodable(t *testing.T) {
 		if l.Err() != nil || !strings.Contains(out.String(), `"id":"next"`) || !strings.Contains(out.String(), `"lost":1,"index":0`) {
 			t.Errorf("%v: %s", l.Err(), out.String())
 		}
-		l.Close()
+		l.Close(t.Context())
 	})
 }
 
@@ -345,7 +345,7 @@ func TestTornLine(t *testing.T) {
 			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()
 		}
-		l.Close()
+		l.Close(t.Context())
 		half, rest, _ := strings.Cut(disk.String(), "\n")
 		records := recordsIn([]byte(rest))
 		var r Record

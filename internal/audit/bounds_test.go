@@ -51,7 +51,7 @@ func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
 	var out bytes.Buffer
 	l := open(t, Options{File: "-", Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
 	l.Write(x)
-	if err := l.Close(); err != nil {
+	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := parse(bytes.TrimSpace(recordsIn(out.Bytes())[0]))

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"io"
 	"log/slog"
@@ -51,10 +52,12 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &cosigner{signer: signer}
-		l := open(t, Options{File: "-", Wait: time.Minute, Client: &http.Client{Transport: w}, Evidence: evidence.Options{
+		l := open(t, Options{File: "-", Client: &http.Client{Transport: w}, Evidence: evidence.Options{
 			Dir: dir, Witnesses: []evidence.Witness{{URL: "https://witness.example/", Key: signer.Verifier().String()}}, Log: slog.New(slog.DiscardHandler),
 		}}, io.Discard, nil)
-		defer l.Close()
+		end, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		defer l.Close(end)
 		write := func(n int) {
 			for range n {
 				l.Write(&proxy.Record{Method: "GET", Start: time.Now()})

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -234,21 +235,20 @@ func (w *writer) answered(a evidence.Answer) {
 	}
 }
 
-// close writes the last checkpoint, after run, and waits for the witnesses' cosignatures of it.
-func (w *writer) close(wait time.Duration) error {
+// close writes the last checkpoint, after run, and waits for the witnesses' cosignatures of it until ctx ends.
+func (w *writer) close(ctx context.Context) error {
 	if !w.out.fresh {
 		if w.begin(0) == nil {
 			_ = w.checkpoint(false, true) // it is logged
 		}
 		w.out.unlock()
 	}
-	over := time.After(wait)
 	for waiting := !w.out.fresh && w.lines.Ask(w.client, true); waiting; {
 		select {
 		case a := <-w.lines.Answers():
 			w.answered(a)
 			waiting = w.lines.Ask(w.client, false)
-		case <-over:
+		case <-ctx.Done():
 			waiting = false
 		}
 	}

@@ -194,6 +194,18 @@ func TestWitness(t *testing.T) {
 			g.start()
 			g.request(1)
 		}},
+		{name: "stopped at the end of the gate, with a request", do: func(t *testing.T, g *loggedGate, w *liteWitness) {
+			w.signal(syscall.SIGSTOP)
+			hanging := newFleetOrigins(t).next(hanging)
+			go gatetest.Client(t, g.Proxy).Get(hanging + "/page")
+			g.request(1)
+			if took := g.end(); took > 5*time.Second {
+				t.Errorf("the gate has ended after %v, with a request and a witness that do not end, and shutdown_grace of 3s", took)
+			}
+			w.signal(syscall.SIGCONT)
+			g.start()
+			g.request(1)
+		}},
 		{name: "cosigned when the gate was killed", do: func(t *testing.T, g *loggedGate, w *liteWitness) {
 			g.end()
 			cable := gatetest.NewCable(t, strings.Trim(w.url, "htp:/"))

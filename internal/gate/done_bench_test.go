@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"crypto/ed25519"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/keyfile"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
@@ -87,7 +90,8 @@ func over(tags []string) *proxy.Record {
 
 // recording is the part of a gate that records requests.
 func recording(b *testing.B, file string) *Gate {
-	log, err := audit.Open(audit.Options{File: file, Keep: 1}, io.Discard, slog.New(slog.DiscardHandler))
+	e := evidence.Options{Name: "log.example", Key: keyfile.New(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))), Dir: b.TempDir()}
+	log, err := audit.Open(audit.Options{File: file, Keep: 1, Evidence: e}, io.Discard, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +100,7 @@ func recording(b *testing.B, file string) *Gate {
 
 // report ends it, and reports its cost.
 func (g *Gate) report(b *testing.B, before time.Duration) {
-	if err := g.audit.Close(); err != nil {
+	if err := g.audit.Close(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64((used(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")

@@ -63,7 +63,7 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
 		return fmt.Errorf("the key of the audit log: %w", err)
 	}
-	if o.Wait = g.config.Limits.ShutdownGrace; len(e.Witnesses) > 0 {
+	if len(e.Witnesses) > 0 {
 		if o.Client, err = witnessClient(g.config); err != nil {
 			return err
 		}
