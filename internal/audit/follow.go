@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"robotsgate/internal/evidence"
 )
 
 // followInterval is the time between two looks at a log that is followed.
@@ -20,7 +22,7 @@ const followInterval = 250 * time.Millisecond
 // ends with its error. A line without its end is awaited. When the log has been rotated, Follow goes
 // on in the new file; when it has been truncated, at its beginning.
 func Follow(ctx context.Context, path string, each func(*Line), pause func() error) error {
-	f := &follower{path: path, each: each, buffer: bufio.NewReaderSize(nil, maxLine)}
+	f := &follower{path: path, each: each, buffer: bufio.NewReaderSize(nil, evidence.MaxLine)}
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	for {
@@ -132,23 +134,24 @@ func (f *follower) read(ctx context.Context, file *os.File) error {
 	f.buffer.Reset(readerUntil{ctx, file})
 	number := f.next.line
 	half, empty, found := 0, 0, false // lengths of the end, and of the empty lines before it
-	err = scan(f.buffer, func(text []byte, long, open bool) {
-		if open && !long {
-			half = len(text)
-			return
+	for text, errRead := range evidence.ReadLines(f.buffer) {
+		if errRead != nil {
+			return errRead
+		}
+		if text.Open && !text.Long {
+			half = len(text.Text)
+			break
 		}
 		number++
-		if !long && len(bytes.TrimSpace(text)) == 0 {
-			empty += len(text) + 1
-			return
+		if !text.Long && len(bytes.TrimSpace(text.Text)) == 0 {
+			empty += len(text.Text) + 1
+			continue
 		}
-		if line := ParseLine(file.Name(), number, text, open); line != nil {
+		text.Number = number
+		if line := ParseLine(file.Name(), text); line != nil {
 			f.each(line)
 		}
 		empty, found, f.kept.line = 0, true, number
-	})
-	if err != nil {
-		return err
 	}
 	end, err := file.Seek(0, io.SeekCurrent)
 	f.next = place{end - int64(half), number}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/evidence"
 	"robotsgate/proxy"
 )
 
@@ -104,7 +105,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("got the place %s", f.at)
 		}
 
-		f.add(strings.Repeat("x", 2*maxLine))
+		f.add(strings.Repeat("x", 2*evidence.MaxLine))
 		f.wants("too long a line without its end", "-")
 		f.add("\n" + lineOf("6"))
 		f.wants("the end of a long line", "6")
@@ -195,7 +196,7 @@ func TestFollowGate(t *testing.T) {
 func TestFollowRotatedMeanwhile(t *testing.T) {
 	f := &followed{t: t, path: filepath.Join(t.TempDir(), "audit.jsonl")}
 	var ids []string
-	r := &follower{path: f.path, buffer: bufio.NewReaderSize(nil, maxLine), each: func(l *Line) { ids = append(ids, l.Record.ID) }}
+	r := &follower{path: f.path, buffer: bufio.NewReaderSize(nil, evidence.MaxLine), each: func(l *Line) { ids = append(ids, l.Record.ID) }}
 	var newest os.FileInfo
 	for i, id := range []string{"1", "2"} {
 		f.add(lineOf(id))

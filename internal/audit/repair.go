@@ -4,18 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+
+	"robotsgate/internal/evidence"
 )
 
 // repair looks at the end of a file that has been opened. The first part of a record, as a
 // power cut leaves it, is removed.
 func (o *output) repair() {
-	tail := make([]byte, min(o.size, maxLine))
+	tail := make([]byte, min(o.size, evidence.MaxLine))
 	_, err := o.f.ReadAt(tail, o.size-int64(len(tail)))
 	tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
 	switch {
 	case err == nil && len(tail) == 0:
 	// Without the lock another gate may be writing the rest.
-	case err == nil && len(tail) < maxLine && isPartOfRecord(tail) && !o.lockless:
+	case err == nil && len(tail) < evidence.MaxLine && isPartOfRecord(tail) && !o.lockless:
 		o.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", o.path, "bytes", len(tail))
 		o.removeLast(len(tail))
 	default:

@@ -136,17 +136,17 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	if w.text = text; cap(text) > 1<<20 {
 		w.text = nil // memory of a burst
 	}
-	before, stated := w.lines.Mark(), untold
+	index, stated := w.lines.Size(), untold
 	for line := range bytes.Lines(lines) {
-		text = w.lines.Append(text, line, stated)
-		stated = 0
+		text = evidence.AppendRecord(text, line, stated, index)
+		index, stated = index+1, 0
 	}
 	written, err := w.out.write(text)
+	w.lines.Add(text[:written])
 	if err == nil {
 		return 0, nil
 	}
 	whole := bytes.Count(text[:written], []byte{'\n'})
-	w.lines.Rewind(before, text[:written])
 	if whole == 0 {
 		w.health.untold.Add(untold)
 	}

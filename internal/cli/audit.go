@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/terminal"
 )
 
@@ -149,15 +150,15 @@ var errNotLog = errors.New("not an audit log: no line is a record of a request")
 func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
 	v, verifies := first.(*verifyReport)
 	logs := map[string]bool{} // by file with lines: it has a record
-	err := audit.Texts(a.File, s.In, func(file string, number int, text []byte, open bool) {
+	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
 		done.lines.Add(1)
 		if verifies {
-			v.Verifier.Line(file, number, text, open)
+			v.Verifier.Line(file, text)
 		}
 		if verifies && !a.Replay {
 			return // parsing a line takes longer than verifying it
 		}
-		l := audit.ParseLine(file, number, text, open)
+		l := audit.ParseLine(file, text)
 		if l == nil {
 			return
 		}

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -89,13 +86,13 @@ func (g *gates) collect(s Streams, filter *audit.Filter, files []string) (*bundl
 	if err != nil {
 		return nil, nil, err
 	}
-	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf})
+	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf, Node: c.Node})
 	done := newBatchProgress(nil)
 	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
 	var lineErr error
-	readErr := audit.Texts(byTime(files), s.In, func(file string, number int, text []byte, open bool) {
-		v.Line(file, number, text, open)
-		if err := c.Line(text); lineErr == nil {
+	readErr := audit.Texts(byTime(files), s.In, func(file string, line evidence.Text) {
+		v.Line(file, line)
+		if err := c.Line(line.Text); lineErr == nil {
 			lineErr = err
 		}
 		done.lines.Add(1)
@@ -134,26 +131,14 @@ func firstTime(file string) time.Time {
 	if err != nil || !info.Mode().IsRegular() { // what is read from a pipe can't be read again
 		return time.Time{}
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return time.Time{}
-	}
-	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<20)
-	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return time.Time{}
+	var first struct{ Time time.Time }
+	for line, err := range evidence.Lines(file, nil) {
+		if err == nil {
+			_ = json.Unmarshal(line.Text, &first) // the verifier reports a line that is none
 		}
-		in = bufio.NewReaderSize(z, 1<<20)
+		break
 	}
-	text, err := in.ReadSlice('\n')
-	if err != nil && err != io.EOF {
-		return time.Time{}
-	}
-	var line struct{ Time time.Time }
-	_ = json.Unmarshal(text, &line) // the verifier reports a line that is none
-	return line.Time
+	return first.Time
 }
 
 var errNoLogs = fmt.Errorf("which audit log? The key log.audit of the gate's configuration names it; name its rotated files too")

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,7 +20,7 @@ const (
 
 // keepEnded adds a checkpoint to the list, at the end of the gate, and before it every 10 s.
 func (l *Log) keepEnded(text string, end bool) error {
-	if l.tree.Size() == 0 || !end && time.Since(l.ended) < endedInterval {
+	if l.tree.Size == 0 || !end && time.Since(l.ended) < endedInterval {
 		return nil
 	}
 	path := filepath.Join(l.o.Dir, EndedFile)
@@ -58,17 +57,17 @@ func Ended(dir string) ([]Line, error) {
 func lastOf(text []byte) (all []Line) {
 	places := map[string]int{}
 	for line := range bytes.Lines(text) {
-		var l Line
-		if json.Unmarshal(line, &l) != nil {
+		l, ok := parseLine(line)
+		if !ok {
 			continue
 		}
-		i, known := places[Origin(l.Checkpoint)]
-		if !known {
-			places[Origin(l.Checkpoint)] = len(all)
-			all = append(all, l)
+		name := Origin(l.Checkpoint)
+		if i, known := places[name]; known {
+			all[i] = *l
 			continue
 		}
-		all[i] = l
+		places[name] = len(all)
+		all = append(all, *l)
 	}
 	return all
 }

@@ -38,6 +38,15 @@ const checkpointBegin = `{"checkpoint":"`
 // IsCheckpoint reports whether text is a checkpoint line, or the beginning of one.
 func IsCheckpoint(text []byte) bool { return bytes.HasPrefix(text, []byte(checkpointBegin)) }
 
+// parseLine returns a checkpoint line, which nothing has verified.
+func parseLine(text []byte) (l *Line, ok bool) {
+	if !IsCheckpoint(text) {
+		return nil, false
+	}
+	l = &Line{}
+	return l, json.Unmarshal(text, l) == nil
+}
+
 // AppendTo appends the line, with its end.
 func (l *Line) AppendTo(b []byte) []byte {
 	text, err := json.Marshal(l)

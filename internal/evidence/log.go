@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -44,7 +45,7 @@ type Log struct {
 	tree    *Tree
 	note    string    // the last checkpoint; empty: there is none yet
 	covered int64     // size of the tree that it is for
-	last    []state   // the last two that are kept
+	kept    []byte    // the state that is kept with it
 	resumed int64     // records that the next checkpoint covers first, of a gate that was killed
 	broken  string    // why the log could not be continued; empty: it was, or is the first
 	ended   time.Time // when the checkpoint was added to EndedFile
@@ -83,57 +84,22 @@ func (l *Log) Name() string { return l.signer.Name() }
 // Broken says why an earlier log could not be continued. It is empty if it was, or if there is none.
 func (l *Log) Broken() string { return l.broken }
 
-// Append appends the line of a record with its index to b, and adds it to the tree.
-func (l *Log) Append(b, line []byte, lost int64) []byte {
-	start := len(b)
-	b = AppendRecord(b, line, lost, l.tree.Size())
-	l.append(tlog.RecordHash(b[start : len(b)-1]))
-	return b
-}
-
-func (l *Log) append(leaf tlog.Hash) {
-	l.tree.Append(leaf)
-	for _, w := range l.witnesses {
-		w.append(leaf)
+// Add adds the lines of records to the log. [AppendRecord] has made them.
+func (l *Log) Add(lines []byte) {
+	for line := range bytes.Lines(lines) {
+		leaf := tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n")))
+		l.tree.Append(leaf)
+		for _, w := range l.witnesses {
+			w.append(leaf)
+		}
 	}
 }
 
 // Size returns the number of records in the log.
-func (l *Log) Size() int64 { return l.tree.Size() }
-
-// A Mark is a state of a log, for Rewind.
-type Mark struct {
-	tree      *Tree
-	witnesses []witness
-}
-
-// Mark returns the state of the log.
-func (l *Log) Mark() Mark {
-	m := Mark{tree: l.tree.Clone()}
-	for _, w := range l.witnesses {
-		before := witness{cosigned: w.cosigned.clone()}
-		for _, p := range w.asked {
-			before.asked = append(before.asked, p.clone())
-		}
-		m.witnesses = append(m.witnesses, before)
-	}
-	return m
-}
-
-// Rewind takes back records that were not written: the log is that of the mark, and of whole lines of records that
-// follow it.
-func (l *Log) Rewind(to Mark, lines []byte) {
-	l.tree = to.tree
-	for i, w := range l.witnesses {
-		w.cosigned, w.asked = to.witnesses[i].cosigned, to.witnesses[i].asked
-	}
-	for line := range bytes.Lines(lines) {
-		l.append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))
-	}
-}
+func (l *Log) Size() int64 { return l.tree.Size }
 
 // Covered reports whether a checkpoint covers all records.
-func (l *Log) Covered() bool { return l.note != "" && l.covered == l.tree.Size() }
+func (l *Log) Covered() bool { return l.note != "" && l.covered == l.tree.Size }
 
 // Resumed returns how many records of a gate that was killed the next checkpoint line covers first.
 func (l *Log) Resumed() int64 { return l.resumed }
@@ -147,7 +113,7 @@ func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
 	}
 	line := Line{Checkpoint: l.note, Time: time.Now().UTC(), Gate: l.o.Gate, End: end, Resumed: l.resumed}
 	if first {
-		line.Edge = l.tree.Edge()
+		line.Edge = l.tree.Clone().Hashes
 	}
 	l.resumed, l.finished = 0, end
 	return line.AppendTo(nil), nil
@@ -161,7 +127,7 @@ func (l *Log) cover(end bool) error {
 		}
 		return nil
 	}
-	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size(), Hash: l.tree.Root()}}
+	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size, Hash: l.tree.Root()}}
 	text, err := note.Sign(&note.Note{Text: c.String()}, l.signer)
 	if err != nil {
 		return err
@@ -178,21 +144,19 @@ func (l *Log) cover(end bool) error {
 	return nil
 }
 
-// keep keeps a checkpoint, and what is needed to go on behind it.
+// keep keeps a checkpoint, and the state to go on from it.
 func (l *Log) keep(text string) error {
-	s := state{Log: l.Name(), Size: l.tree.Size(), Edge: l.tree.Edge()}
+	s := state{Log: l.Name(), Tree: l.tree}
 	for _, w := range l.witnesses {
-		s.Witnesses = append(s.Witnesses, w.state())
+		s.Witnesses = append(s.Witnesses, w.witnessState)
 	}
-	last := []state{s}
-	if n := len(l.last); n > 0 && l.last[n-1].Size < s.Size {
-		last = []state{l.last[n-1], s}
-	} else if n > 1 {
-		last = []state{l.last[0], s}
-	}
-	if err := saveState(l.o.Dir, text, last); err != nil {
+	now, err := json.Marshal(s)
+	if err != nil {
 		return err
 	}
-	l.last = last
+	if err := saveState(l.o.Dir, text, l.kept, now); err != nil {
+		return err
+	}
+	l.kept = now
 	return nil
 }

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/ed25519"
 	"fmt"
 	"os"
@@ -96,7 +97,9 @@ func (g *gate) records(n int) {
 	for range n {
 		g.id++
 		line := fmt.Sprintf("{\"time\":%q,\"id\":\"%d\",\"duration\":0.001,\"gate\":%q}\n", time.Now().UTC().Format(time.RFC3339Nano), g.id, g.o.Gate)
-		g.write(g.log.Append(nil, []byte(line), 0))
+		text := AppendRecord(nil, []byte(line), 0, g.log.Size())
+		g.write(text)
+		g.log.Add(text)
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -115,7 +118,7 @@ func verified(t *testing.T, o VerifyOptions, texts ...string) *Verifier {
 	for i, text := range texts {
 		for n, line := range strings.SplitAfter(text, "\n") {
 			if line != "" {
-				v.Line(fmt.Sprintf("f%d", i), n+1, []byte(strings.TrimSuffix(line, "\n")), !strings.HasSuffix(line, "\n"))
+				v.Line(fmt.Sprintf("f%d", i), Text{Number: n + 1, Text: []byte(strings.TrimSuffix(line, "\n")), Open: !strings.HasSuffix(line, "\n")})
 			}
 		}
 	}
@@ -123,13 +126,19 @@ func verified(t *testing.T, o VerifyOptions, texts ...string) *Verifier {
 	return v
 }
 
+// read returns the lines of a file, as it is or gzipped.
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	var text strings.Builder
+	for line, err := range Lines(path, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text.Write(line.Text); !line.Open {
+			text.WriteByte('\n')
+		}
 	}
-	return string(text)
+	return text.String()
 }
 
 // TestVerify changes the lines of a log of two files: 0 and 1 have 3 records each, with a checkpoint behind the
@@ -200,6 +209,14 @@ func TestVerify(t *testing.T) {
 				t.Errorf("strict: faults %q, notes %q", strict.Faults, strict.Notes)
 			}
 		})
+	}
+}
+
+// TestFirstFaults: the first fault of each kind is in the report, also behind many others.
+func TestFirstFaults(t *testing.T) {
+	v := verified(t, VerifyOptions{}, strings.Repeat("nonsense\n", 2*maxTexts)+`{"time":"2026-01-01T00:00:00Z","gate":"gate-a","index":7}`+"\n")
+	if n := len(v.Faults); n != maxTexts+2 || !strings.Contains(v.Faults[maxTexts], "record 7 of gate gate-a") || v.Faulty != 2*maxTexts+1 {
+		t.Errorf("%d of %d faults: %q", n, v.Faulty, v.Faults[max(0, n-2):])
 	}
 }
 
@@ -295,6 +312,16 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, change: func(o *Options) { o.Files = append(o.Files, filepath.Join(o.Dir, "audit-1.jsonl")) }},
+		{name: "a file that was rotated and compressed", before: func(t *testing.T, dir string) {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write([]byte(read(t, filepath.Join(dir, "audit.jsonl"))))
+			z.Close()
+			if err := os.WriteFile(filepath.Join(dir, "audit-1.jsonl.gz"), b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(filepath.Join(dir, "audit.jsonl"))
+		}, change: func(o *Options) { o.Files = append(o.Files, filepath.Join(o.Dir, "audit-1.jsonl.gz")) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/mod/sumdb/tlog"
+	"slices"
 )
 
 // The files in data_dir that belong to the log of the gate that owns the folder.
@@ -19,35 +18,33 @@ const (
 	edgeFile       = "audit-edge"       // what is needed to go on behind it
 )
 
-// A state is what a log goes on from. The two last ones are kept, since a sudden end may come after the edge
-// has been written, and before the checkpoint.
+// A state is what a log goes on from.
 type state struct {
 	Log       string         `json:"log"`
-	Size      int64          `json:"size"`
-	Edge      []tlog.Hash    `json:"edge"`
+	Tree      *Tree          `json:"tree"`
 	Witnesses []witnessState `json:"witnesses,omitempty"`
 }
 
-// A witnessState is what a witness has cosigned last, and what it was asked for since.
+// A witnessState is how the log has grown since a witness has cosigned it last.
 type witnessState struct {
-	Key string `json:"key"`
-	pointState
-	Asked []pointState `json:"asked,omitempty"`
-}
-
-// A pointState is a point, as it is kept.
-type pointState struct {
-	Size  int64       `json:"size"`
-	Edge  []tlog.Hash `json:"edge"`
-	Since []tlog.Hash `json:"since"`
+	Key      string `json:"key"`
+	Cosigned growth `json:"cosigned"`
+	// Asked is the same for what the witness was asked for since, the newest last. It may have cosigned any of it: an
+	// answer can be lost, or come after the end of the gate.
+	Asked []growth `json:"asked,omitempty"`
 }
 
 // maxState bounds the two files, in bytes.
 const maxState = 1 << 20
 
-// saveState keeps a checkpoint and what is needed to go on behind it. When it returns, the disk has both.
-func saveState(dir, note string, last []state) error {
-	text, err := json.Marshal(last)
+// saveState keeps a checkpoint and the state to go on from it, with the state for the checkpoint before: a sudden end may
+// come between the two files. When it returns, the disk has both.
+func saveState(dir, note string, before, now json.RawMessage) error {
+	states := []json.RawMessage{now}
+	if before != nil {
+		states = append(states, before)
+	}
+	text, err := json.Marshal(states)
 	if err != nil {
 		return err
 	}
@@ -58,7 +55,7 @@ func saveState(dir, note string, last []state) error {
 }
 
 // loadState returns the checkpoint that is kept, and the states. Each is empty if there is none.
-func loadState(dir string) (note string, last []state, err error) {
+func loadState(dir string) (note string, states []state, err error) {
 	text, err := readFile(filepath.Join(dir, CheckpointFile))
 	if err != nil {
 		return "", nil, err
@@ -67,8 +64,10 @@ func loadState(dir string) (note string, last []state, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	_ = json.Unmarshal(edges, &last) // without an edge the log itself is read
-	return string(text), last, nil
+	if json.Unmarshal(edges, &states) != nil {
+		states = nil // the log itself is read
+	}
+	return string(text), slices.DeleteFunc(states, func(s state) bool { return s.Tree == nil || s.Tree.From != 0 || !s.Tree.valid() }), nil
 }
 
 // readFile returns the contents of a small file, nil if there is no file.

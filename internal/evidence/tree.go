@@ -8,119 +8,91 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A Tree is the leaves from some index on of a Merkle tree (RFC 6962, 2.1), as the hashes of their complete
-// subtrees. From index 0 on these are enough to append to the tree and to compute its root. From a later one
-// they are what a proof needs that the tree has grown from there.
+// A Tree is the leaves From to Size of a Merkle tree (RFC 6962, 2.1), as the hashes of their complete subtrees from
+// left to right. From leaf 0 on these are enough to append to the tree and to compute its root. From a later one they
+// are what a proof needs that the tree has grown from there.
 type Tree struct {
-	from, size int64
-	nodes      []node // from left to right
+	From   int64       `json:"from"`
+	Size   int64       `json:"size"`
+	Hashes []tlog.Hash `json:"hashes"`
 }
 
-// A node is a complete subtree of 2^level leaves.
-type node struct {
-	level int
-	hash  tlog.Hash
+// valid reports whether the tree has one hash for each complete subtree. Every method expects that.
+func (t *Tree) valid() bool {
+	return 0 <= t.From && t.From <= t.Size && len(t.subtrees()) == len(t.Hashes)
 }
 
-// NewTree returns the tree with a size and its edge: the hashes of its complete subtrees.
-func NewTree(size int64, edge []tlog.Hash) (*Tree, error) { return newTree(0, size, edge) }
-
-// newTree returns the tree that begins with leaf from, of which nodes are the complete subtrees.
-func newTree(from, size int64, nodes []tlog.Hash) (*Tree, error) {
-	t := &Tree{from: from, size: size}
-	for at := from; 0 <= at && at < size; {
-		// The largest subtree that may begin here, and does not end behind size.
-		level := bits.Len64(uint64(size-at)) - 1
+// subtrees returns the places of the complete subtrees, as [tlog.StoredHashIndex].
+func (t *Tree) subtrees() (indexes []int64) {
+	for at := t.From; at < t.Size; {
+		// The largest subtree that may begin here, and does not end behind the last leaf.
+		level := bits.Len64(uint64(t.Size-at)) - 1
 		if at > 0 {
 			level = min(level, bits.TrailingZeros64(uint64(at)))
 		}
-		n := len(t.nodes)
-		if n == len(nodes) {
-			break
-		}
-		t.nodes = append(t.nodes, node{level, nodes[n]})
+		indexes = append(indexes, tlog.StoredHashIndex(level, at>>level))
 		at += 1 << level
 	}
-	if t.end() != size || len(t.nodes) != len(nodes) {
-		return nil, fmt.Errorf("the leaves %d to %d are not %d complete subtrees", from, size, len(nodes))
-	}
-	return t, nil
-}
-
-// end returns the index behind the last leaf, as the nodes have it.
-func (t *Tree) end() int64 {
-	at := t.from
-	for _, n := range t.nodes {
-		at += 1 << n.level
-	}
-	return at
+	return indexes
 }
 
 // Append adds a leaf.
-func (t *Tree) Append(leaf tlog.Hash) {
-	t.size++
-	t.nodes = append(t.nodes, node{0, leaf})
-	for n := len(t.nodes); n > 1; n-- {
-		left, right := t.nodes[n-2], t.nodes[n-1]
-		if left.level != right.level || t.size>>right.level&1 != 0 { // not the two halves of a subtree
-			return
+func (t *Tree) Append(leaf tlog.Hash) { t.append(leaf, nil) }
+
+// append adds a leaf, and calls completed, unless it is nil, for each subtree that is complete with it.
+func (t *Tree) append(leaf tlog.Hash, completed func(index int64, hash tlog.Hash)) {
+	t.Hashes = append(t.Hashes, leaf)
+	t.Size++
+	for level := 1; t.Size&(1<<level-1) == 0 && t.Size-1<<level >= t.From; level++ {
+		n := len(t.Hashes)
+		hash := tlog.NodeHash(t.Hashes[n-2], t.Hashes[n-1])
+		t.Hashes = append(t.Hashes[:n-2], hash)
+		if completed != nil {
+			completed(tlog.StoredHashIndex(level, t.Size>>level-1), hash)
 		}
-		t.nodes = append(t.nodes[:n-2], node{right.level + 1, tlog.NodeHash(left.hash, right.hash)})
 	}
-}
-
-// Size returns the number of leaves, with those before the first.
-func (t *Tree) Size() int64 { return t.size }
-
-// Edge returns the hashes of the complete subtrees, from left to right. It is not nil.
-func (t *Tree) Edge() []tlog.Hash {
-	edge := make([]tlog.Hash, len(t.nodes))
-	for i, n := range t.nodes {
-		edge[i] = n.hash
-	}
-	return edge
 }
 
 // Root returns the hash of a tree that begins with leaf 0.
 func (t *Tree) Root() tlog.Hash {
-	root, err := tlog.TreeHash(t.size, tlog.HashReaderFunc(func([]int64) ([]tlog.Hash, error) { return t.Edge(), nil }))
+	root, err := tlog.TreeHash(t.Size, tlog.HashReaderFunc(func([]int64) ([]tlog.Hash, error) { return t.Hashes, nil }))
 	if err != nil {
-		panic(err) // the reader has no error
+		panic(err) // the tree is not valid
 	}
 	return root
 }
 
-// Clone returns a copy.
+// Clone returns a copy. Its Hashes are not nil.
 func (t *Tree) Clone() *Tree {
-	return &Tree{t.from, t.size, slices.Clone(t.nodes)}
+	return &Tree{t.From, t.Size, append([]tlog.Hash{}, t.Hashes...)}
 }
 
-// Since returns a tree that has no leaves yet, and begins behind those of t.
-func (t *Tree) Since() *Tree { return &Tree{from: t.size, size: t.size} }
+// A growth is a tree that a log had, and the leaves that it has got since.
+type growth struct {
+	Tree  *Tree `json:"tree"`
+	Since *Tree `json:"since"`
+}
 
-// ProveGrowth returns the proof that the tree of since, which begins where old ends, has grown from old
-// (RFC 6962, 2.1.2). It is empty if old has no leaf, or since none.
-func ProveGrowth(old, since *Tree) ([]tlog.Hash, error) {
-	if old.size == 0 || old.size == since.size {
+// valid reports whether the log has grown to a size.
+func (g growth) valid(size int64) bool {
+	return g.Tree != nil && g.Since != nil && g.Tree.From == 0 && g.Tree.valid() && g.Since.From == g.Tree.Size && g.Since.Size == size && g.Since.valid()
+}
+
+// prove returns the proof that the log has grown (RFC 6962, 2.1.2). It is empty if the tree had no leaf, or has got none.
+func (g growth) prove() ([]tlog.Hash, error) {
+	if g.Tree.Size == 0 || g.Tree.Size == g.Since.Size {
 		return nil, nil
 	}
-	known := map[int64]tlog.Hash{}
-	for _, t := range []*Tree{old, since} {
-		at := t.from
-		for _, n := range t.nodes {
-			known[tlog.StoredHashIndex(n.level, at>>n.level)] = n.hash
-			at += 1 << n.level
-		}
-	}
-	return tlog.ProveTree(since.size, old.size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		hashes := make([]tlog.Hash, len(indexes))
-		for i, index := range indexes {
-			hash, ok := known[index]
-			if !ok {
+	indexes, hashes := append(g.Tree.subtrees(), g.Since.subtrees()...), append(slices.Clone(g.Tree.Hashes), g.Since.Hashes...)
+	return tlog.ProveTree(g.Since.Size, g.Tree.Size, tlog.HashReaderFunc(func(wanted []int64) ([]tlog.Hash, error) {
+		found := make([]tlog.Hash, len(wanted))
+		for i, index := range wanted {
+			at := slices.Index(indexes, index)
+			if at < 0 {
 				return nil, fmt.Errorf("hash %d is not known", index)
 			}
-			hashes[i] = hash
+			found[i] = hashes[at]
 		}
-		return hashes, nil
+		return found, nil
 	}))
 }

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,6 +23,9 @@ type VerifyOptions struct {
 	Strict bool
 	// Leaf, if it is set, is called for each record of a log: with its index and hash, in the order of the lines.
 	Leaf func(log string, index int64, hash tlog.Hash)
+	// Node, if it is set, is called for each complete subtree of several records, and for those of edges. Its index is
+	// that of [tlog.StoredHashIndex].
+	Node func(log string, index int64, hash tlog.Hash)
 }
 
 // A Known checkpoint is a signed note, and where it has been kept.
@@ -49,9 +51,9 @@ type Verifier struct {
 	unknown map[string]bool   // by gate: it has a log without a key
 	current map[string]*piece // by gate, in the file that is read
 	file    string
-	kinds   map[string]int // number of faults
-	old     int            // records in the form of earlier versions
-	oldAt   string
+	kinds   map[string]bool // of faults, by their formats
+	old     int             // records in the form of earlier versions
+	oldAt   place
 }
 
 // A Report is what was found of one log.
@@ -97,7 +99,7 @@ type logLines struct {
 // signed is a checkpoint in a log.
 type signed struct {
 	root tlog.Hash
-	at   string
+	at   place
 	note string
 }
 
@@ -107,14 +109,14 @@ const maxRoots = 1_000_000
 // A piece is lines of one log in one file, from a line with an edge on.
 type piece struct {
 	log     *logLines
-	file    string
-	at      string // the first line
-	lines   [2]int // of the first and the last record
+	at      place // the first line
+	line    int   // the last line
 	start   int64
 	root    tlog.Hash // at the start
 	tree    *Tree
-	next    int64 // index of the next record
-	broken  bool  // the tree is not known any more
+	node    func(index int64, hash tlog.Hash) // VerifyOptions.Node, if that is set
+	next    int64                             // index of the next record
+	broken  string                            // why the tree is not known any more; empty: it is
 	ended   bool
 	covered int64    // by the last checkpoint
 	tail    interval // times of the records behind it
@@ -142,7 +144,7 @@ func (i *interval) add(t time.Time) {
 
 // NewVerifier returns a verifier that has no lines yet.
 func NewVerifier(o VerifyOptions) *Verifier {
-	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]int{}}
+	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]bool{}}
 	for _, k := range o.Known {
 		if c, _, err := o.Keys.Open([]byte(k.Note)); err == nil {
 			v.log(c.Origin).wanted[c.N] = tlog.Hash{}
@@ -161,41 +163,44 @@ func (v *Verifier) log(name string) *logLines {
 	return l
 }
 
-// fault notes a fault. The first of each kind precedes others in the report.
-func (v *Verifier) fault(kind, format string, args ...any) {
-	v.Faulty++
-	if v.kinds[kind]++; len(v.Faults) < maxTexts {
-		v.Faults = append(v.Faults, fmt.Sprintf(format, args...))
+// fault notes a fault, and returns its text. The first of each kind is in the report, however many there are.
+func (v *Verifier) fault(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	if v.Faulty++; len(v.Faults) < maxTexts || !v.kinds[format] {
+		v.Faults = append(v.Faults, text)
 	}
+	v.kinds[format] = true
+	return text
 }
 
 // note notes what could not be checked, or deserves a look.
 func (v *Verifier) note(format string, args ...any) {
 	switch {
 	case v.o.Strict:
-		v.fault("note", format, args...)
+		v.fault(format, args...)
 	case len(v.Notes) < maxTexts:
 		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
 	}
 }
 
-// Line takes the next line of a file, without its end. Half says that the file ends in the line.
-func (v *Verifier) Line(file string, number int, text []byte, half bool) {
+// A place is a line of a file.
+type place struct {
+	file string
+	line int
+}
+
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
+
+// Line takes the next line of a file.
+func (v *Verifier) Line(file string, line Text) {
 	if file != v.file {
 		v.file = file
 		clear(v.current)
 	}
-	at := fmt.Sprintf("%s:%d", file, number)
-	if IsCheckpoint(text) {
-		var l Line
-		err := json.Unmarshal(text, &l)
-		switch {
-		case err != nil && half:
-			v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
-		case err != nil:
-			v.fault("line", "%s: no checkpoint: the line has been changed", at)
-		case v.o.Gate == "" || v.o.Gate == l.Gate:
-			v.checkpoint(&l, number, at)
+	at, text := place{file, line.Number}, line.Text
+	if l, ok := parseLine(text); ok {
+		if v.o.Gate == "" || v.o.Gate == l.Gate {
+			v.checkpoint(l, at)
 		}
 		return
 	}
@@ -203,15 +208,15 @@ func (v *Verifier) Line(file string, number int, text []byte, half bool) {
 	switch {
 	case ok && v.o.Gate != "" && v.o.Gate != gate:
 	case ok:
-		v.record(gate, lost, index, number, at, text)
-	case half && bytes.HasPrefix(text, []byte("{")):
+		v.record(gate, lost, index, at, text)
+	case line.Open && bytes.HasPrefix(text, []byte("{")):
 		v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
 	case isOldForm(text):
 		if v.old++; v.old == 1 {
 			v.oldAt = at
 		}
 	default:
-		v.fault("line", "%s: no record: the line has been added or changed", at)
+		v.fault("%s: no record: the line has been added or changed", at)
 	}
 }
 
@@ -220,38 +225,32 @@ func isOldForm(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(`{"time":"`)) && bytes.Contains(text, []byte(`,"chain":"`)) && bytes.Contains(text, []byte(`,"hash":"`))
 }
 
-func (v *Verifier) record(gate string, lost, index int64, number int, at string, text []byte) {
+func (v *Verifier) record(gate string, lost, index int64, at place, text []byte) {
 	p, known := v.current[gate]
 	if known && p == nil {
 		return // of a log without a key
 	}
 	if p == nil {
-		v.fault("first", "%s: record %d of gate %s: no checkpoint line with an edge stands before it in this file: the beginning of the file is missing, or the record has been added", at, index, gate)
+		v.fault("%s: record %d of gate %s: no checkpoint line with an edge stands before it in this file: the beginning of the file is missing, or the record has been added", at, index, gate)
 		return
 	}
 	v.Records++
 	v.Lost += lost
 	if p.ended {
-		v.fault("ended", "%s: record %d of log %s: the log has ended before it: the record has been added", at, index, p.log.name)
+		v.fault("%s: record %d of log %s: the log has ended before it: the record has been added", at, index, p.log.name)
 	}
 	switch {
 	case index == p.next:
 	case index > p.next:
-		v.fault("missing", "%s: %s missing before record %d of log %s", at, records(p.next, index-1), index, p.log.name)
-		p.broken = true
+		p.broken = v.fault("%s: %s missing before record %d of log %s", at, records(p.next, index-1), index, p.log.name)
 	default:
-		v.fault("order", "%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", at, index, p.log.name, p.next)
-		p.broken = true
+		p.broken = v.fault("%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", at, index, p.log.name, p.next)
 		return
 	}
-	p.next = index + 1
-	if p.lines[0] == 0 {
-		p.lines[0] = number
-	}
-	p.lines[1] = number
+	p.next, p.line = index+1, at.line
 	hash := tlog.RecordHash(text)
-	if !p.broken {
-		p.tree.Append(hash)
+	if p.broken == "" {
+		p.tree.append(hash, p.node)
 		p.want()
 	}
 	written := writtenAt(text)
@@ -266,8 +265,8 @@ func (v *Verifier) record(gate string, lost, index int64, number int, at string,
 
 // want notes the root of the tree, if a known checkpoint is for it.
 func (p *piece) want() {
-	if _, ok := p.log.wanted[p.tree.Size()]; ok {
-		p.log.wanted[p.tree.Size()] = p.tree.Root()
+	if _, ok := p.log.wanted[p.tree.Size]; ok {
+		p.log.wanted[p.tree.Size] = p.tree.Root()
 	}
 }
 

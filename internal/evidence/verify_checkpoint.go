@@ -6,10 +6,11 @@ import (
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // checkpoint checks a checkpoint line, and the records that it covers.
-func (v *Verifier) checkpoint(l *Line, number int, at string) {
+func (v *Verifier) checkpoint(l *Line, at place) {
 	name := Origin(l.Checkpoint)
 	c, n, err := v.o.Keys.Open([]byte(l.Checkpoint))
 	if _, unverified := errors.AsType[*note.UnverifiedNoteError](err); unverified && !v.o.Keys.names(name) {
@@ -17,7 +18,7 @@ func (v *Verifier) checkpoint(l *Line, number int, at string) {
 		return
 	}
 	if err != nil {
-		v.fault("signature", "%s: the checkpoint of log %q is not signed by its key, or has been changed: %v", at, name, err)
+		v.fault("%s: the checkpoint of log %q is not signed by its key, or has been changed: %v", at, name, err)
 		if l.Edge != nil {
 			delete(v.current, l.Gate)
 		}
@@ -29,36 +30,36 @@ func (v *Verifier) checkpoint(l *Line, number int, at string) {
 	if l.Edge != nil {
 		p = v.begin(log, p, c, l, at)
 	} else if p != nil && p.log != log {
-		v.fault("checkpoint", "%s: a checkpoint of log %s among the records of log %s", at, name, p.log.name)
+		v.fault("%s: a checkpoint of log %s among the records of log %s", at, name, p.log.name)
 		return
 	}
 	if p == nil {
-		v.fault("first", "%s: a checkpoint of log %s, and no line with an edge stands before it in this file: the beginning of the file is missing", at, name)
+		v.fault("%s: a checkpoint of log %s, and no line with an edge stands before it in this file: the beginning of the file is missing", at, name)
 		return
 	}
 	v.cover(p, c, at)
 	p.ended = l.End
-	p.lines[1] = max(p.lines[1], number)
+	p.line = at.line
 }
 
 // withoutKey reports a log that can't be verified.
-func (v *Verifier) withoutKey(l *Line, name, at string) {
+func (v *Verifier) withoutKey(l *Line, name string, at place) {
 	if l.Edge == nil {
 		return
 	}
 	v.current[l.Gate] = nil
 	if !v.unknown[l.Gate] {
 		v.unknown[l.Gate] = true
-		v.fault("key", "%s: log %q: no key for it is given, so nothing of it is verified; name its key with --key", at, name)
+		v.fault("%s: log %q: no key for it is given, so nothing of it is verified; name its key with --key", at, name)
 	}
 }
 
 // sign compares a checkpoint with those of the same log, and notes how far it has been signed.
-func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *Line, at string) {
+func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *Line, at place) {
 	if s, ok := log.roots[c.N]; !ok && len(log.roots) < maxRoots {
 		log.roots[c.N] = signed{c.Hash, at, l.Checkpoint}
 	} else if ok && s.root != c.Hash {
-		v.fault("split", "%s: log %s has two checkpoints of %d records with different roots, so its operator has signed two histories. The other is %s:\n%s\n%s", at, log.name, c.N, s.at, l.Checkpoint, s.note)
+		v.fault("%s: log %s has two checkpoints of %d records with different roots, so its operator has signed two histories. The other is %s:\n%s\n%s", at, log.name, c.N, s.at, l.Checkpoint, s.note)
 	}
 	if c.N >= log.newest {
 		log.newest, log.signed = c.N, l.Time
@@ -74,21 +75,27 @@ func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *
 
 // begin begins a piece with a line that has an edge, or goes on with the one before, and returns it. After a fault
 // it returns nil.
-func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l *Line, at string) *piece {
+func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l *Line, at place) *piece {
 	delete(v.current, l.Gate)
-	t, err := NewTree(c.N, l.Edge)
-	if err != nil || t.Root() != c.Hash {
-		v.fault("edge", "%s: the edge does not fit the checkpoint of %d records of log %s: it has been changed", at, c.N, log.name)
+	t := &Tree{Size: c.N, Hashes: l.Edge}
+	if !t.valid() || t.Root() != c.Hash {
+		v.fault("%s: the edge does not fit the checkpoint of %d records of log %s: it has been changed", at, c.N, log.name)
 		return nil
 	}
-	if before != nil && before.log == log && !before.broken && before.next == c.N {
+	if before != nil && before.log == log && before.broken == "" && before.next == c.N {
 		v.current[l.Gate] = before // the gate has started again
 		return before
 	}
 	if before != nil && before.log == log && before.covered <= c.N && c.N < before.next {
 		v.cutTail(before, c.N, at)
 	}
-	p := &piece{log: log, file: v.file, at: at, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N}
+	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N}
+	if v.o.Node != nil {
+		p.node = func(index int64, hash tlog.Hash) { v.o.Node(log.name, index, hash) }
+		for i, index := range t.subtrees() {
+			p.node(index, t.Hashes[i])
+		}
+	}
 	p.want()
 	log.pieces = append(log.pieces, p)
 	v.current[l.Gate] = p
@@ -97,22 +104,22 @@ func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l
 
 // cutTail leaves out the records of a piece that no checkpoint covers, and behind which the log goes on with a lower
 // index: those of a gate that was killed while it wrote to a stream.
-func (v *Verifier) cutTail(p *piece, to int64, at string) {
-	v.uncovered(p, fmt.Sprintf("the log goes on with record %d at %s", to, at))
-	p.next, p.tail, p.broken = to, interval{}, true
+func (v *Verifier) cutTail(p *piece, to int64, at place) {
+	why := fmt.Sprintf("the log goes on with record %d at %s", to, at)
+	v.uncovered(p, why)
+	p.next, p.tail, p.broken = to, interval{}, why
 }
 
 // cover compares the tree of a piece with a checkpoint.
-func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at string) {
+func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 	switch {
 	case c.N > p.next:
-		v.fault("missing", "%s: %s missing before this checkpoint of log %s", at, records(p.next, c.N-1), p.log.name)
-		p.next, p.broken = c.N, true
+		p.broken = v.fault("%s: %s missing before this checkpoint of log %s", at, records(p.next, c.N-1), p.log.name)
+		p.next = c.N
 	case c.N < p.next:
 		return // a repeat with cosignatures: see sign
-	case !p.broken && p.tree.Root() != c.Hash:
-		v.fault("changed", "%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", at, c.N, p.log.name, p.behind())
-		p.broken = true
+	case p.broken == "" && p.tree.Root() != c.Hash:
+		p.broken = v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", at, c.N, p.log.name, p.behind())
 	}
 	if p.covered < c.N {
 		p.groups = append(p.groups, group{c.N, p.tail.oldest})
@@ -122,5 +129,5 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at string) {
 
 // behind names the records behind the last checkpoint.
 func (p *piece) behind() string {
-	return fmt.Sprintf("records %d to %d (up to %s:%d)", p.covered, p.next-1, p.file, p.lines[1])
+	return fmt.Sprintf("records %d to %d (up to %s:%d)", p.covered, p.next-1, p.at.file, p.line)
 }

@@ -46,22 +46,22 @@ func (v *Verifier) join(l *logLines) {
 	slices.SortStableFunc(l.pieces, func(a, b *piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.next, b.next)) })
 	first := l.pieces[0]
 	if first.start > 0 {
-		v.note("log %s begins with record %d, in %s: the files before have been rotated away, or were not given", l.name, first.start, first.file)
+		v.note("log %s begins with record %d, in %s: the files before have been rotated away, or were not given", l.name, first.start, first.at.file)
 	}
 	last := first
 	for _, p := range l.pieces[1:] {
 		switch {
 		case p.start > last.next:
-			v.fault("gap", "%s: %s missing from log %s before this line: a file was not given, or is gone", p.at, records(last.next, p.start-1), l.name)
-		case p.start == last.next && !last.broken && last.tree.Root() != p.root:
-			v.fault("changed", "%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
+			v.fault("%s: %s missing from log %s before this line: a file was not given, or is gone", p.at, records(last.next, p.start-1), l.name)
+		case p.start == last.next && last.broken == "" && last.tree.Root() != p.root:
+			v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
 		case p.start == last.next:
 			last.groups = append(last.groups, group{p.start, last.tail.oldest})
 			last.covered, last.tail = p.start, interval{}
 		case p.start >= last.covered && p.next > p.start:
 			v.cutTail(last, p.start, p.at)
 		case p.next > p.start:
-			v.fault("order", "%s: record %d of log %s is in %s too", p.at, p.start, l.name, last.file)
+			v.fault("%s: record %d of log %s is in %s too", p.at, p.start, l.name, last.at.file)
 		}
 		if p.next >= last.next {
 			last = p
@@ -75,10 +75,10 @@ func (v *Verifier) join(l *logLines) {
 // uncovered reports the records of a piece that no checkpoint covers.
 func (v *Verifier) uncovered(p *piece, why string) {
 	if span := p.tail.newest.Sub(p.tail.oldest); span > maxTail {
-		v.fault("uncovered", "%s:%d: no checkpoint covers %s of log %s, and they were written within %v, more than %v: records have been added, or checkpoints removed", p.file, p.lines[1], p.behind(), p.log.name, span.Round(time.Millisecond), maxTail)
+		v.fault("%s:%d: no checkpoint covers %s of log %s, and they were written within %v, more than %v: records have been added, or checkpoints removed", p.at.file, p.line, p.behind(), p.log.name, span.Round(time.Millisecond), maxTail)
 		return
 	}
-	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.file, p.lines[1], p.behind(), p.log.name, why)
+	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.at.file, p.line, p.behind(), p.log.name, why)
 }
 
 // checkWitnesses checks that each witness has seen all but the last records.
@@ -102,7 +102,7 @@ func (v *Verifier) checkWitnesses(l *logLines) {
 			}
 		}
 		if !oldest.oldest.IsZero() && last.Sub(oldest.oldest) > maxUncosigned {
-			v.fault("witness", "log %s: witness %s has cosigned %d records, and not those written since %s, up to %s", l.name, name, l.cosigned[i], utc(oldest.oldest), utc(last))
+			v.fault("log %s: witness %s has cosigned %d records, and not those written since %s, up to %s", l.name, name, l.cosigned[i], utc(oldest.oldest), utc(last))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (v *Verifier) compare(k Known) {
 	c, _, err := v.o.Keys.Open([]byte(k.Note))
 	if err != nil {
-		v.fault("known", "%s: the checkpoint of log %q can't be used: %v", k.Where, Origin(k.Note), err)
+		v.fault("%s: the checkpoint of log %q can't be used: %v", k.Where, Origin(k.Note), err)
 		return
 	}
 	l := v.logs[c.Origin]
@@ -127,14 +127,14 @@ func (v *Verifier) compare(k Known) {
 	}
 	switch root := l.wanted[c.N]; {
 	case c.N > end:
-		v.fault("known", "log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", l.name, end-1, k.Where, c.N)
+		v.fault("log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", l.name, end-1, k.Where, c.N)
 	case c.N < first:
 		v.note("log %s begins with record %d: it can't be compared with the checkpoint of %d records in %s", l.name, first, c.N, k.Where)
 	case root == c.Hash:
 	case root == [32]byte{}:
 		v.note("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", l.name, c.N, k.Where)
 	default:
-		v.fault("known", "log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", l.name, c.N, k.Where)
+		v.fault("log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", l.name, c.N, k.Where)
 	}
 }
 
@@ -159,7 +159,15 @@ func (v *Verifier) absent(k Known, name string, size int64) {
 			return
 		}
 	}
-	v.fault("known", "log %s: %s has a checkpoint of %d records, and none of them is in what was given: they were removed, or a file was not given", name, k.Where, size)
+	v.fault("log %s: %s has a checkpoint of %d records, and none of them is in what was given: they were removed, or a file was not given", name, k.Where, size)
+}
+
+// last returns the last piece that was read, nil if there is none.
+func (l *logLines) last() *piece {
+	if len(l.pieces) == 0 {
+		return nil
+	}
+	return l.pieces[len(l.pieces)-1]
 }
 
 func (l *logLines) report(keys *Keys) Report {

@@ -46,27 +46,17 @@ type WitnessStatus struct {
 
 // witness is what a Log knows of a witness.
 type witness struct {
-	Witness
+	witnessState
+	url      string
 	verifier *torchwood.CosignatureVerifier
 	status   WitnessStatus
-
-	cosigned point // the tree that it has cosigned last
-	// asked are the trees that it was asked for since, the newest last. It may have cosigned any of them: an answer can
-	// be lost, or come after the end of the gate.
-	asked []point
-
-	busy  bool
-	last  time.Time // when it was asked last
-	pause time.Duration
+	busy     bool
+	last     time.Time // when it was asked last
+	pause    time.Duration
 }
 
 // maxAsked bounds the trees of which it is not known whether a witness has cosigned them.
 const maxAsked = 4
-
-// A point is a tree that the log had, and what has been added since.
-type point struct{ tree, since *Tree }
-
-func (p point) clone() point { return point{p.tree, p.since.Clone()} }
 
 // An Answer is the answer of a witness to one question.
 type Answer struct {
@@ -88,72 +78,39 @@ func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash)
 		if err != nil {
 			return fmt.Errorf("the key of witness %s: %w", o.URL, err)
 		}
-		w := &witness{Witness: o, verifier: v, status: WitnessStatus{Name: v.Name(), URL: o.URL}, cosigned: point{&Tree{}, l.tree.Clone()}, pause: askInterval}
+		w := &witness{url: o.URL, verifier: v, pause: askInterval}
+		w.witnessState = witnessState{Key: o.Key, Cosigned: growth{&Tree{}, l.tree.Clone()}}
 		for _, s := range before {
-			if s.Key == o.Key {
-				w.restore(s, size, tail)
+			if s.Key == o.Key && s.Cosigned.valid(size) {
+				s.Asked = slices.DeleteFunc(s.Asked, func(g growth) bool { return !g.valid(size) })
+				w.witnessState = s
+				for _, leaf := range tail {
+					w.append(leaf)
+				}
 			}
 		}
-		w.status.Size = w.cosigned.tree.Size()
+		w.status = WitnessStatus{Name: v.Name(), URL: o.URL, Size: w.Cosigned.Tree.Size}
 		l.witnesses = append(l.witnesses, w)
 	}
 	l.answers = make(chan Answer, len(l.witnesses))
 	return nil
 }
 
-// restore takes what was known. If it does not fit, nothing is known.
-func (w *witness) restore(s witnessState, size int64, tail []tlog.Hash) {
-	cosigned, ok := s.pointState.point(size)
-	if !ok {
-		return
-	}
-	w.cosigned = cosigned
-	for _, a := range s.Asked {
-		if p, ok := a.point(size); ok {
-			w.asked = append(w.asked, p)
-		}
-	}
-	for _, leaf := range tail {
-		w.append(leaf)
-	}
-}
-
-// point returns the point of a state, if it fits.
-func (s pointState) point(size int64) (p point, ok bool) {
-	tree, err := NewTree(s.Size, s.Edge)
-	if err != nil {
-		return point{}, false
-	}
-	since, err := newTree(s.Size, size, s.Since)
-	return point{tree, since}, err == nil
-}
-
-func (p point) state() pointState { return pointState{p.tree.Size(), p.tree.Edge(), p.since.Edge()} }
-
-// state returns what is kept of the witness.
-func (w *witness) state() witnessState {
-	s := witnessState{Key: w.Key, pointState: w.cosigned.state()}
-	for _, p := range w.asked {
-		s.Asked = append(s.Asked, p.state())
-	}
-	return s
-}
-
 // append adds a record to what the witness has not cosigned.
 func (w *witness) append(leaf tlog.Hash) {
-	w.cosigned.since.Append(leaf)
-	for _, p := range w.asked {
-		p.since.Append(leaf)
+	w.Cosigned.Since.Append(leaf)
+	for _, g := range w.Asked {
+		g.Since.Append(leaf)
 	}
 }
 
 // hasCosigned takes a size that the witness has cosigned. It reports whether that is one it was asked for.
 func (w *witness) hasCosigned(size int64) bool {
-	i := slices.IndexFunc(w.asked, func(p point) bool { return p.tree.Size() == size })
+	i := slices.IndexFunc(w.Asked, func(g growth) bool { return g.Tree.Size == size })
 	if i < 0 {
 		return false
 	}
-	w.cosigned, w.asked = w.asked[i], w.asked[i+1:]
+	w.Cosigned, w.Asked = w.Asked[i], w.Asked[i+1:]
 	return true
 }
 
@@ -169,33 +126,28 @@ func (l *Log) Ask(client *http.Client, now bool) (asking bool) {
 			continue
 		}
 		// At the start of a gate it is not known whether the last cosignature has reached the log.
-		done := w.status.Size == l.covered && w.status.Error == "" && !w.status.Cosigned.IsZero()
+		done := w.Cosigned.Tree.Size == l.covered && w.status.Error == "" && !w.status.Cosigned.IsZero()
 		if done || l.covered == 0 || !now && time.Since(w.last) < w.pause {
 			continue
 		}
-		proof, err := ProveGrowth(w.cosigned.tree, w.cosigned.since)
+		proof, err := w.Cosigned.prove()
 		if err != nil {
-			continue // the state was changed by hand: openWitnesses would have refused it
+			continue // openWitnesses has refused such a state
 		}
 		w.busy, w.last, asking = true, time.Now(), true
-		if n := len(w.asked); n == 0 || w.asked[n-1].tree.Size() != l.covered {
+		if n := len(w.Asked); n == 0 || w.Asked[n-1].Tree.Size != l.covered {
 			if n == maxAsked {
-				w.asked = slices.Delete(w.asked, 1, 2) // a witness that was stopped begins with the oldest question
+				w.Asked = slices.Delete(w.Asked, 1, 2) // a witness that was stopped begins with the oldest question
 			}
-			w.asked = append(w.asked, point{l.tree.Clone(), l.tree.Since()})
+			w.Asked = append(w.Asked, growth{l.tree.Clone(), &Tree{From: l.covered, Size: l.covered}})
 		}
 		l.saveWitnesses() // before it is asked, so that a proof can be made whatever it has cosigned
 		go func(old int64, a Answer) {
-			a.signatures, a.size, a.err = submit(client, w.Witness, w.verifier, old, proof, a.note)
+			a.signatures, a.size, a.err = submit(client, w.url, w.verifier, old, proof, a.note)
 			l.answers <- a
-		}(w.cosigned.tree.Size(), Answer{witness: i, asked: l.covered, note: l.note})
+		}(w.Cosigned.Tree.Size, Answer{witness: i, asked: l.covered, note: l.note})
 	}
 	return asking
-}
-
-// Asking reports whether a witness is being asked.
-func (l *Log) Asking() bool {
-	return slices.ContainsFunc(l.witnesses, func(w *witness) bool { return w.busy })
 }
 
 // Answers receives the answers of witnesses, each for Answered.
@@ -232,9 +184,9 @@ func (l *Log) Answered(a Answer) []byte {
 	return line.AppendTo(nil)
 }
 
-// saveWitnesses keeps what is known of the witnesses, with the last checkpoint.
+// saveWitnesses keeps what is known of the witnesses, unless the next checkpoint is about to.
 func (l *Log) saveWitnesses() {
-	if l.o.Ends {
+	if l.o.Ends || !l.Covered() {
 		return
 	}
 	if err := l.keep(l.note); err != nil {
@@ -249,16 +201,16 @@ func (l *Log) failed(w *witness, a Answer) {
 	text := a.err.Error()
 	if errors.Is(a.err, errOtherSize) {
 		switch {
-		case a.size > l.tree.Size():
-			text = fmt.Sprintf("it has cosigned %d records of this log, which has %d: records were lost, or another gate uses this name", a.size, l.tree.Size())
-		case a.size < w.cosigned.tree.Size():
-			text = fmt.Sprintf("it has cosigned %d records of this log, and knows of %d now: it has lost what it has seen, and needs a new key", w.cosigned.tree.Size(), a.size)
+		case a.size > l.tree.Size:
+			text = fmt.Sprintf("it has cosigned %d records of this log, which has %d: records were lost, or another gate uses this name", a.size, l.tree.Size)
+		case a.size < w.Cosigned.Tree.Size:
+			text = fmt.Sprintf("it has cosigned %d records of this log, and knows of %d now: it has lost what it has seen, and needs a new key", w.Cosigned.Tree.Size, a.size)
 		default:
 			text = fmt.Sprintf("it has cosigned %d records of this log, and what a proof from there needs is lost: it can't cosign this log any more", a.size)
 		}
 	}
 	if text != w.status.Error {
-		l.o.Log.Warn("a witness has not cosigned the audit log", "witness", w.status.Name, "url", w.URL, "error", text)
+		l.o.Log.Warn("a witness has not cosigned the audit log", "witness", w.status.Name, "url", w.url, "error", text)
 	}
 	w.status.Error = text
 }
@@ -273,7 +225,7 @@ func (l *Log) Witnesses() (all []WitnessStatus) {
 
 // submit asks a witness to cosign a checkpoint, with the proof that the log has grown to it from the size old. It
 // returns the lines of its signatures. With errOtherSize it returns the size that the witness knows.
-func submit(client *http.Client, w Witness, v *torchwood.CosignatureVerifier, old int64, proof []tlog.Hash, text string) (signatures string, size int64, err error) {
+func submit(client *http.Client, prefix string, v *torchwood.CosignatureVerifier, old int64, proof []tlog.Hash, text string) (signatures string, size int64, err error) {
 	var body bytes.Buffer
 	fmt.Fprintf(&body, "old %d\n", old)
 	for _, hash := range proof {
@@ -282,7 +234,7 @@ func submit(client *http.Client, w Witness, v *torchwood.CosignatureVerifier, ol
 	fmt.Fprintf(&body, "\n%s", text)
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(w.URL, "/")+"/add-checkpoint", &body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(prefix, "/")+"/add-checkpoint", &body)
 	if err != nil {
 		return "", 0, err
 	}

@@ -227,6 +227,42 @@ func TestWitnessAgain(t *testing.T) {
 	}
 }
 
+// TestSeveralWitnesses: the answers of witnesses arrive while records have no checkpoint yet, and the gate is killed. What
+// is kept still fits the last checkpoint.
+func TestSeveralWitnesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, other := newWitness(t), newWitness(t)
+		g := withWitness(t, t.TempDir(), w)
+		g.o.Witnesses = append(g.o.Witnesses, Witness{URL: "https://other.example/log/", Key: g.o.Witnesses[0].Key})
+		g.open()
+		g.records(1)
+		g.checkpoint(false)
+		both := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "other.example" {
+				r.URL.Host = "witness.example"
+				return other.RoundTrip(r)
+			}
+			return w.RoundTrip(r)
+		})
+		if !g.log.Ask(&http.Client{Transport: both}, true) {
+			t.Fatal("not asked")
+		}
+		for range g.o.Witnesses {
+			g.records(1)
+			g.log.Answered(<-g.log.Answers())
+		}
+		g.o.Files = nil
+		g.open()
+		if g.log.Broken() != "" || g.log.Name() != testLog || g.log.Size() != 1 {
+			t.Errorf("log %s of %d records: %s", g.log.Name(), g.log.Size(), g.log.Broken())
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // TestBadWitness: a witness that misbehaves is reported and asked again, with back-off. It changes nothing.
 func TestBadWitness(t *testing.T) {
 	text := func(status int, text string) func(*http.Response) *http.Response {

@@ -3,11 +3,9 @@ package bundle
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/tlog"
@@ -17,8 +15,8 @@ import (
 )
 
 // A Collector takes the lines of logs, and keeps what a bundle needs of them: the selected records and the
-// hashes of all leaves, in temporary files. It verifies nothing: an evidence.Verifier takes each line before, and
-// calls Leaf.
+// nodes of all trees, in temporary files. It verifies nothing: an evidence.Verifier takes each line before, and calls
+// Leaf and Node.
 type Collector struct {
 	filter *audit.Filter
 	period audit.Filter // of the filter only its times
@@ -99,9 +97,13 @@ func (c *Collector) Close() error {
 
 // Leaf takes the place of a record and its hash. Line takes the record itself next.
 func (c *Collector) Leaf(log string, index int64, hash tlog.Hash) {
-	l := c.log(log)
-	c.hashes.leaf(l.number, index, hash)
-	c.last, c.named = pick{l.number, index}, true
+	c.Node(log, tlog.StoredHashIndex(0, index), hash)
+	c.last, c.named = pick{c.log(log).number, index}, true
+}
+
+// Node takes a node of a log's tree.
+func (c *Collector) Node(log string, index int64, hash tlog.Hash) {
+	c.hashes.add(c.log(log).number, index, hash)
 }
 
 func (c *Collector) log(name string) *logPart {
@@ -118,14 +120,12 @@ func (c *Collector) Line(text []byte) error {
 	if c.err != nil {
 		return c.err
 	}
-	named := c.named
+	if !c.named {
+		return nil
+	}
 	c.named = false
-	if evidence.IsCheckpoint(text) {
-		c.edge(text)
-	} else if named {
-		if r, err := parseRecord(text); err == nil {
-			c.record(r, text)
-		}
+	if r, err := parseRecord(text); err == nil {
+		c.record(r, text)
 	}
 	return c.err
 }
@@ -149,26 +149,6 @@ func (c *Collector) record(r *audit.Record, text []byte) {
 	}
 	c.picks = append(c.picks, c.last)
 	_ = writeLine(c.records, text) // Flush returns the error
-}
-
-// edge keeps the hashes that a checkpoint line may have of the tree before the records that follow.
-func (c *Collector) edge(text []byte) {
-	var line evidence.Line
-	if !bytes.Contains(text, []byte(`"edge":[`)) || json.Unmarshal(text, &line) != nil {
-		return
-	}
-	body, _, _ := strings.Cut(line.Checkpoint, "\n\n")
-	p, err := torchwood.ParseCheckpoint(body + "\n")
-	if err != nil || p.N > maxTree {
-		return
-	}
-	indexes := torchwood.RightEdge(p.N)
-	if len(line.Edge) != len(indexes) {
-		return
-	}
-	for i, index := range indexes {
-		c.hashes.edge(c.log(p.Origin).number, index, line.Edge[i])
-	}
 }
 
 // cover chooses the checkpoint of each log: of those that cover all selected records that any covers, the one with
@@ -208,21 +188,24 @@ func (c *Collector) covered(p pick) bool { return p.index >= 0 && p.index < c.or
 
 // prove returns a function that makes the proof of a record that is covered.
 func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error), error) {
-	trees := make([]wantedTree, len(c.order))
+	wanted := make([]nodes, len(c.order))
+	for i := range wanted {
+		wanted[i] = nodes{}
+	}
 	for _, p := range c.picks {
 		if !c.covered(p) {
 			continue
 		}
-		if err := trees[p.log].want(c.order[p.log].best.Size, p.index); err != nil {
+		if err := wanted[p.log].want(c.order[p.log].best.Size, p.index); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.hashes.fill(trees); err != nil {
+	if err := c.hashes.fill(wanted); err != nil {
 		return nil, err
 	}
 	return func(p pick, leaf []byte) (tlog.RecordProof, error) {
 		best := &c.order[p.log].best
-		hashes, err := tlog.ProveRecord(best.Size, p.index, trees[p.log].wanted)
+		hashes, err := tlog.ProveRecord(best.Size, p.index, wanted[p.log])
 		if err == nil {
 			err = tlog.CheckRecord(hashes, best.Size, best.Root, p.index, tlog.RecordHash(leaf))
 		}

@@ -132,20 +132,20 @@ func newLog(t testing.TB, name string) *logWriter {
 
 // checkpoint adds the line of a checkpoint, cosigned by witnesses.
 func (w *logWriter) checkpoint(t testing.TB, first bool, witnesses ...note.Signer) {
-	c := torchwood.Checkpoint{Origin: w.name, Tree: tlog.Tree{N: w.tree.Size(), Hash: w.tree.Root()}}
+	c := torchwood.Checkpoint{Origin: w.name, Tree: tlog.Tree{N: w.tree.Size, Hash: w.tree.Root()}}
 	text, err := note.Sign(&note.Note{Text: c.String()}, append([]note.Signer{w.signer}, witnesses...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := evidence.Line{Checkpoint: string(text), Time: noon, Gate: "GATE"}
 	if first {
-		line.Edge = w.tree.Edge()
+		line.Edge = w.tree.Clone().Hashes
 	}
 	w.Write(line.AppendTo(nil))
 }
 
 func (w *logWriter) record(line []byte) {
-	line = evidence.AppendRecord(nil, line, 0, w.tree.Size())
+	line = evidence.AppendRecord(nil, line, 0, w.tree.Size)
 	w.tree.Append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))
 	w.Write(line)
 }
@@ -188,13 +188,13 @@ func collect(t testing.TB, filter *audit.Filter, keys *evidence.Keys, logs ...[]
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: keys, Leaf: c.Leaf})
+	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: keys, Leaf: c.Leaf, Node: c.Node})
 	for i, text := range logs {
 		number := 0
 		for line := range bytes.Lines(text) {
 			number++
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			v.Line(fmt.Sprintf("log%d", i), number, line, false)
+			v.Line(fmt.Sprintf("log%d", i), evidence.Text{Number: number, Text: line})
 			if err := c.Line(line); err != nil {
 				t.Fatal(err)
 			}

@@ -221,7 +221,7 @@ func TestTampered(t *testing.T) {
 		{"two checkpoints of one log", func(f map[string]string) { f["checkpoints/2.txt"] = f["checkpoints/1.txt"] }, badCheckpoint, 0},
 		{"a checkpoint of another log", func(f map[string]string) { f["checkpoints/2.txt"] = other.signed(t, 3) }, badCheckpoint, 0},
 		{"without the witness", func(f map[string]string) {
-			f["checkpoints/1.txt"] = w.signed(t, w.tree.Size())
+			f["checkpoints/1.txt"] = w.signed(t, w.tree.Size)
 		}, badWitness, 0},
 		{"a robots.txt changed", func(f map[string]string) { f[robots] += "\n" }, "snapshot_changed", 0},
 		{"a robots.txt removed", func(f map[string]string) { delete(f, robots) }, "snapshot_gone", 0},
