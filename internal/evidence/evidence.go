@@ -93,14 +93,15 @@ func parseRecord(text []byte) (gate string, lost, index int64, ok bool) {
 
 // cutNumber returns text without a last member that is a whole number, and the number.
 func cutNumber(text []byte, member string) (before []byte, n int64, ok bool) {
-	i := bytes.LastIndex(text, []byte(member))
-	if i < 0 || len(text)-i > len(member)+19 {
+	start := max(0, len(text)-len(member)-19) // the longest number has 19 digits
+	i := bytes.LastIndex(text[start:], []byte(member))
+	if i < 0 {
 		return text, 0, false
 	}
-	digits := string(text[i+len(member):])
+	digits := string(text[start+i+len(member):])
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != digits {
 		return text, 0, false
 	}
-	return text[:i], n, true
+	return text[:start+i], n, true
 }

@@ -127,21 +127,27 @@ func (l *Log) cover(end bool) error {
 		}
 		return nil
 	}
-	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size, Hash: l.tree.Root()}}
-	text, err := note.Sign(&note.Note{Text: c.String()}, l.signer)
+	text, err := l.sign()
 	if err != nil {
 		return err
 	}
 	if l.o.Ends {
-		err = l.keepEnded(string(text), end)
+		err = l.keepEnded(text, end)
 	} else {
-		err = l.keep(string(text))
+		err = l.keep(text)
 	}
 	if err != nil {
 		return fmt.Errorf("the checkpoint of the audit log can't be kept in data_dir: %w", err)
 	}
-	l.note, l.covered = string(text), c.N
+	l.note, l.covered = text, l.tree.Size
 	return nil
+}
+
+// sign returns a checkpoint of all records.
+func (l *Log) sign() (text string, err error) {
+	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size, Hash: l.tree.Root()}}
+	signed, err := note.Sign(&note.Note{Text: c.String()}, l.signer)
+	return string(signed), err
 }
 
 // keep keeps a checkpoint, and the state to go on from it.

@@ -87,10 +87,3 @@ func TestProve(t *testing.T) {
 		old.Append(leaf(n))
 	}
 }
-
-func BenchmarkAppend(b *testing.B) {
-	tree, line := &Tree{}, make([]byte, 700)
-	for b.Loop() {
-		tree.Append(tlog.RecordHash(line))
-	}
-}
