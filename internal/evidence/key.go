@@ -13,42 +13,31 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// A Signer signs the checkpoints of one log.
+// A Signer signs the checkpoints of one log (note.Signer).
 type Signer struct {
-	key    string // the verifier key
-	id     uint32
-	name   string
-	public ed25519.PublicKey
-	sign   func(message []byte) []byte
+	note.Verifier
+	key string // the verifier key
+	by  Key
 }
 
-// NewSigner returns the signer of the log with a name, by an Ed25519 key.
-func NewSigner(name string, public ed25519.PublicKey, sign func(message []byte) []byte) (*Signer, error) {
+// NewSigner returns the signer of the log with a name.
+func NewSigner(name string, by Key) (*Signer, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	key, err := note.NewEd25519VerifierKey(name, public)
+	key, err := note.NewEd25519VerifierKey(name, by.Public())
 	if err != nil {
 		return nil, err
 	}
 	v, err := note.NewVerifier(key)
-	if err != nil {
-		return nil, err
-	}
-	return &Signer{key, v.KeyHash(), name, public, sign}, nil
+	return &Signer{v, key, by}, err
 }
 
 // Key returns the verifier key: NAME+ID+KEY (c2sp.org/signed-note).
 func (s *Signer) Key() string { return s.key }
 
-// Name returns the name of the log.
-func (s *Signer) Name() string { return s.name }
-
-// KeyHash returns the ID of the key.
-func (s *Signer) KeyHash() uint32 { return s.id }
-
 // Sign returns the signature of a note's text.
-func (s *Signer) Sign(text []byte) ([]byte, error) { return s.sign(text), nil }
+func (s *Signer) Sign(text []byte) ([]byte, error) { return s.by.Sign(text), nil }
 
 // CheckName reports why a log can't have a name.
 func CheckName(name string) error {
@@ -83,7 +72,7 @@ func (k logKey) isFor(log string) bool {
 }
 
 // AddOwn adds the key of a gate that checks its own logs, whatever their names were.
-func (k *Keys) AddOwn(s *Signer) { k.logs = append(k.logs, logKey{public: s.public}) }
+func (k *Keys) AddOwn(s *Signer) { k.logs = append(k.logs, logKey{public: s.by.Public()}) }
 
 // ParseKeys returns the keys with the given verifier keys.
 func ParseKeys(logs, witnesses []string) (*Keys, error) {

@@ -71,7 +71,7 @@ func OpenLog(o Options) (*Log, error) {
 
 // rename begins an empty log.
 func (l *Log) rename(name string) (err error) {
-	l.signer, err = NewSigner(name, l.o.Key.Public(), l.o.Key.Sign)
+	l.signer, err = NewSigner(name, l.o.Key)
 	return err
 }
 

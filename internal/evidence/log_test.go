@@ -30,7 +30,7 @@ const testLog = "log.example/a"
 // verifierKey returns the verifier key of the log with a name.
 func verifierKey(t testing.TB, name string, k testKey) string {
 	t.Helper()
-	s, err := NewSigner(name, k.Public(), k.Sign)
+	s, err := NewSigner(name, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (l *Log) goOn(r *resumption, kept *state) error {
 
 // keys returns the key of the log and of those with suffixes.
 func (l *Log) keys() (*Keys, error) {
-	s, err := NewSigner(l.o.Name, l.o.Key.Public(), l.o.Key.Sign)
+	s, err := NewSigner(l.o.Name, l.o.Key)
 	if err != nil {
 		return nil, err
 	}

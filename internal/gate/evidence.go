@@ -40,7 +40,7 @@ func LogSigner(c *config.Config, dir string) (*evidence.Signer, error) {
 		}
 		name = logName(id)
 	}
-	return evidence.NewSigner(name, key.Public(), key.Sign)
+	return evidence.NewSigner(name, key)
 }
 
 func logName(id string) string { return "robotsgate/" + id }

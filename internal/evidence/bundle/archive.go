@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"archive/zip"
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,12 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/store"
 )
 
@@ -149,44 +149,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxLine bounds a line, in bytes. It is several times as long as the longest record.
-const maxLine = 1 << 20
-
-// lines calls each for every line of a member that is not empty, without its end, until it returns an error.
-func (a *archive) lines(name string, each func(at string, text []byte) error) error {
-	return a.stream(name, func(r io.Reader) error {
-		next := linesOf(name, r)
-		for {
-			at, text, err := next()
-			if err == io.EOF {
-				return nil
+// linesOf returns the lines of a member that are not empty. An error is the last that it returns.
+func linesOf(name string, r io.Reader) iter.Seq2[evidence.Text, error] {
+	return func(yield func(evidence.Text, error) bool) {
+		for line, err := range evidence.ReadLines(r) {
+			if line.Long {
+				err = noBundle("%s: line %d is too long", name, line.Number)
 			}
-			if err != nil {
-				return err
-			}
-			if err := each(at, text); err != nil {
-				return err
-			}
-		}
-	})
-}
-
-// linesOf returns a function that returns the next line that is not empty, with its place.
-func linesOf(name string, r io.Reader) func() (at string, text []byte, err error) {
-	in, number := bufio.NewReaderSize(r, maxLine), 0
-	return func() (at string, text []byte, err error) {
-		for {
-			text, err := in.ReadSlice('\n')
-			number++
-			at := name + ":" + strconv.Itoa(number)
-			switch {
-			case err == bufio.ErrBufferFull:
-				return "", nil, noBundle("%s: line %d is too long", name, number)
-			case err != nil && (err != io.EOF || len(text) == 0):
-				return "", nil, err
-			}
-			if text = bytes.TrimSuffix(text, []byte("\n")); len(text) > 0 {
-				return at, text, nil
+			if (err != nil || len(line.Text) > 0) && !yield(line, err) || err != nil {
+				return
 			}
 		}
 	}
@@ -250,20 +221,25 @@ const (
 func (a *archive) loadAnswers(bad func(at string, err error)) error {
 	a.answers = map[string][]answer{}
 	count := 0
-	err := a.lines(answersName, func(at string, text []byte) error {
-		var one answer
-		err := json.Unmarshal(text, &one)
-		count++
-		switch {
-		case count > maxAnswerCount || len(a.answers[one.URL]) == maxAnswersOf:
-			return noBundle("%s: more than %d answers, or more than %d about one URL", answersName, maxAnswerCount, maxAnswersOf)
-		case err != nil:
-			bad(at, err)
-			return nil
+	err := a.stream(answersName, func(r io.Reader) error {
+		for line, err := range linesOf(answersName, r) {
+			if err != nil {
+				return err
+			}
+			var one answer
+			err := json.Unmarshal(line.Text, &one)
+			count++
+			switch {
+			case count > maxAnswerCount || len(a.answers[one.URL]) == maxAnswersOf:
+				return noBundle("%s: more than %d answers, or more than %d about one URL", answersName, maxAnswerCount, maxAnswersOf)
+			case err != nil:
+				bad(fmt.Sprintf("%s:%d", answersName, line.Number), err)
+				continue
+			}
+			url := one.URL
+			one.URL = "" // it is the key
+			a.answers[url] = append(a.answers[url], one)
 		}
-		url := one.URL
-		one.URL = "" // it is the key
-		a.answers[url] = append(a.answers[url], one)
 		return nil
 	})
 	for _, all := range a.answers {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -50,16 +51,18 @@ const (
 
 // limitOf returns the bound of a member's contents, in bytes.
 func limitOf(name string) int64 {
-	switch {
-	case name == answersName:
+	switch name {
+	case answersName:
 		return maxAnswers
-	case name == readmeName:
+	case readmeName:
 		return maxReadme
-	case len(name) > len(configurationsDir) && name[:len(configurationsDir)] == configurationsDir:
+	}
+	switch folder, _, _ := strings.Cut(name, "/"); folder + "/" {
+	case configurationsDir:
 		return maxConfiguration
-	case len(name) > len(robotsDir) && name[:len(robotsDir)] == robotsDir:
+	case robotsDir:
 		return maxBody
-	case len(name) > len(checkpointsDir) && name[:len(checkpointsDir)] == checkpointsDir:
+	case checkpointsDir:
 		return maxCheckpoint
 	}
 	return maxMember

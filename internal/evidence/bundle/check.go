@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -223,38 +224,8 @@ func (c *checker) history() error {
 	return err
 }
 
-// records checks each record with its proof.
+// records checks each record with its proof, the line of proofs.jsonl with the same number.
 func (c *checker) records() error {
-	if c.files[proofsName] == nil {
-		return c.eachRecord(func() (*proof, error) { return nil, io.EOF })
-	}
-	return c.stream(proofsName, func(r io.Reader) error {
-		line := linesOf(proofsName, r)
-		next := func() (*proof, error) {
-			at, text, err := line()
-			if err != nil {
-				return nil, err
-			}
-			var p proof
-			if err := json.Unmarshal(text, &p); err != nil {
-				return nil, proofError{fmt.Errorf("%s: no proof: %w", at, err)}
-			}
-			return &p, nil
-		}
-		if err := c.eachRecord(next); err != nil {
-			return err
-		}
-		if _, err := next(); err != io.EOF {
-			c.find(badProof, proofsName, "there are more proofs than records")
-		}
-		return nil
-	})
-}
-
-// A proofError says that a line is no proof.
-type proofError struct{ error }
-
-func (c *checker) eachRecord(next func() (*proof, error)) error {
 	replayer := replay.New(c.archive, func(text []byte) (*policy.Config, error) {
 		config, err := c.o.Parse(text)
 		if err != nil {
@@ -262,38 +233,53 @@ func (c *checker) eachRecord(next func() (*proof, error)) error {
 		}
 		return config, err
 	})
-	return c.lines(recordsName, func(at string, text []byte) error { return c.record(at, text, next, replayer) })
+	each := func(proofs iter.Seq2[evidence.Text, error]) error {
+		next, stop := iter.Pull2(proofs)
+		defer stop()
+		err := c.stream(recordsName, func(r io.Reader) error {
+			for line, err := range linesOf(recordsName, r) {
+				if err != nil {
+					return err
+				}
+				proof, err, _ := next()
+				if err != nil {
+					return err
+				}
+				if err := c.record(line, proof.Text, replayer); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if _, _, more := next(); err == nil && more {
+			c.find(badProof, proofsName, "there are more proofs than records")
+		}
+		return err
+	}
+	if c.files[proofsName] == nil {
+		return each(func(func(evidence.Text, error) bool) {})
+	}
+	return c.stream(proofsName, func(r io.Reader) error { return each(linesOf(proofsName, r)) })
 }
 
-func (c *checker) record(at string, text []byte, next func() (*proof, error), replayer *replay.Replayer) error {
+// record checks a record with its proof, which is empty if there is none.
+func (c *checker) record(line evidence.Text, proof []byte, replayer *replay.Replayer) error {
 	if c.Records++; c.Records > maxRecords {
 		return noBundle("%s has more than %d records", recordsName, maxRecords)
 	}
 	if c.o.Progress != nil {
 		c.o.Progress()
 	}
-	r, notRecord := parseRecord(text)
-	p, err := next()
-	bad, isBad := errors.AsType[proofError](err)
-	switch {
-	case err == io.EOF:
-		c.find(badProof, at, "there is no proof for this record")
-	case isBad:
-		c.find(badProof, at, "%v", bad)
-	case err != nil:
-		return err
-	case notRecord != nil:
-		c.find(badProof, at, "not proven: %v", notRecord)
-	default:
-		if err := c.prove(r, text, p); err != nil {
-			c.find(badProof, at, "not proven: %v", err)
-		} else {
-			c.Proven++
-		}
-	}
-	if notRecord != nil {
-		c.find(badRecord, at, "%v", notRecord)
+	at := fmt.Sprintf("%s:%d", recordsName, line.Number)
+	r, err := parseRecord(line.Text)
+	if err != nil {
+		c.find(badRecord, at, "%v", err)
 		return nil
+	}
+	if err := c.prove(r, line.Text, proof); err != nil {
+		c.find(badProof, at, "not proven: %v", err)
+	} else {
+		c.Proven++
 	}
 	if c.From.IsZero() || r.Time.Before(c.From) {
 		c.From = r.Time
@@ -318,7 +304,14 @@ func parseRecord(text []byte) (*audit.Record, error) {
 }
 
 // prove checks that a record is in the tree of its log.
-func (c *checker) prove(r *audit.Record, leaf []byte, p *proof) error {
+func (c *checker) prove(r *audit.Record, leaf, proofLine []byte) error {
+	var p proof
+	if len(proofLine) == 0 {
+		return errors.New("there is no proof for this record")
+	}
+	if err := json.Unmarshal(proofLine, &p); err != nil {
+		return fmt.Errorf("its line of %s is no proof: %w", proofsName, err)
+	}
 	log := c.logs[p.Log]
 	if log == nil {
 		return fmt.Errorf("log %q has no checkpoint here that is signed by its key", p.Log)

@@ -221,7 +221,7 @@ func (c *Collector) each(do func(n int, p pick, text []byte) error) error {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(c.file, 2*maxLine)
+	in := bufio.NewReaderSize(c.file, 2*evidence.MaxLine)
 	for n, p := range c.picks {
 		text, err := in.ReadSlice('\n')
 		if err != nil {

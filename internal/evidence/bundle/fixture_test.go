@@ -121,9 +121,17 @@ type logWriter struct {
 	signer *evidence.Signer
 }
 
+// A signingKey signs checkpoints.
+type signingKey ed25519.PrivateKey
+
+func (k signingKey) Public() ed25519.PublicKey {
+	return ed25519.PrivateKey(k).Public().(ed25519.PublicKey)
+}
+func (k signingKey) Sign(message []byte) []byte { return ed25519.Sign(ed25519.PrivateKey(k), message) }
+
 func newLog(t testing.TB, name string) *logWriter {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	signer, err := evidence.NewSigner(name, key.Public().(ed25519.PublicKey), func(m []byte) []byte { return ed25519.Sign(key, m) })
+	signer, err := evidence.NewSigner(name, signingKey(key))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 		return err
 	})
 	for _, l := range m.Logs {
-		z.text(fmt.Sprintf("%s%d.txt", checkpointsDir, l.Number), []byte(l.note))
+		z.read(fmt.Sprintf("%s%d.txt", checkpointsDir, l.Number), func() ([]byte, error) { return []byte(l.note), nil })
 	}
 	z.member(answersName, func(w io.Writer) error {
 		count, of := 0, map[string]int{} // by URL
@@ -222,13 +222,6 @@ func (z *writer) member(name string, write func(io.Writer) error) {
 		z.total += before - b.left
 	}
 	z.err = err
-}
-
-func (z *writer) text(name string, text []byte) {
-	z.member(name, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
 }
 
 func (z *writer) read(name string, read func() ([]byte, error)) {
