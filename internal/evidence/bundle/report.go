@@ -375,7 +375,7 @@ func (p *report) pickRules() {
 
 func (p *report) link(r *row) {
 	v := p.versions[r.digest]
-	if v == nil {
+	if v == nil || r.Reason == policy.ByOverride { // no line of the site decided
 		return
 	}
 	line := r.Line

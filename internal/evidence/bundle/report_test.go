@@ -14,6 +14,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
+	"robotsgate/policy"
 )
 
 // TestReport compares the structure of a report with testdata/report.txt: its sections, and how many rows, bars, lines
@@ -112,4 +113,32 @@ func structure(t *testing.T, page string) string {
 		}
 	}
 	return text.String()
+}
+
+// TestReportAddsUp: the numbers of a row add up to its requests, also in report mode, and only a decision by the site's own
+// file links to it.
+func TestReportAddsUp(t *testing.T) {
+	p := newReport()
+	p.version("digest")
+	decided := func(decision string, reason policy.Reason, enforced bool) {
+		r := &audit.Record{Time: noon, Crawler: "bot", Decision: decision, Reason: reason, Enforced: &enforced}
+		p.record(r, 1)
+		p.Rows[len(p.Rows)-1].digest = "digest"
+		p.link(&p.Rows[len(p.Rows)-1])
+	}
+	decided("allow", policy.NoMatch, true)
+	decided("deny", policy.ByRule, false)
+	decided("deny", policy.ByOverride, true)
+	p.Crawlers = p.Summary.Crawlers.Top(1)
+	var page strings.Builder
+	if err := reportPage.Execute(&page, p); err != nil {
+		t.Fatal(err)
+	}
+	const n = `<td class="n">`
+	if want := `<td>bot</td>` + n + `3</td>` + n + `1</td>` + n + `1</td>` + n + `1</td></tr>`; !strings.Contains(page.String(), want) {
+		t.Errorf("no %s in\n%s", want, page.String())
+	}
+	if p.Rows[0].Link == "" || p.Rows[1].Link == "" || p.Rows[2].Link != "" {
+		t.Errorf("links %q, %q, %q", p.Rows[0].Link, p.Rows[1].Link, p.Rows[2].Link)
+	}
 }
