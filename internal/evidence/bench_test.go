@@ -22,8 +22,8 @@ func newBenchLog(b *testing.B) *Log {
 	return l
 }
 
-// BenchmarkLink is the cost of a record's place in the log: its line with the index, and its leaf in the tree. All but some
-// 100 ns of it is SHA-256, which sha256/op measures alone: of the leaf, and of one node above.
+// BenchmarkLink is the cost of a record's place in the log: its line with the index, and its leaf in the tree. Nearly all of
+// it is SHA-256, which sha256-ns/op measures alone: of the leaf, and of one node above.
 func BenchmarkLink(b *testing.B) {
 	l := newBenchLog(b)
 	var text []byte
