@@ -27,7 +27,8 @@ import (
 //     that what follows is the query to the next server: alone, or before the request's own
 //   - Jetty reads bytes that are not UTF-8 as ISO 8859-1
 //   - programs take //name/private for the path /private of a host (RFC 3986, 4.2) if
-//     they parse it with PHP's parse_url or JavaScript's new URL(path, base)
+//     they parse it with PHP's parse_url or JavaScript's new URL(path, base), which takes
+//     ///name/private so too
 //
 // A gate that compares octets only can be circumvented with these spellings, so they are
 // judged again as such servers read them. Rules are never rewritten: /*;jsessionid must
@@ -52,11 +53,11 @@ func (r Reading) normal() string {
 	return path
 }
 
-// maxReadings bounds the readings of a path: eight texts of it, with their slashes merged before or
+// maxReadings bounds the readings of a path: ten texts of it, with their slashes merged before or
 // after dot segments are removed, or as they are, and the same in ISO 8859-1. Three such texts end at an
 // encoded question mark, and what follows it makes three queries. All of these, and the path itself, may be read
 // with EqualDelims too.
-const maxReadings = 2*3*2*(8+3*3) + 1
+const maxReadings = 2*3*2*(10+3*3) + 1
 
 // Readings returns the other ways in which common servers read path: none for nearly all paths, at most
 // maxReadings. The paths in them have no dot segments.
@@ -95,9 +96,9 @@ func otherPaths(path string) []string {
 		texts = append(texts, dropped, decodePath(dropped), dropParameters(decoded), droppedLater)
 		marked = append(marked, droppedLater)
 	}
-	if authority, ok := strings.CutPrefix(bare, "//"); ok {
-		if i := strings.IndexByte(authority, '/'); i > 0 {
-			texts = append(texts, decodePath(authority[i:]))
+	for _, text := range [3]string{bare, decoded, texts[1]} { // as sent, and as a proxy in front may send it on
+		if path, ok := afterAuthority(text); ok {
+			texts = append(texts, decodePath(path))
 		}
 	}
 	readings := withoutDots(texts, bare)
@@ -112,6 +113,17 @@ func otherPaths(path string) []string {
 		}
 	}
 	return readings
+}
+
+// afterAuthority returns the path of a text that programs take for the rest of a URL after its scheme. For
+// RFC 3986, 4.2, the authority follows two slashes; JavaScript's new URL(path, base) skips more of them too.
+func afterAuthority(text string) (path string, ok bool) {
+	authority := strings.TrimLeft(text, "/")
+	i := strings.IndexByte(authority, '/')
+	if i < 0 || len(text)-len(authority) < 2 {
+		return "", false
+	}
+	return authority[i:], true
 }
 
 // withoutDots returns texts without dot segments, with their slashes merged and as they are, and in ISO

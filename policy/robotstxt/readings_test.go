@@ -21,13 +21,15 @@ func TestReadings(t *testing.T) {
 
 		{"//private/x", []string{"/private/x", "/x"}},
 		{"//name/private//x", []string{"/name/private/x", "/private/x", "/private//x"}},
-		{"///a////b//", []string{"/a/b/"}},
+		{"///a////b//", []string{"/a/b/", "/b/", "////b//"}},
+		{"///name/private/x", []string{"/name/private/x", "/private/x"}}, // JavaScript's new URL(path, base)
+		{"//name%5Cprivate/x", []string{"/name/private/x", "/name%5Cprivate/x", "/x", "/private/x", "//name/private/x"}},
 		{"//a", []string{"/a"}},
 		{"/private%2Fx", []string{"/private/x"}},
 		{"/private%2fx?a=%2F//", []string{"/private/x?a=%2F//"}},
-		{"/%2Fprivate/x", []string{"/private/x", "//private/x"}},
+		{"/%2Fprivate/x", []string{"/private/x", "/x", "//private/x"}},
 		{"/go/http:%2F/x", []string{"/go/http:/x", "/go/http://x"}},
-		{"//a%2Fb", []string{"/a/b", "/a%2Fb", "//a/b"}}, // Apache httpd, AllowEncodedSlashes NoDecode
+		{"//a%2Fb", []string{"/a/b", "/a%2Fb", "/b", "//a/b"}}, // Apache httpd, AllowEncodedSlashes NoDecode
 		{"/private%5Cx", []string{"/private/x"}},
 		{`/private\x`, []string{"/private/x"}}, // only check judges such a path
 		{"/public/..%2Fprivate/x", []string{"/private/x"}},
