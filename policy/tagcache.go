@@ -29,6 +29,7 @@ type CachedTags struct {
 	vary      *variance // of the answer
 	mediaType string
 	etag      string // without a mark of weakness; "": the answer has none
+	modified  string // its Last-Modified
 }
 
 // unstatedLifetime is how long an answer counts as fresh that does not say.
@@ -47,8 +48,8 @@ func NewTagCache(bytes int64) (*TagCache, error) {
 func (t *TagCache) Close() { t.pages.Close() }
 
 // Get returns the tags last seen at a URL, for the variant that an answer without a page belongs to. The variant is
-// unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type or the
-// ETag of the answer is not that of the variant. mediaType is the type of the answer; "": it need not have one.
+// unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type, the
+// ETag or the Last-Modified of the answer is not that of the variant (4.3.5). mediaType is the type of the answer; "": it need not have one.
 func (t *TagCache) Get(url string, request, answer http.Header, mediaType string) (*CachedTags, bool) {
 	c, ok := t.pages.Get(url)
 	if ok && c.vary != nil && !c.vary.any {
@@ -57,12 +58,14 @@ func (t *TagCache) Get(url string, request, answer http.Header, mediaType string
 	if !ok || !c.vary.covers(varianceOf(answer)) {
 		return nil, false
 	}
-	etag := opaqueTag(answer)
-	if mediaType != "" && mediaType != c.mediaType || etag != "" && c.etag != "" && etag != c.etag {
+	if mediaType != "" && mediaType != c.mediaType || differ(opaqueTag(answer), c.etag) || differ(answer.Get("Last-Modified"), c.modified) {
 		return nil, false
 	}
 	return c, true
 }
+
+// differ reports whether two answers have different validators.
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
 // Put keeps the tags of a complete answer with these headers, and its page's head.
 func (t *TagCache) Put(url string, request, answer http.Header, mediaType string, tags robotstag.Tags, head usage.Head) {
@@ -74,6 +77,7 @@ func (t *TagCache) Put(url string, request, answer http.Header, mediaType string
 	c := &CachedTags{
 		Tags: tags, Head: head, At: now, Until: now.Add(life),
 		vary: varianceOf(answer), mediaType: mediaType, etag: opaqueTag(answer),
+		modified: answer.Get("Last-Modified"),
 	}
 	if c.vary != nil {
 		of := &CachedTags{vary: c.vary}
@@ -94,7 +98,7 @@ func (t *TagCache) Size() (s Size) {
 
 // cost estimates the memory that c holds, in bytes.
 func (c *CachedTags) cost(url string) int64 {
-	n := 400 + len(url) + c.Head.Cost() + len(c.mediaType) + len(c.etag) + c.vary.cost()
+	n := 400 + len(url) + c.Head.Cost() + len(c.mediaType) + len(c.etag) + len(c.modified) + c.vary.cost()
 	for _, r := range c.Tags.Rules {
 		n += 96 + len(r.Scope)
 	}

@@ -81,6 +81,7 @@ func TestTagCacheVariants(t *testing.T) {
 		{name: "only the answer varies", answer2: "Vary: A"},
 		{name: "the same ETag", answer: "ETag: \"x\"", answer2: "ETag: W/\"x\"", want: true},
 		{name: "another ETag", answer: "ETag: \"x\"", answer2: "ETag: \"y\""},
+		{name: "another Last-Modified", answer: "Last-Modified: Mon, 23 Nov 2026 08:00:00 GMT", answer2: "Last-Modified: Tue, 24 Nov 2026 08:00:00 GMT"},
 		{name: "no ETag", answer: "ETag: \"x\"", want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

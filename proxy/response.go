@@ -222,12 +222,18 @@ func (x *exchange) skipReason(r *http.Request, resp *http.Response, contentType 
 		return "off"
 	case r.Method == http.MethodHead:
 		return "method"
-	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusNotModified:
+	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified, isPart(resp):
 		return "status"
 	case !htmlmeta.MayBePage(contentType):
 		return "type"
 	}
 	return ""
+}
+
+// isPart reports whether a response has only a part of a page: a range, or the differences to an earlier one, which the
+// client asks for with A-IM (RFC 3229, 10.4.1).
+func isPart(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed
 }
 
 // robotsTxt answers a request for robots.txt with the file that is enforced, so that a client

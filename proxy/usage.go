@@ -57,7 +57,7 @@ func (x *exchange) unread(r *http.Request, resp *http.Response, contentType stri
 		return true
 	}
 	// The parts may be the whole page.
-	return r.Method != http.MethodHead && resp.StatusCode == http.StatusPartialContent && x.Head.State == "skipped" &&
+	return r.Method != http.MethodHead && isPart(resp) && x.Head.State == "skipped" &&
 		(htmlmeta.MayBePage(contentType) || strings.HasPrefix(strings.ToLower(contentType), "multipart/byteranges"))
 }
 

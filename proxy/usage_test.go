@@ -149,6 +149,7 @@ var usageCases = []usageCase{
 	{name: "a page that is read passes", unread: true, purposes: "search", want: 200, decision: "allow;reason=no-match", meta: "complete"},
 	{name: "unread, not a page", unread: true, purposes: "search", header: "Content-Type: image/png\nContent-Encoding: odd", raw: "PNG", want: 200, decision: "allow;reason=no-match"},
 	{name: "a part of a page", unread: true, purposes: "search", answer: 206, want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`, text: "Its operator can let such pages pass. A request for the whole page reads its head.\""},
+	{name: "differences to an earlier page", unread: true, purposes: "search", answer: 226, header: "IM: diffe", want: 403, decision: unreadPage, meta: "skipped;why=status"},
 	{name: "parts of what may be a page", unread: true, purposes: "search", answer: 206, header: "Content-Type: multipart/byteranges; boundary=x", want: 403, decision: `deny;reason=usage;token="ExampleBot";group="*";unread`},
 	{name: "a part without a type", unread: true, purposes: "search", answer: 206, header: "Content-Type: absent", want: 403, decision: unreadPage},
 	{name: "a page, type empty", unread: true, purposes: "train-ai", header: "Content-Type: ", page: `<meta name="robots" content="noai">`, want: 403, decision: refusedByUsage + "train-ai;src=robots-tag;in=meta", meta: "complete"},
