@@ -140,6 +140,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 	if redact {
 		url = Redact(url)
 		r.Redacted = url != x.URL
+		r.Error = RedactError(r.Error)
 	}
 	if r.Origin = x.Origin; r.Origin != "" {
 		r.Path = strings.TrimPrefix(url, r.Origin)
@@ -276,4 +277,13 @@ func Redact(url string) string {
 		}
 	}
 	return head + strings.Join(pairs, "&")
+}
+
+// RedactError replaces what an error quotes by "*": it may be an origin's malformed response, which repeats the query.
+func RedactError(text string) string {
+	first, last := strings.IndexByte(text, '"'), strings.LastIndexByte(text, '"')
+	if first < 0 {
+		return text
+	}
+	return text[:first] + `"*"` + text[last+1:]
 }

@@ -201,6 +201,47 @@ func TestRedactedQueries(t *testing.T) {
 	}
 }
 
+// TestRedactedErrors: an origin that repeats the query in a malformed response does not bring it to the logs.
+func TestRedactedErrors(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		field := map[string]string{"/length": "Content-Length: ", "/coding": "Transfer-Encoding: ", "/field": "A\x00: "}[r.URL.Path]
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\n"+field+r.RequestURI+"\r\n\r\n")
+	}))
+	t.Cleanup(origin.Close)
+	var log bytes.Buffer
+	g, file, stop := serveGate(t, &log, true, "egress: {allow_private: [127.0.0.0/8]}\n")
+	for _, path := range []string{"/length", "/coding", "/field"} {
+		if got := send(t, g, "GET "+origin.URL+path+"?k=SECRET HTTP/1.1\r\nHost: a.test"); got != http.StatusBadGateway {
+			t.Errorf("%s: got the status %d, want 502", path, got)
+		}
+	}
+	pages := adminPages(t, g, "/", "/api/overview")
+	stop()
+	records, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages["the audit log"], pages["the log"] = string(records), log.String()
+	for name, text := range pages {
+		if i := strings.Index(text, "SECRET"); i >= 0 {
+			t.Errorf("%s: …%s", name, text[max(0, i-200):i+10])
+		}
+	}
+	if want := `"error":"bad Content-Length \"*\""`; !strings.Contains(string(records), want) {
+		t.Errorf("the audit log has no %s:\n%s", want, records)
+	}
+}
+
 // TestParentRepeatsLogin: a parent proxy that repeats its login where it redirects robots.txt to does not bring it to
 // the status page, the API, the logs, or the snapshots on disk.
 func TestParentRepeatsLogin(t *testing.T) {

@@ -30,14 +30,14 @@ type line struct {
 }
 
 func lineOf(x *proxy.Record, redact bool) line {
-	url := x.URL
+	url, cause := x.URL, x.Error
 	if redact {
-		url = audit.Redact(url)
+		url, cause = audit.Redact(url), audit.RedactError(cause)
 	}
 	url, digest := audit.CutURL(url)
 	r := line{
 		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: escape.Cut(x.Method, audit.MaxMethod), url: url, digest: digest,
-		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: x.Error,
+		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: cause,
 	}
 	if x.Client.IsValid() {
 		r.client = x.Client.String()
