@@ -281,9 +281,10 @@ func Redact(url string) string {
 
 // RedactError replaces what an error quotes by "*": it may be an origin's malformed response, which repeats the query.
 func RedactError(text string) string {
-	first, last := strings.IndexByte(text, '"'), strings.LastIndexByte(text, '"')
-	if first < 0 {
+	before, _, quotes := strings.Cut(text, `"`)
+	if !quotes {
 		return text
 	}
-	return text[:first] + `"*"` + text[last+1:]
+	last := strings.LastIndexByte(text, '"')
+	return before + `"*"` + text[last+1:]
 }
