@@ -43,6 +43,12 @@ func setUpMounts(masked []string) error {
 	if err := mountProc(); err != nil {
 		return err
 	}
+	if err := forbidMountNamespaces(); err != nil {
+		return err
+	}
+	if err := protectProc(); err != nil {
+		return err
+	}
 	if err := keepInPlace(masked); err != nil {
 		return err
 	}
@@ -148,12 +154,24 @@ func mountProc() error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return failed("mount /proc", err)
 	}
+	return nil
+}
+
+// protectProc makes parts of /proc read-only.
+func protectProc() error {
 	for _, path := range readOnlyProc {
 		if err := bindReadOnly(path); err != nil && err != unix.ENOENT {
 			return failed("make "+path+" read-only", err)
 		}
 	}
 	return nil
+}
+
+// forbidMountNamespaces sets the limit of mount namespaces in this user namespace and all below it to zero:
+// namespaces(7). The kernel refuses to rename or remove what is a mount point in the caller's mount namespace only:
+// from another one without these mounts, a command could move a hidden file to where it has a mount of its own.
+func forbidMountNamespaces() error {
+	return failed("forbid further mount namespaces", os.WriteFile("/proc/sys/user/max_mnt_namespaces", []byte("0"), 0))
 }
 
 // bindReadOnly makes one file or folder read-only.

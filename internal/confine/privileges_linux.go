@@ -51,7 +51,7 @@ func dropPrivileges() error {
 const maxCapability = 63 // the sets have 64 bits
 
 // ambient are the capabilities that the stub keeps when it is executed by a user other than root.
-var ambient = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP}
+var ambient = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 
 // onLockedThread calls f on a thread that ends afterwards, so that no other goroutine gets what f has
 // changed.

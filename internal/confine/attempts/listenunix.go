@@ -93,16 +93,21 @@ func (o *Outside) listenX11() error {
 	return o.listenPath("x11", "unix", path)
 }
 
-// listenFolder starts a target in a folder of its own.
+// listenFolder starts two targets, each in a folder of its own.
 func (o *Outside) listenFolder() error {
-	folder := filepath.Join(o.World.Dir, "folder")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		return err
+	for _, name := range []string{"folder", "movable"} {
+		folder := filepath.Join(o.World.Dir, name)
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			return err
+		}
+		if err := o.release(folder); err != nil {
+			return err
+		}
+		if err := o.listenPath(name, "unix", filepath.Join(folder, "s.sock")); err != nil {
+			return err
+		}
 	}
-	if err := o.release(folder); err != nil {
-		return err
-	}
-	return o.listenPath("folder", "unix", filepath.Join(folder, "s.sock"))
+	return nil
 }
 
 // listenClosed starts a target in a folder that only its owner can open again.

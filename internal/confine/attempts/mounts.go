@@ -34,6 +34,51 @@ var hiddenSockets = []Attempt{
 	{Name: "chroot", Tries: "see a Unix socket from another root folder", Needs: []string{"userns"}, try: func(t *trial) error {
 		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "bind", "chroot")
 	}},
+	{Name: "mount-moved", Tries: "move a Unix socket from under the mount that hides it, in a mount namespace without that mount", Needs: []string{"userns"}, try: func(t *trial) error {
+		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "moved")
+	}},
+}
+
+// stageMoved binds an empty folder, moves a socket into it from another mount namespace, and connects through
+// the bind mount.
+func stageMoved(t *trial, _ []string) error {
+	from, base := filepath.Split(t.Unix["movable"])
+	inner, to := filepath.Join(from, "inner"), filepath.Join(t.Dir, "moved")
+	if err := errors.Join(os.Mkdir(inner, 0o755), os.Mkdir(to, 0o755)); err != nil {
+		return err
+	}
+	defer os.Remove(inner)
+	defer os.Remove(to)
+	if err := unix.Mount(inner, to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	defer unix.Unmount(to, unix.MNT_DETACH)
+	if err := t.stage(unix.CLONE_NEWNS, "move"); err != nil {
+		return err
+	}
+	return t.send("unix", filepath.Join(to, base), t.token())
+}
+
+// stageMove leaves all mounts of its namespace, and moves the socket.
+func stageMove(t *trial, _ []string) error {
+	from, base := filepath.Split(t.Unix["movable"])
+	fd, err := unix.Open(from, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	root, err := os.MkdirTemp(t.Dir, "root")
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{
+		unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""), unix.Mount("tmpfs", root, "tmpfs", 0, ""), os.Chdir(root),
+		unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH),
+	} {
+		if err != nil {
+			return fmt.Errorf("leave the mounts: %w", err)
+		}
+	}
+	return unix.Renameat(fd, base, fd, filepath.Join("inner", base))
 }
 
 // stageBind connects to a socket in a copy of the mount that its folder is on, without what is

@@ -137,7 +137,7 @@ func (t *trial) report(err error) report {
 // privileged program.
 var stages = map[string]func(*trial, []string) error{
 	"bind": stageBind, "unmount": stageUnmount, "overlay": stageOverlay, "proc": stageProc,
-	"veth": stageVeth, "join": stageJoin, "unix": stageUnix, "daemon": stageDaemon,
+	"veth": stageVeth, "join": stageJoin, "unix": stageUnix, "daemon": stageDaemon, "moved": stageMoved, "move": stageMove,
 }
 
 func runStage(file, name, stage string, args []string, out io.Writer) error {
