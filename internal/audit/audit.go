@@ -59,7 +59,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		return nil, err
 	}
 	if !l.writer.out.stream {
-		o.Evidence.Files = append(rotatedFiles(o.File), o.File)
+		o.Evidence.Files = append(RotatedFiles(o.File), o.File)
 		slices.Reverse(o.Evidence.Files)
 	}
 	var err error

@@ -86,7 +86,7 @@ func (f *follower) poll(ctx context.Context) error {
 // finish reads the rest of a file that has been rotated, and the files between it and the new one.
 func (f *follower) finish(ctx context.Context, newest fs.FileInfo) error {
 	found := false
-	for _, name := range rotatedFiles(f.path) {
+	for _, name := range RotatedFiles(f.path) {
 		info, err := os.Stat(name)
 		switch {
 		case err != nil || strings.HasSuffix(name, ".gz"):

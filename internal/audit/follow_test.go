@@ -184,7 +184,7 @@ func TestFollowGate(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.wants("the records", want...)
-		if n := len(rotatedFiles(path)); n < 5 {
+		if n := len(RotatedFiles(path)); n < 5 {
 			t.Errorf("%d rotated files, want several", n)
 		}
 		f.end()

@@ -34,15 +34,15 @@ func (o *output) rotate() error {
 	if err := os.Rename(o.path, name); err != nil {
 		return err
 	}
-	rotated := rotatedFiles(o.path)
+	rotated := RotatedFiles(o.path)
 	for _, old := range rotated[:max(len(rotated)-o.keep, 0)] {
 		os.Remove(old) // on failure, again at the next rotation
 	}
 	return nil
 }
 
-// rotatedFiles returns the rotated files of a log, compressed or not, the oldest first.
-func rotatedFiles(path string) (files []string) {
+// RotatedFiles returns the rotated files of a log, compressed or not, the oldest first.
+func RotatedFiles(path string) (files []string) {
 	ext := filepath.Ext(path)
 	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	entries, err := os.ReadDir(filepath.Dir(path))

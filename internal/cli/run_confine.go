@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/evidence"
@@ -100,11 +101,15 @@ func confinedVars(vars variables, environ []string, reach []confine.Reach) []str
 // the audit log checkpoints.
 func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 	dir := filepath.Dir(g.ClientFiles().Bundle)
-	for _, name := range []string{"snapshots", "snapshots.db", "configurations", "gate-id"} {
-		readOnly = append(readOnly, filepath.Join(dir, name))
+	readOnly = []string{dir} // as a whole: the gate replaces some of its files
+	if usedBy(dir) {
+		readOnly = nil
+		for _, name := range []string{"snapshots", "snapshots.db", "configurations", "gate-id"} {
+			readOnly = append(readOnly, filepath.Join(dir, name))
+		}
 	}
 	if c.Log.Audit != "" && c.Log.Audit != "-" {
-		readOnly = append(readOnly, c.Log.Audit)
+		readOnly = append(append(readOnly, c.Log.Audit), audit.RotatedFiles(c.Log.Audit)...)
 	}
 	secret := c.SecretFiles()
 	// With another configuration the next start would hide other files.
@@ -112,4 +117,24 @@ func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 		readOnly = append(readOnly, file)
 	}
 	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"), filepath.Join(dir, evidence.KeyFile))
+}
+
+// usedBy reports whether the current folder or the user's own is in a data_dir, so that the command needs to write there.
+func usedBy(dataDir string) bool {
+	dataDir = realPath(dataDir)
+	return slices.ContainsFunc([]string{".", os.Getenv("HOME")}, func(dir string) bool {
+		rel, err := filepath.Rel(dataDir, realPath(dir))
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// realPath returns an absolute path without symbolic links; as far as that is possible.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return path
 }

@@ -179,7 +179,7 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
 	}
-	hidden, err := allPaths(command.Hidden)
+	hidden, err := allPaths(command.Hidden, append([]int{0, 1, 2}, keep...))
 	if err != nil {
 		return err
 	}
