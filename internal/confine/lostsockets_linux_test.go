@@ -68,6 +68,19 @@ func TestLostSockets(t *testing.T) {
 	}
 }
 
+// TestListSocket: a mount may be of a socket, and that is no folder which could not be read.
+func TestListSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, _, err := list(path); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("got %v, want %v", err, unix.ENOTDIR)
+	}
+}
+
 // TestSearchLimit: a socket that was not found in time is an error that names it and its process.
 func TestSearchLimit(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "s"), filepath.Join(t.TempDir(), "s")

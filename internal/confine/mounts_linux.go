@@ -77,7 +77,7 @@ func keepInPlace(paths []string) error {
 				continue
 			}
 			done[dir] = true
-			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !unreachable(err) {
+			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !unreachable(dir, err) {
 				return failed("keep "+dir+" in its place", err)
 			}
 		}
@@ -109,8 +109,8 @@ func finishMounts(t trust, l *launch) error {
 		return err
 	}
 	for _, path := range texts(l.ReadOnly) {
-		if err := bindReadOnly(path); err != nil && !unreachable(err) {
-			return failed("make "+path+" read-only", err)
+		if err := bindReadOnly(path); err != nil && !unreachable(path, err) {
+			return covered("make "+path+" read-only", path, err)
 		}
 	}
 	if err := hide(texts(l.Hidden)); err != nil {
@@ -141,7 +141,7 @@ func protectKernel() error {
 			}
 		case slices.Contains(kernelFileSystems, m.kind) && !below(m.point, "/proc"):
 			// A mount below another one, or out of reach, is not found by its path.
-			if err := makeReadOnly(m.point); err != nil && !unreachable(err) && err != unix.EINVAL {
+			if err := makeReadOnly(m.point); err != nil && !unreachable(m.point, err) && err != unix.EINVAL {
 				return failed("make "+m.point+" read-only", err)
 			}
 		}
@@ -215,16 +215,28 @@ func hide(paths []string) error {
 		if err == unix.ENOTDIR {
 			err = unix.Mount(emptyFolder, path, "", unix.MS_BIND, "")
 		}
-		if err != nil && !unreachable(err) {
-			return failed("hide "+path, err)
+		if err != nil && !unreachable(path, err) {
+			return covered("hide "+path, path, err)
 		}
 	}
 	return nil
 }
 
 // unreachable reports whether err means that the path can't be reached, also by the command.
-func unreachable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+func unreachable(path string, err error) bool {
+	var s unix.Stat_t
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+	return missing && unix.Stat(path, &s) != nil
+}
+
+// covered explains an error of a mount on a path. The kernel mounts nothing on a file that has no name any more:
+// on a mount of a file that was then removed or replaced.
+func covered(step, path string, err error) error {
+	var s unix.Stat_t
+	if err == unix.ENOENT && unix.Stat(path, &s) == nil {
+		err = errors.New("the file that is mounted there was removed or replaced: mount it again, or mount its folder")
+	}
+	return failed(step, err)
 }
 
 // below reports whether path is dir or in it.

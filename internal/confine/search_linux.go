@@ -113,7 +113,7 @@ func (w *walker) walk(dir, device string) {
 
 // list returns the folders and the sockets in a folder.
 func list(dir string) (folders, sockets []string, err error) {
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0) // a mount may be of a file
 	if err != nil {
 		return nil, nil, err
 	}

@@ -88,7 +88,7 @@ func replaceWith(name string, data []byte, files []string) error {
 		return failed("copy the certificate authorities", err)
 	}
 	for _, file := range files {
-		if err := unix.Mount(path, file, "", unix.MS_BIND, ""); err != nil && !unreachable(err) {
+		if err := unix.Mount(path, file, "", unix.MS_BIND, ""); err != nil && !unreachable(file, err) && err != unix.ENOENT {
 			return failed("replace "+file, err)
 		}
 	}

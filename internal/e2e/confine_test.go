@@ -399,6 +399,27 @@ func TestConfinedLaterMount(t *testing.T) {
 	})
 }
 
+// TestConfinedRemovedMount: a mount of a single file can't be covered when the file was replaced by another.
+func TestConfinedRemovedMount(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount outside")
+	}
+	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
+		script := fmt.Sprintf(`set -e
+			echo 'egress: {proxy: "http://user:SECRET@127.0.0.1:1"}' > source
+			touch mounted.yaml
+			mount --bind source mounted.yaml
+			rm source
+			setpriv --reuid=%[1]d --regid=%[1]d --clear-groups ./robotsgate run --confine -c mounted.yaml -- cat mounted.yaml`, u.id)
+		cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", script)
+		cmd.Dir, cmd.Env = u.dir, append(os.Environ(), "HOME="+u.dir)
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != 125 || !strings.Contains(string(out), "the file that is mounted there was removed or replaced") {
+			t.Errorf("got status %d and %s, want 125 and the file", status, out)
+		}
+	})
+}
+
 // TestConfinedDescriptors checks which descriptors a command gets: each at its number.
 func TestConfinedDescriptors(t *testing.T) {
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
