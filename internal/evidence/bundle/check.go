@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -300,7 +301,40 @@ func parseRecord(text []byte) (*audit.Record, error) {
 	if err := json.Unmarshal(text, r); err != nil || r.Time.IsZero() {
 		return nil, errors.New("not a record of a request")
 	}
+	if name := repeated(json.NewDecoder(bytes.NewReader(text))); name != "" {
+		return nil, fmt.Errorf("it has the member %q twice, so that readers differ about its value", name)
+	}
 	return r, nil
+}
+
+// repeated returns the name of a member that an object in valid JSON has twice, in any letter case, in capitals:
+// encoding/json takes the last of them, and other readers another (RFC 8259, 4).
+func repeated(d *json.Decoder) string {
+	token, err := d.Token()
+	if err != nil {
+		return ""
+	}
+	seen := map[string]bool{}
+	for token == json.Delim('{') && d.More() {
+		name, _ := d.Token()
+		folded := strings.ToUpper(strings.ToLower(name.(string))) // as encoding/json, which takes ſ for s
+		if seen[folded] {
+			return folded
+		}
+		seen[folded] = true
+		if inner := repeated(d); inner != "" {
+			return inner
+		}
+	}
+	for token == json.Delim('[') && d.More() {
+		if inner := repeated(d); inner != "" {
+			return inner
+		}
+	}
+	if token == json.Delim('{') || token == json.Delim('[') {
+		_, _ = d.Token() // its end
+	}
+	return ""
 }
 
 // prove checks that a record is in the tree of its log.

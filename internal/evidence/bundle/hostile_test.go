@@ -309,3 +309,20 @@ func TestTooManyAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestRepeatedMembers has records that one reader takes for allowed and another for denied.
+func TestRepeatedMembers(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"time":"2026-05-01T12:00:00Z","decision":"deny","status":403}`:                                           "",
+		`{"time":"2026-05-01T12:00:00Z","decision":"deny","decision":"allow"}`:                                     "DECISION",
+		`{"time":"2026-05-01T12:00:00Z","status":200,"\u0053tatus":403}`:                                           "STATUS",
+		`{"time":"2026-05-01T12:00:00Z","status":200,"ſtatus":403}`:                                                "STATUS",
+		`{"time":"2026-05-01T12:00:00Z","x":{"line":1,"Line":2}}`:                                                  "LINE",
+		`{"time":"2026-05-01T12:00:00Z","preferences":[{"purpose":"x"},{"purpose":"y","purpose":"z"}],"status":1}`: "PURPOSE",
+	} {
+		_, err := parseRecord([]byte(text))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), `"`+want+`" twice`)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
