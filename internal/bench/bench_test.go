@@ -121,15 +121,20 @@ func measure(b *testing.B, turn time.Duration, sets [][]contender) {
 
 // take measures one turn of a contender.
 func (c contender) take(turn time.Duration) (result, error) {
-	before, err := c.spent()
+	return c.cost(func() (result, error) { return c.load.run(c.addr, turn) })
+}
+
+// cost adds to the result of a load what the proxy has spent for each request.
+func (p *proxy) cost(run func() (result, error)) (result, error) {
+	before, err := p.spent()
 	if err != nil {
 		return result{}, err
 	}
-	r, err := c.load.run(c.addr, turn)
+	r, err := run()
 	if err != nil {
 		return result{}, err
 	}
-	after, err := c.spent()
+	after, err := p.spent()
 	r.cost = after.each(before, r.requests)
 	return r, err
 }

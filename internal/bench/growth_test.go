@@ -16,8 +16,11 @@ import (
 const inRotation = 100_000
 
 // origin returns the n-th of these origins.
-func (o *origins) origin(n int) string {
-	return fmt.Sprintf("http://127.%d.%d.%d:%s", 1+n>>16, n>>8&0xff, n&0xff, o.few)
+func (o *origins) origin(n int) string { return originAt(n, o.few) }
+
+// originAt returns the n-th origin with a port.
+func originAt(n int, port string) string {
+	return fmt.Sprintf("http://127.%d.%d.%d:%s", 1+n>>16, n>>8&0xff, n&0xff, port)
 }
 
 // each returns requests to the n-th origin for a path.

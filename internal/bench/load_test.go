@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,13 +46,20 @@ type result struct {
 
 // run lets all clients send requests for the given time.
 func (l *load) run(proxy string, d time.Duration) (result, error) {
-	errs := make([]error, clients)
-	times := make([][]time.Duration, clients)
+	return l.measure(proxy, clients, func(_ int, passed time.Duration) bool { return passed <= d })
+}
+
+// measure lets connections send requests, numbered from 0, as long as more returns true for the
+// next number and the time that has passed.
+func (l *load) measure(proxy string, connections int, more func(n int, passed time.Duration) bool) (result, error) {
+	errs := make([]error, connections)
+	times := make([][]time.Duration, connections)
 	var opened, all sync.WaitGroup
+	var next atomic.Int64
 	begin := make(chan struct{})
 	var begun time.Time
-	opened.Add(clients)
-	for i := range clients {
+	opened.Add(connections)
+	for i := range connections {
 		all.Go(func() {
 			a, err := l.open(proxy, i)
 			opened.Done()
@@ -61,12 +69,12 @@ func (l *load) run(proxy string, d time.Duration) (result, error) {
 			}
 			defer a.close()
 			<-begin
-			for n := 0; ; n++ {
-				start := time.Now()
-				if start.Sub(begun) > d {
+			for {
+				n, start := int(next.Add(1)-1), time.Now()
+				if !more(n, start.Sub(begun)) {
 					return
 				}
-				if errs[i] = a.ask(i + n*clients); errs[i] != nil {
+				if errs[i] = a.ask(n); errs[i] != nil {
 					return
 				}
 				times[i] = append(times[i], time.Since(start))
@@ -97,8 +105,10 @@ type kept struct {
 	status int
 }
 
-func (k *kept) ask(n int) error {
-	if _, err := k.conn.Write(k.head(n)); err != nil {
+func (k *kept) ask(n int) error { return k.send(k.head(n)) }
+
+func (k *kept) send(head []byte) error {
+	if _, err := k.conn.Write(head); err != nil {
 		return err
 	}
 	return readAnswer(k.r, k.status)

@@ -45,14 +45,17 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serveGate serves until it is interrupted. It collects garbage on SIGUSR1, and writes
-// a CPU profile to the file profile unless that is empty.
+// serveGate serves until it is interrupted. It collects garbage on SIGUSR1. Unless profile is empty it writes a CPU
+// profile to this file, and on SIGUSR1 one of the memory in use to the file with .heap behind its name.
 func serveGate(config, profile string) (err error) {
 	collect := make(chan os.Signal, 1)
 	signal.Notify(collect, syscall.SIGUSR1)
 	go func() {
 		for range collect {
 			debug.FreeOSMemory()
+			if profile != "" {
+				writeHeap(profile + ".heap")
+			}
 		}
 	}()
 	if profile != "" {
@@ -70,4 +73,14 @@ func serveGate(config, profile string) (err error) {
 	}
 	gate := cli.Serve{Configured: cli.Configured{Config: config}}
 	return gate.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+}
+
+func writeHeap(file string) {
+	f, err := os.Create(file)
+	if err == nil {
+		err = errors.Join(pprof.WriteHeapProfile(f), f.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }

@@ -85,12 +85,11 @@ func robotsTxt(rules int) []byte {
 	return []byte(b.String())
 }
 
-// fewRules and manyRules are the numbers of rules of the origins at the first and the
-// second port.
-const fewRules, manyRules = 10, 10_000
+// The numbers of rules of the origins at the ports without TLS. A robots.txt with broadRules has some 640 bytes.
+const fewRules, manyRules, broadRules = 10, 10_000, 20
 
 // serveOrigin serves the pages at every address of loopback, each of which is another
-// origin. It prints its ports: without TLS for few rules and for many, and with TLS.
+// origin. It prints its ports: without TLS those for few rules, for many and for a broad crawl, and one with TLS.
 func serveOrigin(certificate string) error {
 	cert, err := tls.LoadX509KeyPair(certificate, certificate)
 	if err != nil {
@@ -101,6 +100,10 @@ func serveOrigin(certificate string) error {
 		return err
 	}
 	many, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		return err
+	}
+	broad, err := net.Listen("tcp4", ":0")
 	if err != nil {
 		return err
 	}
@@ -118,8 +121,9 @@ func serveOrigin(certificate string) error {
 	}
 	go serve(few, fewRules, nil)
 	go serve(many, manyRules, nil)
+	go serve(broad, broadRules, nil)
 	go serve(secure, fewRules, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
-	fmt.Println(port(few), port(many), port(secure))
+	fmt.Println(port(few), port(many), port(broad), port(secure))
 	return <-failed
 }
 
