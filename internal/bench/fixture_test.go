@@ -232,38 +232,43 @@ func readSpent(url string) (s spent, err error) {
 
 // readMetrics reads the gate's use of resources from its metrics.
 func readMetrics(url string) (s spent, err error) {
-	for name, to := range map[string]*float64{
-		"process_cpu_seconds_total": &s.seconds, "go_memstats_mallocs_total": &s.allocs, "go_memstats_alloc_bytes_total": &s.bytes,
-	} {
-		if *to, err = readMetric(url, name); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	all, err := sumMetrics(url)
+	return spent{all["process_cpu_seconds_total"], all["go_memstats_mallocs_total"], all["go_memstats_alloc_bytes_total"]}, err
 }
 
 // readMetric returns a metric, summed over all labels.
 func readMetric(url, name string) (sum float64, err error) {
-	resp, err := http.Get(url)
+	all, err := sumMetrics(url)
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close()
-	found := false
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		metric, value, _ := strings.Cut(lines.Text(), " ")
-		if metric, _, _ = strings.Cut(metric, "{"); metric != name {
-			continue
-		}
-		v, err := strconv.ParseFloat(value[strings.LastIndexByte(value, ' ')+1:], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum, found = sum+v, true
-	}
+	sum, found := all[name]
 	if !found {
 		return 0, fmt.Errorf("%s has no %s", url, name)
 	}
-	return sum, lines.Err()
+	return sum, nil
+}
+
+// sumMetrics returns all metrics by name, each summed over all labels. A gate looks at its whole cache for them.
+func sumMetrics(url string) (all map[string]float64, err error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	all = map[string]float64{}
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		metric, value, _ := strings.Cut(lines.Text(), " ")
+		if metric == "#" {
+			continue
+		}
+		metric, _, _ = strings.Cut(metric, "{")
+		v, err := strconv.ParseFloat(value[strings.LastIndexByte(value, ' ')+1:], 64)
+		if err != nil {
+			return nil, err
+		}
+		all[metric] += v
+	}
+	return all, lines.Err()
 }
