@@ -22,6 +22,7 @@ func (c *Config) check() {
 		c.checkOverride(i)
 	}
 	c.checkRobots()
+	c.fillMemory()
 	for i, port := range c.Egress.Ports {
 		c.source.require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
@@ -106,6 +107,14 @@ func (c *Config) crawlerNames() []string {
 		}
 	}
 	return names
+}
+
+// fillMemory adds to the default of limits.memory what full caches take beyond their own defaults, and as much again
+// for garbage: more garbage collections than that would slow the gate down.
+func (c *Config) fillMemory() {
+	if !c.source.has("limits.memory") {
+		c.Limits.Memory = 2*(c.Robots.CacheBytes+c.Tags.CacheBytes) + 256<<20
+	}
 }
 
 func (c *Config) checkRobots() {

@@ -233,6 +233,7 @@ type Limits struct {
 	IdleTimeout             time.Duration `yaml:"idle_timeout" default:"120s" restart:"yes" positive:"yes"`
 	MaxConnections          int           `yaml:"max_connections" default:"10000" doc:"a whole number, such as 10000" positive:"yes"`
 	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
+	Memory                  Size          `yaml:"memory" default:"832MiB" restart:"yes" zero:"no limit"`                        // 0: no limit
 	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
 	ShutdownGrace           time.Duration `yaml:"shutdown_grace" default:"30s"`
 }

@@ -115,6 +115,18 @@ func TestShortMaxAge(t *testing.T) {
 	}
 }
 
+// TestMemory: the default leaves room for caches of any size, and as much garbage.
+func TestMemory(t *testing.T) {
+	for text, want := range map[string]Size{
+		"{}": 832 << 20, "robots: {cache_bytes: 1GiB}": 2368 << 20, "limits: {memory: 0}": 0,
+		"robots: {cache_bytes: 1GiB}\nlimits: {memory: 1GiB}": 1 << 30,
+	} {
+		if got := parse(t, text).Limits.Memory; got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestRelativePaths(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gate.yaml")
@@ -239,7 +251,7 @@ func TestAliasBombs(t *testing.T) {
 
 func TestSizesAndDurations(t *testing.T) {
 	for text, want := range map[string]Size{
-		"0B": 0, "1B": 1, "512KiB": 512 << 10, "512kib": 512 << 10, "64 MiB": 64 << 20, "1GB": 1e9, "2TiB": 2 << 40, "1500KB": 1_500_000,
+		"0": 0, "0B": 0, "1B": 1, "512KiB": 512 << 10, "512kib": 512 << 10, "64 MiB": 64 << 20, "1GB": 1e9, "2TiB": 2 << 40, "1500KB": 1_500_000,
 	} {
 		got, err := parseSize(text)
 		if err != nil || got != want {

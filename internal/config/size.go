@@ -54,6 +54,8 @@ func parseSize(text string) (Size, error) {
 		return 0, fmt.Errorf("%q is negative", text)
 	case number == "":
 		return 0, fmt.Errorf("expected a size such as 512KiB, got %q", text)
+	case text == "0": // in every unit
+		return 0, nil
 	case unit == "":
 		return 0, fmt.Errorf("%q has no unit: write %sB, or KiB, MiB, GiB", text, number)
 	case i < 0:

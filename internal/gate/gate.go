@@ -214,7 +214,7 @@ func (g *Gate) wrapped() proxy.Upstream {
 
 // Run serves until ctx ends, then lets requests in flight finish.
 func (g *Gate) Run(ctx context.Context) error {
-	limitMemory(g.log, memlimit.FromCgroup)
+	limitMemory(g.log, memlimit.FromCgroup, int64(g.config.Limits.Memory))
 	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 3)

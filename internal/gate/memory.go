@@ -5,11 +5,12 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// memoryShare is the share of the container's memory limit that Go may use. The rest is for
+// memoryShare is the share of a memory limit that Go may use. The rest is for
 // memory that Go does not count, such as the pages of the snapshot index.
 const memoryShare = 0.9
 
@@ -27,8 +28,9 @@ func newBallast() []byte {
 	return make([]byte, minHeapGrowth)
 }
 
-// limitMemory sets Go's memory limit from the container's, unless GOMEMLIMIT is set.
-func limitMemory(log *slog.Logger, container memlimit.Provider) {
+// limitMemory sets Go's memory limit from the lower of the container's and the configured one, in bytes (0: none),
+// unless GOMEMLIMIT is set.
+func limitMemory(log *slog.Logger, container memlimit.Provider, configured int64) {
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(container))
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || err == nil && limit == math.MaxInt64:
@@ -37,5 +39,10 @@ func limitMemory(log *slog.Logger, container memlimit.Provider) {
 		log.Info("the container's memory limit can't be read; if there is one, set GOMEMLIMIT to nine tenths of it", "error", err)
 	default:
 		log.Debug("memory is limited", "GOMEMLIMIT", limit)
+	}
+	own := int64(memoryShare * float64(configured))
+	if own > 0 && own < debug.SetMemoryLimit(-1) && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(own)
+		log.Debug("memory is limited by limits.memory", "GOMEMLIMIT", own)
 	}
 }

@@ -148,6 +148,7 @@ var notAPart = map[string]string{
 	"crawlers.sign.when":     "gate.sign: signed.txtar",
 	"crawlers.sign.form":     "gate.sign: signed.txtar",
 	"tags.cache_bytes":       "gate.New hands it to policy.NewTagCache as it is",
+	"limits.memory":          "gate.Run hands it to limitMemory as it is",
 	"limits.shutdown_delay":  "gate.run waits: shutdown.txtar",
 	"limits.shutdown_grace":  "gate.run waits: shutdown.txtar",
 	"log.level":              "logger goes by it: log.txtar",
