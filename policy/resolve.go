@@ -75,14 +75,17 @@ const (
 // from before a refresh was asked for: then another fetch is needed.
 func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolution, error) {
 	asked := time.Now()
+	sf := e.enter(q.key)
+	defer e.leave(sf)
+	if res, ok := e.entered(sf, q, asked, since); ok {
+		return res, nil
+	}
 	longest := 2*e.robots.Timeout + waitMargin
 	if e.config.Shared {
 		longest += permitMargin
 	}
 	late := time.NewTimer(longest)
 	defer late.Stop()
-	sf := e.enter(q.key)
-	defer e.leave(sf)
 	for {
 		job, own := e.join(sf, q, since)
 		select {
@@ -116,6 +119,22 @@ func (e *Engine) wait(ctx context.Context, q question, since time.Time) (Resolut
 		res.From = job.layer
 		return res, nil
 	}
+}
+
+// entered returns what an answer that enter has found means to a crawler, if no fetch is needed.
+func (e *Engine) entered(sf *scopeFetches, q question, asked, since time.Time) (res Resolution, ok bool) {
+	e.mu.Lock()
+	known, closed := sf.entry, e.ctx.Err() != nil
+	e.mu.Unlock()
+	s := q.settings.current(&known.Record, q.slot, asked, asked)
+	if closed || s == nil || !s.Fetched.After(since) {
+		return res, false
+	}
+	if res, ok = e.judge(q, known, s, asked); ok {
+		e.renew(q, known, s, asked)
+		res.From = InStore
+	}
+	return res, ok
 }
 
 // tooLate is the result for a request that can't wait any longer: what other gates know by now, since this one

@@ -17,7 +17,7 @@ type scopeFetches struct {
 	key    string // of scope
 	scope  Scope
 	loaded sync.Once     // sets entry for the first time
-	places chan struct{} // of the fetches under way
+	places chan struct{} // of the fetches under way; set with the first job
 
 	// shared.mu guards the rest, once loaded is done.
 	users int                  // requests and jobs; the last one removes it
@@ -48,10 +48,7 @@ func (e *Engine) enter(key string) *scopeFetches {
 	e.mu.Lock()
 	sf := e.scopes[key]
 	if sf == nil {
-		sf = &scopeFetches{
-			key: key, scope: ParseKey(key), entry: &entry{},
-			jobs: map[string]*fetchJob{}, places: make(chan struct{}, maxConcurrentFetches),
-		}
+		sf = &scopeFetches{key: key, scope: ParseKey(key), entry: &entry{}}
 		e.scopes[key] = sf
 	}
 	sf.users++
@@ -108,6 +105,9 @@ func (e *Engine) join(sf *scopeFetches, q question, since time.Time) (job *fetch
 		job.err = shutDown(sf.scope)
 		close(job.done)
 		return job, true
+	}
+	if sf.jobs == nil {
+		sf.jobs, sf.places = map[string]*fetchJob{}, make(chan struct{}, maxConcurrentFetches)
 	}
 	sf.users++
 	sf.jobs[slot], sf.lead = job, job
