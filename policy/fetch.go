@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -212,9 +213,10 @@ func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 	// One byte past the limit shows whether it was reached; the rest of an
 	// endless file is never read.
 	bounded := io.LimitReader(body, int64(f.robots.MaxBytes)+1)
-	data, err := io.ReadAll(io.LimitReader(bounded, smallBody))
-	if err != nil || len(data) < smallBody {
-		return data, err
+	var data bytes.Buffer
+	data.Grow(int(min(max(resp.ContentLength, 0), smallBody)) + bytes.MinRead) // then a body that is not encoded fits
+	if n, err := data.ReadFrom(io.LimitReader(bounded, smallBody)); err != nil || n < smallBody {
+		return data.Bytes(), err
 	}
 	if f.large != nil {
 		select {
@@ -224,8 +226,8 @@ func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 			return nil, ErrBusy // it says nothing about the origin
 		}
 	}
-	rest, err := io.ReadAll(bounded)
-	return append(data, rest...), err
+	_, err = data.ReadFrom(bounded)
+	return data.Bytes(), err
 }
 
 // validator returns a header that will be kept and sent back, unless it is too long.

@@ -66,6 +66,9 @@ func sent(h http.Header, now time.Time) time.Time {
 // retryAfter returns the wait in that header, RFC 9110, 10.2.3; 0 if there is none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
+	if value == "" {
+		return 0 // the errors of parsing it would take more time than the rest of the header
+	}
 	wait, ok := seconds(value)
 	if t, err := http.ParseTime(value); !ok && err == nil {
 		wait = max(t.Sub(sent(h, now)), 0)

@@ -143,27 +143,24 @@ func (s *Snapshot) size() int {
 
 // add returns the record with one more answer, which was fetched for the crawler with this slot, or
 // under [NoSlot] for clients without one. It copies the maps: records are immutable, since
-// the caches pass them to many requests at once.
+// the caches pass them to many requests at once. Most have none.
 func (r Record) add(slot string, s *Snapshot) Record {
-	bound, copies := map[string]*Snapshot{}, map[string]*Snapshot{}
-	maps.Copy(bound, r.Bound)
-	maps.Copy(copies, r.Copies)
-	r.Bound, r.Copies = bound, copies
-	delete(bound, slot)
+	r.Bound, r.Copies = maps.Clone(r.Bound), maps.Clone(r.Copies)
+	delete(r.Bound, slot)
 	switch {
 	case s.shared():
-		maps.DeleteFunc(bound, func(slot string, _ *Snapshot) bool { return isNoSlot(slot) }) // clients without a slot have an answer now
+		maps.DeleteFunc(r.Bound, func(slot string, _ *Snapshot) bool { return isNoSlot(slot) }) // clients without a slot have an answer now
 		if s.aboutFile() {
-			delete(copies, slot)
+			delete(r.Copies, slot)
 		}
 		r.Last = s
 		if s.good() {
 			r.Good = s
 		}
 	case s.good():
-		copies[slot] = s
+		r.Copies = with(r.Copies, slot, s)
 	default:
-		bound[slot] = s
+		r.Bound = with(r.Bound, slot, s)
 	}
 	if s.Varies && s.aboutFile() {
 		// The answer for all may have been meant for the crawler that brought it. The
@@ -171,4 +168,13 @@ func (r Record) add(slot string, s *Snapshot) Record {
 		r.Good, r.Last = nil, nil
 	}
 	return r
+}
+
+// with adds an answer to a map, which may be nil.
+func with(answers map[string]*Snapshot, slot string, s *Snapshot) map[string]*Snapshot {
+	if answers == nil {
+		answers = map[string]*Snapshot{}
+	}
+	answers[slot] = s
+	return answers
 }
