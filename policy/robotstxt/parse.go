@@ -114,7 +114,11 @@ func (p *parser) sectionOf(l *list) int32 {
 	if !ok {
 		i = int32(len(f.sections))
 		p.byNames[key] = i
-		f.sections = append(f.sections, section{})
+		s := section{}
+		if i == 0 { // most files have one section, with most of their lines
+			s.rules = make([]rule, 0, min(strings.Count(f.text, "\n"), 64))
+		}
+		f.sections = append(f.sections, s)
 		for name := range strings.FieldsSeq(key) {
 			f.bindings = append(f.bindings, binding{name, i, p.nameAt[name]})
 		}
