@@ -1,0 +1,35 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"testing"
+)
+
+// TestFirstVisit: an origin's robots.txt and its first page come over one connection.
+func TestFirstVisit(t *testing.T) {
+	for name, robotsTxt := range map[string]http.HandlerFunc{
+		"a file": nil,
+		"a file in chunks": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, exampleRobots)
+			w.(http.Flusher).Flush()
+		},
+		"none":             http.NotFound,
+		"none, not a word": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"not for a crawler": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no crawlers, please", http.StatusForbidden)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{robotsTxt: robotsTxt})
+			for _, origin := range []string{w.http, w.https} {
+				if resp, body := w.get(origin + "/page"); resp.StatusCode != http.StatusOK {
+					t.Fatalf("got %s: %s", resp.Status, body)
+				}
+				if seen := w.takeSeen(); len(seen) != 2 || seen[0].RemoteAddr != seen[1].RemoteAddr {
+					t.Errorf("%s saw %d requests, over more than one connection", origin, len(seen))
+				}
+			}
+		})
+	}
+}
