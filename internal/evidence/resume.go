@@ -171,6 +171,8 @@ func (r *resumption) file(path string) (found bool, err error) {
 		r.broken = path + " is of a log with another key"
 	case r.kept != nil && p.tree.Size < r.kept.N:
 		r.broken = fmt.Sprintf("%s ends with record %d, and a checkpoint covers %d: records were removed, or it is another file", path, p.tree.Size-1, r.kept.N)
+	case suffix(r.base, p.log.name) < r.latest: // it has lost records, which an old checkpoint can't tell
+		r.broken = fmt.Sprintf("log %s has ended: another with a higher number after its name has begun since, and the checkpoint in data_dir is older", p.log.name)
 	case p.broken != "":
 		r.broken = p.broken
 	case r.kept != nil && p.start <= r.kept.N && p.log.wanted[r.kept.N] != r.kept.Hash:
