@@ -191,6 +191,7 @@ func TestVerify(t *testing.T) {
 		{"another edge", []string{first, strings.Replace(second, `"edge":["`, `"edge":["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","`, 1)}, "f1:1: the edge does not fit", 0},
 		{"a changed size", []string{strings.Replace(first, `example/a\n2\n`, `example/a\n1\n`, 1), second}, "f0:4: the checkpoint of log \"log.example/a\" is not signed by its key", 0},
 		{"a record after the end", []string{first, second + strings.Replace(lines[1][4], `"index":5`, `"index":6`, 1)}, "f1:7: record 6 of log log.example/a: the log has ended before it", 1},
+		{"a record after the end and another checkpoint", []string{strings.Join(lines[0][:3], "") + strings.Replace(lines[0][3], "}\n", ",\"end\":true}\n", 1) + strings.Join(lines[0][3:], ""), second}, "f0:6: record 2 of log log.example/a: the log has ended before it", 0},
 		{"a record of another gate", []string{first, second + strings.Replace(lines[1][4], "gate-a", "gate-b", 1)}, "f1:7: record 5 of gate gate-b: no checkpoint line", 0},
 		{"the form of an earlier version", []string{`{"time":"2026-01-01T00:00:00Z","id":"A","chain":"C","number":1,"prev":"0","hash":"0"}` + "\n" + first, second}, "", 1},
 	} {
@@ -357,6 +358,66 @@ func TestResume(t *testing.T) {
 				}
 				if resumed := strings.Contains(texts[0], fmt.Sprintf(`"resumed":%d}`, test.killed)); resumed != (test.killed > 0) {
 					t.Errorf("resumed is stated: %t", resumed)
+				}
+			})
+		})
+	}
+}
+
+// TestResumeOld: with files of data_dir that are older than the log, as after a restore, the log goes on behind its last
+// record. A log that was given up is not continued, although the old checkpoint fits it.
+func TestResumeOld(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lost  bool   // the records behind the old checkpoint are, before a gate starts with the newer one
+		old   string // the file that is restored alone; empty: both are
+		where string // of the lines of the second log; empty: in the file of the first
+		want  string
+		size  int64
+	}{
+		{name: "both", want: testLog, size: 3},
+		{name: "the checkpoint", old: CheckpointFile, want: testLog, size: 3},
+		{name: "the edge", old: edgeFile, want: testLog, size: 3},
+		{name: "both, and a second log", lost: true, want: testLog + "/3"},
+		{name: "the checkpoint, and a second log", lost: true, old: CheckpointFile, want: testLog + "/3"},
+		{name: "the edge, and a second log", lost: true, old: edgeFile, want: testLog + "/2", size: 1},
+		{name: "both, and a second log in another file", lost: true, where: "new.jsonl", want: testLog + "/3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				g := start(t, dir)
+				g.records(2)
+				g.checkpoint(false)
+				old := map[string]string{}
+				for _, name := range []string{CheckpointFile, edgeFile} {
+					old[name] = read(t, filepath.Join(dir, name))
+				}
+				short := read(t, g.path)
+				g.records(1)
+				g.checkpoint(false)
+				if test.lost {
+					if err := os.WriteFile(g.path, []byte(short), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					if test.where != "" {
+						g.path = filepath.Join(dir, test.where)
+						g.o.Files = append([]string{g.path}, g.o.Files...)
+					}
+					g.open()
+					g.records(1)
+					g.checkpoint(false)
+				}
+				for name, text := range old {
+					if test.old == "" || test.old == name {
+						if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				g.open()
+				if g.log.Name() != test.want || g.log.Size() != test.size || (g.log.Broken() != "") != strings.HasSuffix(test.want, "/3") {
+					t.Errorf("log %s of %d records, broken %q; want %s of %d", g.log.Name(), g.log.Size(), g.log.Broken(), test.want, test.size)
 				}
 			})
 		})

@@ -38,7 +38,7 @@ func (v *Verifier) checkpoint(l *Line, at place) {
 		return
 	}
 	v.cover(p, c, at)
-	p.ended = l.End
+	p.ended = l.End || p.ended && l.Edge == nil // cosigned repeats may follow the end, and a start of the gate
 	p.line = at.line
 }
 
