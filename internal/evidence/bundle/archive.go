@@ -79,6 +79,8 @@ func (a *archive) add(f *zip.File) error {
 		return noBundle("it has the file %q twice", f.Name)
 	case !f.Mode().IsRegular():
 		return noBundle("%q is a link, or no file", f.Name)
+	case f.Flags&1 != 0: // archive/zip would read it as it is
+		return noBundle("%q is encrypted", f.Name)
 	case f.UncompressedSize64 > uint64(limitOf(f.Name)):
 		return noBundle("%q has more than %d KiB", f.Name, limitOf(f.Name)>>10)
 	}
@@ -149,12 +151,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// linesOf returns the lines of a member that are not empty. An error is the last that it returns.
+// linesOf returns the lines of a member. An error is the last that it returns.
 func linesOf(name string, r io.Reader) iter.Seq2[evidence.Text, error] {
 	return func(yield func(evidence.Text, error) bool) {
 		for line, err := range evidence.ReadLines(r) {
-			if line.Long {
+			switch {
+			case line.Long:
 				err = noBundle("%s: line %d is too long", name, line.Number)
+			case err == nil && len(line.Text) == 0 && !line.Open:
+				err = noBundle("%s: line %d is empty", name, line.Number)
 			}
 			if (err != nil || len(line.Text) > 0) && !yield(line, err) || err != nil {
 				return

@@ -195,11 +195,17 @@ func (c *checker) checkpoint(name string, text []byte) {
 	}
 }
 
-// contents checks that files have the hashes in their names, and that there are all files.
+// contents checks that files have the hashes in their names, that there are all files, and that those which only people
+// read can be read.
 func (c *checker) contents() error {
 	for _, name := range []string{readmeName, reportName, proofsName, answersName} {
 		if c.files[name] == nil {
 			c.find(badFile, name, "it is missing")
+		}
+	}
+	for _, name := range []string{readmeName, reportName} {
+		if err := c.stream(name, discard); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	for _, folder := range []string{robotsDir, configurationsDir} {
@@ -214,6 +220,11 @@ func (c *checker) contents() error {
 		}
 	}
 	return nil
+}
+
+func discard(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
 }
 
 // history reads the answers of the origins.

@@ -141,6 +141,20 @@ func TestHostile(t *testing.T) {
 			binary.LittleEndian.PutUint32(text[i+16:], 1)
 			return text
 		}, "checksum error"},
+		{"an encrypted file", func(t *testing.T) []byte {
+			text := zipOf(t, records, member{readmeName, some, 0})
+			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
+			binary.LittleEndian.PutUint16(text[i+8:], 1)
+			return text
+		}, `"README.txt" is encrypted`},
+		{"a report that states another size", func(t *testing.T) []byte {
+			text := zipOf(t, records, member{reportName, strings.Repeat("x", 1<<20), 0})
+			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
+			binary.LittleEndian.PutUint32(text[i+24:], 3)
+			return text
+		}, "report.html: zip: "},
+		{"empty records", func(t *testing.T) []byte { return zipOf(t, member{recordsName, some + "\n", 0}) }, "records.jsonl: line 2 is empty"},
+		{"empty proofs", func(t *testing.T) []byte { return zipOf(t, records, member{proofsName, "\n\n", 0}) }, "proofs.jsonl: line 1 is empty"},
 		{"a directory that is too long", func(t *testing.T) []byte {
 			text := zipOf(t, records)
 			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
