@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -126,11 +127,7 @@ func skeleton(t *testing.T, page string) (elements []string) {
 	}
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode {
-			text := n.Data
-			for _, a := range n.Attr {
-				text += " " + a.Key + "=" + a.Val
-			}
-			elements = append(elements, text)
+			elements = append(elements, fmt.Sprint(n.Data, n.Attr))
 		}
 	}
 	return elements
