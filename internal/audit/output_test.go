@@ -131,6 +131,7 @@ func TestRepair(t *testing.T) {
 		"a byte":         {"{", ""},
 		"zeros":          {`{"ti` + strings.Repeat("\x00", 4000), ""},
 		"something else": {"root:x:0:0", "root:x:0:0\n"},
+		"a record, and zeros in place of its end": {whole[:len(whole)-1] + "\x00\x00", whole},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "audit.jsonl")
