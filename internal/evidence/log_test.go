@@ -308,6 +308,8 @@ func TestResume(t *testing.T) {
 		{name: "a record is changed", before: edit(`"id":"2"`, `"id":"9"`), want: "/2", broken: "does not fit"},
 		{name: "another key", before: nothing, change: func(o *Options) { o.Key = newKey(2) }, want: "/2", broken: "is of a log with another key"},
 		{name: "another name", before: nothing, change: func(o *Options) { o.Name = "other.example" }, want: "/2", broken: "or is of a log with another name"},
+		{name: "the end of the last line is lost", killed: 2, before: edit(`"index":5}`+"\n", `"index":5}`), change: func(o *Options) { o.Known = true }},
+		{name: "the checkpoint, the key and the id of the gate are lost", before: remove(CheckpointFile, edgeFile), change: func(o *Options) { o.Key, o.Gate = newKey(2), "gate-b" }, want: "/2", broken: "is of a log with another key, or of another gate with this name"},
 		{name: "a file that was rotated", before: func(t *testing.T, dir string) {
 			if err := os.Rename(filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "audit-1.jsonl")); err != nil {
 				t.Fatal(err)
@@ -342,6 +344,9 @@ func TestResume(t *testing.T) {
 				}
 				if continued := test.want == "" && !strings.HasPrefix(test.name, "both"); continued && (g.log.Size() != int64(4+test.killed) || g.log.Resumed() != int64(test.killed)) {
 					t.Errorf("%d records, %d resumed", g.log.Size(), g.log.Resumed())
+				}
+				if text, _ := os.ReadFile(g.path); len(text) > 0 && text[len(text)-1] != '\n' {
+					g.write([]byte("\n")) // as package audit does
 				}
 				g.records(1)
 				g.checkpoint(true)

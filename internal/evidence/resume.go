@@ -151,11 +151,12 @@ func (r *resumption) file(path string) (found bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if line.Open {
-			break // half a line is removed before the next one is written
+		if _, _, _, whole := parseRecord(line.Text); line.Open && !whole {
+			break // half a line is removed before the next one is written; a whole one gets its end
 		}
 		v.Line(path, line)
-		if c, ok := parseLine(line.Text); ok && c.Gate == r.gate {
+		// Without a checkpoint, and with a new id of the gate, its lines are those with the name of the log.
+		if c, ok := parseLine(line.Text); ok && (c.Gate == r.gate || r.kept == nil) {
 			latest = max(latest, suffix(r.base, Origin(c.Checkpoint)))
 		}
 	}
@@ -168,7 +169,7 @@ func (r *resumption) file(path string) (found bool, err error) {
 	case p == nil && (latest == 0 || r.kept != nil):
 		return false, nil
 	case p == nil || suffix(r.base, p.log.name) == 0:
-		r.broken = path + " is of a log with another key"
+		r.broken = path + " is of a log with another key, or of another gate with this name"
 	case r.kept != nil && p.tree.Size < r.kept.N:
 		r.broken = fmt.Sprintf("%s ends with record %d, and a checkpoint covers %d: records were removed, or it is another file", path, p.tree.Size-1, r.kept.N)
 	case suffix(r.base, p.log.name) < r.latest: // it has lost records, which an old checkpoint can't tell
