@@ -143,7 +143,7 @@ func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Sou
 	}
 	pass(r)
 	switch until := o.paused(r.Token); {
-	case until == forever: // it may end at any moment
+	case o.probing(r.Token, now): // it may end at any moment
 		return at, ByPause
 	case until > at:
 		return until, ByPause

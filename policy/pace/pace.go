@@ -215,7 +215,7 @@ func (p *Pacer) foresee(o *origin, r Request, now, deadline time.Duration) (afte
 	at, by := o.foresee(r, now)
 	after = max(at-now, 0)
 	switch {
-	case after == 0 && o.waiting == 0 && !o.probing(r.Token):
+	case after == 0 && o.waiting == 0 && !o.probing(r.Token, now):
 		return 0, "", nil
 	case r.Interval > p.settings.MaxDelay || at > deadline:
 		return 0, by, &TooLate{After: after, By: by}
@@ -237,8 +237,12 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	if o == nil && (r.Interval > 0 || r.Memory > 0) {
 		o = p.remember(r.Origin, now)
 	}
+	early := o != nil && o.paused(r.Token) > now
 	if turn = p.start(o, r, now); o != nil {
 		turn.By = by
+		if early {
+			turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
+		}
 		if p.share(o, r) {
 			p.tell(o, false)
 		}

@@ -9,6 +9,10 @@ import (
 // firstPause is the pause after an answer without a Retry-After. It doubles with each in a row.
 const firstPause = 5 * time.Second
 
+// firstWait is how long others wait for the answer to the first request after a pause. Then another one is the
+// first: the client may send its request slowly, or the gate that has sent it may have died.
+const firstWait = 5 * time.Second
+
 // maxPauses bounds the product tokens with pauses of their own at one origin. A token is what a client
 // claims. Further tokens share one pause.
 const maxPauses = 64
@@ -21,6 +25,8 @@ type Pause struct {
 	Ends  time.Duration // from then on it does not count
 	Row   int           // answers in a row that asked for it; 0: another answer has ended the series
 	First bool          // a request has started after it, and its answer is awaited
+
+	firstAt time.Duration // when this gate has started it
 }
 
 // forgotten reports whether the pause ended so long ago that it does not count any more.
@@ -121,22 +127,22 @@ func (o *origin) pause(token string, add bool) *Pause {
 }
 
 // paused returns when the pause of a product token ends. While the answer to the first request after
-// it is awaited, that is not known.
+// it is awaited, that is the latest time.
 func (o *origin) paused(token string) time.Duration {
 	p := o.pause(token, false)
 	switch {
 	case p == nil:
 		return never
 	case p.First:
-		return forever
+		return max(p.Until, p.firstAt+firstWait)
 	}
 	return p.Until
 }
 
 // probing reports whether the answer to the first request after a pause is awaited.
-func (o *origin) probing(token string) bool {
+func (o *origin) probing(token string, now time.Duration) bool {
 	p := o.pause(token, false)
-	return p != nil && p.First
+	return p != nil && p.First && o.paused(token) > now
 }
 
 // boundPauses ends pauses earlier that are longer than longest.
@@ -151,10 +157,10 @@ func (o *origin) boundPauses(longest time.Duration) {
 // probe notes the start of a request, and reports whether it is the first after a pause.
 func (o *origin) probe(token string, now time.Duration) bool {
 	p := o.pause(token, false)
-	if p == nil || p.First || p.Until > now {
+	if p == nil || o.paused(token) > now {
 		return false
 	}
-	p.First = true
+	p.First, p.firstAt = true, now
 	return true
 }
 

@@ -116,6 +116,42 @@ func TestFirstFails(t *testing.T) {
 	})
 }
 
+// TestFirstIsSlow: if the answer to the first request after a pause takes longer than firstWait, another goes first.
+// A client that sends its request slowly must not hold those of others. That the slow one ends is no answer.
+func TestFirstIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		s.send(t.Context(), "a", to("a", 0), busy("5"))
+		s.wg.Wait()
+		slow, err := s.Wait(t.Context(), to("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.send(t.Context(), "goes first", to("a", 0), busy("20"))
+		s.wg.Wait()
+		slow.Done(ok)
+		s.send(t.Context(), "waits", to("a", 0), ok)
+		s.wants(t, "0s a", "10s goes first", "30s waits")
+	})
+}
+
+// TestObservedInPause: a request in report mode starts during a pause, and its answer does not end the pause of others.
+func TestObservedInPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(patient)
+		s.send(t.Context(), "a", to("a", 0), busy("5"))
+		s.wg.Wait()
+		time.Sleep(time.Second) // fake clock
+		_, turn, err := s.Observe(to("a", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Done(ok)
+		s.send(t.Context(), "waits", to("a", 0), ok)
+		s.wants(t, "0s a", "5s waits")
+	})
+}
+
 // TestNoBackOff: without BackOff an origin's 429 changes nothing.
 func TestNoBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,9 +6,6 @@ import (
 )
 
 const (
-	// firstWait is how long other gates wait for the answer to the first request after a pause. Then one of
-	// them sends the first: the gate that has sent it may have died.
-	firstWait = 5 * time.Second
 	// firstPoll is the time between two looks whether that answer is there.
 	firstPoll = 100 * time.Millisecond
 	// drift is how much the begin of one pause may differ when it is computed twice.
@@ -51,7 +48,7 @@ func (p *Pacer) mayStart(t *Turn) (bool, error) {
 		return false, err
 	}
 	if own := o.pause(t.request.Token, false); wait == 0 {
-		own.First = true
+		own.First, own.firstAt = true, t.start
 	} else if t.first {
 		own.First = false
 	}
