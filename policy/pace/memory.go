@@ -11,7 +11,9 @@ const sweepInterval = 30 * time.Second
 // remember returns a new origin, nil if there are too many.
 func (p *Pacer) remember(name string, now time.Duration) *origin {
 	if len(p.origins) >= maxOrigins && now-p.swept > time.Second {
-		p.sweep(now)
+		if p.sweep(now, forever); len(p.origins) >= maxOrigins {
+			p.sweep(now, p.settings.MaxDelay) // or names of one origin with a Crawl-delay of years take all places
+		}
 	}
 	if len(p.origins) >= maxOrigins {
 		return nil
@@ -28,17 +30,17 @@ func (p *Pacer) remember(name string, now time.Duration) *origin {
 func (p *Pacer) sweepAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sweep(p.now())
+	p.sweep(p.now(), forever)
 	if p.sweeping = len(p.origins) > 0 && !p.closed; p.sweeping {
 		time.AfterFunc(sweepInterval, p.sweepAgain)
 	}
 }
 
-// sweep removes the origins that can't delay a request any more.
-func (p *Pacer) sweep(now time.Duration) {
+// sweep removes the origins that can't delay a request any more. Starts before longest do not count.
+func (p *Pacer) sweep(now, longest time.Duration) {
 	p.swept = now
 	for name, o := range p.origins {
-		if o.idle(now) {
+		if o.idle(now, longest) {
 			delete(p.origins, name)
 		}
 	}

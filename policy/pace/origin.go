@@ -196,8 +196,8 @@ func (o *origin) stop() {
 	o.lines = nil
 }
 
-// idle reports whether the origin can't delay a request any more.
-func (o *origin) idle(now time.Duration) bool {
+// idle reports whether the origin can't delay a request any more, if starts count for longest at most.
+func (o *origin) idle(now, longest time.Duration) bool {
 	if o.shared != nil && o.shared.asking {
 		return false
 	}
@@ -206,5 +206,5 @@ func (o *origin) idle(now time.Duration) bool {
 			delete(o.pauses, token)
 		}
 	}
-	return o.waiting == 0 && len(o.pauses) == 0 && max(o.last, o.fetched)+o.memory <= now
+	return o.waiting == 0 && len(o.pauses) == 0 && max(o.last, o.fetched)+min(o.memory, longest) <= now
 }

@@ -360,6 +360,27 @@ func TestManyOrigins(t *testing.T) {
 	})
 }
 
+// TestManyLongIntervals: origins with intervals of years, of which a hostile one may have a name for each request,
+// take no place from others for longer than MaxDelay.
+func TestManyLongIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		for i := range maxOrigins {
+			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), Interval: 1e6 * time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(usual.MaxDelay - time.Second) // fake clock
+		if _, err := s.Wait(t.Context(), to("a", time.Second)); err == nil {
+			t.Error("a further origin is not refused within MaxDelay")
+		}
+		time.Sleep(5 * time.Second)
+		if _, err := s.Wait(t.Context(), to("a", time.Second)); err != nil {
+			t.Errorf("after MaxDelay: %v", err)
+		}
+	})
+}
+
 // TestMemory: 100,000 origins take at most 20 MiB.
 func TestMemory(t *testing.T) {
 	const origins = 100_000
