@@ -18,6 +18,7 @@ func (c *Config) Warnings() []Mistake {
 	c.warnSign(&w)
 	c.warnOverrides(&w)
 	c.warnUsage(&w)
+	c.warnPace(&w)
 	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
 	w.require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
 	_ = w.sorted()
@@ -37,6 +38,15 @@ func (c *Config) warnOpen(w *source) {
 	logins := len(c.Crawlers) > 0 && !slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Login == (Login{}) })
 	w.require(c.ListenTransparent == "" || c.UnknownClients == AllowClients || !logins, "listen_transparent",
 		"every crawler needs a login, and redirected clients can send none: all of them are refused; give one of the crawlers sources in place of a login")
+}
+
+// warnPace warns of a queue with fewer places than there are crawlers: those that have a place keep out the others.
+func (c *Config) warnPace(w *source) {
+	n := len(c.CrawlersOrDefault())
+	if len(c.Crawlers) > 0 && c.UnknownClients == AllowClients {
+		n++ // clients that match no crawler
+	}
+	w.require(!c.Pace.On() || c.Pace.MaxQueue >= n, "pace.max_queue", "%d: there are %d crawlers, and some find no place while others wait: write %d or more", c.Pace.MaxQueue, n, n)
 }
 
 // isLoopback reports whether only this machine can connect to an address.

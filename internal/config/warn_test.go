@@ -61,6 +61,9 @@ func TestWarnings(t *testing.T) {
 		{"refuse with all passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps:\n  passthrough: [\"*\"]", "test.yaml:4: https.passthrough: https responses are not seen"},
 		{"refuse with some passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps: {passthrough: [a.example]}", ""},
 		{"annotate without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}\nhttps: {intercept: false}", ""},
+		{"too few places", "crawlers: [{name: a, sources: [10.0.0.0/8]}, {name: b, sources: [11.0.0.0/8]}]\npace:\n  min_delay: 1s\n  max_queue: 2", "test.yaml:4: pace.max_queue: 2: there are 3 crawlers"},
+		{"a place for each", "crawlers: [{name: a, sources: [10.0.0.0/8]}, {name: b, sources: [11.0.0.0/8]}]\nunknown_clients: refuse\npace: {min_delay: 1s, max_queue: 2}", ""},
+		{"too few places without a pace", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\npace: {max_queue: 1}", ""},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))
