@@ -10,6 +10,10 @@ import (
 // maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
 const maxConcurrentFetches = 4
 
+// stoppedAfter is the time of a fetch after which another gate may have had the permission for one: less than a
+// permission lasts that is not renewed.
+const stoppedAfter = 2 * time.Second
+
 // scopeFetches are the fetches for one [Scope]. They exist while a request waits or a fetch is
 // under way. All requests wait for the same fetch, unless the last answer was for one crawler
 // only: then each crawler has a fetch of its own.
@@ -137,11 +141,13 @@ func (e *Engine) run(sf *scopeFetches, job *fetchJob) {
 	}
 	if s == nil {
 		job.layer = Fetched
+		begun := time.Now().Round(0) // by the wall clock, which goes on while a virtual machine is paused
 		s, file, err = e.fetch(sf, job, known)
-		if e.config.Shared && (err != nil || job.settings.Classify(s) == Unreachable) {
+		failed := err != nil || job.settings.Classify(s) == Unreachable
+		if e.config.Shared && (failed || time.Now().Round(0).Sub(begun) > stoppedAfter) {
 			// Another gate may have an answer by now, above all if this one was stopped meanwhile. Then
-			// the failure says nothing about the origin.
-			if _, answer := e.reload(sf, job); answer != nil {
+			// the failure says nothing about the origin, and an answer is older than that of a later fetch.
+			if _, answer := e.reload(sf, job); answer != nil && (failed || answer.Fetched.After(begun)) {
 				s, file, err, job.layer = answer, nil, nil, InStore
 			}
 		}

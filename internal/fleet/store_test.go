@@ -194,6 +194,35 @@ func TestStoppedWhileFetching(t *testing.T) {
 	}
 }
 
+// TestStoppedBeforeAnswer: a gate that was stopped before it read the answer to its fetch decides by what another gate
+// has fetched meanwhile: its own answer is the older one.
+func TestStoppedBeforeAnswer(t *testing.T) {
+	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		var stopped atomic.Bool
+		w.answer = func(r *http.Request) (int, string) {
+			if stopped.CompareAndSwap(false, true) {
+				time.Sleep(4 * time.Second) // fake clock
+				return 200, "User-agent: *\nAllow: /\n"
+			}
+			return 200, "User-agent: *\nDisallow: /private\n"
+		}
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if got, want := gates[0].decide(t, "a.example", "bot"), "deny rule store"; got != want {
+				t.Errorf("the request that waited: got %s, want %s", got, want)
+			}
+		})
+		time.Sleep(time.Second) // fake clock
+		s.mu.Lock()
+		s.remove(gates[0].sealer.name("https://a.example") + ":l") // the permission has ended
+		s.mu.Unlock()
+		if got, want := gates[1].decide(t, "a.example", "bot"), "deny rule fetch"; got != want {
+			t.Errorf("the other gate: got %s, want %s", got, want)
+		}
+		waiting.Wait()
+	})
+}
+
 // TestCopyFirst: a gate that reads the record of an origin finds the copy for one product token that the record
 // names.
 func TestCopyFirst(t *testing.T) {
