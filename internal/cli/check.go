@@ -144,7 +144,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	of := settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil)
+	of := settings.Engine(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
 	of.Agent = settings.Agent(version())
 	engine, err := policy.New(of)
 	if err != nil {

@@ -117,7 +117,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 		t.Path = "/robots.txt"
 	}
 	// Lint reports lines beyond the limit of crawlers, so they must be read.
-	cfg.Robots.MaxBytes = max(cfg.Robots.MaxBytes, 4*config.MiB)
+	cfg.Robots.MaxBytes = max(cfg.Robots.MaxBytes, 4<<20)
 	upstream, err := unguarded(cfg)
 	if err != nil {
 		return "", nil, err

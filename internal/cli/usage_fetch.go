@@ -26,7 +26,7 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *config.Config, craw
 		return r, err
 	}
 	defer upstream.Close()
-	c := settings.Engine(cfg, upstream, store.NewMemory(int64(config.MiB)*64), slog.New(slog.DiscardHandler), nil)
+	c := settings.Engine(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
 	c.Agent, c.Usage = settings.Agent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 )
 
@@ -17,18 +18,18 @@ func (c *Config) check() {
 		c.checkCrawler(i, names)
 	}
 	c.checkDefault()
-	c.source.require(c.UnknownClients != RefuseClients || len(c.Crawlers) > 0, "unknown_clients", "refuse needs crawlers: without any, every client is unknown")
+	c.source.Require(c.UnknownClients != RefuseClients || len(c.Crawlers) > 0, "unknown_clients", "refuse needs crawlers: without any, every client is unknown")
 	for i := range c.Overrides {
 		c.checkOverride(i)
 	}
 	c.checkRobots()
 	c.fillMemory()
 	for i, port := range c.Egress.Ports {
-		c.source.require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
+		c.source.Require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
-	c.source.require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
+	c.source.Require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
 	p := c.Pace
-	c.source.require(p.MinDelay <= p.MaxDelay, "pace.min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", short(p.MinDelay), short(p.MaxDelay))
+	c.source.Require(p.MinDelay <= p.MaxDelay, "pace.min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", field.Duration(p.MinDelay), field.Duration(p.MaxDelay))
 	c.checkUsage()
 	c.checkFleet()
 	c.checkFiles()
@@ -37,25 +38,25 @@ func (c *Config) check() {
 
 func (c *Config) checkListeners() {
 	s := &c.source
-	s.refuse("listen", checkListen(c.Listen))
+	s.Refuse("listen", checkListen(c.Listen))
 	if c.Admin.Listen != "" {
-		s.refuse("admin.listen", checkListen(c.Admin.Listen))
+		s.Refuse("admin.listen", checkListen(c.Admin.Listen))
 		at := "admin.listen"
-		if !s.has(at) {
+		if !s.Given(at) {
 			at = "listen"
 		}
-		s.require(!sameListener(c.Listen, c.Admin.Listen), at,
+		s.Require(!sameListener(c.Listen, c.Admin.Listen), at,
 			"listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
 	}
 	if t := c.ListenTransparent; t != "" {
-		s.refuse("listen_transparent", checkListen(t))
+		s.Refuse("listen_transparent", checkListen(t))
 		for key, other := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen} {
-			s.require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
+			s.Require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
 		}
 	}
 	for i, host := range c.Admin.Hosts {
 		name, err := glob.Name(host)
-		s.require(err == nil, fmt.Sprintf("admin.hosts[%d]", i), "%q is no host name: %v", cut(host), err)
+		s.Require(err == nil, fmt.Sprintf("admin.hosts[%d]", i), "%q is no host name: %v", field.Cut(host), err)
 		c.Admin.Hosts[i] = name
 	}
 }
@@ -66,9 +67,9 @@ var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
 // with their indexes.
 func (c *Config) checkCrawler(i int, names map[string]int) {
 	s, crawler, path := &c.source, c.Crawlers[i], fmt.Sprintf("crawlers[%d]", i)
-	s.require(crawler.Name != "", path+".name", "is missing: every crawler needs one")
+	s.Require(crawler.Name != "", path+".name", "is missing: every crawler needs one")
 	if first, taken := names[crawler.Name]; taken {
-		s.mistake(path+".name", "%q is taken, by line %d: every crawler needs a name of its own", cut(crawler.Name), s.line(fmt.Sprintf("crawlers[%d].name", first)))
+		s.Add(path+".name", "%q is taken, by %s: every crawler needs a name of its own", field.Cut(crawler.Name), s.Where(fmt.Sprintf("crawlers[%d].name", first)))
 	} else if crawler.Name != "" {
 		names[crawler.Name] = i
 	}
@@ -76,8 +77,8 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 	c.checkSign(i)
 	for j, token := range crawler.ProductTokens {
 		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)
-		s.require(token != "*", at, "* is what every crawler falls back to: leave it out")
-		s.require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", cut(token))
+		s.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
+		s.Require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
 	}
 }
 
@@ -86,10 +87,10 @@ func (c *Config) checkCrawler(i int, names map[string]int) {
 func (c *Config) checkDefault() {
 	last := DefaultCrawler()
 	i := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return k.Name == last.Name })
-	if i < 0 || c.UnknownClients == RefuseClients || c.source.bad["unknown_clients"] {
+	if i < 0 || c.UnknownClients == RefuseClients || c.source.Bad("unknown_clients") {
 		return
 	}
-	c.source.require(c.Crawlers[i].covers(last), fmt.Sprintf("crawlers[%d].name", i),
+	c.source.Require(c.Crawlers[i].covers(last), fmt.Sprintf("crawlers[%d].name", i),
 		"%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
 }
 
@@ -112,27 +113,27 @@ func (c *Config) crawlerNames() []string {
 // fillMemory adds to the default of limits.memory what full caches take beyond their own defaults, and as much again
 // for garbage: more garbage collections than that would slow the gate down.
 func (c *Config) fillMemory() {
-	if !c.source.has("limits.memory") {
+	if !c.source.Given("limits.memory") {
 		c.Limits.Memory = 2*(c.Robots.CacheBytes+c.Tags.CacheBytes) + 256<<20
 	}
 }
 
 func (c *Config) checkRobots() {
 	s, r := &c.source, &c.Robots
-	s.require(r.MaxAge > 0 && r.MaxAge <= 24*time.Hour, "robots.max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", short(r.MaxAge))
+	s.Require(r.MaxAge > 0 && r.MaxAge <= 24*time.Hour, "robots.max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", field.Duration(r.MaxAge))
 	// A shorter max_age alone must not conflict with the default of min_age.
-	if !s.has("robots.min_age") {
+	if !s.Given("robots.min_age") {
 		r.MinAge = min(r.MinAge, r.MaxAge)
 	}
-	if !s.bad["robots.max_age"] {
-		s.require(r.MinAge <= r.MaxAge, "robots.min_age", "%s is more than robots.max_age, %s", short(r.MinAge), short(r.MaxAge))
+	if !s.Bad("robots.max_age") {
+		s.Require(r.MinAge <= r.MaxAge, "robots.min_age", "%s is more than robots.max_age, %s", field.Duration(r.MinAge), field.Duration(r.MaxAge))
 	}
-	s.require(r.MaxBytes >= 500*KiB, "robots.max_bytes", "%v is too little: at least 500KiB (RFC 9309, section 2.5)", r.MaxBytes)
-	s.require(r.MaxRedirects >= 0 && r.MaxRedirects <= 20, "robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
+	s.Require(r.MaxBytes >= 500<<10, "robots.max_bytes", "%s is too little: at least 500KiB (RFC 9309, section 2.5)", field.Size(r.MaxBytes))
+	s.Require(r.MaxRedirects >= 0 && r.MaxRedirects <= 20, "robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
 	// Without room for the longest robots.txt it would be fetched again and again.
-	if room := r.DiskBytes / 8; s.has("robots.disk_bytes") {
-		s.require(r.MaxBytes <= room, "robots.disk_bytes", "%v is too little: at least eight times robots.max_bytes, %v", r.DiskBytes, r.MaxBytes)
+	if room := r.DiskBytes / 8; s.Given("robots.disk_bytes") {
+		s.Require(r.MaxBytes <= room, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.DiskBytes), field.Size(r.MaxBytes))
 	} else {
-		s.require(r.MaxBytes <= room, "robots.max_bytes", "%v is too much: at most an eighth of robots.disk_bytes, %v", r.MaxBytes, r.DiskBytes)
+		s.Require(r.MaxBytes <= room, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.DiskBytes))
 	}
 }

@@ -24,6 +24,7 @@ import (
 //   - enum: the values that are allowed
 //   - positive: the value must be more than zero
 //   - zero: the meaning of the value 0
+//   - size: the number is one of bytes, with a unit
 //   - path: a relative path starts at the file's folder; "or -": - is no path
 //   - restart: the key takes effect at start only, see [Config.Restrain]
 //   - secret: mistakes do not repeat the value, which may be a password
@@ -126,7 +127,7 @@ type Robots struct {
 	StaleFor          time.Duration `yaml:"stale_for" default:"720h"` // 0: never
 	AfterStale        string        `yaml:"after_stale" default:"disallow" enum:"disallow,allow,keep"`
 	Timeout           time.Duration `yaml:"timeout" default:"10s" positive:"yes"` // the whole fetch, redirects included
-	MaxBytes          Size          `yaml:"max_bytes" default:"512KiB" restart:"yes"`
+	MaxBytes          int64         `yaml:"max_bytes" size:"yes" default:"512KiB" restart:"yes"`
 	MaxRedirects      int           `yaml:"max_redirects" default:"5" doc:"a whole number, such as 5"`
 	TooManyRequests   string        `yaml:"too_many_requests" default:"disallow" enum:"disallow,allow"`
 	Unavailable       string        `yaml:"unavailable" default:"allow" enum:"allow,keep"`
@@ -134,17 +135,17 @@ type Robots struct {
 	Forbidden         string        `yaml:"forbidden" default:"allow" enum:"allow,disallow"`
 	Readings          string        `yaml:"readings" default:"strict" enum:"strict,literal"`
 	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": made of the crawler's product token
-	CacheBytes        Size          `yaml:"cache_bytes" default:"256MiB" restart:"yes" positive:"yes"`
+	CacheBytes        int64         `yaml:"cache_bytes" size:"yes" default:"256MiB" restart:"yes" positive:"yes"`
 	Keep              time.Duration `yaml:"keep" default:"8760h" restart:"yes"`
-	DiskBytes         Size          `yaml:"disk_bytes" default:"10GiB" restart:"yes"`
+	DiskBytes         int64         `yaml:"disk_bytes" size:"yes" default:"10GiB" restart:"yes"`
 }
 
 // Tags says how robots tags are collected from responses.
 type Tags struct {
 	HTML         bool          `yaml:"html" default:"true"`
-	MaxHeadBytes Size          `yaml:"max_head_bytes" default:"512KiB" positive:"yes"`
+	MaxHeadBytes int64         `yaml:"max_head_bytes" size:"yes" default:"512KiB" positive:"yes"`
 	HeadTimeout  time.Duration `yaml:"head_timeout" default:"5s" positive:"yes"`
-	CacheBytes   Size          `yaml:"cache_bytes" default:"32MiB" restart:"yes" positive:"yes"`
+	CacheBytes   int64         `yaml:"cache_bytes" size:"yes" default:"32MiB" restart:"yes" positive:"yes"`
 }
 
 // Usage says what is done about usage preferences.
@@ -228,12 +229,12 @@ const (
 
 // Limits bounds what clients may ask of the gate.
 type Limits struct {
-	MaxHeaderBytes          Size          `yaml:"max_header_bytes" default:"64KiB" restart:"yes" positive:"yes"`
+	MaxHeaderBytes          int64         `yaml:"max_header_bytes" size:"yes" default:"64KiB" restart:"yes" positive:"yes"`
 	HeaderTimeout           time.Duration `yaml:"header_timeout" default:"10s" restart:"yes" positive:"yes"`
 	IdleTimeout             time.Duration `yaml:"idle_timeout" default:"120s" restart:"yes" positive:"yes"`
 	MaxConnections          int           `yaml:"max_connections" default:"10000" doc:"a whole number, such as 10000" positive:"yes"`
 	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
-	Memory                  Size          `yaml:"memory" default:"832MiB" restart:"yes" zero:"no limit"`                        // 0: no limit
+	Memory                  int64         `yaml:"memory" size:"yes" default:"832MiB" restart:"yes" zero:"no limit"`             // 0: no limit
 	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
 	ShutdownGrace           time.Duration `yaml:"shutdown_grace" default:"30s"`
 }

@@ -3,10 +3,12 @@ package config
 import (
 	"iter"
 	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"robotsgate/internal/field"
 )
 
 // maxNodes bounds the values that are decoded, since a few lines of nested aliases can
@@ -24,26 +26,26 @@ type decoder struct {
 
 // decode reads data into c and notes the mistakes.
 func (c *Config) decode(name, folder string, data []byte, lookup func(string) (string, bool)) {
-	c.source = newSource(name)
+	c.source = newSource(name, lines{})
 	root, err := parseYAML(data)
 	if err != nil {
 		line := syntaxLine(data, func(beginning []byte) bool {
 			_, err := parseYAML(beginning)
 			return err == nil
 		})
-		c.source.add(line, "%s", syntaxText(data, line, err))
+		c.source.note(line, "%s", syntaxText(data, line, err))
 	}
 	if root == nil || isNull(root) {
 		return
 	}
 	if resolve(root).Kind != yaml.MappingNode {
-		c.source.add(root.Line, "expected keys such as \"listen: %s\", got %s", c.Listen, kind(root))
+		c.source.note(root.Line, "expected keys such as \"listen: %s\", got %s", c.Listen, kind(root))
 		return
 	}
 	d := decoder{source: &c.source, lookup: lookup, folder: folder}
 	d.value(root, "", "", reflect.ValueOf(c).Elem())
 	if d.nodes > maxNodes {
-		d.add(root.Line, "more than %d values, aliases (*name) counted in full: use fewer of them", maxNodes)
+		d.note(root.Line, "more than %d values, aliases (*name) counted in full: use fewer of them", maxNodes)
 	}
 }
 
@@ -56,7 +58,7 @@ func (d *decoder) value(n *yaml.Node, path string, tag reflect.StructTag, v refl
 	n = resolve(n)
 	switch {
 	case isScalar(v.Type()):
-		d.refuse(path, d.scalar(n, path, tag, v))
+		d.Refuse(path, d.scalar(n, path, tag, v))
 	case isNull(n):
 		// A section or list whose lines are all commented out has its default.
 	case isSection(v.Type()):
@@ -72,16 +74,16 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		if n.Kind == yaml.ScalarNode && isSecret(tag) {
 			got = "something else"
 		}
-		d.mistake(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
+		d.Add(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
 		return
 	}
 	entries := map[string]entry{}
 	d.entries(n, path, entries, 0)
-	for key, field := range fields(v.Type()) {
+	for key, f := range fields(v.Type()) {
 		if e, given := entries[key]; given {
-			child := join(path, key)
+			child := field.Join(path, key)
 			d.lines[child] = e.line
-			d.value(e.value, child, field.Tag, v.FieldByIndex(field.Index))
+			d.value(e.value, child, f.Tag, v.FieldByIndex(f.Index))
 			delete(entries, key)
 		}
 	}
@@ -92,7 +94,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 
 func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
-		d.mistake(path, "expected a list %s, got %s", listOf(v.Type().Elem(), tag), kind(n))
+		d.Add(path, "expected a list %s, got %s", listOf(v.Type().Elem(), tag), kind(n))
 		return
 	}
 	v.SetZero() // an empty list equals an absent one
@@ -104,7 +106,7 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 			setDefaults(elem)
 		}
 		if isNull(resolve(item)) {
-			d.mistake(child, "an empty item: remove it or give it a value")
+			d.Add(child, "an empty item: remove it or give it a value")
 		} else {
 			d.value(item, child, tag, elem)
 		}
@@ -133,7 +135,7 @@ func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth
 		first, again := all[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			d.add(line, "a key must be a word, got %s", kind(key))
+			d.note(line, "a key must be a word, got %s", kind(key))
 		case key.ShortTag() == "!!merge" && value.Kind == yaml.SequenceNode:
 			merges = append(merges, value.Content...)
 		case key.ShortTag() == "!!merge":
@@ -141,7 +143,7 @@ func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth
 		case !again:
 			all[key.Value] = entry{line, value}
 		case depth == 0:
-			d.add(line, "%s is given twice, first in line %d: remove one of them", display(join(path, key.Value)), first.line)
+			d.note(line, "%s is given twice, first in line %d: remove one of them", display(field.Join(path, key.Value)), first.line)
 		}
 	}
 	for _, m := range merges {
@@ -149,7 +151,7 @@ func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth
 			break
 		}
 		if m = resolve(m); m.Kind != yaml.MappingNode || depth == maxMerges {
-			d.add(m.Line, "<< takes another mapping, as in \"<<: *name\"")
+			d.note(m.Line, "<< takes another mapping, as in \"<<: *name\"")
 			continue
 		}
 		d.entries(m, path, all, depth+1)
@@ -179,26 +181,23 @@ func kind(n *yaml.Node) string {
 	case isNull(n):
 		return "nothing"
 	}
-	return strconv.Quote(cut(n.Value))
+	return strconv.Quote(field.Cut(n.Value))
 }
 
-// cut bounds the length of a value that a message quotes.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
-}
-
-func join(path, key string) string {
-	return strings.TrimPrefix(path+"."+key, ".")
-}
-
-// fields yields the fields of struct type t by their keys in the file.
+// fields yields the fields of struct type t by their keys in the file. Those of a struct with the tag ",inline" count
+// as fields of t.
 func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for f := range t.Fields() {
-			if key := f.Tag.Get("yaml"); key != "" && !yield(key, f) {
+			key := f.Tag.Get("yaml")
+			if key == ",inline" {
+				for key, inner := range fields(f.Type) {
+					inner.Index = slices.Concat(f.Index, inner.Index)
+					if !yield(key, inner) {
+						return
+					}
+				}
+			} else if key != "" && !yield(key, f) {
 				return
 			}
 		}

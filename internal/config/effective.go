@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"robotsgate/internal/field"
 )
 
 // hidden replaces secrets in [Config.Effective].
@@ -19,7 +21,7 @@ const hidden = "xxxxx"
 // replaced by a mark, so two configurations that differ only in secrets have the same
 // form. [Kept] reads it.
 func (c *Config) Effective() ([]byte, error) {
-	text, err := yaml.Marshal(effective(reflect.ValueOf(c).Elem(), ""))
+	text, err := yaml.Marshal(effective(reflect.ValueOf(c).Elem(), "", ""))
 	if err != nil {
 		return nil, fmt.Errorf("the configuration in force can't be written: %w", err)
 	}
@@ -27,28 +29,28 @@ func (c *Config) Effective() ([]byte, error) {
 }
 
 // effective returns the value of key as YAML.
-func effective(v reflect.Value, key string) *yaml.Node {
+func effective(v reflect.Value, key string, tag reflect.StructTag) *yaml.Node {
 	switch {
 	case isSection(v.Type()):
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		for f, field := range v.Fields() {
-			name := f.Tag.Get("yaml")
-			if name == "" || field.Type() == reflect.TypeFor[time.Time]() && field.IsZero() {
+		for name, f := range fields(v.Type()) {
+			value := v.FieldByIndex(f.Index)
+			if f.Type == reflect.TypeFor[time.Time]() && value.IsZero() {
 				continue // the zero time has no notation
 			}
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(field, name))
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(value, name, f.Tag))
 		}
 		return n
 	case v.Kind() == reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			n.Content = append(n.Content, effective(v.Index(i), ""))
+			n.Content = append(n.Content, effective(v.Index(i), "", tag))
 		}
 		return n
-	case v.Kind() == reflect.Bool, v.Type() == reflect.TypeFor[int]():
+	case v.Kind() == reflect.Bool, v.Type() == reflect.TypeFor[int]() && tag.Get("size") == "":
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
-	text := format(v.Interface())
+	text := format(v.Interface(), tag)
 	if key == "password_bcrypt" && text != "" {
 		text = hidden
 	}
@@ -57,10 +59,13 @@ func effective(v reflect.Value, key string) *yaml.Node {
 }
 
 // format returns the text that the decoder reads as value.
-func format(value any) string {
+func format(value any, tag reflect.StructTag) string {
+	if tag.Get("size") != "" {
+		return field.Size(reflect.ValueOf(value).Int())
+	}
 	switch v := value.(type) {
 	case time.Duration:
-		return short(v)
+		return field.Duration(v)
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	case slog.Level:
@@ -84,7 +89,7 @@ func Kept(data []byte) (*Config, error) {
 	c := Default()
 	c.Robots.Readings = "literal" // as before this key existed
 	c.decode("configuration", "", data, func(string) (string, bool) { return "", false })
-	if err := c.source.sorted(); err != nil {
+	if err := c.source.err(); err != nil {
 		return nil, err
 	}
 	return c, nil

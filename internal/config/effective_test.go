@@ -39,7 +39,7 @@ func TestEffective(t *testing.T) {
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	c := Default()
 	c.decode("x", "", []byte(everything), lookup)
-	if err := c.source.sorted(); err != nil {
+	if err := c.source.err(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := c.Effective()

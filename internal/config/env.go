@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"robotsgate/internal/field"
 )
 
 var variable = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
@@ -25,7 +27,7 @@ func expand(text string, lookup func(string) (string, bool)) (out string, replac
 		name, closed := strings.CutSuffix(match[2:], "}")
 		if !closed || !variableName.MatchString(name) {
 			if err == nil {
-				err = fmt.Errorf("%q is no variable: %w", cut(match), errNoVariable)
+				err = fmt.Errorf("%q is no variable: %w", field.Cut(match), errNoVariable)
 			}
 			return match
 		}

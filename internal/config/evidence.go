@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/field"
 	"robotsgate/internal/keyfile"
 )
 
@@ -15,27 +16,27 @@ import (
 func (c *Config) checkEvidence() {
 	s, l := &c.source, &c.Log
 	if l.AuditName != "" {
-		s.refuse("log.audit_name", evidence.CheckName(l.AuditName))
+		s.Refuse("log.audit_name", evidence.CheckName(l.AuditName))
 	}
 	if l.AuditKeyFile != "" {
 		var err error
 		l.auditKey, err = loadAuditKey(l.AuditKeyFile)
-		s.refuse("log.audit_key_file", err)
+		s.Refuse("log.audit_key_file", err)
 	}
 	names := map[string]bool{}
 	for i, w := range l.Witnesses {
 		path := fmt.Sprintf("log.witnesses[%d]", i)
 		u, err := url.Parse(w.URL)
-		s.require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "", path+".url",
-			"expected the submission prefix of a witness, such as https://witness.example/, got %q", cut(w.URL))
-		s.require(err != nil || u.User == nil, path+".url", "a witness takes no login: remove USER:PASSWORD@ from its URL")
+		s.Require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "", path+".url",
+			"expected the submission prefix of a witness, such as https://witness.example/, got %q", field.Cut(w.URL))
+		s.Require(err != nil || u.User == nil, path+".url", "a witness takes no login: remove USER:PASSWORD@ from its URL")
 		_, err = evidence.ParseKeys(nil, []string{w.Key})
-		s.refuse(path+".key", err)
+		s.Refuse(path+".key", err)
 		name, _, _ := strings.Cut(w.Key, "+")
-		s.require(err != nil || !names[name], path+".key", "%s is there twice: the metrics and the status page tell witnesses apart by their names", name)
+		s.Require(err != nil || !names[name], path+".key", "%s is there twice: the metrics and the status page tell witnesses apart by their names", name)
 		names[name] = true
 	}
-	s.require(len(l.Witnesses) == 0 || l.Audit != "", "log.witnesses", "without log.audit there is no log to cosign: set log.audit, too")
+	s.Require(len(l.Witnesses) == 0 || l.Audit != "", "log.witnesses", "without log.audit there is no log to cosign: set log.audit, too")
 }
 
 // loadAuditKey loads the key of the audit log, which others must not be able to read.

@@ -17,8 +17,8 @@ import (
 func (c *Config) checkFiles() {
 	s, h := &c.source, c.HTTPS
 	const both = "%s is missing: a CA of your own needs both"
-	s.require(h.CACert == "" || h.CAKey != "", "https.ca_cert", both, "https.ca_key")
-	s.require(h.CAKey == "" || h.CACert != "", "https.ca_key", both, "https.ca_cert")
+	s.Require(h.CACert == "" || h.CAKey != "", "https.ca_cert", both, "https.ca_key")
+	s.Require(h.CAKey == "" || h.CACert != "", "https.ca_key", both, "https.ca_cert")
 	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile, "fleet.ca_file": c.Fleet.CAFile} {
 		if file == "" {
 			continue
@@ -30,7 +30,7 @@ func (c *Config) checkFiles() {
 		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
 			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
 		}
-		s.require(err == nil, key, "%s: %v", file, err)
+		s.Require(err == nil, key, "%s: %v", file, err)
 	}
 	if file := c.Fleet.KeyFile; file != "" {
 		_, err := ReadKey(file)
@@ -38,7 +38,7 @@ func (c *Config) checkFiles() {
 		if _, ok := errors.AsType[NoKeyError](err); ok {
 			advice = makeKey(file)
 		}
-		s.require(err == nil, "fleet.key_file", "%v%s", err, advice)
+		s.Require(err == nil, "fleet.key_file", "%v%s", err, advice)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"robotsgate/internal/field"
 )
 
 // Fleet says with which store this gate shares what it knows with other gates.
@@ -134,11 +136,11 @@ const maxFleetTimeout = 5 * time.Second
 
 func (c *Config) checkFleet() {
 	s, f := &c.source, c.Fleet
-	s.require(f.KeyFile == "" || f.On() || s.bad["fleet.address"], "fleet.key_file", "needs fleet.address: without one there is no fleet")
-	s.require(!f.On() || f.KeyFile != "" || s.bad["fleet.key_file"], "fleet.address", "needs fleet.key_file, a file of at least %d random bytes that is the same for all gates%s", leastKey, makeKey("fleet.key"))
-	s.require(fleetPrefix.MatchString(f.Prefix), "fleet.prefix", "expected 1 to 64 letters, digits, and . _ -, such as robotsgate, got %q", cut(f.Prefix))
-	s.require(f.Timeout <= maxFleetTimeout, "fleet.timeout", "%s is too long for a request to wait: at most %s", short(f.Timeout), short(maxFleetTimeout))
-	s.require(f.CAFile == "" || f.Address.TLS() || s.bad["fleet.address"], "fleet.ca_file", "needs a rediss:// address: redis:// is without TLS")
+	s.Require(f.KeyFile == "" || f.On() || s.Bad("fleet.address"), "fleet.key_file", "needs fleet.address: without one there is no fleet")
+	s.Require(!f.On() || f.KeyFile != "" || s.Bad("fleet.key_file"), "fleet.address", "needs fleet.key_file, a file of at least %d random bytes that is the same for all gates%s", leastKey, makeKey("fleet.key"))
+	s.Require(fleetPrefix.MatchString(f.Prefix), "fleet.prefix", "expected 1 to 64 letters, digits, and . _ -, such as robotsgate, got %q", field.Cut(f.Prefix))
+	s.Require(f.Timeout <= maxFleetTimeout, "fleet.timeout", "%s is too long for a request to wait: at most %s", field.Duration(f.Timeout), field.Duration(maxFleetTimeout))
+	s.Require(f.CAFile == "" || f.Address.TLS() || s.Bad("fleet.address"), "fleet.ca_file", "needs a rediss:// address: redis:// is without TLS")
 }
 
 // FleetHash returns a hash of what should be equal in all gates of a fleet. It leaves out the

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"robotsgate/internal/field"
 )
 
 // MaxFileBytes bounds a configuration, and every file that it names: it is far more than
@@ -34,7 +36,7 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (*Confi
 	c := Default()
 	c.decode(name, folder, data, lookup)
 	c.check()
-	if err := c.source.sorted(); err != nil {
+	if err := c.source.err(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -70,7 +72,7 @@ func readAll(in io.Reader) ([]byte, error) {
 		return nil, fileError(err)
 	}
 	if len(data) > MaxFileBytes {
-		return nil, fmt.Errorf("larger than %v: is this the right file?", Size(MaxFileBytes))
+		return nil, fmt.Errorf("larger than %s: is this the right file?", field.Size(MaxFileBytes))
 	}
 	return data, nil
 }

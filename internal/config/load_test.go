@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/field"
 )
 
 func parse(t *testing.T, text string) *Config {
@@ -117,7 +119,7 @@ func TestShortMaxAge(t *testing.T) {
 
 // TestMemory: the default leaves room for caches of any size, and as much garbage.
 func TestMemory(t *testing.T) {
-	for text, want := range map[string]Size{
+	for text, want := range map[string]int64{
 		"{}": 832 << 20, "robots: {cache_bytes: 1GiB}": 2368 << 20, "limits: {memory: 0}": 0,
 		"robots: {cache_bytes: 1GiB}\nlimits: {memory: 1GiB}": 1 << 30,
 	} {
@@ -250,20 +252,20 @@ func TestAliasBombs(t *testing.T) {
 }
 
 func TestSizesAndDurations(t *testing.T) {
-	for text, want := range map[string]Size{
+	for text, want := range map[string]int64{
 		"0": 0, "0B": 0, "1B": 1, "512KiB": 512 << 10, "512kib": 512 << 10, "64 MiB": 64 << 20, "1GB": 1e9, "2TiB": 2 << 40, "1500KB": 1_500_000,
 	} {
-		got, err := parseSize(text)
+		got, err := field.ParseSize(text)
 		if err != nil || got != want {
 			t.Errorf("%s: got %d, %v", text, got, err)
 		}
-		if again, err := parseSize(got.String()); err != nil || again != got {
-			t.Errorf("%s: String gives %s", text, got)
+		if again, err := field.ParseSize(field.Size(got)); err != nil || again != got {
+			t.Errorf("%s: Size gives %s", text, field.Size(got))
 		}
 	}
 	for d, want := range map[time.Duration]string{0: "0s", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", 10 * time.Second: "10s"} {
-		if got := short(d); got != want {
-			t.Errorf("short(%v): got %s, want %s", d, got, want)
+		if got := field.Duration(d); got != want {
+			t.Errorf("field.Duration(%v): got %s, want %s", d, got, want)
 		}
 		if got, err := parseDuration(want); err != nil || got != d {
 			t.Errorf("%s: got %v, %v", want, got, err)

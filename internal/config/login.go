@@ -48,19 +48,19 @@ func HashPassword(password string) (string, error) {
 // The file itself may write out the default, with both values empty.
 func (c *Config) checkLogin(l Login, path string) {
 	s := &c.source
-	if !s.has(path) || l == (Login{}) && s.has(path+".user") && s.has(path+".password_bcrypt") {
+	if !s.Given(path) || l == (Login{}) && s.Given(path+".user") && s.Given(path+".password_bcrypt") {
 		return
 	}
-	if l == (Login{}) && !s.bad[path+".user"] && !s.bad[path+".password_bcrypt"] {
-		s.mistake(path, "is given, but empty: write user and password_bcrypt, or leave login out to ask for none")
+	if l == (Login{}) && !s.Bad(path+".user") && !s.Bad(path+".password_bcrypt") {
+		s.Add(path, "is given, but empty: write user and password_bcrypt, or leave login out to ask for none")
 		return
 	}
 	user, password := path+".user", path+".password_bcrypt"
-	s.require(l.User != "", user, "is missing: a password_bcrypt needs the user that it is for")
-	s.require(!strings.Contains(l.User, ":"), user, "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
-	s.require(!strings.ContainsFunc(l.User, isControl), user, "has a control character, which no login can have (RFC 7617)")
-	s.require(l.PasswordBcrypt != "", password, "is missing: %s", howToHash)
-	s.refuse(password, checkHash(l.PasswordBcrypt))
+	s.Require(l.User != "", user, "is missing: a password_bcrypt needs the user that it is for")
+	s.Require(!strings.Contains(l.User, ":"), user, "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
+	s.Require(!strings.ContainsFunc(l.User, isControl), user, "has a control character, which no login can have (RFC 7617)")
+	s.Require(l.PasswordBcrypt != "", password, "is missing: %s", howToHash)
+	s.Refuse(password, checkHash(l.PasswordBcrypt))
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -3,10 +3,11 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
+
+	"robotsgate/internal/field"
 )
 
 // A Mistake is an error in a configuration, or a warning about it.
@@ -40,80 +41,64 @@ func (e Errors) Error() string {
 // A source has the lines of the keys in a file, and the mistakes found there. Keys go by
 // their path, such as crawlers[0].name.
 type source struct {
-	file     string
-	lines    map[string]int
-	mistakes Errors
-	bad      map[string]bool // paths that have a mistake already
+	file            string
+	lines           lines
+	unplaced        Errors // mistakes that are not about the value of a key
+	*field.Mistakes        // of values
 }
 
-func newSource(file string) source {
-	return source{file: file, lines: map[string]int{}, bad: map[string]bool{}}
+func newSource(file string, lines lines) source {
+	return source{file: file, lines: lines, Mistakes: field.From(lines)}
 }
 
-// around yields path, then the sections and lists around it.
-func around(path string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for yield(path) && path != "" {
-			path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-		}
-	}
+// lines has the lines of the keys in a file. It is a [field.Source].
+type lines map[string]int
+
+// Given reports whether the file has a key.
+func (l lines) Given(path string) bool {
+	_, ok := l[path]
+	return ok
 }
 
-// line returns the line of path, or else of the nearest section around it.
-func (s *source) line(path string) int {
-	for p := range around(path) {
-		if n, ok := s.lines[p]; ok {
+// Where names the line of a key.
+func (l lines) Where(path string) string { return fmt.Sprintf("line %d", l.of(path)) }
+
+// of returns the line of path, or else of the nearest section around it.
+func (l lines) of(path string) int {
+	for p := range field.Around(path) {
+		if n, ok := l[p]; ok {
 			return n
 		}
 	}
 	return 0
 }
 
-// has reports whether path is given in the file.
-func (s *source) has(path string) bool {
-	_, ok := s.lines[path]
-	return ok
+// note notes a mistake in a line.
+func (s *source) note(line int, format string, args ...any) {
+	s.unplaced = append(s.unplaced, Mistake{File: s.file, Line: line, Text: oneLine(fmt.Sprintf(format, args...))})
 }
 
-// mistake notes what is wrong with the value at path. Only the first mistake at path or
-// around it counts: others follow from it.
-func (s *source) mistake(path, format string, args ...any) {
-	for p := range around(path) {
-		if s.bad[p] {
-			return
-		}
+// oneLine returns a text without line ends: text from the file or the environment must not start a line of its own.
+func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }
+
+// sorted returns the mistakes by line. A mistake that aliases repeat is listed once.
+func (s *source) sorted() Errors {
+	all := slices.Clone(s.unplaced)
+	for _, e := range s.All() {
+		all = append(all, Mistake{File: s.file, Line: s.lines.of(e.Field), Text: oneLine(display(e.Field) + ": " + e.Err.Error())})
 	}
-	s.bad[path] = true
-	s.add(s.line(path), "%s: %s", display(path), fmt.Sprintf(format, args...))
-}
-
-// require notes a mistake at path unless ok.
-func (s *source) require(ok bool, path, format string, args ...any) {
-	if !ok {
-		s.mistake(path, format, args...)
-	}
-}
-
-// refuse notes err at path unless it is nil.
-func (s *source) refuse(path string, err error) { s.require(err == nil, path, "%v", err) }
-
-func (s *source) add(line int, format string, args ...any) {
-	// Text from the file or the environment must not start a line of its own.
-	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
-	s.mistakes = append(s.mistakes, Mistake{File: s.file, Line: line, Text: text})
-}
-
-// sorted returns the mistakes by line, or nil. A mistake that aliases repeat is
-// listed once.
-func (s *source) sorted() error {
-	if len(s.mistakes) == 0 {
-		return nil
-	}
-	slices.SortFunc(s.mistakes, func(a, b Mistake) int {
+	slices.SortFunc(all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
 	})
-	s.mistakes = slices.Compact(s.mistakes)
-	return s.mistakes
+	return slices.Compact(all)
+}
+
+// err returns the mistakes as an error, nil if there are none.
+func (s *source) err() error {
+	if all := s.sorted(); len(all) > 0 {
+		return all
+	}
+	return nil
 }
 
 var index = regexp.MustCompile(`\[[0-9]+\]`)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 )
 
@@ -20,7 +21,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	}
 	switch addr := p.Addr(); {
 	case err != nil:
-		return p, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", cut(text))
+		return p, fmt.Errorf("expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got %q", field.Cut(text))
 	// The gate compares the IPv4 addresses of clients, so an IPv4 range in IPv6 would never match.
 	case addr.Is4In6() && p.Bits() < 96:
 		return p, fmt.Errorf("%q mixes IPv4 and IPv6: write the IPv4 range", text)
@@ -41,7 +42,7 @@ func parseExpiry(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UTC(), nil
 	}
-	return time.Time{}, fmt.Errorf("expected a day such as 2027-03-01 or a time such as 2027-03-01T18:00:00Z, got %q", cut(text))
+	return time.Time{}, fmt.Errorf("expected a day such as 2027-03-01 or a time such as 2027-03-01T18:00:00Z, got %q", field.Cut(text))
 }
 
 // parseProxy never repeats the text, which may hold a password.
@@ -57,7 +58,7 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil || u.Opaque != "" || u.Scheme == "":
 		return nil, fmt.Errorf("%s: the scheme http://, https:// or socks5:// is missing", want)
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
-		return nil, fmt.Errorf("the scheme %q is not supported: use http, https or socks5", cut(u.Scheme))
+		return nil, fmt.Errorf("the scheme %q is not supported: use http, https or socks5", field.Cut(u.Scheme))
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("%s: the host is missing", want)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
@@ -72,14 +73,14 @@ func parseProxy(text string) (*url.URL, error) {
 func checkListen(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", cut(text))
+		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", field.Cut(text))
 	}
 	if err := checkPort(port, 0); err != nil {
 		return err
 	}
 	_, notAddr := netip.ParseAddr(host) // glob.Name refuses an address with a zone
 	if _, err := glob.Name(host); host != "" && notAddr != nil && err != nil {
-		return fmt.Errorf("%q is no host to listen on: %w", cut(host), err)
+		return fmt.Errorf("%q is no host to listen on: %w", field.Cut(host), err)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func sameListener(a, b string) bool {
 func checkPort(text string, lowest int) error {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || int(n) < lowest {
-		return fmt.Errorf("expected a port between %d and 65535, got %q", lowest, cut(text))
+		return fmt.Errorf("expected a port between %d and 65535, got %q", lowest, field.Cut(text))
 	}
 	return nil
 }

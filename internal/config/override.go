@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 )
 
@@ -17,21 +18,21 @@ var dotSegment = regexp.MustCompile(`(?i)\A[^*?]*/(\.|%2e){1,2}/`)
 
 func (c *Config) checkOverride(i int) {
 	s, o, path := &c.source, c.Overrides[i], fmt.Sprintf("overrides[%d]", i)
-	s.require(len(o.Hosts) > 0, path+".hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
+	s.Require(len(o.Hosts) > 0, path+".hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
 	for j, p := range o.Paths {
 		at := fmt.Sprintf("%s.paths[%d]", path, j)
-		s.require(strings.HasPrefix(p, "/") || strings.HasPrefix(p, "*"), at, "%q can't match: a path starts with / or *", cut(p))
-		s.require(!dotSegment.MatchString(p), at, "%q can't match: a URL is judged without . and .. as parts of its path", cut(p))
+		s.Require(strings.HasPrefix(p, "/") || strings.HasPrefix(p, "*"), at, "%q can't match: a path starts with / or *", field.Cut(p))
+		s.Require(!dotSegment.MatchString(p), at, "%q can't match: a URL is judged without . and .. as parts of its path", field.Cut(p))
 	}
 	for j, m := range o.Methods {
-		s.refuse(fmt.Sprintf("%s.methods[%d]", path, j), checkMethod(m))
+		s.Refuse(fmt.Sprintf("%s.methods[%d]", path, j), checkMethod(m))
 	}
 	for j, name := range o.Crawlers {
 		names := c.crawlerNames()
-		s.require(slices.Contains(names, name), fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", cut(name), strings.Join(names, ", "))
+		s.Require(slices.Contains(names, name), fmt.Sprintf("%s.crawlers[%d]", path, j), "no crawler is named %q: expected %s", field.Cut(name), strings.Join(names, ", "))
 	}
-	s.require(o.Action != "", path+".action", "is missing: write allow, deny or robots")
-	s.require(strings.TrimSpace(o.Reason) != "", path+".reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
+	s.Require(o.Action != "", path+".action", "is missing: write allow, deny or robots")
+	s.Require(strings.TrimSpace(o.Reason) != "", path+".reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
 }
 
 // method is a method (RFC 9110, 9.1) in upper case, as all registered ones are.
@@ -46,9 +47,9 @@ func checkMethod(m string) error {
 	case method.MatchString(m):
 		return nil
 	case method.MatchString(upper):
-		return fmt.Errorf("%q is not in upper case, which counts in methods: write %s", cut(m), cut(upper))
+		return fmt.Errorf("%q is not in upper case, which counts in methods: write %s", field.Cut(m), field.Cut(upper))
 	}
-	return fmt.Errorf("expected a method such as GET, got %q", cut(m))
+	return fmt.Errorf("expected a method such as GET, got %q", field.Cut(m))
 }
 
 // warnOverrides warns of overrides that do less, or more, than they seem to.
@@ -57,14 +58,14 @@ func (c *Config) warnOverrides(w *source) {
 	last := -1 // the override after which none is reached
 	for i, o := range c.Overrides {
 		at := fmt.Sprintf("overrides[%d]", i)
-		w.require(!o.Expired(now), at+".expires", "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
+		w.Require(!o.Expired(now), at+".expires", "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
 		if last >= 0 {
-			w.mistake(at+".hosts", "never reached: the override of line %d, before it, is for all requests", c.source.line(fmt.Sprintf("overrides[%d].hosts", last)))
+			w.Add(at+".hosts", "never reached: the override of %s, before it, is for all requests", c.source.Where(fmt.Sprintf("overrides[%d].hosts", last)))
 		} else if o.Expires.IsZero() && len(o.Crawlers)+len(o.Methods) == 0 && o.anyHost() && o.anyPath() {
 			last = i
 		}
 		if o.Action == LeaveToRobots && !slices.ContainsFunc(c.Overrides[i+1:], func(o Override) bool { return o.Action != LeaveToRobots }) {
-			w.mistake(at+".action", "robots changes nothing here, since no override follows that allows or denies; for a list of what is permitted, add a last one: {hosts: [\"*\"], action: deny, reason: not in the list}")
+			w.Add(at+".action", "robots changes nothing here, since no override follows that allows or denies; for a list of what is permitted, add a last one: {hosts: [\"*\"], action: deny, reason: not in the list}")
 		}
 		c.warnUnseen(w, o, at)
 	}
@@ -85,11 +86,11 @@ func (c *Config) warnUnseen(w *source, o Override, at string) {
 		switch {
 		case !unseen:
 		case !allPaths:
-			w.mistake(at+".paths", "https to %s is passed through unseen, where an override for some paths does not count: it holds for plain http only", host)
+			w.Add(at+".paths", "https to %s is passed through unseen, where an override for some paths does not count: it holds for plain http only", host)
 		case o.Action == Deny:
-			w.mistake(at+".methods", "https to %s is passed through unseen, so that an override that denies some methods refuses all of it", host)
+			w.Add(at+".methods", "https to %s is passed through unseen, so that an override that denies some methods refuses all of it", host)
 		default:
-			w.mistake(at+".methods", "https to %s is passed through unseen, where an override for some methods does not count: it holds for plain http only", host)
+			w.Add(at+".methods", "https to %s is passed through unseen, where an override for some methods does not count: it holds for plain http only", host)
 		}
 	}
 }

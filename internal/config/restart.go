@@ -1,12 +1,16 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"robotsgate/internal/field"
+)
 
 // Given reports whether the file of c has any key.
 func (c *Config) Given() bool { return len(c.source.lines) > 0 }
 
 // Has reports whether the file of c has a key, such as log.level.
-func (c *Config) Has(key string) bool { return c.source.has(key) }
+func (c *Config) Has(key string) bool { return c.source.Given(key) }
 
 // Restrain gives the keys that take effect at start only the values that they have in
 // old, the configuration of the running process. It returns the names of these keys
@@ -20,10 +24,10 @@ func restrain(path string, section, old reflect.Value) (kept []string) {
 		v, was := section.FieldByIndex(f.Index), old.FieldByIndex(f.Index)
 		switch {
 		case isSection(f.Type):
-			kept = append(kept, restrain(join(path, key), v, was)...)
+			kept = append(kept, restrain(field.Join(path, key), v, was)...)
 		case f.Tag.Get("restart") != "" && !reflect.DeepEqual(v.Interface(), was.Interface()):
 			v.Set(was)
-			kept = append(kept, join(path, key))
+			kept = append(kept, field.Join(path, key))
 		}
 	}
 	return kept

@@ -16,6 +16,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 )
 
@@ -31,7 +32,6 @@ var notations = map[reflect.Type]notation{
 	reflect.TypeFor[bool]():          {parse: untagged(parseBool), wanted: "true or false"},
 	reflect.TypeFor[int]():           {parse: parseInt},
 	reflect.TypeFor[time.Duration](): {untagged(parseDuration), "a duration such as 24h, 5m or 10s", "10s"},
-	reflect.TypeFor[Size]():          {untagged(parseSize), "a size such as 512KiB or 64MiB", "512KiB"},
 	reflect.TypeFor[netip.Prefix]():  {parse: untagged(parsePrefix)},
 	reflect.TypeFor[time.Time]():     {parse: untagged(parseExpiry)},
 	reflect.TypeFor[*url.URL]():      {parse: untagged(parseProxy)},
@@ -40,12 +40,22 @@ var notations = map[reflect.Type]notation{
 	reflect.TypeFor[glob.Glob]():     {parse: parseGlob},
 }
 
+// sizes is the notation of numbers with the tag size.
+var sizes = notation{untagged(field.ParseSize), "a size such as 512KiB or 64MiB", "512KiB"}
+
+func notationOf(t reflect.Type, tag reflect.StructTag) notation {
+	if tag.Get("size") != "" {
+		return sizes
+	}
+	return notations[t]
+}
+
 func untagged[T any](parse func(string) (T, error)) func(string, reflect.StructTag) (any, error) {
 	return func(text string, _ reflect.StructTag) (any, error) { return parse(text) }
 }
 
 func isScalar(t reflect.Type) bool {
-	return notations[t].parse != nil || t.Kind() == reflect.String
+	return notations[t].parse != nil || t.Kind() == reflect.String || t.Kind() == reflect.Int64
 }
 
 // isSection reports whether t has keys.
@@ -87,7 +97,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 	quoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str" {
-		return strconv.Quote(n.ShortTag()+" "+cut(n.Value)) + ": remove the tag"
+		return strconv.Quote(n.ShortTag()+" "+field.Cut(n.Value)) + ": remove the tag"
 	}
 	switch {
 	case t.Kind() == reflect.String && !quoted && n.Style&yaml.TaggedStyle == 0:
@@ -96,11 +106,11 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 			return ""
 		}
 		if enum || strings.HasPrefix(tag.Get("doc"), "host") {
-			return cut(n.Value) // wrong in quotes, too
+			return field.Cut(n.Value) // wrong in quotes, too
 		}
-		return cut(n.Value) + ": if it is meant, put it in quotes"
+		return field.Cut(n.Value) + ": if it is meant, put it in quotes"
 	case quoted && (t == reflect.TypeFor[bool]() || t == reflect.TypeFor[int]()):
-		return fmt.Sprintf("text in quotes, %q", cut(n.Value))
+		return fmt.Sprintf("text in quotes, %q", field.Cut(n.Value))
 	}
 	return ""
 }
@@ -115,12 +125,12 @@ func isSwitch(text string) bool {
 func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error {
 	if values, ok := tag.Lookup("enum"); ok {
 		if known := strings.Split(values, ","); !slices.Contains(known, text) {
-			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), cut(text), suggested(text, known))
+			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), field.Cut(text), suggested(text, known))
 		}
 	}
 	var value any = text
 	var err error
-	if parse := notations[v.Type()].parse; parse != nil {
+	if parse := notationOf(v.Type(), tag).parse; parse != nil {
 		value, err = parse(text, tag)
 	} else if tag.Get("path") != "" {
 		value, err = d.path(text, tag)
@@ -128,9 +138,12 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error
 	if err != nil {
 		return err
 	}
+	if n, ok := value.(int64); ok && v.OverflowInt(n) {
+		return fmt.Errorf("%q is too large", text)
+	}
 	v.Set(reflect.ValueOf(value).Convert(v.Type()))
 	if tag.Get("positive") != "" && v.IsZero() {
-		return fmt.Errorf("must be more than %v, such as %s", value, example(v.Type(), tag))
+		return fmt.Errorf("must be more than %s, such as %s", format(value, tag), example(v.Type(), tag))
 	}
 	return nil
 }
@@ -150,7 +163,7 @@ func (d *decoder) path(text string, tag reflect.StructTag) (string, error) {
 func parseBool(text string) (bool, error) {
 	value, err := strconv.ParseBool(text)
 	if err != nil || len(text) < len("true") { // such as 1 and T
-		return false, fmt.Errorf("expected true or false, got %q", cut(text))
+		return false, fmt.Errorf("expected true or false, got %q", field.Cut(text))
 	}
 	return value, nil
 }
@@ -163,7 +176,7 @@ func parseInt(text string, tag reflect.StructTag) (any, error) {
 	case errors.Is(err, strconv.ErrRange):
 		return nil, fmt.Errorf("%s, %s is too large", want, text)
 	case err != nil || text[0] == '+':
-		return nil, fmt.Errorf("%s, got %q", want, cut(text))
+		return nil, fmt.Errorf("%s, got %q", want, field.Cut(text))
 	case strconv.FormatInt(n, 10) != text:
 		return nil, fmt.Errorf("%s, got %s, which has a leading zero: write %d", want, text, n)
 	case n < 0 && tag.Get("zero") != "":
@@ -172,6 +185,23 @@ func parseInt(text string, tag reflect.StructTag) (any, error) {
 		return nil, errors.New("can't be negative")
 	}
 	return int(n), nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	number, inDays := strings.CutSuffix(text, "d")
+	days, notDays := strconv.ParseUint(number, 10, 16)
+	switch {
+	case text != "" && strings.Trim(text, "0123456789.") == "":
+		return 0, fmt.Errorf("%q has no unit: write %ss, or m, h", text, text)
+	case inDays && notDays == nil:
+		return 0, fmt.Errorf("a day may have 23 or 25 hours and is no unit: write %dh", days*24)
+	case err != nil:
+		return 0, fmt.Errorf("expected a duration such as 24h, 5m or 10s, got %q", text)
+	case d < 0:
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	return d, nil
 }
 
 func parseLevel(text string) (l slog.Level, err error) {
@@ -183,7 +213,7 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 	if tag.Get("glob") == "host" {
 		g, err := glob.Host(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no host: %w", cut(text), err)
+			return nil, fmt.Errorf("%q is no host: %w", field.Cut(text), err)
 		}
 		return g, nil
 	}
@@ -191,9 +221,9 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 	case text == "":
 		return nil, errors.New("an empty pattern matches nothing: remove it")
 	case strings.Trim(text, " \t") != text:
-		return nil, fmt.Errorf("%q can't match: a header's value has no white space at its ends", cut(text))
+		return nil, fmt.Errorf("%q can't match: a header's value has no white space at its ends", field.Cut(text))
 	case strings.ContainsFunc(text, func(r rune) bool { return isControl(r) && r != '\t' }):
-		return nil, fmt.Errorf("%q can't match: a header's value has no control characters", cut(text))
+		return nil, fmt.Errorf("%q can't match: a header's value has no control characters", field.Cut(text))
 	}
 	return glob.Text(text), nil
 }
@@ -205,7 +235,7 @@ func wanted(t reflect.Type, tag reflect.StructTag) string {
 		last := len(words) - 1
 		return strings.Join(words[:last], ", ") + " or " + cmp.Or(words[last], `""`)
 	}
-	return cmp.Or(tag.Get("doc"), notations[t].wanted)
+	return cmp.Or(tag.Get("doc"), notationOf(t, tag).wanted)
 }
 
 // listOf completes "expected a list …" for items of type t.
@@ -213,12 +243,14 @@ func listOf(t reflect.Type, tag reflect.StructTag) string {
 	if isScalar(t) {
 		return "such as [" + example(t, tag) + "]"
 	}
-	first := t.Field(0)
-	value := example(first.Type, first.Tag)
-	if first.Type.Kind() == reflect.Slice {
-		value = "[" + value + "]"
+	for key, first := range fields(t) {
+		value := example(first.Type, first.Tag)
+		if first.Type.Kind() == reflect.Slice {
+			value = "[" + value + "]"
+		}
+		return "with items such as - " + key + ": " + value
 	}
-	return "with items such as - " + first.Tag.Get("yaml") + ": " + value
+	return ""
 }
 
 // example returns a value of type t for a message.
@@ -226,5 +258,5 @@ func example(t reflect.Type, tag reflect.StructTag) string {
 	if _, e, ok := strings.Cut(tag.Get("doc"), "such as "); ok {
 		return e
 	}
-	return cmp.Or(notations[t].example, "name")
+	return cmp.Or(notationOf(t, tag).example, "name")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"robotsgate/internal/field"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy/glob"
 )
@@ -45,19 +46,19 @@ func (s Sign) Key() *keyfile.Key { return s.key }
 func (c *Config) checkSign(i int) {
 	s, sign, path := &c.source, &c.Crawlers[i].Sign, fmt.Sprintf("crawlers[%d].sign", i)
 	file, agent := path+".key_file", path+".agent"
-	if !s.has(path) || sign.KeyFile == "" && sign.Agent == "" && s.has(file) && s.has(agent) {
+	if !s.Given(path) || sign.KeyFile == "" && sign.Agent == "" && s.Given(file) && s.Given(agent) {
 		return
 	}
-	s.require(sign.KeyFile != "", file, "is missing: name the file with the crawler's private key; robotsgate keys new FILE makes one")
-	s.require(sign.Agent != "", agent, "is missing: name the https origin that publishes the key, such as https://bots.example.com")
+	s.Require(sign.KeyFile != "", file, "is missing: name the file with the crawler's private key; robotsgate keys new FILE makes one")
+	s.Require(sign.Agent != "", agent, "is missing: name the https origin that publishes the key, such as https://bots.example.com")
 	var err error
 	if sign.KeyFile != "" {
 		sign.key, err = keyfile.Load(sign.KeyFile)
-		s.refuse(file, err)
+		s.Refuse(file, err)
 	}
-	if sign.Agent != "" && !s.bad[agent] {
+	if sign.Agent != "" && !s.Bad(agent) {
 		sign.Agent, err = ParseAgent(sign.Agent)
-		s.refuse(agent, err)
+		s.Refuse(agent, err)
 	}
 }
 
@@ -66,16 +67,16 @@ func (c *Config) checkSign(i int) {
 func ParseAgent(text string) (string, error) {
 	const scheme, example = "https://", "expected an https origin, such as https://bots.example.com"
 	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
-		return "", fmt.Errorf("%s, got %q", example, cut(text))
+		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
 	}
 	authority := strings.TrimSuffix(text[len(scheme):], "/")
 	switch {
 	case strings.ContainsFunc(authority, isControl) || strings.ContainsAny(authority, ` "'\,;*%`):
-		return "", fmt.Errorf("%s: %q has a character that no host has", example, cut(text))
+		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
 	case strings.Contains(authority, "@"):
 		return "", errors.New(example + ": leave out the user") // the text may hold a password
 	case strings.ContainsAny(authority, "/?#"):
-		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %q; the keys are at /.well-known/http-message-signatures-directory there", example, cut(text))
+		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %q; the keys are at /.well-known/http-message-signatures-directory there", example, field.Cut(text))
 	}
 	host, port, hasPort := authority, "", false
 	if end := strings.LastIndexByte(authority, ':'); end > strings.LastIndexByte(authority, ']') {
@@ -111,16 +112,16 @@ func (c *Config) warnSign(w *source) {
 		sign, path := crawler.Sign, fmt.Sprintf("crawlers[%d].sign", i)
 		if sign.key == nil {
 			// The values may be those of environment variables that are empty by mistake.
-			w.require(!c.source.has(path), path, "key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant")
+			w.Require(!c.source.Given(path), path, "key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant")
 			continue
 		}
 		mode, exposed := keyfile.Exposed(sign.KeyFile)
-		w.require(!exposed, path+".key_file", "the group or others may read the private key (mode %04o): chmod 600 %s", mode, sign.KeyFile)
+		w.Require(!exposed, path+".key_file", "the group or others may read the private key (mode %04o): chmod 600 %s", mode, sign.KeyFile)
 		agent, taken := agents[sign.key.ID()]
-		w.require(!taken || agent == sign.Agent, path+".agent", "has the same key as %s: make a key for each agent", agent)
+		w.Require(!taken || agent == sign.Agent, path+".agent", "has the same key as %s: make a key for each agent", agent)
 		if !taken {
 			agents[sign.key.ID()] = sign.Agent
 		}
-		w.require(c.HTTPS.Intercept && len(c.HTTPS.Passthrough) == 0, path, "https that is passed through unseen can't be signed")
+		w.Require(c.HTTPS.Intercept && len(c.HTTPS.Passthrough) == 0, path, "https that is passed through unseen can't be signed")
 	}
 }

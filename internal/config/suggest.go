@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"robotsgate/internal/field"
 )
 
 // unknown reports a key that struct type t does not have, with the key that was probably
@@ -11,24 +13,24 @@ import (
 func (d *decoder) unknown(key string, line int, path string, tag reflect.StructTag, t reflect.Type) {
 	known := keys(t)
 	near := nearest(key, known)
-	what, advice := display(join(path, cut(key))), "expected one of "+strings.Join(known, ", ")
+	what, advice := display(field.Join(path, field.Cut(key))), "expected one of "+strings.Join(known, ", ")
 	far := ""
 	if near == "" {
 		far = elsewhere(key)
 	}
 	switch {
-	case d.has(join(path, near)):
+	case near != "" && d.Given(field.Join(path, near)):
 		advice = near + " is there already, remove one of them"
 	case near != "":
-		d.bad[join(path, near)] = true // no second message if that key is required
+		d.Skip(field.Join(path, near)) // no second message if that key is required
 		advice = "did you mean " + near + "?"
 	case far != "":
 		advice = "did you mean " + far + "?"
 	case isSecret(tag):
-		d.add(line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
+		d.note(line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
 		return
 	}
-	d.add(line, "unknown key %s: %s", what, advice)
+	d.note(line, "unknown key %s: %s", what, advice)
 }
 
 // elsewhere names a key of any section, and the section. The key may include the section,
@@ -52,13 +54,13 @@ func elsewhere(key string) string {
 // paths returns the keys of struct type t, which stands at path, and those of its sections.
 func paths(t reflect.Type, path string) (all []string) {
 	for key, f := range fields(t) {
-		all = append(all, join(path, key))
+		all = append(all, field.Join(path, key))
 		inner := f.Type
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
 		if isSection(inner) {
-			all = append(all, paths(inner, join(path, key))...)
+			all = append(all, paths(inner, field.Join(path, key))...)
 		}
 	}
 	return all
@@ -87,7 +89,7 @@ func nearest(key string, known []string) string {
 func suggested(text string, known []string) string {
 	value := labels[strings.ToLower(text)]
 	if !slices.Contains(known, value) {
-		value = nearest(cut(text), known)
+		value = nearest(field.Cut(text), known)
 	}
 	if value == "" || '0' <= value[0] && value[0] <= '9' { // numbers resemble each other
 		return ""

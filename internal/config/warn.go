@@ -7,22 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 )
 
 // Warnings returns what is allowed but is probably not intended, as of now.
 func (c *Config) Warnings() []Mistake {
-	w := source{file: c.source.file, lines: c.source.lines, bad: map[string]bool{}}
+	w := newSource(c.source.file, c.source.lines)
 	c.warnOpen(&w)
 	c.warnCrawlers(&w)
 	c.warnSign(&w)
 	c.warnOverrides(&w)
 	c.warnUsage(&w)
 	c.warnPace(&w)
-	w.require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
-	w.require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
-	_ = w.sorted()
-	return w.mistakes
+	w.Require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
+	w.Require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
+	return w.sorted()
 }
 
 // warnOpen warns of an open proxy, which every host that reaches its port may use. Clients whose connections are
@@ -33,10 +33,10 @@ func (c *Config) warnOpen(w *source) {
 		return crawler.Login == (Login{}) && (len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone))
 	})
 	for key, address := range map[string]string{"listen": c.Listen, "listen_transparent": c.ListenTransparent} {
-		w.require(!open || address == "" || isLoopback(address), key, "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", address)
+		w.Require(!open || address == "" || isLoopback(address), key, "%s is reachable from other machines and any client may use the gate, which makes it an open proxy: listen on 127.0.0.1, or let only your own clients reach the port", address)
 	}
 	logins := len(c.Crawlers) > 0 && !slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Login == (Login{}) })
-	w.require(c.ListenTransparent == "" || c.UnknownClients == AllowClients || !logins, "listen_transparent",
+	w.Require(c.ListenTransparent == "" || c.UnknownClients == AllowClients || !logins, "listen_transparent",
 		"every crawler needs a login, and redirected clients can send none: all of them are refused; give one of the crawlers sources in place of a login")
 }
 
@@ -46,7 +46,7 @@ func (c *Config) warnPace(w *source) {
 	if len(c.Crawlers) > 0 && c.UnknownClients == AllowClients {
 		n++ // clients that match no crawler
 	}
-	w.require(!c.Pace.On() || c.Pace.MaxQueue >= n, "pace.max_queue", "%d: there are %d crawlers, and some find no place while others wait: write %d or more", c.Pace.MaxQueue, n, n)
+	w.Require(!c.Pace.On() || c.Pace.MaxQueue >= n, "pace.max_queue", "%d: there are %d crawlers, and some find no place while others wait: write %d or more", c.Pace.MaxQueue, n, n)
 }
 
 // isLoopback reports whether only this machine can connect to an address.
@@ -60,10 +60,10 @@ func (c *Config) warnCrawlers(w *source) {
 	for i, crawler := range c.Crawlers {
 		path := fmt.Sprintf("crawlers[%d]", i)
 		if j := slices.IndexFunc(c.Crawlers[:i], func(before Crawler) bool { return before.covers(crawler) }); j >= 0 {
-			w.mistake(path+".name", "%s is never reached: %s, before it, matches every client that it would", cut(crawler.Name), cut(c.Crawlers[j].Name))
+			w.Add(path+".name", "%s is never reached: %s, before it, matches every client that it would", field.Cut(crawler.Name), field.Cut(c.Crawlers[j].Name))
 		}
 		for j, token := range crawler.ProductTokens {
-			w.require(!strings.ContainsAny(token, "0123456789"), fmt.Sprintf("%s.product_tokens[%d]", path, j),
+			w.Require(!strings.ContainsAny(token, "0123456789"), fmt.Sprintf("%s.product_tokens[%d]", path, j),
 				"%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
 		}
 	}
