@@ -27,7 +27,7 @@ var imports = map[string][]string{
 	"policy/robotstag":          {},
 	"policy/usage":              {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":               {},
-	"policy/pace":               {},
+	"policy/pace":               {"internal/field"},
 	"htmlmeta":                  {"internal/coding"},
 	"proxy":                     {"policy", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
 	"proxy/internal/client":     {"proxy/internal/memory", "proxy/internal/netconn"},
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "policy/glob", "internal/evidence", "internal/keyfile"},
+	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "internal/evidence", "internal/keyfile"},
 	"internal/ca":               {},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -67,7 +67,7 @@ var imports = map[string][]string{
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
 		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
-	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/fleet", "internal/store"},
+	"internal/settings":   {"policy", "policy/glob", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/fleet", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 

@@ -15,14 +15,6 @@ import (
 	"robotsgate/proxy/internal/client"
 )
 
-// Pace says when requests are sent. The zero value sends every allowed request at once.
-type Pace struct {
-	Pacer            Pacer         // nil: there is no pace
-	ObeyCrawlDelay   bool          // keep the distance of Crawl-delay
-	MinDelay         time.Duration // keep at least this distance at every origin
-	FreeSubresources bool          // parts of a page, by the client's Sec-Fetch-Dest, neither wait nor count
-}
-
 // A Pacer says when a request may be sent to its origin; a [*pace.Pacer] is one. The proxy waits for
 // it in one place: after the decision, and before anything is sent. A passthrough tunnel is one request.
 //
@@ -74,11 +66,11 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns what to answer if it must not be.
 func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *problem {
-	settings := &x.settings.Pace
-	if settings.Pacer == nil || settings.frees(r) {
+	settings := x.settings
+	if !settings.paces(r) {
 		return nil
 	}
-	ask, paced := x.paceRequest(settings)
+	ask, paced := x.paceRequest(&settings.Pace)
 	if x.Decision.Crawler.Mode == policy.Report {
 		hold, turn, err := settings.Pacer.Observe(ask)
 		x.turn, paced.Reported = turn, true
@@ -93,13 +85,13 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 		ask.OnHold = d.Watch
 	}
 	ask.Renew = func() (interval, memory time.Duration) {
-		now := &p.settings.Load().Pace
-		if now.Pacer == nil || now.frees(r) {
+		now := p.settings.Load()
+		if !now.paces(r) {
 			paced = Paced{}
 			return 0, 0
 		}
 		var again pace.Request
-		again, paced = x.paceRequest(now)
+		again, paced = x.paceRequest(&now.Pace)
 		return again.Interval, again.Memory
 	}
 	turn, err := settings.Pacer.Wait(ctx, ask)
@@ -125,13 +117,13 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 	return tooLate(x, late)
 }
 
-// frees reports whether a request neither waits nor counts.
-func (s *Pace) frees(r *http.Request) bool {
-	return s.FreeSubresources && !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest"))
+// paces reports whether a request waits and counts. The client's Sec-Fetch-Dest tells whether it is for a part of a page.
+func (s *Settings) paces(r *http.Request) bool {
+	return s.Pacer != nil && (s.Pace.Subresources != pace.Free || slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")))
 }
 
 // paceRequest returns what the pacer needs to know of the request, and what sets its pace.
-func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
+func (x *exchange) paceRequest(s *pace.Config) (pace.Request, Paced) {
 	d := x.Decision
 	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
 	if d.Crawler == x.settings.Engine.Crawlers().Default {
@@ -143,7 +135,7 @@ func (x *exchange) paceRequest(s *Pace) (pace.Request, Paced) {
 	}
 	seconds, line, ok := d.Group.CrawlDelay()
 	longer := ok && delay(seconds) >= s.MinDelay
-	if s.ObeyCrawlDelay {
+	if s.CrawlDelay == pace.Obey {
 		if longer && seconds > 0 {
 			paced = Paced{Delay: delay(seconds), Source: ByCrawlDelay, Line: line}
 		}

@@ -27,7 +27,7 @@ type testPacer struct {
 }
 
 func newTestPacer() *testPacer {
-	return &testPacer{free: pace.New(pace.Settings{}, nil), waiting: make(chan pace.Request, 1), turn: make(chan error)}
+	return &testPacer{free: pace.New(pace.Config{}, nil), waiting: make(chan pace.Request, 1), turn: make(chan error)}
 }
 
 func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error) {
@@ -52,7 +52,7 @@ func (p *testPacer) Observe(r pace.Request) (time.Duration, *pace.Turn, error) {
 // An allowed request waits for its turn before anything is sent.
 func TestPacer(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	w.ways(t, func(t *testing.T, v way) {
 		before := len(w.arrived())
 		got := make(chan *http.Response, 1)
@@ -80,7 +80,7 @@ func TestPacer(t *testing.T) {
 // A passthrough tunnel waits for its turn too.
 func TestPacerHoldsTunnel(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) { unseen(o); o.Settings.Pace = Pace{Pacer: pacer} }})
+	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) { unseen(o); o.Settings.Pacer = pacer }})
 	got := make(chan *http.Response, 1)
 	go func() {
 		_, resp := w.connectTo(t, host(w.https), "User-Agent: ExampleBot/1.0", "")
@@ -102,28 +102,27 @@ const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent:
 // The header names what has set the pace.
 func TestPaceRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		pace   Pace
+		pace   pace.Config
 		robots string
 		want   pace.Request
 		header string
 	}{
-		"obeyed":             {Pace{ObeyCrawlDelay: true}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"longer":             {Pace{ObeyCrawlDelay: true, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"shorter":            {Pace{ObeyCrawlDelay: true, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"announced":          {Pace{}, pacedRobots, pace.Request{}, "1.5;line=7"},
-		"announced, shorter": {Pace{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"announced, longer":  {Pace{MinDelay: time.Second}, pacedRobots, pace.Request{Interval: time.Second}, "1.5;line=7"},
-		"announced, equal":   {Pace{MinDelay: 1500 * time.Millisecond}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond}, "1.5;line=7"},
-		"only a minimum":     {Pace{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"none":               {Pace{ObeyCrawlDelay: true}, "# nothing\n", pace.Request{}, ""},
-		"zero":               {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
-		"absurd":             {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
-		"invalid":            {Pace{ObeyCrawlDelay: true}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
+		"obeyed":             {pace.Config{CrawlDelay: pace.Obey}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"longer":             {pace.Config{CrawlDelay: pace.Obey, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"shorter":            {pace.Config{CrawlDelay: pace.Obey, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"announced":          {pace.Config{}, pacedRobots, pace.Request{}, "1.5;line=7"},
+		"announced, shorter": {pace.Config{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"announced, longer":  {pace.Config{MinDelay: time.Second}, pacedRobots, pace.Request{Interval: time.Second}, "1.5;line=7"},
+		"announced, equal":   {pace.Config{MinDelay: 1500 * time.Millisecond}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond}, "1.5;line=7"},
+		"only a minimum":     {pace.Config{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"none":               {pace.Config{CrawlDelay: pace.Obey}, "# nothing\n", pace.Request{}, ""},
+		"zero":               {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
+		"absurd":             {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
+		"invalid":            {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pacer := newTestPacer()
-			c.pace.Pacer = pacer
-			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pace = c.pace }})
+			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, c.pace }})
 			go func() {
 				got := <-pacer.waiting
 				if got.Interval != c.want.Interval || got.Memory != c.want.Memory || !got.Fetched {
@@ -145,7 +144,7 @@ func TestPaceRequests(t *testing.T) {
 func TestPaceClients(t *testing.T) {
 	pacer := newTestPacer()
 	w := newWorld(t, options{
-		gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} },
+		gate: func(o *Options) { o.Settings.Pacer = pacer },
 		engine: func(c *policy.Config) {
 			c.Crawlers.Known = []*policy.Crawler{{Name: "news", UserAgents: []glob.Glob{glob.Text("News*")}}}
 		},
@@ -183,7 +182,7 @@ func TestSeconds(t *testing.T) {
 // An error refuses the request; TooLate says when to try again. The decision stays.
 func TestPacerRefuses(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, ObeyCrawlDelay: true} }})
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{CrawlDelay: pace.Obey} }})
 	for _, c := range []struct {
 		err     error
 		status  int
@@ -222,7 +221,7 @@ func TestPacerRefuses(t *testing.T) {
 // In report mode nothing is held or refused.
 func TestPaceReported(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, ObeyCrawlDelay: true} },
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{CrawlDelay: pace.Obey} },
 		engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
 	for _, c := range []struct {
 		err    error
@@ -249,7 +248,7 @@ func TestPaceReported(t *testing.T) {
 // Parts of a page neither wait nor count if they are free.
 func TestFreeSubresources(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, FreeSubresources: true} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{Subresources: pace.Free} }})
 	for kind, free := range map[string]bool{"": false, "document": false, "iframe": false, "frame": false, "empty": false, "image": true, "script": true, "style": true, "video": true} {
 		if !free {
 			go func() {
@@ -264,8 +263,8 @@ func TestFreeSubresources(t *testing.T) {
 
 // An origin's 429 pauses the requests of its crawler, whatever becomes of the response.
 func TestBackOff(t *testing.T) {
-	pacer := pace.New(pace.Settings{MaxWait: time.Second, BackOff: time.Minute}, nil)
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }, handler: func(rw http.ResponseWriter, _ *http.Request) {
+	pacer := pace.New(pace.Config{MaxWait: time.Second, BackOff: time.Minute}, nil)
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }, handler: func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "40")
 		rw.WriteHeader(http.StatusTooManyRequests)
 	}})
@@ -287,7 +286,7 @@ func TestBackOff(t *testing.T) {
 // A client that disconnects gives its place up.
 func TestPacerClientLeaves(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	conn := w.dial()
 	conn.Write([]byte("GET " + w.http + "/page HTTP/1.1\r\nHost: x\r\n\r\n"))
 	receive(t, pacer.waiting, "the request's wait")
@@ -301,7 +300,7 @@ func TestPacerClientLeaves(t *testing.T) {
 // A client that waits for 100 Continue gets it after its turn, since the body is of no use before.
 func TestPacerExpect(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }, handler: func(_ http.ResponseWriter, r *http.Request) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }, handler: func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 	}})
 	conn := w.dial()
@@ -326,7 +325,7 @@ func TestPacerExpect(t *testing.T) {
 
 // What the gate answers itself does not wait.
 func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: newTestPacer()} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = newTestPacer() }})
 	for path, status := range map[string]int{"/robots.txt": 200, "/private/": 403} {
 		resp, _ := w.get(w.http + path)
 		wantStatus(t, resp, status)
@@ -336,9 +335,9 @@ func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 // A held request of a client that disconnects frees its place within 10 ms, on every way. The fastest of
 // some counts, since the machine may be busy.
 func TestHangUp(t *testing.T) {
-	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
+	pacer := pace.New(pace.Config{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, MinDelay: time.Hour} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{MinDelay: time.Hour} }})
 	waits := func(n int) (took time.Duration) {
 		t.Helper()
 		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
@@ -385,7 +384,7 @@ func TestHangUp(t *testing.T) {
 // A client that is held gets answers to its HTTP/2 PINGs, and keeps its connection.
 func TestPingWhileHeld(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	client := w.clientVia("http", w.addr, true)
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 5 * time.Second}
 	got := make(chan error, 1)
@@ -412,9 +411,12 @@ func TestPingWhileHeld(t *testing.T) {
 // more: further ones wait for memory, other clients are served, and when the client leaves all of it
 // is returned.
 func TestHeldHTTP2(t *testing.T) {
-	pacer := pace.New(pace.Settings{MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
+	pacer := pace.New(pace.Config{MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace = Pace{Pacer: pacer, MinDelay: time.Hour}; o.Done = func(*Record) {} }})
+	w := newWorld(t, options{gate: func(o *Options) {
+		o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{MinDelay: time.Hour}
+		o.Done = func(*Record) {}
+	}})
 	pacer.Observe(pace.Request{Origin: w.https, Interval: time.Hour}) // a request has just started
 	const conns, streams = 13, 100
 	ctx, leave := context.WithCancel(t.Context())

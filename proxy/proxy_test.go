@@ -369,7 +369,7 @@ type panickingPacer struct{ Pacer }
 func (panickingPacer) Wait(context.Context, pace.Request) (*pace.Turn, error) { panic("a mistake") }
 
 func TestPanicCostsOneRequest(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pace.Pacer = panickingPacer{} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = panickingPacer{} }})
 	origins(t, w, func(t *testing.T, origin string) {
 		for range 2 {
 			resp, _ := w.get(origin + "/")

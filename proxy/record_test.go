@@ -32,7 +32,7 @@ func TestRefused(t *testing.T) {
 		"a prohibited address":   {url: "/", options: options{egress: func(e *Egress) { e.AllowPrivate = nil }}, refused: ByGuard, cause: "address 127.0.0.1"},
 		"an unknown client":      {url: "/", options: options{engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: ByLogin, cause: "unknown client"},
 		"a limit":                {url: "/", options: options{upstream: func(u Upstream) Upstream { return exhausted{u} }}, refused: ByLimit, cause: "out of resources"},
-		"the pace":               {url: "/", options: options{gate: func(o *Options) { o.Settings.Pace.Pacer = tooLatePacer{} }}, refused: ByPace, cause: "pace"},
+		"the pace":               {url: "/", options: options{gate: func(o *Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: ByPace, cause: "pace"},
 		"the audit log":          {url: "/", options: options{gate: func(o *Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: ByAudit, cause: "audit log"},
 		"a method":               {url: "/", method: "TRACE", refused: IsMalformed, cause: "TRACE of this kind"},
 		"a hidden dot segment":   {url: "/x/..%2fy", refused: IsMalformed, cause: "The request was not understood"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
@@ -67,9 +68,9 @@ type SettingNames struct {
 	Unread                   string // Usage.RefuseUnread
 	MaxHeadBytes             string // Tags.MaxHeadBytes
 	HeadTimeout              string // Tags.HeadTimeout
-	MaxWait                  string // pace.Settings.MaxWait
-	MaxDelay                 string // pace.Settings.MaxDelay
-	MaxQueue                 string // pace.Settings.MaxQueue
+	MaxWait                  string // pace.Config.MaxWait
+	MaxDelay                 string // pace.Config.MaxDelay
+	MaxQueue                 string // pace.Config.MaxQueue
 }
 
 // Settings are what may change while clients are connected. Every request is served by the
@@ -86,7 +87,8 @@ type Settings struct {
 
 	Usage Usage
 
-	Pace Pace
+	Pacer Pacer       // nil: there is no pace, and every allowed request is sent at once
+	Pace  pace.Config // the intervals that the Pacer is to keep
 
 	MaxConnections          int // of all clients; 0: 10,000
 	MaxConnectionsPerClient int // by address; 0: no limit

@@ -28,8 +28,7 @@ func (c *Config) check() {
 		c.source.Require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
 	c.source.Require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
-	p := c.Pace
-	c.source.Require(p.MinDelay <= p.MaxDelay, "pace.min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", field.Duration(p.MinDelay), field.Duration(p.MaxDelay))
+	c.Pace.Check(c.source.In("pace"))
 	c.checkUsage()
 	c.checkFleet()
 	c.checkFiles()

@@ -13,6 +13,7 @@ import (
 
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 )
 
 // Config is the whole configuration, checked and ready for use. The tags of its fields,
@@ -42,7 +43,7 @@ type Config struct {
 	Usage             Usage         `yaml:"usage"`
 	HTTPS             HTTPS         `yaml:"https"`
 	Egress            Egress        `yaml:"egress"`
-	Pace              Pace          `yaml:"pace"`
+	Pace              pace.Config   `yaml:"pace"`
 	Fleet             Fleet         `yaml:"fleet"`
 	Limits            Limits        `yaml:"limits"`
 	Admin             Admin         `yaml:"admin"`
@@ -194,38 +195,6 @@ type Egress struct {
 	IdleTimeout           time.Duration  `yaml:"idle_timeout" default:"90s" positive:"yes"`
 	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
 }
-
-// Pace says which distance the gate keeps between two requests to one origin.
-type Pace struct {
-	CrawlDelay   CrawlDelay    `yaml:"crawl_delay" default:"announce" enum:"announce,obey"`
-	MinDelay     time.Duration `yaml:"min_delay"` // 0: none
-	MaxDelay     time.Duration `yaml:"max_delay" default:"60s"`
-	MaxWait      time.Duration `yaml:"max_wait" default:"20s"`
-	MaxQueue     int           `yaml:"max_queue" default:"1000" doc:"a whole number, such as 1000" positive:"yes"`
-	BackOff      time.Duration `yaml:"back_off"` // 0: none
-	Subresources Subresources  `yaml:"subresources" default:"counted" enum:"counted,free"`
-}
-
-// On reports whether there is a pace at all.
-func (p Pace) On() bool { return p.CrawlDelay == ObeyDelay || p.MinDelay > 0 || p.BackOff > 0 }
-
-// CrawlDelay says what is done about Crawl-delay.
-type CrawlDelay string
-
-// What is done about Crawl-delay.
-const (
-	AnnounceDelay CrawlDelay = "announce" // only report it
-	ObeyDelay     CrawlDelay = "obey"     // keep that distance
-)
-
-// Subresources says how requests for parts of a page are paced.
-type Subresources string
-
-// How requests for parts of a page are paced.
-const (
-	CountedSubresources Subresources = "counted" // as all others
-	FreeSubresources    Subresources = "free"    // they neither wait nor count
-)
 
 // Limits bounds what clients may ask of the gate.
 type Limits struct {

@@ -1,11 +1,16 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"robotsgate/policy/pace"
+)
 
 // Default returns the configuration with the default of every key.
 func Default() *Config {
 	c := new(Config)
 	setDefaults(reflect.ValueOf(c).Elem())
+	c.Pace = pace.Default()
 	return c
 }
 

@@ -53,7 +53,7 @@ func newPacedGatesWith(t *testing.T, n int, maxWait time.Duration) *pacedGates {
 	p := &pacedGates{server: newMemoryServer(), begun: time.Now()}
 	for range n {
 		c := newPaceClock(s, p.call, func() int { return n }, func(string, error) {})
-		pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: maxWait, MaxQueue: 1000}, c)
+		pacer := pace.New(pace.Config{MaxDelay: time.Minute, MaxWait: maxWait, MaxQueue: 1000}, c)
 		p.gates = append(p.gates, &pacedGate{pacer, c})
 		c.back(t.Context(), pacer.Recent)
 	}

@@ -254,7 +254,7 @@ func (g *simGate) start() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	pacer := pace.New(pace.Settings{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
+	pacer := pace.New(pace.Config{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
 	f.Start(engine, pacer.Recent)
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -4,17 +4,16 @@ import (
 	"net/http"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/settings"
 	"robotsgate/policy/pace"
 )
 
 // newPacer returns a pacer. In a fleet its distances hold over all gates.
 func (g *Gate) newPacer() *pace.Pacer {
-	s := settings.Pacer(g.config.Pace)
+	c := g.config.Pace
 	if g.fleet == nil {
-		return pace.New(s, nil)
+		return pace.New(c, nil)
 	}
-	return pace.New(s, g.fleet.Clock())
+	return pace.New(c, g.fleet.Clock())
 }
 
 // fetching returns what sends the fetches of robots.txt. If there is a pace, they count as starts, but

@@ -168,7 +168,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
 	}
-	g.pacer.Use(settings.Pacer(next.Pace)) // requests that wait look for their distance in the proxy's settings
+	g.pacer.Use(next.Pace) // requests that wait look for their distance in the proxy's settings
 	g.administer()
 	if upstream != before {
 		before.Close() // requests in flight finish
@@ -182,7 +182,7 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	s := settings.Proxy(g.config).Settings
 	s.Engine, s.Upstream, s.Config = g.engine, g.wrapped(), g.configurations.Use(text)
 	if g.config.Pace.On() {
-		s.Pace.Pacer = g.pacer
+		s.Pacer = g.pacer
 	}
 	s.Pages = newDirectories(g.config.Agents())
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)

@@ -24,7 +24,6 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/policy/pace"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -36,12 +35,10 @@ func Proxy(c *config.Config) proxy.Options {
 			Passthrough: func(host string) bool {
 				return !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
 			},
-			UnreachableStatus: c.Robots.UnreachableStatus,
-			Tags:              proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
-			Usage:             proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
-			Pace: proxy.Pace{
-				ObeyCrawlDelay: c.Pace.CrawlDelay == config.ObeyDelay, MinDelay: c.Pace.MinDelay, FreeSubresources: c.Pace.Subresources == config.FreeSubresources,
-			},
+			UnreachableStatus:       c.Robots.UnreachableStatus,
+			Tags:                    proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
+			Usage:                   proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
+			Pace:                    c.Pace,
 			MaxConnections:          c.Limits.MaxConnections,
 			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
 		},
@@ -219,11 +216,6 @@ func Robots(r config.Robots) policy.Robots {
 		TooManyRequests: r.TooManyRequests, Forbidden: r.Forbidden, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
 		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
 	}
-}
-
-// Pacer returns how long requests wait for their turn.
-func Pacer(p config.Pace) pace.Settings {
-	return pace.Settings{MaxDelay: p.MaxDelay, MaxWait: p.MaxWait, MaxQueue: p.MaxQueue, BackOff: p.BackOff}
 }
 
 // Fleet returns the options of the fleet that are keys of its own. The gate adds the rest.

@@ -19,7 +19,6 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/policy/pace"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
 )
@@ -32,7 +31,6 @@ type parts struct {
 	Overrides []policy.Override
 	Robots    policy.Robots
 	Usage     policy.Usage
-	Pacer     pace.Settings
 	Fleet     fleet.Options
 	Store     store.Limits
 	Audit     audit.Options
@@ -41,7 +39,7 @@ type parts struct {
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Pacer(c.Pace), Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -105,14 +103,6 @@ var arrives = map[string]string{
 	"egress.response_header_timeout": "Egress.ResponseHeaderTimeout",
 	"egress.idle_timeout":            "Egress.IdleTimeout",
 	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
-
-	"pace.crawl_delay":  "Proxy.Settings.Pace.ObeyCrawlDelay",
-	"pace.min_delay":    "Proxy.Settings.Pace.MinDelay",
-	"pace.max_delay":    "Pacer.MaxDelay",
-	"pace.max_wait":     "Pacer.MaxWait",
-	"pace.max_queue":    "Pacer.MaxQueue",
-	"pace.back_off":     "Pacer.BackOff",
-	"pace.subresources": "Proxy.Settings.Pace.FreeSubresources",
 
 	"fleet.address": "Fleet.Address",
 	"fleet.prefix":  "Fleet.Prefix",
@@ -186,7 +176,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "pace.crawl_delay", "pace.subresources", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" && at != "Audit.Evidence.Witnesses" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" && at != "Audit.Evidence.Witnesses" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -225,6 +215,8 @@ func keysOf(prefix string, section reflect.Type) (keys []string) {
 		case !f.IsExported():
 		case inner.Kind() == reflect.Struct && strings.HasSuffix(inner.PkgPath(), "internal/config"):
 			keys = append(keys, keysOf(name+".", inner)...)
+		case inner.Kind() == reflect.Struct && strings.HasPrefix(inner.PkgPath(), "robotsgate/") && !inner.Implements(reflect.TypeFor[fmt.Stringer]()):
+			// The struct of a part.
 		default:
 			keys = append(keys, name)
 		}
@@ -264,10 +256,6 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 		v.SetString(string(config.RefuseReserved))
 	case config.Unread:
 		v.SetString(string(config.RefuseUnread))
-	case config.CrawlDelay:
-		v.SetString(string(config.ObeyDelay))
-	case config.Subresources:
-		v.SetString(string(config.FreeSubresources))
 	case config.ClientsPolicy:
 		v.SetString(string(config.RefuseClients))
 	case []string:

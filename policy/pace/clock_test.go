@@ -118,7 +118,7 @@ type gates struct {
 	pacers []*Pacer
 }
 
-func newGates(n int, s Settings) *gates {
+func newGates(n int, s Config) *gates {
 	g := &gates{schedule: newSchedule(s), clock: newTestClock()}
 	g.clock.gates = n
 	for range n {
@@ -251,7 +251,7 @@ func TestSharedOtherInterval(t *testing.T) {
 // request is refused at once.
 func TestSharedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(2, Settings{MaxDelay: 5 * time.Second, MaxWait: 5 * time.Second, MaxQueue: 10})
+		g := newGates(2, Config{MaxDelay: 5 * time.Second, MaxWait: 5 * time.Second, MaxQueue: 10})
 		g.send(t.Context(), 0, "first", to("a", 3*time.Second))
 		g.send(t.Context(), 0, "second", to("a", 3*time.Second))
 		g.send(t.Context(), 1, "refused", to("a", 3*time.Second))
@@ -377,7 +377,7 @@ func TestSharedClose(t *testing.T) {
 			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
 		}
 		time.Sleep(120 * time.Millisecond) // fake clock: the second reservation is under way
-		g.pacers[0].Use(Settings{})
+		g.pacers[0].Use(Config{})
 		g.pacers[0].Close()
 		synctest.Wait()
 		time.Sleep(880 * time.Millisecond) // fake clock
@@ -431,7 +431,7 @@ func TestHang(t *testing.T) {
 // TestSharedDeadline: the way of the clock's answer does not make a reserved start too late.
 func TestSharedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(1, Settings{MaxDelay: time.Minute, MaxWait: 2 * time.Second, MaxQueue: 10})
+		g := newGates(1, Config{MaxDelay: time.Minute, MaxWait: 2 * time.Second, MaxQueue: 10})
 		g.clock.delay = 100 * time.Millisecond
 		g.send(t.Context(), 0, "first", to("a", 2*time.Second))
 		g.wg.Wait()

@@ -53,7 +53,7 @@ func (c *fuzzClock) Reserve(r Reservation) (time.Duration, Start, error) {
 type fuzzFleet struct {
 	clock    *fuzzClock
 	pacers   [3]*Pacer
-	settings Settings
+	settings Config
 
 	mu         sync.Mutex
 	wg         sync.WaitGroup
@@ -70,7 +70,7 @@ const fuzzMemory = 7 * time.Second
 func runClockFuzz(t *testing.T, input []byte) {
 	f := &fuzzFleet{
 		clock:    &fuzzClock{testClock: newTestClock(), open: map[Start]bool{}},
-		settings: Settings{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20},
+		settings: Config{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20},
 		gates:    map[*fuzzRequest]int{},
 	}
 	f.clock.gates = len(f.pacers)

@@ -35,7 +35,7 @@ type fuzzRequest struct {
 }
 
 func runFuzz(t *testing.T, input []byte) {
-	settings := Settings{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20, BackOff: 20 * time.Second}
+	settings := Config{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20, BackOff: 20 * time.Second}
 	p := New(settings, nil)
 	var mu sync.Mutex
 	var starts, all []*fuzzRequest

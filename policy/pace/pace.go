@@ -13,14 +13,6 @@ import (
 	"time"
 )
 
-// Settings say how long requests wait. They may change while requests do.
-type Settings struct {
-	MaxDelay time.Duration // a request with a longer interval is not held
-	MaxWait  time.Duration // a request is not held longer
-	MaxQueue int           // requests that are held for one origin at most
-	BackOff  time.Duration // longest pause after an origin's 429 or 503; 0: none
-}
-
 // A Request is a request that is to start.
 type Request struct {
 	Origin   string        // scheme, host and port
@@ -80,7 +72,7 @@ type Pacer struct {
 	clock Clock     // that other gates share; nil: there is none
 
 	mu       sync.Mutex
-	settings Settings
+	settings Config
 	origins  map[string]*origin
 	queued   map[*origin]struct{} // those for which requests wait
 	waiting  int
@@ -91,13 +83,13 @@ type Pacer struct {
 }
 
 // New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
-func New(s Settings, clock Clock) *Pacer {
+func New(s Config, clock Clock) *Pacer {
 	return &Pacer{epoch: time.Now(), clock: clock, settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
 }
 
 // Use puts changed settings in force, for requests that wait too. They keep their places, and may wait for as
 // long as before.
-func (p *Pacer) Use(s Settings) {
+func (p *Pacer) Use(s Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s

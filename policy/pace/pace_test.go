@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var usual = Settings{MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
+var usual = Config{MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
 
 // A schedule records when requests start, in a bubble of synctest.
 type schedule struct {
@@ -30,7 +30,7 @@ type event struct {
 	text string
 }
 
-func newSchedule(s Settings) *schedule { return &schedule{Pacer: New(s, nil), begun: time.Now()} }
+func newSchedule(s Config) *schedule { return &schedule{Pacer: New(s, nil), begun: time.Now()} }
 
 func (s *schedule) add(format string, args ...any) {
 	s.mu.Lock()
@@ -153,7 +153,7 @@ func TestUnpacedStartCounts(t *testing.T) {
 // TestTooLate: a request with a turn after MaxWait is refused at once, and takes no place.
 func TestTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		for i := range 5 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
 		}
@@ -164,7 +164,7 @@ func TestTooLate(t *testing.T) {
 // TestDelayBeyondMax: a request with a longer interval than MaxDelay is not held.
 func TestDelayBeyondMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Settings{MaxDelay: 5 * time.Second, MaxWait: time.Hour, MaxQueue: 1000})
+		s := newSchedule(Config{MaxDelay: 5 * time.Second, MaxWait: time.Hour, MaxQueue: 1000})
 		s.send(t.Context(), "first", to("a", time.Minute), ok)
 		s.send(t.Context(), "second", to("a", time.Minute), ok)
 		time.Sleep(40 * time.Second) // fake clock
@@ -178,7 +178,7 @@ func TestDelayBeyondMax(t *testing.T) {
 // TestFull: no more than MaxQueue requests wait.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 2})
+		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 2})
 		for i := range 4 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", time.Second), ok)
 		}
@@ -195,7 +195,7 @@ func TestFull(t *testing.T) {
 // TestHeldNoLonger: a request that others have delayed is refused when MaxWait has passed.
 func TestHeldNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		for i := range 3 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
 		}
@@ -240,7 +240,7 @@ func TestFetch(t *testing.T) {
 // TestObserve: a request of report mode starts at once, counts, and learns what would have happened.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Settings{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
 			t.Errorf("the first would have been held for %v, %v", hold, err)
 		}
@@ -275,14 +275,14 @@ func TestClose(t *testing.T) {
 func TestUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		interval time.Duration // after a second
-		settings Settings
+		settings Config
 		want     []string
 	}{
 		"shorter":              {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
 		"none":                 {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
 		"longer":               {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
-		"a shorter wait":       {2 * time.Second, Settings{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
-		"a longer wait":        {15 * time.Second, Settings{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
+		"a shorter wait":       {2 * time.Second, Config{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
+		"a longer wait":        {15 * time.Second, Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
 		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "20s a2 too late by 10s, interval, full false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
