@@ -2,6 +2,10 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"net/http"
 	"net/url"
 	"os"
@@ -283,6 +287,42 @@ func TestReadmeConfiguration(t *testing.T) {
 		if !slices.Contains(known, m[1]) {
 			t.Errorf("the documentation names the key %s, which config.yaml does not have", m[1])
 		}
+	}
+}
+
+// TestKeysInMessages: the keys that the program's messages name exist. The parts name them as text.
+func TestKeysInMessages(t *testing.T) {
+	known, named := keys(t), 0
+	key := regexp.MustCompile(`(?:^|[^A-Za-z/.%])((?:robots|tags|usage|https|egress|pace|fleet|limits|admin|log|crawlers\[\])\.[a-z_]+)`)
+	for _, dir := range packages(t) {
+		pkg, err := build.ImportDir(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range pkg.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				literal, ok := n.(*ast.BasicLit)
+				if !ok || literal.Kind != token.STRING {
+					return true
+				}
+				for _, m := range key.FindAllStringSubmatch(literal.Value, -1) {
+					if ext := filepath.Ext(m[1]); ext == ".txt" || ext == ".key" { // files
+						continue
+					}
+					if named++; !slices.Contains(known, m[1]) {
+						t.Errorf("%s: %s names the key %s, which config.yaml does not have", filepath.Join(dir, name), literal.Value, m[1])
+					}
+				}
+				return true
+			})
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d names found", named)
 	}
 }
 

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -38,13 +37,6 @@ var (
 	ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
 )
 
-// Hints name what an operator can change, in the errors of fetches. Clients and the log see them.
-type Hints struct {
-	Timeout     string // the setting behind [Robots.Timeout]; empty: its value is named
-	Parent      string // what to do if the parent proxy can't be reached
-	Certificate string // what to do if an origin's certificate is not trusted
-}
-
 // shortened returns a text that is kept, within maxError.
 func shortened(text string) string {
 	if len(text) <= maxError {
@@ -62,11 +54,11 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	case unresolved(err):
 		return "a redirect leads to a name that does not resolve" // without the resolver's address
 	case errors.Is(err, ErrParent):
-		return withHint(err.Error(), f.hints.Parent)
+		return err.Error() + "; check egress.proxy"
 	case errors.As(err, &certificate):
-		return withHint(certificate.Err.Error(), f.hints.Certificate)
+		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
 	case ctx.Err() != nil:
-		return "no complete answer within " + cmp.Or(f.hints.Timeout, f.robots.Timeout.String())
+		return "no complete answer within robots.timeout"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the answer was cut short"
 	case errors.Is(err, io.EOF):
@@ -76,8 +68,6 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	}
 	return err.Error()
 }
-
-func withHint(text, hint string) string { return strings.TrimSuffix(text+"; "+hint, "; ") }
 
 // unresolved reports whether an error is the resolver's.
 func unresolved(err error) bool {

@@ -28,7 +28,6 @@ const (
 type fetcher struct {
 	transport http.RoundTripper
 	robots    *Robots
-	hints     Hints
 	large     chan struct{} // see newLarge; nil: all may be read at once
 }
 
@@ -49,8 +48,8 @@ func newLarge(maxBytes int) chan struct{} {
 // Fetch requests the file at a URL as an Engine requests an origin's robots.txt. The result has
 // the answer, its rules, and what it means to a crawler: Fresh, Unavailable or Unreachable.
 // It is for tools that examine the file itself.
-func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string, hints Hints) (Resolution, error) {
-	f := fetcher{transport: transport, robots: r, hints: hints}
+func (r *Robots) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string) (Resolution, error) {
+	f := fetcher{transport: transport, robots: r}
 	s, file, err := f.fetch(ctx, Scope{}, url, userAgent, &entry{})
 	if err != nil {
 		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)

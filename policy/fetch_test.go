@@ -155,7 +155,7 @@ func TestTimeout(t *testing.T) {
 			return raw("HTTP/1.1 302 Found\nLocation: /\n\n")(req)
 		})}
 		s, _, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{})
-		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "within "+r.Timeout.String()) {
+		if err != nil || s.Status != 0 || !strings.Contains(s.Error, "within robots.timeout") {
 			t.Errorf("got %+v, %v", s, err)
 		}
 		if took := time.Since(start); took != r.Timeout {
@@ -206,7 +206,7 @@ func TestReason(t *testing.T) {
 		err  error
 		want string
 	}{
-		{dead, errors.New("whatever"), "no complete answer within 10s"},
+		{dead, errors.New("whatever"), "no complete answer within robots.timeout"},
 		{t.Context(), io.ErrUnexpectedEOF, "the answer was cut short"},
 		{t.Context(), io.EOF, "the origin closed the connection without an answer"},
 		{t.Context(), errors.New("tls: no"), "tls: no"},
@@ -220,7 +220,7 @@ func TestReason(t *testing.T) {
 // TestReasonOfNetwork: a refusal says what to do about a failure, and does not reveal addresses of
 // the gate's network.
 func TestReasonOfNetwork(t *testing.T) {
-	f := fetcher{hints: Hints{Parent: "check egress.proxy", Certificate: "name it in egress.ca_file"}}
+	f := fetcher{}
 	dns := &net.DNSError{Err: "no such host", Name: "x.example", Server: "10.0.0.53:53", IsNotFound: true}
 	certificate := &tls.CertificateVerificationError{Err: errors.New("x509: signed by nobody")}
 	for _, test := range []struct {

@@ -177,7 +177,7 @@ func defaults() Robots {
 func engineFor(t *testing.T, robots Robots, web http.RoundTripper, s Store, log io.Writer) *Engine {
 	t.Helper()
 	return engineWith(t, Config{
-		Robots: robots, Transport: web, Store: s, Hints: Hints{Timeout: "robots.timeout"},
+		Robots: robots, Transport: web, Store: s,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 }

@@ -40,7 +40,6 @@ type Config struct {
 	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
 	Store     Store             // nil: records are kept in memory only
 	Shared    bool              // several gates share the Store: records note what [Merge] needs
-	Hints     Hints             // for the errors of fetches
 	Log       *slog.Logger      // nil: none
 	OnFetch   func(Fetch)       // called after every fetch; may be nil
 }
@@ -149,7 +148,7 @@ func (s *shared) engine(c Config) *Engine {
 	c.Robots.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
 	e := &Engine{config: c, shared: s}
 	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.ForTDMRep()
-	e.fetcher = fetcher{c.Transport, e.robots, c.Hints, s.large}
+	e.fetcher = fetcher{c.Transport, e.robots, s.large}
 	e.wrapped = c.Crawlers.Wrapped(c.Transport)
 	return e
 }

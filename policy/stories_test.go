@@ -205,7 +205,7 @@ func (s *scene) restart() {
 }
 
 func (s *scene) config() Config {
-	return Config{Robots: s.robots, Usage: s.usage, Transport: s.web, Store: s.store, Hints: Hints{Timeout: "robots.timeout"}}
+	return Config{Robots: s.robots, Usage: s.usage, Transport: s.web, Store: s.store}
 }
 
 func (s *scene) request(url string) Request {

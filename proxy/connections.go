@@ -54,7 +54,7 @@ func (p *Proxy) admit(r *http.Request, k *policy.Crawler) *problem {
 	p.conns.Reject(client.PerCrawler, k.Name)
 	return &problem{
 		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", closeAfter: true, refused: ByLimit,
-		detail: "The crawler " + k.Name + " has as many connections open as " + p.Names.MaxConnectionsPerCrawler + " allows.",
+		detail: "The crawler " + k.Name + " has as many connections open as crawlers[].max_connections allows.",
 	}
 }
 

@@ -97,7 +97,7 @@ func (p *Proxy) notReady(x *exchange) *problem {
 	return &problem{
 		status: http.StatusServiceUnavailable, kind: "audit", title: "The gate can't write down what it does", fault: "proxy_internal_error",
 		cause: "audit log", retry: 10 * time.Second, refused: ByAudit,
-		detail: "The gate serves nothing while its audit log can't be written (" + x.names.AuditRequired + "). Its operator finds out more in its log: " +
-			"check the space and permissions of " + x.names.Audit + ". It goes on by itself as soon as a record can be written.",
+		detail: "The gate serves nothing while its audit log can't be written (log.audit_required). Its operator finds out more in its log: " +
+			"check the space and permissions of log.audit. It goes on by itself as soon as a record can be written.",
 	}
 }

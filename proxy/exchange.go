@@ -27,7 +27,6 @@ type exchange struct {
 
 	settings      *Settings         // in force when the request arrived
 	transport     http.RoundTripper // of the crawler; nil: settings.Upstream
-	names         *SettingNames
 	target        policy.Target
 	decision      policy.Decision // what Record.Decision points to, once it is made
 	turn          *pace.Turn      // of a request that is sent; nil: there is no pace, or the origin has answered
@@ -114,7 +113,6 @@ func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request, s *Settings)
 	}{}
 	x := &both.exchange
 	x.Start, x.Method, x.settings, x.Config = time.Now(), r.Method, s, s.Config
-	x.names = &p.Names
 	x.ID = newID()
 	x.out = &both.recorder
 	x.out.begin(w, r, p)

@@ -53,12 +53,12 @@ func TestForbiddenConnect(t *testing.T) {
 	conn.SetDeadline(time.Now().Add(patience))
 	r := bufio.NewReader(conn)
 	for _, c := range []struct{ target, origin, why string }{
-		{"db.internal.example:" + port, "https://db.internal.example:" + port, "host db.internal.example is in the denied hosts"},
-		{"DB.Internal.example.:" + port, "https://db.internal.example:" + port, "host db.internal.example is in the denied hosts"},
-		{host(w.http), "https://" + host(w.http), "port " + w.http[len("http://127.0.0.1:"):] + " is not in the permitted ports"},
-		{"shop.example:22", "https://shop.example:22", "port 22 is not in the permitted ports"},
-		{"shop.example:80", "http://shop.example", "port 80 is not in the permitted ports"},
-		{"[::1]:25", "https://[::1]:25", "port 25 is not in the permitted ports"},
+		{"db.internal.example:" + port, "https://db.internal.example:" + port, "host db.internal.example is in egress.deny_hosts"},
+		{"DB.Internal.example.:" + port, "https://db.internal.example:" + port, "host db.internal.example is in egress.deny_hosts"},
+		{host(w.http), "https://" + host(w.http), "port " + w.http[len("http://127.0.0.1:"):] + " is not in egress.ports"},
+		{"shop.example:22", "https://shop.example:22", "port 22 is not in egress.ports"},
+		{"shop.example:80", "http://shop.example", "port 80 is not in egress.ports"},
+		{"[::1]:25", "https://[::1]:25", "port 25 is not in egress.ports"},
 	} {
 		resp, body := connectOn(t, conn, r, c.target)
 		wantProhibited(t, resp)

@@ -191,7 +191,6 @@ func newWorld(t *testing.T, o options) *world {
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Roots:        w.originRoots, DialTimeout: 5 * time.Second, ResponseHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 	}
-	egress.Names.Parent = "egress.proxy"
 	if o.parent != nil {
 		o.parent.leadTo(host(plain.URL), host(secure.URL))
 		egress.Parent = o.parent.url
@@ -248,7 +247,6 @@ func newWorld(t *testing.T, o options) *world {
 		},
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
-		Names:  SettingNames{Parent: "egress.proxy", Roots: "egress.ca_file"},
 		Log:    logger,
 		Done: func(x *Record) {
 			w.mu.Lock()

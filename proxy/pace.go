@@ -197,9 +197,9 @@ func tooLate(x *exchange, late *pace.TooLate) *problem {
 		p.detail = fmt.Sprintf("This gate keeps a distance between two requests to an origin, and this one's turn would come in %s.", wait)
 	}
 	if late.Full {
-		p.detail += " As many requests wait for this origin as may (" + x.names.MaxQueue + ")."
+		p.detail += " As many requests wait for this origin as may (pace.max_queue)."
 	} else {
-		p.detail += " A request is not held for longer than " + x.names.MaxWait + ", nor for a delay above " + x.names.MaxDelay + "."
+		p.detail += " A request is not held for longer than pace.max_wait, nor for a delay above pace.max_delay."
 	}
 	p.detail += " Try again when Retry-After has passed."
 	return p

@@ -64,7 +64,6 @@ func New(o Options) (*Proxy, error) {
 		s := p.settings.Load()
 		return s.MaxConnections, s.MaxConnectionsPerClient
 	}
-	p.conns.Names = [...]string{client.Total: o.Names.MaxConnections, client.PerClient: o.Names.MaxConnectionsPerClient, client.PerCrawler: o.Names.MaxConnectionsPerCrawler}
 	if err := p.Use(o.Settings); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func failure(x *exchange, err error) *problem {
 	switch {
 	case x.out.upload != nil && x.out.upload.Limit.Fired():
 		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
-		p.detail = "The client was silent for longer than " + x.names.IdleTimeout + " in the middle of its request."
+		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
 	case x.out.upload != nil && x.out.upload.Err() != nil:
 		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The request's body was not understood: " + innermost(x.out.upload.Err()) + "."
@@ -120,7 +120,7 @@ func failure(x *exchange, err error) *problem {
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
 	case errors.Is(err, policy.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
-		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + x.names.Parent + "."
+		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
@@ -128,14 +128,14 @@ func failure(x *exchange, err error) *problem {
 	case errors.Is(err, context.Canceled):
 		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
 	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within "+x.names.DialTimeout+"."
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within egress.dial_timeout."
 	case errors.As(err, &timeout) && timeout.Timeout():
 		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer in time."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		p.fault, p.detail = "connection_refused", "The origin refuses connections."
 	case errors.As(err, &certificate):
 		p.fault, p.cause = "tls_certificate_error", innermost(err)
-		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with " + x.names.Roots + "."
+		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with egress.ca_file."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
 	default:

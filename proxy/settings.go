@@ -40,8 +40,6 @@ type Options struct {
 	Descriptors *Descriptors
 	// Ready is called before every decision: an error refuses the request. May be nil.
 	Ready func() error
-	// Names are the names of the caller's settings, for the texts of refusals.
-	Names SettingNames
 }
 
 // Limits bound what each client can use. Zero values are the defaults in parentheses.
@@ -49,28 +47,6 @@ type Limits struct {
 	MaxHeaderBytes int           // of a request's head (64 KiB)
 	HeaderTimeout  time.Duration // to receive a request's head (10 s)
 	IdleTimeout    time.Duration // of a connection without a request, of a tunnel, and of an upload; how long an HTTP/2 request waits for memory (2 minutes)
-}
-
-// SettingNames are the names that the caller gives to some settings, so that a refusal can
-// say which of them to change. A setting without a name is described in words.
-type SettingNames struct {
-	IdleTimeout              string // Limits.IdleTimeout
-	DialTimeout              string // Egress.DialTimeout
-	Parent                   string // Egress.Parent
-	Roots                    string // Egress.Roots
-	MaxConnections           string // Settings.MaxConnections
-	MaxConnectionsPerClient  string // Settings.MaxConnectionsPerClient
-	MaxConnectionsPerCrawler string // policy.Crawler.MaxConnections
-	AuditRequired            string // what makes Options.Ready fail
-	Audit                    string // the audit log's file
-	Purposes                 string // policy.Crawler.Purposes
-	Reserved                 string // Usage.Refuse
-	Unread                   string // Usage.RefuseUnread
-	MaxHeadBytes             string // Tags.MaxHeadBytes
-	HeadTimeout              string // Tags.HeadTimeout
-	MaxWait                  string // pace.Config.MaxWait
-	MaxDelay                 string // pace.Config.MaxDelay
-	MaxQueue                 string // pace.Config.MaxQueue
 }
 
 // Settings are what may change while clients are connected. Every request is served by the
@@ -160,24 +136,5 @@ func (o Options) withDefaults() (Options, error) {
 	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, 64<<10)
 	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, 10*time.Second)
 	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, 2*time.Minute)
-	o.Names = SettingNames{
-		IdleTimeout:              cmp.Or(o.Names.IdleTimeout, "the idle timeout"),
-		DialTimeout:              cmp.Or(o.Names.DialTimeout, "the dial timeout"),
-		Parent:                   cmp.Or(o.Names.Parent, "its address and login"),
-		Roots:                    cmp.Or(o.Names.Roots, "the gate's settings"),
-		MaxConnections:           cmp.Or(o.Names.MaxConnections, "the limit on connections"),
-		MaxConnectionsPerClient:  cmp.Or(o.Names.MaxConnectionsPerClient, "the limit on a client's connections"),
-		MaxConnectionsPerCrawler: cmp.Or(o.Names.MaxConnectionsPerCrawler, "the limit on a crawler's connections"),
-		AuditRequired:            cmp.Or(o.Names.AuditRequired, "as configured"),
-		Audit:                    cmp.Or(o.Names.Audit, "the audit log"),
-		Purposes:                 cmp.Or(o.Names.Purposes, "what the crawler fetches for"),
-		Reserved:                 cmp.Or(o.Names.Reserved, "as configured"),
-		Unread:                   cmp.Or(o.Names.Unread, "as configured"),
-		MaxHeadBytes:             cmp.Or(o.Names.MaxHeadBytes, "the limit on heads"),
-		HeadTimeout:              cmp.Or(o.Names.HeadTimeout, "the head timeout"),
-		MaxWait:                  cmp.Or(o.Names.MaxWait, "the longest wait"),
-		MaxDelay:                 cmp.Or(o.Names.MaxDelay, "the longest delay"),
-		MaxQueue:                 cmp.Or(o.Names.MaxQueue, "the longest queue"),
-	}
 	return o, nil
 }

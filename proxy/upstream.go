@@ -51,9 +51,6 @@ type Egress struct {
 
 	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
 	HowToPermit func(netip.Addr) string
-
-	// Names are the caller's names of some of these settings, so that an error can say which to change.
-	Names struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }
 
 // A Transport is the Upstream that connects to origins, directly or through a parent proxy.

@@ -138,14 +138,14 @@ func (x *exchange) explainReserved() (title, detail string) {
 		advice := "let such pages pass."
 		switch x.Head.Why {
 		case "limit":
-			advice = "raise " + x.names.MaxHeadBytes + ", or " + advice
+			advice = "raise tags.max_head_bytes, or " + advice
 		case "timeout":
-			advice = "raise " + x.names.HeadTimeout + ", or " + advice
+			advice = "raise tags.head_timeout, or " + advice
 		case "status":
 			advice += " A request for the whole page reads its head."
 		}
 		return "The page could not be read whole", "The gate has withheld this page, since it has not read the whole head (" + unreadReason(x.Head) +
-			"): it may reserve what this crawler fetches for (" + x.names.Purposes + "), and the gate refuses such pages (" + x.names.Unread +
+			"): it may reserve what this crawler fetches for (crawlers[].purposes), and the gate refuses such pages (usage.unread" +
 			"). Its operator can " + advice
 	}
 	text := fmt.Sprintf("%q", x.statement(d.Reserved))
@@ -159,7 +159,7 @@ func (x *exchange) explainReserved() (title, detail string) {
 	case usage.InWellKnown:
 		detail = x.Origin + "/.well-known/tdmrep.json says " + text + " for this URL."
 	}
-	detail += fmt.Sprintf(" This reserves %s, for which this crawler fetches (%s), so the gate refuses it (%s).", x.purpose(), x.names.Purposes, x.names.Reserved)
+	detail += fmt.Sprintf(" This reserves %s, for which this crawler fetches (crawlers[].purposes), so the gate refuses it (usage.reserved).", x.purpose())
 	if d.Reserved.In == usage.InHeader || d.Reserved.In == usage.InMeta {
 		detail += " The request was sent, but nothing of its response is passed on."
 	}

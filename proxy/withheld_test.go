@@ -256,7 +256,6 @@ func TestUsageForms(t *testing.T) {
 			io.WriteString(rw, originMark)
 		},
 		gate: func(o *Options) {
-			o.Names.Purposes, o.Names.Reserved = "crawlers[].purposes", "usage.reserved"
 		},
 	}))
 	for accept, want := range map[string][]string{

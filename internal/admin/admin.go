@@ -22,7 +22,6 @@ type Options struct {
 	Metrics  http.Handler
 	Ready    func() error // why requests are not served now; nil: they are
 	Hosts    []string     // further values of Host for which the page and the API are served
-	HostsKey string       // the key of the configuration that sets Hosts
 	Version  string
 	Proxy    string // the gate's own URL, for the instructions on the page
 

@@ -22,7 +22,7 @@ func (a *admin) guarded(h http.HandlerFunc) http.HandlerFunc {
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		if !a.isOwnHost(r) {
-			why := "this page is not served under the name " + r.Host + "; add it to " + a.HostsKey + " if it is yours"
+			why := "this page is not served under the name " + r.Host + "; add it to admin.hosts if it is yours"
 			if r.URL.IsAbs() {
 				why = "this is the gate's status page; its proxy is " + a.Proxy
 			}

@@ -43,13 +43,6 @@ func Proxy(c *config.Config) proxy.Options {
 			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
 		},
 		Limits: proxy.Limits{MaxHeaderBytes: int(c.Limits.MaxHeaderBytes), HeaderTimeout: c.Limits.HeaderTimeout, IdleTimeout: c.Limits.IdleTimeout},
-		Names: proxy.SettingNames{
-			IdleTimeout: "limits.idle_timeout", DialTimeout: "egress.dial_timeout", Parent: "egress.proxy", Roots: "egress.ca_file",
-			AuditRequired: "log.audit_required", Audit: "log.audit",
-			Purposes: "crawlers[].purposes", Reserved: "usage.reserved", Unread: "usage.unread", MaxHeadBytes: "tags.max_head_bytes", HeadTimeout: "tags.head_timeout",
-			MaxWait: "pace.max_wait", MaxDelay: "pace.max_delay", MaxQueue: "pace.max_queue",
-			MaxConnections: "limits.max_connections", MaxConnectionsPerClient: "limits.max_connections_per_client", MaxConnectionsPerCrawler: "crawlers[].max_connections",
-		},
 	}
 }
 
@@ -58,7 +51,6 @@ func Proxy(c *config.Config) proxy.Options {
 func Upstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
 	e := egress(c.Egress)
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
-	e.Names.AllowPrivate, e.Names.DenyHosts, e.Names.Ports, e.Names.Parent = "egress.allow_private", "egress.deny_hosts", "egress.ports", "egress.proxy"
 	e.HowToPermit = func(addr netip.Addr) string { return howToPermit(c, addr) }
 	return proxy.NewTransport(e, d)
 }
@@ -134,13 +126,6 @@ func RootsWith(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Hints name keys of the configuration in the errors of package policy.
-var Hints = policy.Hints{
-	Timeout:     "robots.timeout",
-	Parent:      "check egress.proxy",
-	Certificate: "if its CA is your own, name it in egress.ca_file",
-}
-
 // Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
 func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
 	rules := Robots(c.Robots)
@@ -152,7 +137,6 @@ func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *
 		Usage:     policy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, TDMRep: c.Usage.TDMRep},
 		Transport: transport,
 		Store:     s,
-		Hints:     Hints,
 		Log:       log,
 		OnFetch:   onFetch,
 	}
@@ -255,5 +239,5 @@ func Audit(l config.Log) audit.Options {
 
 // Admin returns the options of the admin pages, without their sources.
 func Admin(a config.Admin) admin.Options {
-	return admin.Options{Hosts: a.Hosts, HostsKey: "admin.hosts"}
+	return admin.Options{Hosts: a.Hosts}
 }

@@ -17,7 +17,6 @@ import (
 type ConnLimits struct {
 	Log    *slog.Logger
 	Memory *memory.Budget
-	Names  [NumLimits]string // of the limits, for the log
 	// Max returns the limits in force, for all connections and for each client; 0: none for a client.
 	Max func() (total, perClient int)
 
@@ -30,7 +29,7 @@ type ConnLimits struct {
 	resets   Rejections // of HTTP/2 requests
 }
 
-// A Limit is one of the limits on connections, an index of Names.
+// A Limit is one of the limits on connections.
 type Limit int
 
 const (
@@ -39,6 +38,11 @@ const (
 	PerCrawler
 	NumLimits
 )
+
+// String returns the key of the limit.
+func (l Limit) String() string {
+	return [...]string{Total: "limits.max_connections", PerClient: "limits.max_connections_per_client", PerCrawler: "crawlers[].max_connections"}[l]
+}
 
 // connState is what ConnLimits knows about one connection. Its lock guards it.
 type connState struct {
@@ -61,7 +65,7 @@ func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
 	defer l.mu.Unlock()
 	rejected = map[string]int64{}
 	for limit, r := range l.rejected {
-		rejected[l.Names[limit]] = r.total
+		rejected[Limit(limit).String()] = r.total
 	}
 	return l.conns, l.tunnels, rejected
 }
@@ -152,7 +156,7 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",
-			"limit", l.Names[at], "clients", strings.Join(names, ", "), "open", open)
+			"limit", at.String(), "clients", strings.Join(names, ", "), "open", open)
 	}
 }
 

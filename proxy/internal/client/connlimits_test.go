@@ -117,7 +117,6 @@ func TestRejectionsAreLogged(t *testing.T) {
 		var out bytes.Buffer
 		l := newLimits(10, 0)
 		l.Log = slog.New(slog.NewTextHandler(&out, nil))
-		l.Names = [...]string{"total", "client", "crawler"}
 		l.Reject(PerClient, "192.0.2.1")
 		for range 5 {
 			l.Reject(PerClient, "192.0.2.2")
@@ -140,14 +139,14 @@ func TestRejectionsAreLogged(t *testing.T) {
 			got = append(got, strings.TrimSpace(rest))
 		}
 		want := []string{
-			`client clients="192.0.2.1 (1)" open=0`,
-			`crawler clients="news (1)" open=0`,
-			`client clients="others (9903), 192.0.2.2 (5), 192.0.2.1 (2), 2001:db8:0:0:: (1), 2001:db8:0:10:: (1)" open=0`,
+			`limits.max_connections_per_client clients="192.0.2.1 (1)" open=0`,
+			`crawlers[].max_connections clients="news (1)" open=0`,
+			`limits.max_connections_per_client clients="others (9903), 192.0.2.2 (5), 192.0.2.1 (2), 2001:db8:0:0:: (1), 2001:db8:0:10:: (1)" open=0`,
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if _, _, rejected := l.Counts(); rejected["client"] != 10_009 || rejected["crawler"] != 1 || len(rejected) != 3 {
+		if _, _, rejected := l.Counts(); rejected[PerClient.String()] != 10_009 || rejected[PerCrawler.String()] != 1 || len(rejected) != 3 {
 			t.Errorf("rejected: %v", rejected)
 		}
 	})

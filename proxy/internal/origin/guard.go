@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +46,6 @@ type guard struct {
 }
 
 func newGuard(c Config) *guard {
-	c.Names.AllowPrivate = cmp.Or(c.Names.AllowPrivate, "the gate's settings")
-	c.Names.DenyHosts = cmp.Or(c.Names.DenyHosts, "the denied hosts")
-	c.Names.Ports = cmp.Or(c.Names.Ports, "the permitted ports")
 	return &guard{c, ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
 }
 
@@ -57,7 +53,7 @@ func newGuard(c Config) *guard {
 func (g *guard) lists(host, port string) error {
 	for _, denied := range g.DenyHosts {
 		if denied.Match(host) {
-			return prohibit("host %s is in %s", host, g.Names.DenyHosts)
+			return prohibit("host %s is in egress.deny_hosts", host)
 		}
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
@@ -65,7 +61,7 @@ func (g *guard) lists(host, port string) error {
 		return prohibit("port %q is not a number", port)
 	}
 	if len(g.Ports) > 0 && !slices.Contains(g.Ports, uint16(n)) {
-		return prohibit("port %s is not in %s", port, g.Names.Ports)
+		return prohibit("port %s is not in egress.ports", port)
 	}
 	return nil
 }
@@ -106,7 +102,7 @@ func (g *guard) address(to netip.AddrPort) error {
 	if g.special.SafeAddr(addr) == nil {
 		return nil
 	}
-	p := &prohibited{why: fmt.Sprintf("address %s is special-purpose; %s can permit it", addr, g.Names.AllowPrivate)}
+	p := &prohibited{why: fmt.Sprintf("address %s is special-purpose; egress.allow_private can permit it", addr)}
 	if g.HowToPermit != nil {
 		p.advice = g.HowToPermit(addr)
 	}

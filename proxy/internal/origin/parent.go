@@ -118,7 +118,7 @@ func (u *Transport) checkLogin(answer *http.Response) error {
 	if answer.StatusCode != http.StatusProxyAuthRequired || !answersRequests(u.parent) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in %s is missing or wrong", statusText(answer.StatusCode), u.parentName))
+	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusText(answer.StatusCode)))
 }
 
 // statusText returns a status with its reason phrase from RFC 9110.

@@ -36,7 +36,6 @@ type Config struct {
 	OnlyNetHTTP           bool
 	Own                   func() []netip.AddrPort
 	HowToPermit           func(netip.Addr) string
-	Names                 struct{ AllowPrivate, DenyHosts, Ports, Parent string }
 }
 
 // A Transport sends requests to origins and opens tunnels to them.
@@ -48,7 +47,6 @@ type Transport struct {
 	netHTTP     *netHTTP
 	http1       *http1Client // nil: all requests are sent by netHTTP
 	parent      *url.URL
-	parentName  string // of the setting
 	tls         *tls.Config
 	verdicts    recent[verdict] // on names that a parent will resolve
 	descriptors *Descriptors
@@ -66,7 +64,6 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 		Dialer:      net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second},
 		guard:       newGuard(c),
 		parent:      c.Parent,
-		parentName:  cmp.Or(c.Names.Parent, "its URL"),
 		tls:         &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 		descriptors: d,
 	}
