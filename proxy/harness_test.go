@@ -243,7 +243,7 @@ func newWorld(t *testing.T, o options) *world {
 			Passthrough:       func(string) bool { return false },
 			UnreachableStatus: 403,
 			Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
-			MaxConnections:    1000,
+			ConnectionLimits:  ConnectionLimits{MaxConnections: 1000},
 		},
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 )
 
@@ -42,12 +44,28 @@ type Options struct {
 	Ready func() error
 }
 
-// Limits bound what each client can use. Zero values are the defaults in parentheses.
+// Limits bound what each client can use. Zero values are those of [DefaultLimits].
 type Limits struct {
-	MaxHeaderBytes int           // of a request's head (64 KiB)
-	HeaderTimeout  time.Duration // to receive a request's head (10 s)
-	IdleTimeout    time.Duration // of a connection without a request, of a tunnel, and of an upload; how long an HTTP/2 request waits for memory (2 minutes)
+	MaxHeaderBytes int           `yaml:"max_header_bytes" size:"yes" restart:"yes" positive:"yes"` // of a request's head
+	HeaderTimeout  time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`              // to receive a request's head
+	// IdleTimeout is that of a connection without a request, of a tunnel, and of an upload. An HTTP/2 request waits so
+	// long for memory.
+	IdleTimeout time.Duration `yaml:"idle_timeout" restart:"yes" positive:"yes"`
 }
+
+// DefaultLimits returns the limits that suit most gates.
+func DefaultLimits() Limits {
+	return Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+}
+
+// ConnectionLimits bound the connections of clients that are open at the same time.
+type ConnectionLimits struct {
+	MaxConnections          int `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"`           // of all clients; 0: [DefaultMaxConnections]
+	MaxConnectionsPerClient int `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // by address; 0: no limit
+}
+
+// DefaultMaxConnections is the limit on the connections of all clients that suits most gates.
+const DefaultMaxConnections = 10_000
 
 // Settings are what may change while clients are connected. Every request is served by the
 // settings that were in force when it arrived.
@@ -66,8 +84,7 @@ type Settings struct {
 	Pacer Pacer       // nil: there is no pace, and every allowed request is sent at once
 	Pace  pace.Config // the intervals that the Pacer is to keep
 
-	MaxConnections          int // of all clients; 0: 10,000
-	MaxConnectionsPerClient int // by address; 0: no limit
+	ConnectionLimits
 
 	// Pages are further pages of the gate's own address, by path. They are asked for with GET and HEAD
 	// only. No login is needed for them. May be nil.
@@ -80,9 +97,25 @@ type Settings struct {
 
 // Tags says how far pages are read for their robots rules. The zero value reads none.
 type Tags struct {
-	HTML         bool          // read the heads of HTML pages
-	MaxHeadBytes int           // of a head, after decoding; 0: 512 KiB
-	HeadTimeout  time.Duration // for a head to arrive; 0: 5 s
+	HTML         bool          `yaml:"html"`                                     // read the heads of HTML pages
+	MaxHeadBytes int           `yaml:"max_head_bytes" size:"yes" positive:"yes"` // of a head, after decoding; 0: that of [DefaultTags]
+	HeadTimeout  time.Duration `yaml:"head_timeout" positive:"yes"`              // for a head to arrive; 0: that of [DefaultTags]
+}
+
+// DefaultTags returns the settings that suit most gates.
+func DefaultTags() Tags {
+	return Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second}
+}
+
+// HTTPS says which TLS is intercepted.
+type HTTPS struct {
+	Intercept   bool        `yaml:"intercept"`
+	Passthrough []glob.Glob `yaml:"passthrough" glob:"host" doc:"a host, such as \"*.example.com\""` // hosts that are passed through unseen
+}
+
+// Unseen reports hosts whose TLS is not intercepted. It is for [Settings].Passthrough.
+func (h HTTPS) Unseen(host string) bool {
+	return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
 }
 
 // Usage says what is done about usage preferences that only a response states. The engine decides by the
@@ -108,9 +141,9 @@ func (p *Proxy) Use(s Settings) error {
 		s.Passthrough = func(string) bool { return false }
 	}
 	s.UnreachableStatus = cmp.Or(s.UnreachableStatus, http.StatusForbidden)
-	s.MaxConnections = cmp.Or(s.MaxConnections, 10_000)
-	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, 512<<10)
-	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, 5*time.Second)
+	s.MaxConnections = cmp.Or(s.MaxConnections, DefaultMaxConnections)
+	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, DefaultTags().MaxHeadBytes)
+	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, DefaultTags().HeadTimeout)
 	s.wrapped = s.Engine.Crawlers().Wrapped(s.Upstream)
 	p.settings.Store(&s)
 	return nil
@@ -133,8 +166,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
-	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, 64<<10)
-	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, 10*time.Second)
-	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, 2*time.Minute)
+	limits := DefaultLimits()
+	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, limits.MaxHeaderBytes)
+	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, limits.HeaderTimeout)
+	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, limits.IdleTimeout)
 	return o, nil
 }

@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/internal/ca"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
 )
 
 // Config is the whole configuration, checked and ready for use. The tags of its fields,
@@ -143,10 +145,8 @@ type Robots struct {
 
 // Tags says how robots tags are collected from responses.
 type Tags struct {
-	HTML         bool          `yaml:"html" default:"true"`
-	MaxHeadBytes int64         `yaml:"max_head_bytes" size:"yes" default:"512KiB" positive:"yes"`
-	HeadTimeout  time.Duration `yaml:"head_timeout" default:"5s" positive:"yes"`
-	CacheBytes   int64         `yaml:"cache_bytes" size:"yes" default:"32MiB" restart:"yes" positive:"yes"`
+	proxy.Tags `yaml:",inline"`
+	CacheBytes int64 `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
 }
 
 // Usage says what is done about usage preferences.
@@ -177,10 +177,8 @@ const (
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {
-	Intercept   bool        `yaml:"intercept" default:"true"`
-	Passthrough []glob.Glob `yaml:"passthrough" glob:"host" doc:"a host, such as \"*.example.com\""`
-	CACert      string      `yaml:"ca_cert" restart:"yes" doc:"a PEM file, such as ca.pem" path:"yes"` // "": made on first start
-	CAKey       string      `yaml:"ca_key" restart:"yes" doc:"a PEM file, such as ca-key.pem" path:"yes"`
+	proxy.HTTPS `yaml:",inline"`
+	ca.Config   `yaml:",inline"`
 }
 
 // Egress says where the gate may connect to, and how.
@@ -196,16 +194,13 @@ type Egress struct {
 	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
 }
 
-// Limits bounds what clients may ask of the gate.
+// Limits bounds what clients may ask of the gate, and the gate's memory and time.
 type Limits struct {
-	MaxHeaderBytes          int64         `yaml:"max_header_bytes" size:"yes" default:"64KiB" restart:"yes" positive:"yes"`
-	HeaderTimeout           time.Duration `yaml:"header_timeout" default:"10s" restart:"yes" positive:"yes"`
-	IdleTimeout             time.Duration `yaml:"idle_timeout" default:"120s" restart:"yes" positive:"yes"`
-	MaxConnections          int           `yaml:"max_connections" default:"10000" doc:"a whole number, such as 10000" positive:"yes"`
-	MaxConnectionsPerClient int           `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
-	Memory                  int64         `yaml:"memory" size:"yes" default:"832MiB" restart:"yes" zero:"no limit"`             // 0: no limit
-	ShutdownDelay           time.Duration `yaml:"shutdown_delay"`
-	ShutdownGrace           time.Duration `yaml:"shutdown_grace" default:"30s"`
+	proxy.Limits           `yaml:",inline"`
+	proxy.ConnectionLimits `yaml:",inline"`
+	Memory                 int64         `yaml:"memory" size:"yes" restart:"yes" zero:"no limit"` // 0: no limit
+	ShutdownDelay          time.Duration `yaml:"shutdown_delay"`
+	ShutdownGrace          time.Duration `yaml:"shutdown_grace"`
 }
 
 // Admin is the listener for health, metrics and the status page.

@@ -42,15 +42,13 @@ func TestExampleHasEveryKey(t *testing.T) {
 	var want []string
 	var walk func(t reflect.Type)
 	walk = func(typ reflect.Type) {
-		for f := range typ.Fields() {
-			if key := f.Tag.Get("yaml"); key != "" {
-				want = append(want, key)
-			}
+		for key, f := range fields(typ) {
+			want = append(want, key)
 			inner := f.Type
 			if inner.Kind() == reflect.Slice {
 				inner = inner.Elem()
 			}
-			if inner.Kind() == reflect.Struct && !isScalar(inner) && f.Tag.Get("yaml") != "" && inner != reflect.TypeFor[Login]() {
+			if inner.Kind() == reflect.Struct && !isScalar(inner) && inner != reflect.TypeFor[Login]() {
 				walk(inner)
 			}
 		}

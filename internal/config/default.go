@@ -2,15 +2,22 @@ package config
 
 import (
 	"reflect"
+	"time"
 
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
 )
 
 // Default returns the configuration with the default of every key.
 func Default() *Config {
 	c := new(Config)
 	setDefaults(reflect.ValueOf(c).Elem())
+	c.Tags = Tags{proxy.DefaultTags(), 32 << 20}
+	c.HTTPS.Intercept = true
 	c.Pace = pace.Default()
+	c.Limits = Limits{Limits: proxy.DefaultLimits(), ShutdownGrace: 30 * time.Second}
+	c.Limits.MaxConnections = proxy.DefaultMaxConnections
+	c.fillMemory()
 	return c
 }
 

@@ -16,9 +16,7 @@ import (
 // mistakes at start. Package ca checks that a CA's key belongs to its certificate.
 func (c *Config) checkFiles() {
 	s, h := &c.source, c.HTTPS
-	const both = "%s is missing: a CA of your own needs both"
-	s.Require(h.CACert == "" || h.CAKey != "", "https.ca_cert", both, "https.ca_key")
-	s.Require(h.CAKey == "" || h.CACert != "", "https.ca_key", both, "https.ca_cert")
+	h.Check(s.In("https"))
 	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile, "fleet.ca_file": c.Fleet.CAFile} {
 		if file == "" {
 			continue

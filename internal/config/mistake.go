@@ -73,6 +73,9 @@ func (l lines) of(path string) int {
 	return 0
 }
 
+// Given reports whether the file has a key.
+func (s *source) Given(path string) bool { return s.lines.Given(path) }
+
 // note notes a mistake in a line.
 func (s *source) note(line int, format string, args ...any) {
 	s.unplaced = append(s.unplaced, Mistake{File: s.file, Line: line, Text: oneLine(fmt.Sprintf(format, args...))})

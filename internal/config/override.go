@@ -82,7 +82,7 @@ func (c *Config) warnUnseen(w *source, o Override, at string) {
 	for _, host := range o.Hosts {
 		// A name that the pattern matches. A passthrough pattern for all these names matches it, too.
 		name := strings.ReplaceAll(host.String(), "*", "a")
-		unseen := !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(name) })
+		unseen := c.HTTPS.Unseen(name)
 		switch {
 		case !unseen:
 		case !allPaths:

@@ -60,12 +60,12 @@ func TestRestartIsSaid(t *testing.T) {
 }
 
 func tagged(prefix string, section reflect.Type) (names []string) {
-	for f := range section.Fields() {
-		switch name := prefix + f.Tag.Get("yaml"); {
+	for key, f := range fields(section) {
+		switch {
 		case f.Tag.Get("restart") != "":
-			names = append(names, name)
-		case f.Type.Kind() == reflect.Struct && f.IsExported() && strings.HasSuffix(f.Type.PkgPath(), "internal/config"):
-			names = append(names, tagged(name+".", f.Type)...)
+			names = append(names, prefix+key)
+		case isSection(f.Type):
+			names = append(names, tagged(prefix+key+".", f.Type)...)
 		}
 	}
 	return names

@@ -109,7 +109,7 @@ func wrongType(n *yaml.Node, tag reflect.StructTag, t reflect.Type) string {
 			return field.Cut(n.Value) // wrong in quotes, too
 		}
 		return field.Cut(n.Value) + ": if it is meant, put it in quotes"
-	case quoted && (t == reflect.TypeFor[bool]() || t == reflect.TypeFor[int]()):
+	case quoted && tag.Get("size") == "" && (t == reflect.TypeFor[bool]() || t == reflect.TypeFor[int]()):
 		return fmt.Sprintf("text in quotes, %q", field.Cut(n.Value))
 	}
 	return ""

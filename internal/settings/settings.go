@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"robotsgate/internal/admin"
@@ -23,7 +22,6 @@ import (
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -32,17 +30,14 @@ import (
 func Proxy(c *config.Config) proxy.Options {
 	return proxy.Options{
 		Settings: proxy.Settings{
-			Passthrough: func(host string) bool {
-				return !c.HTTPS.Intercept || slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
-			},
-			UnreachableStatus:       c.Robots.UnreachableStatus,
-			Tags:                    proxy.Tags{HTML: c.Tags.HTML, MaxHeadBytes: int(c.Tags.MaxHeadBytes), HeadTimeout: c.Tags.HeadTimeout},
-			Usage:                   proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
-			Pace:                    c.Pace,
-			MaxConnections:          c.Limits.MaxConnections,
-			MaxConnectionsPerClient: c.Limits.MaxConnectionsPerClient,
+			Passthrough:       c.HTTPS.Unseen,
+			UnreachableStatus: c.Robots.UnreachableStatus,
+			Tags:              c.Tags.Tags,
+			Usage:             proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
+			Pace:              c.Pace,
+			ConnectionLimits:  c.Limits.ConnectionLimits,
 		},
-		Limits: proxy.Limits{MaxHeaderBytes: int(c.Limits.MaxHeaderBytes), HeaderTimeout: c.Limits.HeaderTimeout, IdleTimeout: c.Limits.IdleTimeout},
+		Limits: c.Limits.Limits,
 	}
 }
 

@@ -84,16 +84,9 @@ var arrives = map[string]string{
 	"robots.keep":               "Store.Keep",
 	"robots.disk_bytes":         "Store.Bytes",
 
-	"tags.html":           "Proxy.Settings.Tags.HTML",
-	"tags.max_head_bytes": "Proxy.Settings.Tags.MaxHeadBytes",
-	"tags.head_timeout":   "Proxy.Settings.Tags.HeadTimeout",
-
 	"usage.reserved": "Proxy.Settings.Usage.Refuse Usage.Refuse",
 	"usage.tdmrep":   "Usage.TDMRep",
 	"usage.unread":   "Proxy.Settings.Usage.RefuseUnread",
-
-	"https.intercept":   "Proxy.Settings.Passthrough",
-	"https.passthrough": "Proxy.Settings.Passthrough",
 
 	"egress.allow_private":           "Egress.AllowPrivate",
 	"egress.deny_hosts":              "Egress.DenyHosts",
@@ -107,12 +100,6 @@ var arrives = map[string]string{
 	"fleet.address": "Fleet.Address",
 	"fleet.prefix":  "Fleet.Prefix",
 	"fleet.timeout": "Fleet.Settings.Timeout",
-
-	"limits.max_header_bytes":           "Proxy.Limits.MaxHeaderBytes",
-	"limits.header_timeout":             "Proxy.Limits.HeaderTimeout",
-	"limits.idle_timeout":               "Proxy.Limits.IdleTimeout",
-	"limits.max_connections":            "Proxy.Settings.MaxConnections",
-	"limits.max_connections_per_client": "Proxy.Settings.MaxConnectionsPerClient",
 
 	"admin.hosts":       "Admin.Hosts",
 	"log.audit":         "Audit.File",
@@ -128,8 +115,6 @@ var notAPart = map[string]string{
 	"listen_transparent":     "gate.New listens there: internal/e2e/transparent_linux_test.go",
 	"admin.listen":           "gate.New listens there: admin.txtar",
 	"data_dir":               "gate.New and the commands open it: two_gates.txtar",
-	"https.ca_cert":          "openCA reads it: ca_mismatch.txtar",
-	"https.ca_key":           "openCA reads it: ca_mismatch.txtar",
 	"egress.ca_file":         "roots reads it: intercept.txtar",
 	"fleet.key_file":         "gate.openFleet reads it",
 	"fleet.ca_file":          "FleetRoots reads it",
