@@ -43,7 +43,7 @@ var imports = map[string][]string{
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/fleet"},
 	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
 	"internal/evidence/bundle":  {"policy", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay", "internal/store"},
-	"internal/fleet":            {"policy", "policy/pace"},
+	"internal/fleet":            {"internal/field", "policy", "policy/pace"},
 	"internal/keyfile":          {},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit":            {"internal/escape", "internal/evidence", "policy", "policy/glob", "policy/usage", "proxy"},
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "proxy", "internal/ca", "internal/evidence", "internal/keyfile"},
+	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "proxy", "internal/ca", "internal/fleet", "internal/evidence", "internal/keyfile"},
 	"internal/ca":               {"internal/field"},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -66,13 +66,13 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
-	"internal/settings":   {"policy", "policy/glob", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/fleet", "internal/store"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
+	"internal/settings":   {"policy", "policy/glob", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/settings", "internal/store", "internal/transparent"},
 	"internal/transparent": {},
 }

@@ -5,7 +5,6 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/settings"
 )
 
 // checkFleet checks the store of the fleet, if the configuration names one.
@@ -13,12 +12,12 @@ func checkFleet(ctx context.Context, c *config.Config) (all []finding) {
 	if !c.Fleet.On() {
 		return nil
 	}
-	o := settings.Fleet(c.Fleet)
 	var err error
-	if o.Key, err = config.ReadKey(c.Fleet.KeyFile); err != nil {
+	o := fleet.Options{Settings: fleet.Settings{Config: c.Fleet}}
+	if o.Key, err = c.Fleet.ReadKey(); err != nil {
 		return []finding{fault("fleet key", err.Error())}
 	}
-	if o.Roots, err = settings.FleetRoots(c.Fleet); err != nil {
+	if o.Roots, err = c.Fleet.ReadRoots(); err != nil {
 		return []finding{fault("fleet store", err.Error())}
 	}
 	for _, f := range fleet.Check(ctx, o) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/gatetest"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestCheckFleet(t *testing.T) {
 	redis := gatetest.Redis(t)
 	c := config.Default()
-	c.Fleet.Address, c.Fleet.KeyFile = config.StoreAddress(redis.Address()), filepath.Join(t.TempDir(), "fleet.key")
+	c.Fleet.Address, c.Fleet.KeyFile = fleet.Address(redis.Address()), filepath.Join(t.TempDir(), "fleet.key")
 	if err := os.WriteFile(c.Fleet.KeyFile, make([]byte, 32), 0o600); err != nil {
 		t.Fatal(err)
 	}

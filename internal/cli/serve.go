@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/terminal"
@@ -99,7 +100,7 @@ func (w noteWriter) Write(text []byte) (int, error) {
 
 // reload is load for a gate that runs. Opening a pipe again may wait for ever.
 func (s *Serve) reload() (*config.Config, error) {
-	if config.IsPipe(s.Config) {
+	if field.IsPipe(s.Config) {
 		return nil, fmt.Errorf("%s is a pipe, which can't be read again: use a file", s.Config)
 	}
 	return s.load()

@@ -30,7 +30,7 @@ func (c *Config) check() {
 	c.source.Require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
 	c.Pace.Check(c.source.In("pace"))
 	c.checkUsage()
-	c.checkFleet()
+	c.Fleet.Check(c.source.In("fleet"))
 	c.checkFiles()
 	c.checkEvidence()
 }

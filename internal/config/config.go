@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
@@ -46,7 +47,7 @@ type Config struct {
 	HTTPS             HTTPS         `yaml:"https"`
 	Egress            Egress        `yaml:"egress"`
 	Pace              pace.Config   `yaml:"pace"`
-	Fleet             Fleet         `yaml:"fleet"`
+	Fleet             fleet.Config  `yaml:"fleet"`
 	Limits            Limits        `yaml:"limits"`
 	Admin             Admin         `yaml:"admin"`
 	Log               Log           `yaml:"log"`

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"robotsgate/internal/fleet"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
@@ -15,6 +16,7 @@ func Default() *Config {
 	c.Tags = Tags{proxy.DefaultTags(), 32 << 20}
 	c.HTTPS.Intercept = true
 	c.Pace = pace.Default()
+	c.Fleet = fleet.Default()
 	c.Limits = Limits{Limits: proxy.DefaultLimits(), ShutdownGrace: 30 * time.Second}
 	c.Limits.MaxConnections = proxy.DefaultMaxConnections
 	c.fillMemory()

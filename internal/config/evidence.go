@@ -39,12 +39,15 @@ func (c *Config) checkEvidence() {
 	s.Require(len(l.Witnesses) == 0 || l.Audit != "", "log.witnesses", "without log.audit there is no log to cosign: set log.audit, too")
 }
 
+// oldKeyBytes is the least length of the secret that versions before had in the key file.
+const oldKeyBytes = 32
+
 // loadAuditKey loads the key of the audit log, which others must not be able to read.
 func loadAuditKey(file string) (*keyfile.Key, error) {
 	key, err := keyfile.Load(file)
 	if err != nil {
-		if text, errRead := os.ReadFile(file); errRead == nil && len(text) >= leastKey && !strings.Contains(string(text), "-----BEGIN") {
-			return nil, fmt.Errorf("%w. In versions before, %d or more secret bytes stood here; now it is the Ed25519 key that signs the checkpoints of the log", err, leastKey)
+		if text, errRead := os.ReadFile(file); errRead == nil && len(text) >= oldKeyBytes && !strings.Contains(string(text), "-----BEGIN") {
+			return nil, fmt.Errorf("%w. In versions before, %d or more secret bytes stood here; now it is the Ed25519 key that signs the checkpoints of the log", err, oldKeyBytes)
 		}
 		return nil, err
 	}

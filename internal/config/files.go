@@ -4,12 +4,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
+
+	"robotsgate/internal/field"
 )
 
 // checkFiles reads the files that the configuration names, so that a gate reports their
@@ -17,12 +18,12 @@ import (
 func (c *Config) checkFiles() {
 	s, h := &c.source, c.HTTPS
 	h.Check(s.In("https"))
-	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile, "fleet.ca_file": c.Fleet.CAFile} {
+	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
 		if file == "" {
 			continue
 		}
-		data, err := readNamed(file)
-		if strings.HasPrefix(key, "https.") && errors.Is(err, errNoFile) {
+		data, err := field.ReadFile(file)
+		if strings.HasPrefix(key, "https.") && errors.Is(err, field.ErrNoFile) {
 			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
 		}
 		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
@@ -30,48 +31,6 @@ func (c *Config) checkFiles() {
 		}
 		s.Require(err == nil, key, "%s: %v", file, err)
 	}
-	if file := c.Fleet.KeyFile; file != "" {
-		_, err := ReadKey(file)
-		advice := ""
-		if _, ok := errors.AsType[NoKeyError](err); ok {
-			advice = makeKey(file)
-		}
-		s.Require(err == nil, "fleet.key_file", "%v%s", err, advice)
-	}
-}
-
-// makeKey completes a message with how to make a key.
-func makeKey(file string) string {
-	return fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", leastKey, file)
-}
-
-// leastKey is the least length of a secret key, in bytes.
-const leastKey = 32
-
-// A NoKeyError means that a file does not exist, or is too short for a key. The caller
-// adds what to do: make a key for a new log, or name the key of an existing one.
-type NoKeyError string
-
-func (e NoKeyError) Error() string { return string(e) }
-
-// ReadKey returns the contents of a file as a secret key. Its error may be a [NoKeyError].
-func ReadKey(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, NoKeyError(path + ": no such file")
-	}
-	key, err := readNamed(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(key) < leastKey {
-		return nil, NoKeyError(fmt.Sprintf("%s: %d bytes are too few for a key, %d are needed", path, len(key), leastKey))
-	}
-	// The group may read it: services and containers receive secrets in this way.
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o027 != 0 {
-		return nil, fmt.Errorf("%s: other users may read or change it (mode %04o): chmod 600 %s", path, mode, path)
-	}
-	return key, nil
 }
 
 // DataDir returns the folder for the CA and the snapshots: data_dir, or

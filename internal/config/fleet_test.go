@@ -4,84 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
-
-func TestStoreAddress(t *testing.T) {
-	for _, c := range []struct{ text, shown, mistake string }{
-		{"", "", ""},
-		{"redis://127.0.0.1:6379", "redis://127.0.0.1:6379", ""},
-		{"rediss://valkey.lan", "rediss://valkey.lan", ""},
-		{"redis://gate:hunter2@valkey.lan:6379", "redis://xxxxx:xxxxx@valkey.lan:6379", ""},
-		{"redis://:hunter2@valkey.lan", "redis://xxxxx:xxxxx@valkey.lan", ""},
-		{"redis://gate:hunter2%2F%40@a.lan:1,b_2.lan,[2001:db8::1]:3?sentinel=my-main", "redis://xxxxx:xxxxx@a.lan:1,b_2.lan,[2001:db8::1]:3?sentinel=my-main", ""},
-		{"redis://[::1]", "redis://[::1]", ""},
-		{"redis://a.lan/", "redis://a.lan/", ""},
-		{"redis://a.lan/3", "redis://a.lan/3", ""},
-		{"redis://a.lan,b.lan/3?sentinel=main", "redis://a.lan,b.lan/3?sentinel=main", ""},
-		{"redis://gate:hun/t?e#r2:@@a.lan", "redis://xxxxx:xxxxx@a.lan", ""},
-		{"redis://gate:a@b.lan,gate:hunter2@c.lan", "redis://xxxxx:xxxxx@c.lan", ""},
-
-		{"hunter2", "", "expected redis://HOST:PORT"},
-		{"valkey.lan:6379", "", "expected redis://HOST:PORT"},
-		{"hunter2://valkey.lan", "", "expected redis://HOST:PORT"},
-		{"valkeys://valkey.lan", "", "expected redis://HOST:PORT"},
-		{"redis://", "", "a host is missing"},
-		{"redis://a.lan,", "", "a host is missing"},
-		{"redis://:6379", "", "a host is missing"},
-		{"redis://a.lan:0", "", "expected a port between 1 and 65535"},
-		{"redis://a.lan:", "", "expected a port between 1 and 65535"},
-		{"redis://a.lan:6379:1", "", "expected a port between 1 and 65535"},
-		{"redis://a b", "", "host name: expected"},
-		{"redis://2001:db8::1", "", "expected a port"},
-		{"redis://[a.lan]:1", "", "an IPv6 address"},
-		{"redis://[::1]1", "", "an IPv6 address"},
-		{"redis://gate:hunter2", "", "user and password end with @"},
-		{"redis://gate hunter2", "", "host name: expected"},
-		{"redis://a.lan/x", "", "only /NUMBER"},
-		{"redis://a.lan/1/", "", "only /NUMBER"},
-		{"redis://a.lan,b.lan/1", "", "no database but 0"},
-		{"redis://a.lan?db=1", "", "only sentinel=NAME"},
-		{"redis://a.lan?sentinel=", "", "only sentinel=NAME"},
-		{"redis://a.lan?sentinel=a&b=c", "", "only sentinel=NAME"},
-		{"redis://hunter2@a.lan", "", "expected USER:PASSWORD"},
-		{"redis://gate:@a.lan", "", "expected USER:PASSWORD"},
-		{"redis://gate:hunter2%@a.lan", "", "write %25"},
-		{"redis://gate%:hunter2@a.lan", "", "write %25"},
-		{"redis://a.lan?sentinel=gate@hunter2", "", "expected USER:PASSWORD"},
-	} {
-		a, err := parseStoreAddress(c.text)
-		switch {
-		case err != nil && (c.mistake == "" || !strings.Contains(err.Error(), c.mistake) || strings.Contains(err.Error(), "hunter2")):
-			t.Errorf("%s: got %v, want %q", c.text, err, c.mistake)
-		case err == nil && (c.mistake != "" || a.String() != c.shown || string(a) != c.text):
-			t.Errorf("%s: got %q, shown as %q", c.text, string(a), a)
-		}
-	}
-}
-
-// FuzzStoreAddress: the password of an address is not in what is shown of it, which can be read
-// again.
-func FuzzStoreAddress(f *testing.F) {
-	for _, text := range []string{"redis://u:PW@a.lan,b.lan?sentinel=x", "rediss://:PW@[::1]:1", "redis://PW", "PW://", "redis://u:PW/@a"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parseStoreAddress(text)
-		if err != nil {
-			return
-		}
-		_, rest, _ := strings.Cut(text, "://")
-		if i := strings.LastIndex(rest, "@"); i >= 0 && !strings.HasSuffix(a.String(), "://"+hidden+":"+hidden+rest[i:]) {
-			t.Errorf("%q is shown as %q", text, a)
-		}
-		if again, err := parseStoreAddress(a.String()); err != nil || again.String() != a.String() {
-			t.Errorf("%q is read again as %q, %v", a, again, err)
-		}
-	})
-}
 
 // TestFleetHash: the hash depends on what should be equal in all gates, and on nothing else.
 func TestFleetHash(t *testing.T) {

@@ -1,13 +1,11 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -149,31 +147,10 @@ func TestRelativePaths(t *testing.T) {
 	}
 }
 
-// TestReadKey: a key that other users may read or change is refused.
-func TestReadKey(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("files have no such modes")
-	}
-	path := filepath.Join(t.TempDir(), "audit.key")
-	want := bytes.Repeat([]byte{0, '\n'}, 16)
-	if err := os.WriteFile(path, want, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o440: true, 0o640: true, 0o644: false, 0o660: false, 0o601: false} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		key, err := ReadKey(path)
-		if ok != (err == nil && bytes.Equal(key, want)) || !ok && !strings.Contains(err.Error(), fmt.Sprintf("(mode %04o): chmod 600 ", mode)) {
-			t.Errorf("mode %o: %v, %v", mode, key, err)
-		}
-	}
-}
-
 func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
-	if err := os.WriteFile(big, make([]byte, MaxFileBytes+1), 0o600); err != nil {
+	if err := os.WriteFile(big, make([]byte, field.MaxFileBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{

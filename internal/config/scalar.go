@@ -35,7 +35,6 @@ var notations = map[reflect.Type]notation{
 	reflect.TypeFor[netip.Prefix]():  {parse: untagged(parsePrefix)},
 	reflect.TypeFor[time.Time]():     {parse: untagged(parseExpiry)},
 	reflect.TypeFor[*url.URL]():      {parse: untagged(parseProxy)},
-	reflect.TypeFor[StoreAddress]():  {parse: untagged(parseStoreAddress)},
 	reflect.TypeFor[slog.Level]():    {parse: untagged(parseLevel)},
 	reflect.TypeFor[glob.Glob]():     {parse: parseGlob},
 }

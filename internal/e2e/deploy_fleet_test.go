@@ -138,7 +138,7 @@ func TestFleetCommands(t *testing.T) {
 			t.Errorf("%s is empty", file)
 		}
 	}
-	if _, err := config.ReadKey(filepath.Join(made, "secrets/fleet.key")); err != nil {
+	if _, err := (fleet.Config{KeyFile: filepath.Join(made, "secrets/fleet.key")}).ReadKey(); err != nil {
 		t.Error(err)
 	}
 	if _, password, _ := strings.Cut(gatetest.Read(t, filepath.Join(made, ".env")), "FLEET_PASSWORD="); len(strings.TrimSpace(password)) != 48 {
@@ -153,7 +153,7 @@ func TestFleetCommands(t *testing.T) {
 	}
 	server := gatetest.Redis(t, "--aclfile", filepath.Join(made, "users.acl"))
 	address := strings.Replace(server.Address(), "://", "://gate:"+password+"@", 1)
-	findings := fleet.Check(t.Context(), fleet.Options{Address: address, Key: []byte(key), Prefix: "robotsgate", Settings: fleet.Settings{Timeout: time.Second}})
+	findings := fleet.Check(t.Context(), fleet.Options{Key: []byte(key), Settings: fleet.Settings{Config: fleet.Config{Address: fleet.Address(address), Prefix: "robotsgate", Timeout: time.Second}}})
 	for _, f := range findings {
 		if f.Verdict != fleet.Passed {
 			t.Errorf("%+v", f)

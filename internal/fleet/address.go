@@ -4,12 +4,39 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// An address is a parsed fleet.address.
+// An Address says where a Valkey or Redis is:
+//
+//	redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]…[/DATABASE][?sentinel=NAME]
+//
+// The scheme rediss is for TLS. Convert it to a string to get the password.
+type Address string
+
+// String returns the address without user and password.
+func (a Address) String() string {
+	scheme, rest, ok := strings.Cut(string(a), "://")
+	if !ok {
+		scheme, rest = "", string(a)
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = "xxxxx:xxxxx" + rest[at:]
+	}
+	if ok {
+		rest = scheme + "://" + rest
+	}
+	return rest
+}
+
+// TLS reports whether the gate speaks TLS to the store.
+func (a Address) TLS() bool { return strings.HasPrefix(string(a), "rediss://") }
+
+// An address is a parsed Address.
 type address struct {
 	tls            bool
 	user, password string
@@ -18,72 +45,60 @@ type address struct {
 	database       int
 }
 
-// parseAddress parses
-//
-//	redis[s]://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]…[/DATABASE][?sentinel=NAME]
-//
-// Its errors do not contain the password.
-func parseAddress(text string) (address, error) {
+var (
+	storeHost    = regexp.MustCompile(`\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?\z`)
+	sentinelName = regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`)
+)
+
+// parseAddress parses an Address. Its errors never repeat the text, which may hold a password.
+func parseAddress(text Address) (address, error) {
 	var a address
-	scheme, rest, ok := strings.Cut(text, "://")
+	scheme, rest, ok := strings.Cut(string(text), "://")
 	if !ok || scheme != "redis" && scheme != "rediss" {
-		return a, errors.New("the address must begin with redis:// or rediss://")
+		return a, errors.New("expected redis://HOST:PORT, or rediss://HOST:PORT for TLS")
 	}
 	a.tls = scheme == "rediss"
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		if err := a.setUser(rest[:i]); err != nil {
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		if err := a.setUser(rest[:at]); err != nil {
 			return address{}, err
 		}
-		rest = rest[i+1:]
+		rest = rest[at+1:]
 	}
-	rest, query, _ := strings.Cut(rest, "?")
-	hosts, database, hasDatabase := strings.Cut(rest, "/")
-	if err := a.setQuery(query); err != nil {
-		return address{}, err
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	name, isSentinel := strings.CutPrefix(query, "sentinel=")
+	if hasQuery && (!isSentinel || !sentinelName.MatchString(name)) {
+		return address{}, errors.New("behind the ? only sentinel=NAME may stand, with the name that the Sentinels have for the store")
+	}
+	a.sentinel = name
+	hosts, database, _ := strings.Cut(rest, "/")
+	if database != "" {
+		n, err := strconv.ParseUint(database, 10, 16)
+		if err != nil {
+			return address{}, errors.New("behind the hosts only /NUMBER may stand, of a database, and ?sentinel=NAME")
+		}
+		a.database = int(n)
+	}
+	if a.database > 0 && !isSentinel && strings.Contains(hosts, ",") {
+		return address{}, errors.New("several hosts without ?sentinel=NAME are nodes of a Cluster, which has no database but 0")
 	}
 	if err := a.setHosts(hosts); err != nil {
 		return address{}, err
 	}
-	if hasDatabase && database != "" {
-		n, err := strconv.ParseUint(database, 10, 16)
-		if err != nil {
-			return address{}, fmt.Errorf("the database must be a number, as in redis://HOST/1, got %q", database)
-		}
-		a.database = int(n)
-	}
-	if a.database != 0 && len(a.hosts) > 1 && a.sentinel == "" {
-		return address{}, errors.New("several hosts without ?sentinel=NAME are nodes of a Cluster, which has no database but 0")
-	}
 	return a, nil
 }
 
+// setUser reads what stands before the @.
 func (a *address) setUser(text string) error {
-	user, password, ok := strings.Cut(text, ":")
-	if !ok {
-		return errors.New("expected USER:PASSWORD@ or :PASSWORD@ before the host")
+	user, password, both := strings.Cut(text, ":")
+	if !both || password == "" {
+		return errors.New("before the @ expected USER:PASSWORD, or :PASSWORD for the store's default user")
 	}
-	var err error
-	if a.user, err = url.PathUnescape(user); err != nil {
-		return errors.New("the user has a % that is not followed by two hexadecimal digits: write a % as %25")
+	var errUser, errPassword error
+	a.user, errUser = url.PathUnescape(user)
+	a.password, errPassword = url.PathUnescape(password)
+	if errUser != nil || errPassword != nil {
+		return errors.New("user or password has a % that is not followed by two hexadecimal digits: write %25 for a %")
 	}
-	if a.password, err = url.PathUnescape(password); err != nil {
-		return errors.New("the password has a % that is not followed by two hexadecimal digits: write a % as %25")
-	}
-	if a.password == "" {
-		return errors.New("the password before @ is empty")
-	}
-	return nil
-}
-
-func (a *address) setQuery(query string) error {
-	if query == "" {
-		return nil
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil || len(values) != 1 || len(values["sentinel"]) != 1 || values.Get("sentinel") == "" {
-		return errors.New("after ? only sentinel=NAME is possible")
-	}
-	a.sentinel = values.Get("sentinel")
 	return nil
 }
 
@@ -102,23 +117,26 @@ func (a *address) setHosts(hosts string) error {
 	return nil
 }
 
-// hostPort adds a port to a host that has none.
-func hostPort(text, port string) (string, error) {
-	host := text
-	switch {
-	case strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]"):
-		host = text[1 : len(text)-1]
-	case strings.Contains(text, ":"):
-		var err error
-		if host, port, err = net.SplitHostPort(text); err != nil {
-			return "", fmt.Errorf("expected HOST or HOST:PORT, got %q; an IPv6 address is written in brackets", text)
+// hostPort reads a HOST or HOST:PORT, and adds a port to a host that has none. Without its @, a login looks like one.
+func hostPort(text, standard string) (string, error) {
+	host, port, hasPort := strings.Cut(text, ":")
+	if inside, behind, ok := strings.Cut(text, "]"); ok {
+		literal, opened := strings.CutPrefix(inside, "[")
+		addr, err := netip.ParseAddr(literal)
+		if err != nil || !addr.Is6() || !opened || behind != "" && behind[0] != ':' {
+			return "", errors.New("an IPv6 address is written as [2001:db8::1]:6379")
 		}
+		host, port, hasPort = literal, strings.TrimPrefix(behind, ":"), behind != ""
+	} else if host == "" {
+		return "", errors.New("a host is missing: expected HOST:PORT, several separated by commas")
+	} else if !storeHost.MatchString(host) {
+		return "", errors.New("a host is no host name: expected HOST:PORT, such as valkey.lan:6379; an IPv6 address is written as [2001:db8::1]:6379")
+	}
+	if !hasPort {
+		return net.JoinHostPort(host, standard), nil
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("the port of %q must be a number from 1 to 65535", text)
-	}
-	if host == "" || strings.ContainsAny(host, " \t\r\n#%\\[]@") {
-		return "", fmt.Errorf("expected HOST or HOST:PORT, got %q", text)
+		return "", errors.New("expected a port between 1 and 65535 behind a host; user and password end with @")
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -15,7 +15,7 @@ func TestParseAddress(t *testing.T) {
 		{"redis://a,b:7001,[2001:db8::1],[2001:db8::2]:7002", "redis://a:6379,b:7001,[2001:db8::1]:6379,[2001:db8::2]:7002"},
 		{"redis://a,b:7001/2?sentinel=main", "redis://a:26379,b:7001/2?sentinel=main"},
 	} {
-		a, err := parseAddress(c.text)
+		a, err := parseAddress(Address(c.text))
 		if err != nil || a.String() != c.want {
 			t.Errorf("%s: got %q, %v, want %q", c.text, a, err, c.want)
 		}
@@ -26,32 +26,77 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-func TestParseAddressMistakes(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", "begin with redis:// or rediss://"},
-		{"valkey:6379", "begin with redis:// or rediss://"},
-		{"http://gate:s3cret@valkey", "begin with redis:// or rediss://"},
-		{"redis://", "expected HOST or HOST:PORT"},
-		{"redis://gate:s3cret@", "expected HOST or HOST:PORT"},
-		{"redis://s3cret@valkey", "expected USER:PASSWORD@"},
-		{"redis://gate:@valkey", "is empty"},
-		{"redis://gate:s3cret%@valkey", "write a % as %25"},
-		{"redis://gate:s3cret@valkey:port", "from 1 to 65535"},
-		{"redis://gate:s3cret@valkey:0", "from 1 to 65535"},
-		{"redis://gate:s3cret@2001:db8::1", "in brackets"},
-		{"redis://gate:s3cret@a,,b", "expected HOST or HOST:PORT"},
-		{"redis://gate:s3cret@a/x", "must be a number"},
-		{"redis://gate:s3cret@a,b/1", "no database but 0"},
-		{"redis://gate:s3cret@a?master=b", "only sentinel=NAME"},
-		{"redis://gate:s3cret@a?sentinel=", "only sentinel=NAME"},
+func TestStoreAddress(t *testing.T) {
+	for _, c := range []struct{ text, shown, mistake string }{
+		{"redis://127.0.0.1:6379", "redis://127.0.0.1:6379", ""},
+		{"rediss://valkey.lan", "rediss://valkey.lan", ""},
+		{"redis://gate:hunter2@valkey.lan:6379", "redis://xxxxx:xxxxx@valkey.lan:6379", ""},
+		{"redis://:hunter2@valkey.lan", "redis://xxxxx:xxxxx@valkey.lan", ""},
+		{"redis://gate:hunter2%2F%40@a.lan:1,b_2.lan,[2001:db8::1]:3?sentinel=my-main", "redis://xxxxx:xxxxx@a.lan:1,b_2.lan,[2001:db8::1]:3?sentinel=my-main", ""},
+		{"redis://[::1]", "redis://[::1]", ""},
+		{"redis://a.lan/", "redis://a.lan/", ""},
+		{"redis://a.lan/3", "redis://a.lan/3", ""},
+		{"redis://a.lan,b.lan/3?sentinel=main", "redis://a.lan,b.lan/3?sentinel=main", ""},
+		{"redis://gate:hun/t?e#r2:@@a.lan", "redis://xxxxx:xxxxx@a.lan", ""},
+		{"redis://gate:a@b.lan,gate:hunter2@c.lan", "redis://xxxxx:xxxxx@c.lan", ""},
+
+		{"hunter2", "", "expected redis://HOST:PORT"},
+		{"valkey.lan:6379", "", "expected redis://HOST:PORT"},
+		{"hunter2://valkey.lan", "", "expected redis://HOST:PORT"},
+		{"valkeys://valkey.lan", "", "expected redis://HOST:PORT"},
+		{"redis://", "", "a host is missing"},
+		{"redis://a.lan,", "", "a host is missing"},
+		{"redis://:6379", "", "a host is missing"},
+		{"redis://a.lan:0", "", "expected a port between 1 and 65535"},
+		{"redis://a.lan:", "", "expected a port between 1 and 65535"},
+		{"redis://a.lan:6379:1", "", "expected a port between 1 and 65535"},
+		{"redis://a b", "", "host name: expected"},
+		{"redis://2001:db8::1", "", "expected a port"},
+		{"redis://[a.lan]:1", "", "an IPv6 address"},
+		{"redis://[::1]1", "", "an IPv6 address"},
+		{"redis://gate:hunter2", "", "user and password end with @"},
+		{"redis://gate hunter2", "", "host name: expected"},
+		{"redis://a.lan/x", "", "only /NUMBER"},
+		{"redis://a.lan/1/", "", "only /NUMBER"},
+		{"redis://a.lan,b.lan/1", "", "no database but 0"},
+		{"redis://a.lan?db=1", "", "only sentinel=NAME"},
+		{"redis://a.lan?sentinel=", "", "only sentinel=NAME"},
+		{"redis://a.lan?sentinel=a&b=c", "", "only sentinel=NAME"},
+		{"redis://hunter2@a.lan", "", "expected USER:PASSWORD"},
+		{"redis://gate:@a.lan", "", "expected USER:PASSWORD"},
+		{"redis://gate:hunter2%@a.lan", "", "write %25"},
+		{"redis://gate%:hunter2@a.lan", "", "write %25"},
+		{"redis://a.lan?sentinel=gate@hunter2", "", "expected USER:PASSWORD"},
 	} {
-		a, err := parseAddress(c.text)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, %v, want an error with %q", c.text, a, err, c.want)
-			continue
-		}
-		if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: the error shows the password: %v", c.text, err)
+		a := Address(c.text)
+		_, err := parseAddress(a)
+		switch {
+		case err != nil && (c.mistake == "" || !strings.Contains(err.Error(), c.mistake) || strings.Contains(err.Error(), "hunter2")):
+			t.Errorf("%s: got %v, want %q", c.text, err, c.mistake)
+		case err == nil && (c.mistake != "" || a.String() != c.shown):
+			t.Errorf("%s: got %q, shown as %q", c.text, c.text, a)
 		}
 	}
+}
+
+// FuzzStoreAddress: the password of an address is not in what is shown of it, which can be read
+// again.
+func FuzzStoreAddress(f *testing.F) {
+	for _, text := range []string{"redis://u:PW@a.lan,b.lan?sentinel=x", "rediss://:PW@[::1]:1", "redis://PW", "PW://", "redis://u:PW/@a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a := Address(text)
+		if _, err := parseAddress(a); err != nil {
+			return
+		}
+		_, rest, _ := strings.Cut(text, "://")
+		if i := strings.LastIndex(rest, "@"); i >= 0 && !strings.HasSuffix(a.String(), "://xxxxx:xxxxx"+rest[i:]) {
+			t.Errorf("%q is shown as %q", text, a)
+		}
+		again := Address(a.String())
+		if _, err := parseAddress(again); err != nil || again.String() != a.String() {
+			t.Errorf("%q is read again as %q, %v", a, again, err)
+		}
+	})
 }

@@ -49,7 +49,7 @@ func Check(ctx context.Context, o Options) []Finding {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: err.Error()}}
 	}
 	server, err := checked(ctx, func(ctx context.Context) (server, error) {
-		return dial(ctx, o.Address, o.Roots, o.Prefix, 2*checkTime) // the time of ctx ends first
+		return dial(ctx, string(o.Address), o.Roots, o.Prefix, 2*checkTime) // the time of ctx ends first
 	})
 	if err != nil {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, a, o.Prefix)}}

@@ -16,7 +16,7 @@ import (
 
 // checkOptions are the options of a gate with its store at an address.
 func checkOptions(address string) Options {
-	return Options{Address: address, Key: bytes.Repeat([]byte("k"), MinKey), Prefix: "robotsgate", Settings: Settings{Timeout: time.Second}}
+	return Options{Key: bytes.Repeat([]byte("k"), MinKey), Settings: Settings{Config: Config{Address: Address(address), Prefix: "robotsgate", Timeout: time.Second}}}
 }
 
 // report returns one line for each finding.

@@ -19,7 +19,7 @@ const minDialTimeout = time.Second
 
 // dial connects to the store at an address. roots are for rediss://; nil means the system's.
 func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string, timeout time.Duration) (server, error) {
-	a, err := parseAddress(text)
+	a, err := parseAddress(Address(text))
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,9 @@ import (
 
 // Options are what a gate needs to join a fleet.
 type Options struct {
-	Address string       // redis:// or rediss://, as the key fleet.address
-	Key     []byte       // at least MinKey bytes
-	Prefix  string       // of every key
-	Local   policy.Store // this gate's own records
-	Log     *slog.Logger
+	Key   []byte       // at least MinKey bytes
+	Local policy.Store // this gate's own records
+	Log   *slog.Logger
 
 	Gate    string // this gate's id
 	Version string // of the program
@@ -36,10 +34,10 @@ type Options struct {
 
 // Settings are the options that may change while the gate runs.
 type Settings struct {
-	Timeout  time.Duration  // of one call
+	Config                  // of which only Timeout may change
 	Roots    *x509.CertPool // for the next connection with rediss://; nil: the system's
 	StaleFor time.Duration  // as the key robots.stale_for: the store keeps good copies for so long and a day
-	Config   string         // hash of the configuration, to compare with other gates
+	Hash     string         // of the whole configuration, to compare with other gates
 }
 
 // A Fleet is this gate's part in a fleet. It is a [policy.Store]: this gate's own, and what the
@@ -121,7 +119,7 @@ func Open(o Options) (*Fleet, error) {
 	f.address = a.String()
 	f.connect(o, func(ctx context.Context) (server, error) {
 		s := f.settings.Load()
-		return dial(ctx, o.Address, s.Roots, o.Prefix, s.Timeout)
+		return dial(ctx, string(o.Address), s.Roots, o.Prefix, s.Timeout)
 	})
 	return f, nil
 }
@@ -209,14 +207,14 @@ func (f *Fleet) Status() Status {
 	if !l.up {
 		s.State, s.Error = Away, l.err.Error()
 	}
-	config := f.settings.Load().Config
+	hash := f.settings.Load().Hash
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.Gates, s.Latency = slices.Clone(f.gates), f.latency
 	if !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Self }) {
-		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true})
+		s.Gates = append(s.Gates, Gate{ID: f.gate, Version: f.version, Config: hash, Started: f.started.UTC(), Self: true})
 	}
-	s.Differ = slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Config != config })
+	s.Differ = slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Config != hash })
 	return s
 }
 

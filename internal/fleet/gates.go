@@ -41,8 +41,8 @@ type announcement struct {
 // announce announces this gate, and notes which others there are. It is also the test whether the store
 // can be used.
 func (f *Fleet) announce(ctx context.Context, server server) error {
-	config := f.settings.Load().Config
-	text, err := json.Marshal(announcement{f.version, config, f.started})
+	hash := f.settings.Load().Hash
+	text, err := json.Marshal(announcement{f.version, hash, f.started})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (f *Fleet) announce(ctx context.Context, server server) error {
 	}
 	f.checkOwn(all[f.gate], begun)
 	delete(all, f.gate)
-	gates := []Gate{{ID: f.gate, Version: f.version, Config: config, Started: f.started.UTC(), Self: true}}
+	gates := []Gate{{ID: f.gate, Version: f.version, Config: hash, Started: f.started.UTC(), Self: true}}
 	for id, value := range all {
 		if g, _, err := f.gateOf(id, value); err != nil {
 			f.reject("gate "+id, err)

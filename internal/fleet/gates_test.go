@@ -145,7 +145,7 @@ func TestDiffer(t *testing.T) {
 		if gates[0].Status().Differ {
 			t.Error("equal configurations differ")
 		}
-		gates[1].Use(Settings{Timeout: time.Second, Config: "changed"})
+		gates[1].Use(Settings{Config: Config{Timeout: time.Second}, Hash: "changed"})
 		time.Sleep(11 * time.Second) // fake clock
 		for _, g := range gates {
 			if !g.Status().Differ {

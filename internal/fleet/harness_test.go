@@ -127,7 +127,7 @@ func newTestGateWith(t testing.TB, r intervals, id string, own *localStore, w ht
 	robots.CacheBytes = 8 << 20
 	logged := new(gatetest.Output)
 	log := slog.New(slog.NewTextHandler(logged, nil))
-	o := Options{Key: testKey, Prefix: "robotsgate", Local: own, Log: log, Gate: id, Version: "1", Settings: Settings{Timeout: 100 * time.Millisecond, StaleFor: robots.StaleFor, Config: "c"}}
+	o := Options{Key: testKey, Local: own, Log: log, Gate: id, Version: "1", Settings: Settings{Config: Default(), StaleFor: robots.StaleFor, Hash: "c"}}
 	f, err := newFleet(o)
 	if err != nil {
 		t.Fatal(err)

@@ -242,7 +242,7 @@ func (g *simGate) start() {
 	robots := policy.DefaultRobots()
 	robots.MaxAge, robots.CacheBytes = simMaxAge, 4<<20
 	log := slog.New(slog.DiscardHandler)
-	o := Options{Key: testKey, Prefix: "robotsgate", Local: g, Log: log, Gate: g.id, Settings: Settings{Timeout: 100 * time.Millisecond, StaleFor: robots.StaleFor}}
+	o := Options{Key: testKey, Local: g, Log: log, Gate: g.id, Settings: Settings{Config: Default(), StaleFor: robots.StaleFor}}
 	f, err := newFleet(o)
 	if err != nil {
 		g.s.t.Fatal(err)

@@ -378,7 +378,7 @@ func TestSlowOrigin(t *testing.T) {
 func TestStaleForChanges(t *testing.T) {
 	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		for _, staleFor := range []time.Duration{100 * time.Hour, 10 * time.Hour} {
-			gates[0].Use(Settings{Timeout: time.Second, StaleFor: staleFor})
+			gates[0].Use(Settings{Config: Config{Timeout: time.Second}, StaleFor: staleFor})
 			host := staleFor.String() + ".example"
 			gates[0].decide(t, host, "bot")
 			saved := time.Now()

@@ -2,11 +2,10 @@ package gate
 
 import (
 	"crypto/x509"
-	"fmt"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/settings"
 	"robotsgate/policy"
 )
 
@@ -16,11 +15,11 @@ func (g *Gate) openFleet() (err error) {
 	if !c.Fleet.On() {
 		return nil
 	}
-	o := settings.Fleet(c.Fleet)
-	if o.Key, err = config.ReadKey(c.Fleet.KeyFile); err != nil {
-		return fmt.Errorf("fleet.key_file: %w", err)
+	var o fleet.Options
+	if o.Key, err = c.Fleet.ReadKey(); err != nil {
+		return &field.Error{Field: "fleet.key_file", Err: err}
 	}
-	roots, err := settings.FleetRoots(c.Fleet)
+	roots, err := fleetRoots(c)
 	if err != nil {
 		return err
 	}
@@ -30,7 +29,7 @@ func (g *Gate) openFleet() (err error) {
 	o.Local, o.Log = g.store, g.log
 	o.Gate, o.Version, o.Observe = g.id, g.options.Version, g.metrics.FleetCall
 	if g.fleet, err = fleet.Open(o); err != nil {
-		return fmt.Errorf("fleet.address: %w", err)
+		return &field.Error{Field: "fleet.address", Err: err}
 	}
 	return nil
 }
@@ -45,9 +44,18 @@ func (g *Gate) records() policy.Store {
 
 // fleetSettings returns what may change while the gate runs.
 func fleetSettings(c *config.Config, roots *x509.CertPool) (s fleet.Settings, err error) {
-	s = fleet.Settings{Timeout: c.Fleet.Timeout, Roots: roots, StaleFor: c.Robots.StaleFor}
-	s.Config, err = c.FleetHash()
+	s = fleet.Settings{Config: c.Fleet, Roots: roots, StaleFor: c.Robots.StaleFor}
+	s.Hash, err = c.FleetHash()
 	return s, err
+}
+
+// fleetRoots reads the roots for the certificate of the fleet's store; nil stands for the system's.
+func fleetRoots(c *config.Config) (*x509.CertPool, error) {
+	pool, err := c.Fleet.ReadRoots()
+	if err != nil {
+		return nil, &field.Error{Field: "fleet.ca_file", Err: err}
+	}
+	return pool, nil
 }
 
 // changeFleet puts the keys in force that need no restart.

@@ -39,7 +39,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 				r.roots, r.err = settings.Roots(r.config)
 			}
 			if r.err == nil {
-				r.fleetRoots, r.err = settings.FleetRoots(r.config.Fleet)
+				r.fleetRoots, r.err = fleetRoots(r.config)
 			}
 			select {
 			case revisions <- r:

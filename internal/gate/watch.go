@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 )
 
 const (
@@ -116,7 +116,7 @@ func (f *WatchedFile) poll() string {
 // be empty afterwards.
 func (f *WatchedFile) read() []byte {
 	info, err := os.Stat(f.path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > config.MaxFileBytes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > field.MaxFileBytes {
 		return nil
 	}
 	data, err := os.ReadFile(f.path)

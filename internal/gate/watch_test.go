@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 )
 
 // TestPoll: a change counts once, when two reads in a row find it, and only if the file
@@ -55,7 +55,7 @@ func TestPoll(t *testing.T) {
 	write("b")
 	again(false, "put back")
 	again(false, "put back, settled")
-	write(string(make([]byte, config.MaxFileBytes+1)))
+	write(string(make([]byte, field.MaxFileBytes+1)))
 	again(false, "no configuration")
 	again(false, "no configuration, settled")
 }

@@ -19,7 +19,6 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
@@ -195,27 +194,6 @@ func Robots(r config.Robots) policy.Robots {
 		TooManyRequests: r.TooManyRequests, Forbidden: r.Forbidden, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
 		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
 	}
-}
-
-// Fleet returns the options of the fleet that are keys of its own. The gate adds the rest.
-func Fleet(f config.Fleet) fleet.Options {
-	return fleet.Options{Address: string(f.Address), Prefix: f.Prefix, Settings: fleet.Settings{Timeout: f.Timeout}}
-}
-
-// FleetRoots returns the roots for the store's certificate; nil stands for the system's.
-func FleetRoots(f config.Fleet) (*x509.CertPool, error) {
-	if f.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(f.CAFile)
-	pool := x509.NewCertPool()
-	if err == nil && !pool.AppendCertsFromPEM(pem) {
-		err = fmt.Errorf("%s holds no PEM certificate", f.CAFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fleet.ca_file: %w", err)
-	}
-	return pool, nil
 }
 
 // Store returns the bounds of the store.

@@ -15,7 +15,6 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/fleet"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
@@ -31,7 +30,6 @@ type parts struct {
 	Overrides []policy.Override
 	Robots    policy.Robots
 	Usage     policy.Usage
-	Fleet     fleet.Options
 	Store     store.Limits
 	Audit     audit.Options
 	Admin     admin.Options
@@ -39,7 +37,7 @@ type parts struct {
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Fleet(c.Fleet), Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -97,10 +95,6 @@ var arrives = map[string]string{
 	"egress.idle_timeout":            "Egress.IdleTimeout",
 	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
 
-	"fleet.address": "Fleet.Address",
-	"fleet.prefix":  "Fleet.Prefix",
-	"fleet.timeout": "Fleet.Settings.Timeout",
-
 	"admin.hosts":       "Admin.Hosts",
 	"log.audit":         "Audit.File",
 	"log.audit_keep":    "Audit.Keep",
@@ -116,8 +110,6 @@ var notAPart = map[string]string{
 	"admin.listen":           "gate.New listens there: admin.txtar",
 	"data_dir":               "gate.New and the commands open it: two_gates.txtar",
 	"egress.ca_file":         "roots reads it: intercept.txtar",
-	"fleet.key_file":         "gate.openFleet reads it",
-	"fleet.ca_file":          "FleetRoots reads it",
 	"crawlers.sign.key_file": "gate.sign makes a wrapper of it: signed.txtar",
 	"crawlers.sign.agent":    "gate.sign: signed.txtar",
 	"crawlers.sign.when":     "gate.sign: signed.txtar",

@@ -1,0 +1,64 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// MaxFileBytes bounds a configuration, and every file that it names: it is far more than
+// any list of crawlers needs, and a log given by mistake is refused at once.
+const MaxFileBytes = 4 << 20
+
+// ErrNoFile says that a file does not exist.
+var ErrNoFile = errors.New("no such file")
+
+// ReadFile reads a file that a field names. A running gate reads it again at every reload, which a pipe does not allow:
+// opening one may wait for ever. Errors don't name the path: the caller does.
+func ReadFile(path string) ([]byte, error) {
+	if IsPipe(path) {
+		return nil, errors.New("is a pipe, which can't be read again: use a file")
+	}
+	return ReadOnce(path)
+}
+
+// ReadOnce is ReadFile for a file that is never read again. It may be a pipe.
+func ReadOnce(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer f.Close()
+	return ReadAll(f)
+}
+
+// ReadAll reads at most [MaxFileBytes].
+func ReadAll(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, MaxFileBytes+1))
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if len(data) > MaxFileBytes {
+		return nil, fmt.Errorf("larger than %s: is this the right file?", Size(MaxFileBytes))
+	}
+	return data, nil
+}
+
+// IsPipe reports whether the file at path is a named pipe, such as a shell's <(command).
+func IsPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
+}
+
+// fileError returns err without the path, which the caller adds.
+func fileError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNoFile
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
