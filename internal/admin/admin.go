@@ -21,7 +21,7 @@ type Options struct {
 	Overview *overview.Overview
 	Metrics  http.Handler
 	Ready    func() error // why requests are not served now; nil: they are
-	Hosts    []string     // further values of Host for which the page and the API are served
+	Config   Config
 	Version  string
 	Proxy    string // the gate's own URL, for the instructions on the page
 

@@ -82,7 +82,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 	t.Cleanup(engine.Close)
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "metrics") })
 	return New(Options{
-		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: o.ready, Hosts: []string{"ops.example"},
+		Engine: engine, Overview: o.overview(), Metrics: metrics, Ready: o.ready, Config: Config{Hosts: []string{"ops.example"}},
 		Version: "v1", Proxy: "http://192.0.2.1:9309",
 		Connections: func() Connections { return Connections{Open: 3, Tunnels: 2} },
 		History:     func(string) ([]Past, error) { return o.past, nil },

@@ -86,7 +86,7 @@ func (a *admin) isOwnHost(r *http.Request) bool {
 		return false // sent as to a proxy: r.Host is the host of that URL
 	}
 	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
-	if host == "localhost" || slices.ContainsFunc(a.Hosts, func(k string) bool { return strings.EqualFold(k, host) }) {
+	if host == "localhost" || slices.ContainsFunc(a.Config.Hosts, func(k string) bool { return strings.EqualFold(k, host) }) {
 		return true
 	}
 	// The address of this end of the connection. If a hostile name resolves to it, Host has

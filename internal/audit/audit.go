@@ -32,11 +32,8 @@ type Log struct {
 
 // Options say where records go, and what is in them.
 type Options struct {
-	File        string // is rotated at 100 MiB; "-" is standard output
-	Keep        int    // number of rotated files
-	RedactQuery bool   // query values become *
-	Probe       bool   // find out before the first record whether records can be written, see [Log.Err]
-	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files.
+	Config
+	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files and Witnesses.
 	Evidence evidence.Options
 	Client   *http.Client // sends checkpoints to the witnesses of Evidence
 }
@@ -62,6 +59,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		o.Evidence.Files = append(RotatedFiles(o.File), o.File)
 		slices.Reverse(o.Evidence.Files)
 	}
+	o.Evidence.Witnesses = o.Witnesses
 	var err error
 	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
 		return nil, err
@@ -71,11 +69,11 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	}
 	l.writer.size = l.writer.lines.Size() // OpenLog has kept a checkpoint
 	l.writer.publish()
-	if o.Probe {
+	if o.Required {
 		l.health.failing.Store(&errNotProbed)
 	}
-	go l.writer.run(o.Probe)
-	if o.Probe {
+	go l.writer.run(o.Required)
+	if o.Required {
 		l.awaitProbe()
 	}
 	return l, nil

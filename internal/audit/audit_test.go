@@ -86,7 +86,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			l := open(t, Options{File: "-"}, &out, nil)
+			l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
 			l.Write(&test.x)
 			if err := l.Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -131,7 +131,7 @@ func TestRedact(t *testing.T) {
 // TestWholeLines writes from many goroutines at once, as requests do.
 func TestWholeLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := open(t, Options{File: file, Keep: 1, RedactQuery: true}, nil, nil)
+	l := open(t, Options{Config: Config{File: file, Keep: 1, RedactQuery: true}}, nil, nil)
 	const writers, each = 16, 50
 	var all sync.WaitGroup
 	for range writers {
@@ -176,7 +176,7 @@ func (fullDisk) Write(b []byte) (int, error) {
 func TestUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		l := open(t, Options{File: "-"}, fullDisk{}, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, fullDisk{}, &logged)
 		for _, step := range []struct {
 			wait time.Duration
 			want int // reports up to now
@@ -205,14 +205,14 @@ func (closedOutput) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 // TestOpen: an output that can't be opened is an error.
 func TestOpen(t *testing.T) {
-	if _, err := Open(Options{File: "-"}, closedOutput{}, slog.New(slog.DiscardHandler)); !errors.Is(err, os.ErrClosed) {
+	if _, err := Open(Options{Config: Config{File: "-"}}, closedOutput{}, slog.New(slog.DiscardHandler)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("closed standard output: got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{File: filepath.Join(file, "audit.jsonl")}, nil, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := Open(Options{Config: Config{File: filepath.Join(file, "audit.jsonl")}}, nil, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a file in place of the folder: no error")
 	}
 }
@@ -228,7 +228,7 @@ func TestRotation(t *testing.T) {
 		if err := os.Truncate(file, maxFile-10); err != nil {
 			t.Fatal(err)
 		}
-		l := open(t, Options{File: file, Keep: keep}, nil, nil)
+		l := open(t, Options{Config: Config{File: file, Keep: keep}}, nil, nil)
 		l.Write(&proxy.Record{ID: "first"})
 		l.Write(&proxy.Record{ID: "second"})
 		if err := l.Close(t.Context()); err != nil {
@@ -271,7 +271,7 @@ func TestJam(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		out := &pipe{reader: make(chan struct{})}
-		l := open(t, Options{File: "-"}, out, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, out, &logged)
 		long := &proxy.Record{URL: "http://a.example/" + strings.Repeat("x", 1<<20), Origin: "http://a.example", Decision: &policy.Decision{Allow: true}}
 		for range 40 {
 			l.Write(long)
@@ -305,7 +305,7 @@ func TestNoLog(t *testing.T) {
 func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := open(t, Options{File: "-"}, &out, nil)
+		l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
 		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		synctest.Wait()
 		if l.Err() == nil || l.Lost() != 1 {
@@ -340,7 +340,7 @@ func TestTornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		disk := &halfDisk{}
-		l := open(t, Options{File: "-"}, disk, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, disk, &logged)
 		for _, id := range []string{"first", "second"} {
 			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()

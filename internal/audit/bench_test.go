@@ -11,7 +11,7 @@ import (
 
 // BenchmarkWrite is the cost of a record: for the request, and for the writer beside it.
 func BenchmarkWrite(b *testing.B) {
-	l := open(b, Options{File: "-"}, io.Discard, nil)
+	l := open(b, Options{Config: Config{File: "-"}}, io.Discard, nil)
 	defer l.Close(b.Context())
 	x := &proxy.Record{
 		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b", Origin: "http://a.example",

@@ -49,7 +49,7 @@ func largest(c string) *proxy.Record {
 func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
 	t.Helper()
 	var out bytes.Buffer
-	l := open(t, Options{File: "-", Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
+	l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
 	l.Write(x)
 	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -171,7 +171,7 @@ func TestFollowProbe(t *testing.T) {
 func TestFollowGate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		l := open(t, Options{File: path, Keep: 100}, nil, nil)
+		l := open(t, Options{Config: Config{File: path, Keep: 100}}, nil, nil)
 		l.writer.out.max = 1000
 		f := follow(t, path)
 		var want []string

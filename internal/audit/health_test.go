@@ -33,7 +33,7 @@ func TestRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		disk := &repairableDisk{}
-		l := open(t, Options{File: "-"}, disk, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, disk, &logged)
 		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -70,7 +70,7 @@ func TestRecovery(t *testing.T) {
 func TestProbe(t *testing.T) {
 	start := func(out io.Writer) (l *Log, logged *bytes.Buffer) {
 		logged = &bytes.Buffer{}
-		return open(t, Options{File: "-", Probe: true}, out, logged), logged
+		return open(t, Options{Config: Config{File: "-", Required: true}}, out, logged), logged
 	}
 	const again = "the audit log is written again"
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestProbe(t *testing.T) {
 // TestRecoveryFromUnencodable: after a record that can't be encoded the log works again.
 func TestRecoveryFromUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := open(t, Options{File: "-"}, &bytes.Buffer{}, nil)
+		l := open(t, Options{Config: Config{File: "-"}}, &bytes.Buffer{}, nil)
 		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 		if l.Err() == nil {
 			t.Error("no error though a record is lost")
@@ -129,14 +129,14 @@ func TestRecoveryFromUnencodable(t *testing.T) {
 // record is damaged.
 func TestProbeOfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := open(t, Options{File: path, Keep: 1}, nil, nil)
+	l := open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
 	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
 	l.Close(t.Context())
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = open(t, Options{File: path, Keep: 1, Probe: true}, nil, nil)
+	l = open(t, Options{Config: Config{File: path, Keep: 1, Required: true}}, nil, nil)
 	if err := l.Err(); err != nil {
 		t.Errorf("the probe fails: %v", err)
 	}
@@ -153,7 +153,7 @@ func TestProbeOfFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		l = open(t, Options{File: path, Keep: 1}, nil, nil)
+		l = open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
 		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
 		l.Close(t.Context())
 	}

@@ -98,7 +98,7 @@ func TestFileReplaced(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "logs")
 			file := filepath.Join(dir, "audit.jsonl")
 			synctest.Test(t, func(t *testing.T) {
-				l := open(t, Options{File: file, Keep: 1}, nil, nil)
+				l := open(t, Options{Config: Config{File: file, Keep: 1}}, nil, nil)
 				l.Write(&proxy.Record{ID: "first", Method: "GET"})
 				synctest.Wait()
 				if err := replace(dir, file); err != nil {
@@ -139,7 +139,7 @@ func TestRepair(t *testing.T) {
 				t.Fatal(err)
 			}
 			var logged bytes.Buffer
-			l := open(t, Options{File: file, Keep: 1}, nil, &logged)
+			l := open(t, Options{Config: Config{File: file, Keep: 1}}, nil, &logged)
 			l.Write(&proxy.Record{ID: "next", Method: "GET"})
 			if err := l.Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestRepair(t *testing.T) {
 // TestHarmless: text from the network can't control a terminal that shows the log.
 func TestHarmless(t *testing.T) {
 	var out bytes.Buffer
-	l := open(t, Options{File: "-"}, &out, nil)
+	l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
 	l.Write(&proxy.Record{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
 	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)

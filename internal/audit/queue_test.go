@@ -26,7 +26,7 @@ func (d *countingDisk) Write(b []byte) (int, error) {
 func TestWriteInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &countingDisk{}
-		l := open(t, Options{File: "-"}, d, nil)
+		l := open(t, Options{Config: Config{File: "-"}}, d, nil)
 		d.writes.Store(0)
 		const each, n = 100 * time.Microsecond, 10_000
 		for i := range n {

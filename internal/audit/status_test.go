@@ -52,9 +52,10 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &cosigner{signer: signer}
-		l := open(t, Options{File: "-", Client: &http.Client{Transport: w}, Evidence: evidence.Options{
-			Dir: dir, Witnesses: []evidence.Witness{{URL: "https://witness.example/", Key: signer.Verifier().String()}}, Log: slog.New(slog.DiscardHandler),
-		}}, io.Discard, nil)
+		l := open(t, Options{
+			Config: Config{File: "-", Witnesses: []evidence.Witness{{URL: "https://witness.example/", Key: signer.Verifier().String()}}},
+			Client: &http.Client{Transport: w}, Evidence: evidence.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)},
+		}, io.Discard, nil)
 		end, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		defer l.Close(end)

@@ -231,7 +231,7 @@ func (d *day) live() {
 		if d.engine, err = policy.New(d.configure(text)); err != nil {
 			d.t.Fatal(err)
 		}
-		o := audit.Options{File: d.file, Keep: 3, Evidence: evidence.Options{Name: "robotsgate/" + dayGate, Gate: dayGate, Key: d.key, Dir: d.dir}}
+		o := audit.Options{Config: audit.Config{File: d.file, Keep: 3}, Evidence: evidence.Options{Name: "robotsgate/" + dayGate, Gate: dayGate, Key: d.key, Dir: d.dir}}
 		if d.log, err = audit.Open(o, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
 			d.t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ const overviewTimeout = 3 * time.Second
 // checkEvidence says which key the audit log of the configuration has, and asks the running gate for the state of the
 // log and of its witnesses.
 func checkEvidence(ctx context.Context, c *config.Config) (all []finding) {
-	if c.Log.Audit == "" {
+	if c.Log.Audit.File == "" {
 		return nil
 	}
 	const subject = "audit log"
@@ -43,7 +43,7 @@ func checkEvidence(ctx context.Context, c *config.Config) (all []finding) {
 		all = append(all, finding{subject, passed, escape.Printable(fmt.Sprintf("%s, with the verifier key %s; %s in its last checkpoint", running.Name, running.Key, plural(int(running.Size), "record"))), nil})
 	}
 	if errAsked != nil {
-		for _, w := range c.Log.Witnesses {
+		for _, w := range c.Log.Audit.Witnesses {
 			name, _, _ := strings.Cut(w.Key, "+")
 			all = append(all, finding{"witness", unknown, escape.Printable(fmt.Sprintf("%s, %s: not known, since %v", name, w.URL, errAsked)), nil})
 		}

@@ -46,7 +46,7 @@ func loadGates(files []string) (*gates, error) {
 		}
 		g.configs, g.known = append(g.configs, c), append(g.known, known...)
 		g.texts = append(g.texts, signer.Key())
-		for _, w := range c.Log.Witnesses {
+		for _, w := range c.Log.Audit.Witnesses {
 			witnesses = append(witnesses, w.Key)
 		}
 	}

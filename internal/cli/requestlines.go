@@ -12,20 +12,20 @@ type RequestLines struct {
 }
 
 // on returns which requests get a line on a screen, which may be nil, by a configuration.
-func (o RequestLines) on(screen *requestlog.Screen) func(*config.Config) config.Requests {
-	return func(c *config.Config) config.Requests { return o.choose(c, screen != nil) }
+func (o RequestLines) on(screen *requestlog.Screen) func(*config.Config) requestlog.Requests {
+	return func(c *config.Config) requestlog.Requests { return o.choose(c, screen != nil) }
 }
 
 // choose returns which requests get a line. An option precedes log.requests. Without both, a
 // terminal shows the refused ones.
-func (o RequestLines) choose(c *config.Config, onTerminal bool) config.Requests {
+func (o RequestLines) choose(c *config.Config, onTerminal bool) requestlog.Requests {
 	switch {
 	case o.Quiet:
-		return config.NoRequests
+		return requestlog.None
 	case o.Verbose:
-		return config.AllRequests
+		return requestlog.All
 	case onTerminal && !c.Has("log.requests"):
-		return config.RefusedRequests
+		return requestlog.Refused
 	}
 	return c.Log.Requests
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/requestlog"
 )
 
 // TestChooseRequestLines: an option precedes the key, and the key what a terminal shows by itself.
@@ -13,17 +14,17 @@ func TestChooseRequestLines(t *testing.T) {
 		options    RequestLines
 		key        string
 		onTerminal bool
-		want       config.Requests
+		want       requestlog.Requests
 	}{
-		{RequestLines{}, "", false, config.NoRequests},
-		{RequestLines{}, "", true, config.RefusedRequests},
-		{RequestLines{}, "none", true, config.NoRequests},
-		{RequestLines{}, "all", true, config.AllRequests},
-		{RequestLines{}, "refused", false, config.RefusedRequests},
-		{RequestLines{Quiet: true}, "all", false, config.NoRequests},
-		{RequestLines{Quiet: true}, "", true, config.NoRequests},
-		{RequestLines{Verbose: true}, "none", false, config.AllRequests},
-		{RequestLines{Verbose: true}, "", true, config.AllRequests},
+		{RequestLines{}, "", false, requestlog.None},
+		{RequestLines{}, "", true, requestlog.Refused},
+		{RequestLines{}, "none", true, requestlog.None},
+		{RequestLines{}, "all", true, requestlog.All},
+		{RequestLines{}, "refused", false, requestlog.Refused},
+		{RequestLines{Quiet: true}, "all", false, requestlog.None},
+		{RequestLines{Quiet: true}, "", true, requestlog.None},
+		{RequestLines{Verbose: true}, "none", false, requestlog.All},
+		{RequestLines{Verbose: true}, "", true, requestlog.All},
 	} {
 		text := ""
 		if test.key != "" {

@@ -72,7 +72,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 		s.warn("%s", w)
 	}
 	requests := newCounter("host", hostOf)
-	ends := &outcomes{redact: c.Log.RedactQuery}
+	ends := &outcomes{redact: c.Log.Audit.RedactQuery}
 	observe := func(x *proxy.Record) {
 		requests.count(x)
 		ends.add(x)
@@ -98,7 +98,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 	if !r.Quiet {
 		lines = ends.failed()
 	}
-	if !r.Quiet && r.choose(c, screen != nil) == config.NoRequests { // else they have lines already
+	if !r.Quiet && r.choose(c, screen != nil) == requestlog.None { // else they have lines already
 		lines = append(ends.refusals(), lines...)
 	}
 	for _, line := range lines {

@@ -108,8 +108,8 @@ func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
 			readOnly = append(readOnly, filepath.Join(dir, name))
 		}
 	}
-	if c.Log.Audit != "" && c.Log.Audit != "-" {
-		readOnly = append(append(readOnly, c.Log.Audit), audit.RotatedFiles(c.Log.Audit)...)
+	if c.Log.Audit.File != "" && c.Log.Audit.File != "-" {
+		readOnly = append(append(readOnly, c.Log.Audit.File), audit.RotatedFiles(c.Log.Audit.File)...)
 	}
 	secret := c.SecretFiles()
 	// With another configuration the next start would hide other files.

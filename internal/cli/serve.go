@@ -63,7 +63,7 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *config.Config, file *g
 	}
 	g.WarnDescriptors()
 	banner := io.Out
-	if c.Log.Audit == "-" {
+	if c.Log.Audit.File == "-" {
 		banner = io.Err                // stdout is for records
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"robotsgate/internal/field"
-	"robotsgate/policy/glob"
 )
 
 // check reports values that have the right type but make no sense.
@@ -27,12 +26,11 @@ func (c *Config) check() {
 	for i, port := range c.Egress.Ports {
 		c.source.Require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
-	c.source.Require(!c.Log.AuditRequired || c.Log.Audit != "", "log.audit_required", "true needs log.audit: without a file nothing could be served")
 	c.Pace.Check(c.source.In("pace"))
 	c.checkUsage()
 	c.Fleet.Check(c.source.In("fleet"))
 	c.checkFiles()
-	c.checkEvidence()
+	c.Log.Audit.Check(c.source.In("log"))
 }
 
 func (c *Config) checkListeners() {
@@ -53,11 +51,7 @@ func (c *Config) checkListeners() {
 			s.Require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
 		}
 	}
-	for i, host := range c.Admin.Hosts {
-		name, err := glob.Name(host)
-		s.Require(err == nil, fmt.Sprintf("admin.hosts[%d]", i), "%q is no host name: %v", field.Cut(host), err)
-		c.Admin.Hosts[i] = name
-	}
+	c.Admin.Check(s.In("admin"))
 }
 
 var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)

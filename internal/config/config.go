@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/internal/admin"
+	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/keyfile"
+	"robotsgate/internal/requestlog"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
@@ -49,7 +51,7 @@ type Config struct {
 	Pace              pace.Config   `yaml:"pace"`
 	Fleet             fleet.Config  `yaml:"fleet"`
 	Limits            Limits        `yaml:"limits"`
-	Admin             Admin         `yaml:"admin"`
+	Admin             admin.Config  `yaml:"admin"`
 	Log               Log           `yaml:"log"`
 
 	source source
@@ -204,43 +206,10 @@ type Limits struct {
 	ShutdownGrace          time.Duration `yaml:"shutdown_grace"`
 }
 
-// Admin is the listener for health, metrics and the status page.
-type Admin struct {
-	Listen string   `yaml:"listen" default:"127.0.0.1:9310" restart:"yes" doc:"host:port, such as 127.0.0.1:9310"` // "": off
-	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`
-}
-
-// Requests says which requests get a line in the log.
-type Requests string
-
-// The requests with a line.
-const (
-	NoRequests      Requests = "none"
-	RefusedRequests Requests = "refused" // and those that report mode let through
-	AllRequests     Requests = "all"
-)
-
-// Witness is a witness of the audit log (c2sp.org/tlog-witness).
-type Witness struct {
-	URL string `yaml:"url" doc:"the submission prefix of a witness, such as https://witness.example/"`
-	Key string `yaml:"key" doc:"a verifier key, such as witness.example+5b8b1a2c+BA..."`
-}
-
 // Log says what is written down, and where.
 type Log struct {
-	Level         slog.Level `yaml:"level" default:"info" enum:"debug,info,warn,error"`
-	Format        string     `yaml:"format" default:"text" restart:"yes" enum:"text,json"`
-	Requests      Requests   `yaml:"requests" default:"none" enum:"none,refused,all"`
-	Audit         string     `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"` // "": none, "-": stdout
-	AuditKeep     int        `yaml:"audit_keep" default:"30" restart:"yes" doc:"a whole number, such as 30"`
-	AuditName     string     `yaml:"audit_name" restart:"yes" doc:"a name without spaces, such as crawl.example.com/gate-1"` // "": made of the gate's id
-	AuditKeyFile  string     `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [keyfile.Load]
-	Witnesses     []Witness  `yaml:"witnesses" restart:"yes" doc:"witnesses"`
-	RedactQuery   bool       `yaml:"redact_query" restart:"yes"`
-	AuditRequired bool       `yaml:"audit_required" restart:"yes"`
-
-	auditKey *keyfile.Key // in AuditKeyFile
+	Level    slog.Level          `yaml:"level" enum:"debug,info,warn,error"`
+	Format   string              `yaml:"format" restart:"yes" enum:"text,json"`
+	Requests requestlog.Requests `yaml:"requests" enum:"none,refused,all"`
+	Audit    audit.Config        `yaml:",inline"`
 }
-
-// AuditKey returns the key that signs the audit log's checkpoints; nil: it is one in data_dir.
-func (l Log) AuditKey() *keyfile.Key { return l.auditKey }

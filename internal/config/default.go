@@ -4,7 +4,10 @@ import (
 	"reflect"
 	"time"
 
+	"robotsgate/internal/admin"
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/requestlog"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
@@ -18,6 +21,8 @@ func Default() *Config {
 	c.Pace = pace.Default()
 	c.Fleet = fleet.Default()
 	c.Limits = Limits{Limits: proxy.DefaultLimits(), ShutdownGrace: 30 * time.Second}
+	c.Admin = admin.Default()
+	c.Log = Log{Format: "text", Requests: requestlog.None, Audit: audit.Default()}
 	c.Limits.MaxConnections = proxy.DefaultMaxConnections
 	c.fillMemory()
 	return c

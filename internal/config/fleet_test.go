@@ -27,7 +27,7 @@ func TestFleetHash(t *testing.T) {
 		"data_dir":       func(c *Config) { c.DataDir = "/elsewhere" },
 		"admin":          func(c *Config) { c.Admin.Hosts = []string{"gate-2.example"} },
 		"limits":         func(c *Config) { c.Limits.MaxConnections = 1 },
-		"log":            func(c *Config) { c.Log.Audit = "/elsewhere" },
+		"log":            func(c *Config) { c.Log.Audit.File = "/elsewhere" },
 		"fleet.address":  func(c *Config) { c.Fleet.Address = "redis://b:hunter3@127.0.0.1" },
 		"fleet.key_file": func(c *Config) { c.Fleet.KeyFile = "/elsewhere" },
 		"fleet.ca_file":  func(c *Config) { c.Fleet.CAFile = "/elsewhere" },

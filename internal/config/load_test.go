@@ -48,7 +48,7 @@ egress: {ports: [80, 443], proxy: "socks5://u:p@proxy.lan:1080"}
 admin: {listen: "", hosts: [Gate.Example.]}
 log: {level: debug, audit: "-"}
 `)
-	if c.Listen != ":9000" || c.Mode != Report || c.Admin.Listen != "" || c.Log.Audit != "-" || c.Log.Level >= 0 {
+	if c.Listen != ":9000" || c.Mode != Report || c.Admin.Listen != "" || c.Log.Audit.File != "-" || c.Log.Level >= 0 {
 		t.Errorf("%+v", c)
 	}
 	news, rest := c.Crawlers[0], c.Crawlers[1]
@@ -139,8 +139,8 @@ func TestRelativePaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.DataDir != filepath.Join(dir, "data") || c.Log.Audit != abs || c.HTTPS.CACert != "" {
-		t.Errorf("data_dir %s, audit %s", c.DataDir, c.Log.Audit)
+	if c.DataDir != filepath.Join(dir, "data") || c.Log.Audit.File != abs || c.HTTPS.CACert != "" {
+		t.Errorf("data_dir %s, audit %s", c.DataDir, c.Log.Audit.File)
 	}
 	if got, err := DataDir(c); err != nil || got != c.DataDir {
 		t.Errorf("DataDir: %s, %v", got, err)

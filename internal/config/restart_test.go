@@ -15,13 +15,13 @@ func TestRestrain(t *testing.T) {
 	changed.Listen = "127.0.0.1:1"
 	changed.Robots.MaxBytes *= 2
 	changed.Robots.MaxRedirects = 9
-	changed.Log.Audit = "other.jsonl"
+	changed.Log.Audit.File = "other.jsonl"
 	changed.Crawlers = []Crawler{{Name: "new"}}
 	kept := changed.Restrain(old)
 	if want := []string{"listen", "robots.max_bytes", "log.audit"}; !slices.Equal(kept, want) {
 		t.Errorf("kept: %q, want %q", kept, want)
 	}
-	if changed.Listen != old.Listen || changed.Robots.MaxBytes != old.Robots.MaxBytes || changed.Log.Audit != "" {
+	if changed.Listen != old.Listen || changed.Robots.MaxBytes != old.Robots.MaxBytes || changed.Log.Audit.File != "" {
 		t.Error("a key that needs a restart has been changed")
 	}
 	if changed.Mode != Report || changed.Robots.MaxRedirects != 9 || len(changed.Crawlers) != 1 {

@@ -8,7 +8,7 @@ import (
 // SecretFiles returns the files with private and secret keys that the configuration names, and its own file
 // if that has passwords, or names variables with them.
 func (c *Config) SecretFiles() []string {
-	files := []string{c.HTTPS.CAKey, c.Log.AuditKeyFile, c.Fleet.KeyFile}
+	files := []string{c.HTTPS.CAKey, c.Log.Audit.KeyFile, c.Fleet.KeyFile}
 	for _, k := range c.Crawlers {
 		files = append(files, k.Sign.KeyFile)
 	}

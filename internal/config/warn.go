@@ -21,7 +21,7 @@ func (c *Config) Warnings() []Mistake {
 	c.warnUsage(&w)
 	c.warnPace(&w)
 	w.Require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
-	w.Require(c.Log.AuditKeyFile == "" || c.Log.Audit != "", "log.audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
+	c.Log.Audit.Warn(w.In("log"))
 	return w.sorted()
 }
 

@@ -295,7 +295,7 @@ func TestService(t *testing.T) {
 	// to, so that commands with the same configuration find them too.
 	c := validConfig(t, gatetest.Read(t, "../../deploy/systemd/config.yaml"))
 	wantSame(t, "data_dir", c.DataDir, "/var/lib/"+s["StateDirectory"])
-	wantSame(t, "directory of log.audit", filepath.Dir(c.Log.Audit), "/var/log/"+s["LogsDirectory"])
+	wantSame(t, "directory of log.audit", filepath.Dir(c.Log.Audit.File), "/var/log/"+s["LogsDirectory"])
 	wantSame(t, "environment", s["Environment"], "")
 	wantSame(t, "EnvironmentFile", s["EnvironmentFile"], "-"+filepath.Dir(start[3])+"/env")
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"robotsgate/internal/field"
 )
 
 const (
@@ -29,8 +32,25 @@ const (
 
 // A Witness cosigns checkpoints (c2sp.org/tlog-witness).
 type Witness struct {
-	URL string // the submission prefix
-	Key string // its verifier key
+	URL string `yaml:"url" doc:"the submission prefix of a witness, such as https://witness.example/"`
+	Key string `yaml:"key" doc:"a verifier key, such as witness.example+5b8b1a2c+BA..."`
+}
+
+// CheckWitnesses reports mistakes in a list of witnesses.
+func CheckWitnesses(all []Witness, m *field.Mistakes, list string) {
+	names := map[string]bool{}
+	for i, w := range all {
+		m := m.In(fmt.Sprintf("%s[%d]", list, i))
+		u, err := url.Parse(w.URL)
+		m.Require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "", "url",
+			"expected the submission prefix of a witness, such as https://witness.example/, got %q", field.Cut(w.URL))
+		m.Require(err != nil || u.User == nil, "url", "a witness takes no login: remove USER:PASSWORD@ from its URL")
+		_, err = ParseKeys(nil, []string{w.Key})
+		m.Refuse("key", err)
+		name, _, _ := strings.Cut(w.Key, "+")
+		m.Require(err != nil || !names[name], "key", "%s is there twice: the metrics and the status page tell witnesses apart by their names", name)
+		names[name] = true
+	}
 }
 
 // A WitnessStatus is the state of a witness.

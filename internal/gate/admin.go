@@ -10,13 +10,11 @@ import (
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/metrics"
-	"robotsgate/internal/settings"
 )
 
 // administer makes the pages of the admin listener, for the configuration in force.
 func (g *Gate) administer() {
-	a := settings.Admin(g.config.Admin)
-	a.Version = g.options.Version
+	a := admin.Options{Config: g.config.Admin, Version: g.options.Version}
 	a.Engine, a.Metrics, a.Ready = g.engine, g.metrics.Handler(), g.notReady
 	a.Overview = g.overview
 	a.Proxy = "http://" + g.listener.Addr().String()

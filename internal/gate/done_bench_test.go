@@ -91,7 +91,7 @@ func over(tags []string) *proxy.Record {
 // recording is the part of a gate that records requests.
 func recording(b *testing.B, file string) *Gate {
 	e := evidence.Options{Name: "log.example", Key: keyfile.New(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))), Dir: b.TempDir()}
-	log, err := audit.Open(audit.Options{File: file, Keep: 1, Evidence: e}, io.Discard, slog.New(slog.DiscardHandler))
+	log, err := audit.Open(audit.Options{Config: audit.Config{File: file, Keep: 1}, Evidence: e}, io.Discard, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

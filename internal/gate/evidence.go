@@ -21,7 +21,7 @@ import (
 // LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
 // if the gate has not made what the configuration leaves out: the key, or the id that the name is made of.
 func LogSigner(c *config.Config, dir string) (*evidence.Signer, error) {
-	key := c.Log.AuditKey()
+	key := c.Log.Audit.Key()
 	if key == nil {
 		path := filepath.Join(dir, evidence.KeyFile)
 		if _, err := os.Lstat(path); err != nil {
@@ -32,7 +32,7 @@ func LogSigner(c *config.Config, dir string) (*evidence.Signer, error) {
 			return nil, err
 		}
 	}
-	name := c.Log.AuditName
+	name := c.Log.Audit.Name
 	if name == "" {
 		id, err := ReadID(dir)
 		if err != nil {
@@ -47,23 +47,22 @@ func logName(id string) string { return "robotsgate/" + id }
 
 // openAudit opens the audit log.
 func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
-	l := g.config.Log
-	if l.Audit == "" {
+	l := g.config.Log.Audit
+	if l.File == "" {
 		return nil
 	}
-	o := settings.Audit(l)
-	o.Probe = l.AuditRequired
+	o := audit.Options{Config: l}
 	e := &o.Evidence
-	if e.Name = l.AuditName; e.Name == "" {
+	if e.Name = l.Name; e.Name == "" {
 		e.Name = logName(g.ownerID(dir))
 	}
 	e.Gate, e.Dir, e.Keep, e.Log, e.Ends = g.id, dir, g.config.Robots.Keep, g.log, g.disk == nil
-	if key := l.AuditKey(); key != nil {
+	if key := l.Key(); key != nil {
 		e.Key = key
 	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
 		return fmt.Errorf("the key of the audit log: %w", err)
 	}
-	if len(e.Witnesses) > 0 {
+	if len(l.Witnesses) > 0 {
 		if o.Client, err = witnessClient(g.config); err != nil {
 			return err
 		}

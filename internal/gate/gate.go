@@ -81,8 +81,8 @@ type Options struct {
 	File *WatchedFile                   // of the configuration; nil: it is never read again
 	Load func() (*config.Config, error) // reads File again
 
-	Requests func(*config.Config) config.Requests // which requests get a line; nil: none
-	Screen   *requestlog.Screen                   // for these lines; nil: they go to the log
+	Requests func(*config.Config) requestlog.Requests // which requests get a line; nil: none
+	Screen   *requestlog.Screen                       // for these lines; nil: they go to the log
 
 	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
 	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
@@ -92,7 +92,7 @@ type Options struct {
 // request.
 func New(c *config.Config, o Options) (_ *Gate, err error) {
 	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
-	g.overview.RedactQuery = c.Log.RedactQuery
+	g.overview.RedactQuery = c.Log.Audit.RedactQuery
 	g.level.Set(c.Log.Level)
 	g.log = Logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
@@ -171,7 +171,7 @@ func (g *Gate) wire() (err error) {
 	roots, _, _ := ca.SystemRoots() // openTrust has warned of an error
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
 	o.Done = g.done
-	if c.Log.AuditRequired {
+	if c.Log.Audit.Required {
 		g.auditFails = g.audit.Err
 		o.Ready = g.auditFails
 	}

@@ -60,6 +60,6 @@ func (g *Gate) showRequests() {
 	if o.Screen != nil && g.config.Log.Format != "json" {
 		form = requestlog.ForScreen(o.Screen)
 	}
-	g.lines = requestlog.New(form, g.config.Log.RedactQuery, o.Requests)
-	g.lines.Use(g.config)
+	g.lines = requestlog.New(form, g.config.Log.Audit.RedactQuery)
+	g.lines.Use(o.Requests(g.config))
 }

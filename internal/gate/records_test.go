@@ -23,6 +23,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
+	"robotsgate/internal/requestlog"
 	"robotsgate/policy"
 )
 
@@ -37,7 +38,7 @@ func serveGate(t *testing.T, log io.Writer, redact bool, more string) (g *Gate, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*config.Config) config.Requests { return config.AllRequests }}); err != nil {
+	if g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*config.Config) requestlog.Requests { return requestlog.All }}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

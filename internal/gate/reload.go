@@ -163,7 +163,9 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
-	g.lines.Use(next)
+	if g.options.Requests != nil {
+		g.lines.Use(g.options.Requests(next))
+	}
 	g.engine = g.engine.Reconfigured(g.engineConfig())
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err

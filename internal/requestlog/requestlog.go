@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/proxy"
 )
@@ -52,6 +51,16 @@ func lineOf(x *proxy.Record, redact bool) line {
 // denied reports whether the request was refused, or would be in enforce mode.
 func (r *line) denied() bool { return r.reason != "" }
 
+// Requests says which requests get a line.
+type Requests string
+
+// The requests with a line.
+const (
+	None    Requests = "none"    // also at first
+	Refused Requests = "refused" // and those that report mode let through
+	All     Requests = "all"
+)
+
 // A Form is a way to write lines about requests.
 type Form struct {
 	// print writes lines, and the number of those that were left out after them.
@@ -64,10 +73,9 @@ type Form struct {
 // wait either are only counted. A nil Lines writes nothing.
 type Lines struct {
 	form   Form
-	choose func(*config.Config) config.Requests
 	redact bool
 
-	chosen atomic.Pointer[config.Requests]
+	chosen atomic.Pointer[Requests]
 	wake   chan struct{} // holds one
 	stop   chan struct{}
 	ended  chan struct{}
@@ -78,9 +86,9 @@ type Lines struct {
 }
 
 // New starts the writing, which goes on until Close is called.
-func New(form Form, redact bool, choose func(*config.Config) config.Requests) *Lines {
-	l := &Lines{form: form, redact: redact, choose: choose, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
-	l.chosen.Store(new(config.NoRequests))
+func New(form Form, redact bool) *Lines {
+	l := &Lines{form: form, redact: redact, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	l.chosen.Store(new(None))
 	go func() {
 		defer close(l.ended)
 		for {
@@ -97,10 +105,10 @@ func New(form Form, redact bool, choose func(*config.Config) config.Requests) *L
 	return l
 }
 
-// Use puts a changed configuration in force.
-func (l *Lines) Use(c *config.Config) {
+// Use says which requests get a line from now on.
+func (l *Lines) Use(r Requests) {
 	if l != nil {
-		l.chosen.Store(new(l.choose(c)))
+		l.chosen.Store(&r)
 	}
 }
 
@@ -109,7 +117,7 @@ func (l *Lines) Add(x *proxy.Record) {
 	if l == nil {
 		return
 	}
-	if which := *l.chosen.Load(); which == config.NoRequests || which == config.RefusedRequests && x.Kind() == "" {
+	if which := *l.chosen.Load(); which == None || which == Refused && x.Kind() == "" {
 		return
 	}
 	l.mu.Lock()

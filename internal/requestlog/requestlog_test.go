@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
@@ -97,8 +96,8 @@ func TestFlood(t *testing.T) {
 		<-going
 		shown, more = shown+len(lines), more+left
 	}
-	l := New(Form{print: print, max: max}, false, func(*config.Config) config.Requests { return config.RefusedRequests })
-	l.Use(nil)
+	l := New(Form{print: print, max: max}, false)
+	l.Use(Refused)
 	l.Add(&proxy.Record{Decision: &policy.Decision{Allow: true}}) // not refused
 	l.Add(deniedRecord(true))
 	if n := <-stopped; n != 1 {
@@ -126,8 +125,8 @@ func TestPause(t *testing.T) {
 		var got []int
 		begun := time.Now()
 		print := func(lines []line, _ int) { got = append(got, len(lines), int(time.Since(begun).Seconds())) }
-		l := New(Form{print: print, max: 10, pause: 5 * time.Second}, false, func(*config.Config) config.Requests { return config.AllRequests })
-		l.Use(nil)
+		l := New(Form{print: print, max: 10, pause: 5 * time.Second}, false)
+		l.Use(All)
 		for range 4 {
 			synctest.Wait()
 			l.Add(deniedRecord(true))

@@ -14,11 +14,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"robotsgate/internal/admin"
-	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
-	"robotsgate/internal/evidence"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
@@ -199,18 +196,4 @@ func Robots(r config.Robots) policy.Robots {
 // Store returns the bounds of the store.
 func Store(r config.Robots) store.Limits {
 	return store.Limits{Keep: r.Keep, Bytes: int64(r.DiskBytes)}
-}
-
-// Audit returns the options of the audit log, without its key, its folder and the client for its witnesses.
-func Audit(l config.Log) audit.Options {
-	o := audit.Options{File: l.Audit, Keep: l.AuditKeep, RedactQuery: l.RedactQuery}
-	for _, w := range l.Witnesses {
-		o.Evidence.Witnesses = append(o.Evidence.Witnesses, evidence.Witness(w))
-	}
-	return o
-}
-
-// Admin returns the options of the admin pages, without their sources.
-func Admin(a config.Admin) admin.Options {
-	return admin.Options{Hosts: a.Hosts}
 }

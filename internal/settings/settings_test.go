@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/admin"
-	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -31,13 +29,11 @@ type parts struct {
 	Robots    policy.Robots
 	Usage     policy.Usage
 	Store     store.Limits
-	Audit     audit.Options
-	Admin     admin.Options
 }
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Store(c.Robots), Audit(c.Log), Admin(c.Admin)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Store(c.Robots)}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -94,20 +90,12 @@ var arrives = map[string]string{
 	"egress.response_header_timeout": "Egress.ResponseHeaderTimeout",
 	"egress.idle_timeout":            "Egress.IdleTimeout",
 	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
-
-	"admin.hosts":       "Admin.Hosts",
-	"log.audit":         "Audit.File",
-	"log.audit_keep":    "Audit.Keep",
-	"log.redact_query":  "Audit.RedactQuery",
-	"log.witnesses.url": "Audit.Evidence.Witnesses",
-	"log.witnesses.key": "Audit.Evidence.Witnesses",
 }
 
 // notAPart has the reasons why other keys are no settings of a part.
 var notAPart = map[string]string{
 	"listen":                 "gate.New listens there: every script",
 	"listen_transparent":     "gate.New listens there: internal/e2e/transparent_linux_test.go",
-	"admin.listen":           "gate.New listens there: admin.txtar",
 	"data_dir":               "gate.New and the commands open it: two_gates.txtar",
 	"egress.ca_file":         "roots reads it: intercept.txtar",
 	"crawlers.sign.key_file": "gate.sign makes a wrapper of it: signed.txtar",
@@ -115,15 +103,12 @@ var notAPart = map[string]string{
 	"crawlers.sign.when":     "gate.sign: signed.txtar",
 	"crawlers.sign.form":     "gate.sign: signed.txtar",
 	"tags.cache_bytes":       "gate.New hands it to policy.NewTagCache as it is",
-	"limits.memory":          "gate.Run hands it to limitMemory as it is",
-	"limits.shutdown_delay":  "gate.run waits: shutdown.txtar",
-	"limits.shutdown_grace":  "gate.run waits: shutdown.txtar",
 	"log.level":              "logger goes by it: log.txtar",
 	"log.format":             "logger goes by it: log.txtar",
 	"log.requests":           "RequestLines.choose goes by it: request_lines.txtar",
-	"log.audit_name":         "gate.openAudit: evidence_key.txtar",
-	"log.audit_key_file":     "gate.openAudit: evidence_key.txtar",
-	"log.audit_required":     "gate.wire asks the log: audit_required.txtar",
+	"limits.memory":          "gate.Run hands it to limitMemory as it is",
+	"limits.shutdown_delay":  "gate.run waits: shutdown.txtar",
+	"limits.shutdown_grace":  "gate.run waits: shutdown.txtar",
 }
 
 // TestSettings changes each key from its default, and compares the settings of the parts
@@ -153,7 +138,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" && at != "Audit.Evidence.Witnesses" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -176,7 +161,6 @@ func base() *config.Config {
 	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
 	c.Crawlers[0].Login = config.Login{User: "u", PasswordBcrypt: "p"}
 	c.Overrides = make([]config.Override, 1)
-	c.Log.Witnesses = make([]config.Witness, 1)
 	return c
 }
 

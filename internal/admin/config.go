@@ -1,0 +1,26 @@
+package admin
+
+import (
+	"fmt"
+
+	"robotsgate/internal/field"
+	"robotsgate/policy/glob"
+)
+
+// Config says where health, metrics and the status page are served.
+type Config struct {
+	Listen string   `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9310"` // "": nowhere
+	Hosts  []string `yaml:"hosts" doc:"a host name, such as gate.example"`                // further values of Host for which the page and the API are served
+}
+
+// Default returns the address that no other machine reaches.
+func Default() Config { return Config{Listen: "127.0.0.1:9310"} }
+
+// Check reports Hosts that are no names, and makes the others canonical. The caller checks Listen.
+func (c *Config) Check(m *field.Mistakes) {
+	for i, host := range c.Hosts {
+		name, err := glob.Name(host)
+		m.Require(err == nil, fmt.Sprintf("hosts[%d]", i), "%q is no host name: %v", field.Cut(host), err)
+		c.Hosts[i] = name
+	}
+}
