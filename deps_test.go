@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/match":  {},
 
 	// Decisions and their parts, requests, and storage.
-	"policy":                    {"policy/robotstxt", "policy/robotstag", "policy/usage", "internal/coding", "internal/memcache", "policy/glob"},
+	"policy":                    {"internal/field", "policy/robotstxt", "policy/robotstag", "policy/usage", "internal/coding", "internal/memcache", "policy/glob"},
 	"policy/robotstag":          {},
 	"policy/usage":              {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":               {},
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/fleet", "internal/keyfile", "internal/requestlog"},
+	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/fleet", "internal/keyfile", "internal/requestlog", "internal/store", "policy"},
 	"internal/ca":               {"internal/field"},
 	"internal/coding":           {},
 	"internal/confine":          {},

@@ -44,15 +44,6 @@ type Config struct {
 	OnFetch   func(Fetch)       // called after every fetch; may be nil
 }
 
-// Usage says what is done about usage preferences. The zero value reports what robots.txt states.
-// See preference.go.
-type Usage struct {
-	Refuse bool // deny requests if a purpose of their crawler is reserved
-	TDMRep bool // fetch /.well-known/tdmrep.json from origins too
-
-	memo *usage.Memo // of what robots.txt states; nil: none
-}
-
 // complete returns c with defaults for the fields that were left out.
 func (c Config) complete() Config {
 	c.Agent = cmp.Or(c.Agent, "robotsgate/0")
@@ -172,6 +163,14 @@ func (e *Engine) Close() {
 
 // Crawlers returns the configured crawlers.
 func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
+
+// Usage returns what is done about usage preferences.
+func (e *Engine) Usage() Usage { return e.config.Usage }
+
+// UnreachableStatus returns the status of a refusal because robots.txt is unreachable.
+func (e *Engine) UnreachableStatus() int {
+	return cmp.Or(e.robots.UnreachableStatus, http.StatusForbidden)
+}
 
 // Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
 // Robots.Timeout at most, and a request waits for two fetches at most: an answer to another

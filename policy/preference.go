@@ -54,13 +54,13 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 	return nil
 }
 
-// Judge changes d, which [Robots.Judge] has returned for the target, to a denial if u.Refuse is set and the
+// Judge changes d, which [Robots.Judge] has returned for the target, to a denial if u refuses what is reserved and the
 // robots.txt reserves one of the purposes of crawler k, in one of the readings of the path.
 func (u Usage) Judge(d *Decision, t Target, k *Crawler, readings Readings) {
 	_ = u.judge(d, Request{Target: t, Crawler: k}, readings, unlimited) // which has no error
 }
 
-// judge adds to d what robots.txt and tdmrep.json state for the request, and denies the request if u.Refuse is
+// judge adds to d what robots.txt and tdmrep.json state for the request, and denies the request if u.Refuses() is
 // set and a purpose of its crawler is reserved. It calls slowly before a thorough effort, and end after that.
 // An error of slowly is returned.
 func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (end func(), err error)) error {
@@ -81,14 +81,14 @@ func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (e
 	return nil
 }
 
-// judgeWithin returns d with what is stated for the request. It denies an allowed request if u.Refuse is set and a
+// judgeWithin returns d with what is stated for the request. It denies an allowed request if u refuses what is reserved and a
 // purpose of the crawler is reserved in any reading of the path: a client must not evade a statement about /private/
 // with //private/. All readings share the effort. When it is exhausted, every statement that may apply counts.
 func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, readings Readings) Decision {
 	in := d.UsageInput(r.Target.Path)
 	in.Effort = effort
 	d.Stated = u.memo.Read(&in)
-	if !u.Refuse || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
+	if !u.Refuses() || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
 		return d
 	}
 	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes)

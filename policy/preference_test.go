@@ -92,7 +92,7 @@ func TestUsageRefused(t *testing.T) {
 			web := newOrigins()
 			web.serve(example, rules(c.robots))
 			k := &Crawler{Name: "k", Mode: c.mode, Purposes: []usage.Purpose{usage.TrainAI}}
-			config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true}, Transport: web}
+			config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
 			config.Robots.Readings = c.readings
 			if c.override != nil {
 				config.Overrides = []Override{*c.override}
@@ -148,7 +148,7 @@ func TestUsageOverridden(t *testing.T) {
 				web.serve(example, c.robots)
 				web.serve(tdmrepExample, raw("HTTP/1.1 200 OK\n\n"+`[{"location": "/", "tdm-reservation": 1}]`))
 				k := &Crawler{Name: "k", Purposes: c.purposes}
-				config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true, TDMRep: c.tdmrep}, Transport: web}
+				config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved, TDMRep: c.tdmrep}, Transport: web}
 				config.Overrides = []Override{{Hosts: hosts(t, "*"), Action: Allow}}
 				e := engineWith(t, config)
 				defer e.Close()
@@ -278,7 +278,7 @@ func TestUsageCosts(t *testing.T) {
 	web := newOrigins()
 	web.serve(example, rules(hostile))
 	k := &Crawler{Name: "k", Purposes: []usage.Purpose{usage.TrainAI}}
-	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Refuse: true}, Transport: web}
+	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
 	config.Robots.CacheBytes = 64 << 20
 	e := engineWith(t, config)
 	defer e.Close()
@@ -319,7 +319,7 @@ func TestUsageIsFree(t *testing.T) {
 	d := settings.Judge(200, []byte("User-agent: *\nDisallow: /private/\nSitemap: https://example.com/s.xml\n"), target, nil)
 	r := Request{Target: target, Crawler: &Crawler{Purposes: usage.Purposes}}
 	if n := testing.AllocsPerRun(100, func() {
-		if err := (Usage{Refuse: true}).judge(&d, r, Strict, unlimited); err != nil || !d.Allow {
+		if err := (Usage{Reserved: RefuseReserved}).judge(&d, r, Strict, unlimited); err != nil || !d.Allow {
 			t.Errorf("got %+v, %v", d, err)
 		}
 	}); n != 0 {
@@ -349,7 +349,11 @@ func TestUsageJudge(t *testing.T) {
 		settings.Readings = Strict
 		target := Target{Scheme: "https", Host: "a.example", Path: c.path}
 		d := settings.Judge(200, []byte(robots), target, nil)
-		Usage{Refuse: c.refuse}.Judge(&d, target, c.crawler, Strict)
+		var u Usage
+		if c.refuse {
+			u.Reserved = RefuseReserved
+		}
+		u.Judge(&d, target, c.crawler, Strict)
 		if d.Reason != c.want || d.Allow != (c.want == NoMatch) {
 			t.Errorf("%s, %v, for %v: got %s, %v, want %s", c.path, c.refuse, c.crawler.Purposes, d.Reason, d.Allow, c.want)
 		}
@@ -364,11 +368,11 @@ func BenchmarkDecideUsage(b *testing.B) {
 		usage                Usage
 	}{
 		{"nothing", silent, "", Usage{}},
-		{"nothing-refuse", silent, "", Usage{Refuse: true}},
-		{"nothing-tdmrep", silent, "", Usage{Refuse: true, TDMRep: true}},
-		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Refuse: true}},
+		{"nothing-refuse", silent, "", Usage{Reserved: RefuseReserved}},
+		{"nothing-tdmrep", silent, "", Usage{Reserved: RefuseReserved, TDMRep: true}},
+		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Reserved: RefuseReserved}},
 		{"stated-all", silent + "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\nContent-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n", "", Usage{}},
-		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Refuse: true, TDMRep: true}},
+		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Reserved: RefuseReserved, TDMRep: true}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			web := newOrigins()

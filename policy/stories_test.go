@@ -270,7 +270,7 @@ func (s *scene) configure(key, value string) {
 	case "tdmrep":
 		s.usage.TDMRep = value == "true"
 	case "refuse":
-		s.usage.Refuse = value == "true"
+		s.usage.Reserved = map[string]Reserved{"true": RefuseReserved}[value]
 	case "purposes":
 		s.fetch = nil
 		for name := range strings.FieldsSeq(value) {

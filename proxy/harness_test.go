@@ -240,10 +240,9 @@ func newWorld(t *testing.T, o options) *world {
 	opts := Options{
 		Settings: Settings{
 			Engine: engine, Upstream: upstream,
-			Passthrough:       func(string) bool { return false },
-			UnreachableStatus: 403,
-			Tags:              Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
-			ConnectionLimits:  ConnectionLimits{MaxConnections: 1000},
+			Passthrough:      func(string) bool { return false },
+			Tags:             Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
+			ConnectionLimits: ConnectionLimits{MaxConnections: 1000},
 		},
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(publicRoots)) },
 		Limits: Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},

@@ -60,7 +60,7 @@ func refusal(x *exchange) *problem {
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
 		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Written() + "."
 	case policy.IsUnreachable:
-		p.status, p.title, p.retry = x.settings.UnreachableStatus, "robots.txt is unreachable", d.Robots.Retry
+		p.status, p.title, p.retry = x.settings.Engine.UnreachableStatus(), "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
 		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.URL, why)
 	case policy.TooComplex:

@@ -115,8 +115,7 @@ func TestDeniedUpload(t *testing.T) {
 
 func TestDenyStatus(t *testing.T) {
 	w := newWorld(t, options{
-		engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus = 451 },
-		gate:   func(o *Options) { o.Settings.UnreachableStatus = 503 },
+		engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus, c.Robots.UnreachableStatus = 451, 503 },
 	})
 	w.ways(t, func(t *testing.T, v way) {
 		resp, body := v.get(t, "/private/")

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"robotsgate/policy"
 )
 
 // Answers without a head to read show the rules that their URL was last seen
@@ -72,7 +74,7 @@ func TestRemembersVariant(t *testing.T) {
 		{"/by-type", "", true},
 	} {
 		w := newWorld(t, trains(options{
-			gate: func(o *Options) { o.Settings.Usage.RefuseUnread = true },
+			engine: func(c *policy.Config) { c.Usage.Unread = policy.RefuseUnread },
 			handler: func(rw http.ResponseWriter, r *http.Request) {
 				if name, value, ok := strings.Cut(c.field, ": "); ok {
 					rw.Header().Set(name, value)

@@ -75,11 +75,7 @@ type Settings struct {
 	// Passthrough reports hosts whose TLS is not intercepted; nil: all TLS is.
 	Passthrough func(host string) bool
 
-	UnreachableStatus int // of a refusal because robots.txt is unreachable; 0: 403
-
 	Tags Tags
-
-	Usage Usage
 
 	Pacer Pacer       // nil: there is no pace, and every allowed request is sent at once
 	Pace  pace.Config // the intervals that the Pacer is to keep
@@ -118,16 +114,6 @@ func (h HTTPS) Unseen(host string) bool {
 	return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
 }
 
-// Usage says what is done about usage preferences that only a response states. The engine decides by the
-// preferences that are known before a request is sent. The zero value annotates responses, and withholds none.
-type Usage struct {
-	// Refuse withholds a response that reserves a purpose of its crawler: the client receives a 403.
-	Refuse bool
-	// RefuseUnread, with Refuse, also withholds a page from a crawler with purposes if the page's head
-	// was not read whole, since a preference may be missing.
-	RefuseUnread bool
-}
-
 // Use puts other settings in force. Requests in flight finish under their own, and no
 // connection is closed. It returns an error, and changes nothing, if a required field is missing.
 func (p *Proxy) Use(s Settings) error {
@@ -140,7 +126,6 @@ func (p *Proxy) Use(s Settings) error {
 	if s.Passthrough == nil {
 		s.Passthrough = func(string) bool { return false }
 	}
-	s.UnreachableStatus = cmp.Or(s.UnreachableStatus, http.StatusForbidden)
 	s.MaxConnections = cmp.Or(s.MaxConnections, DefaultMaxConnections)
 	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, DefaultTags().MaxHeadBytes)
 	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, DefaultTags().HeadTimeout)

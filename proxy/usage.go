@@ -31,15 +31,15 @@ func (x *exchange) state() {
 }
 
 // reserved changes the decision to a denial if the response reserves a purpose of the crawler, or if
-// RefuseUnread is set and the page's head was not read whole. It returns the refusal to answer with in
+// the policy refuses unread pages and the page's head was not read whole. It returns the refusal to answer with in
 // place of the response, and nil if the response is to be passed on, as in report mode.
 func (x *exchange) reserved(r *http.Request, resp *http.Response, contentType string) *problem {
-	d, settings := x.Decision, &x.settings.Usage
-	if !settings.Refuse || len(d.Crawler.Purposes) == 0 || !d.Allow || d.Reason == policy.ByOverride {
+	d, settings := x.Decision, x.settings.Engine.Usage()
+	if !settings.Refuses() || len(d.Crawler.Purposes) == 0 || !d.Allow || d.Reason == policy.ByOverride {
 		return nil
 	}
 	by, _, reserved := x.Stated.Reserved(d.Crawler.Purposes)
-	if !reserved && !(settings.RefuseUnread && x.unread(r, resp, contentType)) {
+	if !reserved && !(settings.Unread == policy.RefuseUnread && x.unread(r, resp, contentType)) {
 		return nil
 	}
 	d.Allow, d.Reason, d.Reserved = false, policy.ByUsage, by

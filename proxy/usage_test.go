@@ -186,13 +186,18 @@ func newUsageWorld(t *testing.T, c usageCase) *world {
 		robots:  "User-agent: *\n" + c.robots + "\n",
 		handler: c.serve,
 		engine: func(p *policy.Config) {
-			p.Crawlers.Default, p.Usage.Refuse = crawler, !c.annotate
+			p.Crawlers.Default = crawler
+			if !c.annotate {
+				p.Usage.Reserved = policy.RefuseReserved
+			}
+			if c.unread {
+				p.Usage.Unread = policy.RefuseUnread
+			}
 			if c.allow {
 				p.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Reason: "contract"}}
 			}
 		},
 		gate: func(o *Options) {
-			o.Settings.Usage = Usage{Refuse: !c.annotate, RefuseUnread: c.unread}
 			o.Settings.Tags.HTML, o.Settings.Tags.MaxHeadBytes = !c.htmlOff, 100<<10
 		},
 	})

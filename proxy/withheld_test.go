@@ -26,17 +26,11 @@ import (
 
 // trains makes the crawler one that fetches for training, and the gate refuse what is reserved.
 func trains(o options) options {
-	engine, gate := o.engine, o.gate
+	engine := o.engine
 	o.engine = func(c *policy.Config) {
-		c.Usage.Refuse, c.Crawlers.Default.Purposes = true, []usage.Purpose{usage.TrainAI}
+		c.Usage.Reserved, c.Crawlers.Default.Purposes = policy.RefuseReserved, []usage.Purpose{usage.TrainAI}
 		if engine != nil {
 			engine(c)
-		}
-	}
-	o.gate = func(o *Options) {
-		o.Settings.Usage.Refuse = true
-		if gate != nil {
-			gate(o)
 		}
 	}
 	return o

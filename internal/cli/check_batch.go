@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"robotsgate/internal/settings"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -46,7 +45,7 @@ func (c *Check) batch(s Streams) error {
 	if err != nil {
 		return err
 	}
-	rules := settings.Robots(cfg.Robots)
+	rules := cfg.Robots.Robots
 	strict := rules.Readings != policy.Literal
 	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
 	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })

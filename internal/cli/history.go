@@ -11,7 +11,6 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -64,7 +63,7 @@ func (h *History) Run(s Streams) error {
 		if err != nil {
 			return err
 		}
-		p := &originHistory{History: h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: settings.Robots(c.Robots)}
+		p := &originHistory{History: h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: c.Robots.Robots}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/field"
 	"robotsgate/internal/settings"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt/lint"
@@ -123,7 +124,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 		return "", nil, err
 	}
 	defer upstream.Close()
-	rules := settings.Robots(cfg.Robots)
+	rules := cfg.Robots.Robots
 	rules.HideRedirects = settings.HideRedirects(cfg.Egress)
 	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, settings.Agent(version())))
 	if err != nil {
@@ -137,7 +138,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	switch res.State {
 	case policy.Fresh:
 		if l.Fix && res.File.Truncated() {
-			return "", nil, fmt.Errorf("%s: longer than %v, so what could be printed is not the whole file; correct the file itself", escape.Printable(f.URL), cfg.Robots.MaxBytes)
+			return "", nil, fmt.Errorf("%s: longer than %s, so what could be printed is not the whole file; correct the file itself", escape.Printable(f.URL), field.Size(cfg.Robots.MaxBytes))
 		}
 		return f.URL, []byte(res.File.Body()), nil
 	case policy.Unavailable:

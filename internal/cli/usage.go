@@ -106,7 +106,7 @@ func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r
 		}
 		r.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	rules := settings.Robots(cfg.Robots)
+	rules := cfg.Robots.Robots
 	if u.Robots != "" {
 		body, err := readFile(u.Robots, s.In)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"robotsgate/internal/settings"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -35,7 +34,7 @@ func (u *Usage) batch(s Streams) error {
 	if err != nil {
 		return err
 	}
-	rules := settings.Robots(cfg.Robots)
+	rules := cfg.Robots.Robots
 	rules.Readings = policy.Literal // as check --batch
 	return batch(s, func(line []byte) (any, error) { return usageLineOf(&rules, line) })
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
 
 	"robotsgate/internal/field"
 )
@@ -113,20 +112,11 @@ func (c *Config) fillMemory() {
 
 func (c *Config) checkRobots() {
 	s, r := &c.source, &c.Robots
-	s.Require(r.MaxAge > 0 && r.MaxAge <= 24*time.Hour, "robots.max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", field.Duration(r.MaxAge))
-	// A shorter max_age alone must not conflict with the default of min_age.
-	if !s.Given("robots.min_age") {
-		r.MinAge = min(r.MinAge, r.MaxAge)
-	}
-	if !s.Bad("robots.max_age") {
-		s.Require(r.MinAge <= r.MaxAge, "robots.min_age", "%s is more than robots.max_age, %s", field.Duration(r.MinAge), field.Duration(r.MaxAge))
-	}
-	s.Require(r.MaxBytes >= 500<<10, "robots.max_bytes", "%s is too little: at least 500KiB (RFC 9309, section 2.5)", field.Size(r.MaxBytes))
-	s.Require(r.MaxRedirects >= 0 && r.MaxRedirects <= 20, "robots.max_redirects", "%d is out of bounds: 0 to 20", r.MaxRedirects)
+	r.Check(s.In("robots"))
 	// Without room for the longest robots.txt it would be fetched again and again.
-	if room := r.DiskBytes / 8; s.Given("robots.disk_bytes") {
-		s.Require(r.MaxBytes <= room, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.DiskBytes), field.Size(r.MaxBytes))
+	if room := int(r.Bytes / 8); s.Given("robots.disk_bytes") {
+		s.Require(r.MaxBytes <= room, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.Bytes), field.Size(r.MaxBytes))
 	} else {
-		s.Require(r.MaxBytes <= room, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.DiskBytes))
+		s.Require(r.MaxBytes <= room, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/requestlog"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
@@ -45,7 +47,7 @@ type Config struct {
 	Overrides         []Override    `yaml:"overrides"`
 	Robots            Robots        `yaml:"robots"`
 	Tags              Tags          `yaml:"tags"`
-	Usage             Usage         `yaml:"usage"`
+	Usage             policy.Usage  `yaml:"usage"`
 	HTTPS             HTTPS         `yaml:"https"`
 	Egress            Egress        `yaml:"egress"`
 	Pace              pace.Config   `yaml:"pace"`
@@ -128,22 +130,8 @@ func (o Override) Expired(now time.Time) bool {
 
 // Robots says how robots.txt is fetched, kept and read.
 type Robots struct {
-	MaxAge            time.Duration `yaml:"max_age" default:"24h"`
-	MinAge            time.Duration `yaml:"min_age" default:"5m"`
-	StaleFor          time.Duration `yaml:"stale_for" default:"720h"` // 0: never
-	AfterStale        string        `yaml:"after_stale" default:"disallow" enum:"disallow,allow,keep"`
-	Timeout           time.Duration `yaml:"timeout" default:"10s" positive:"yes"` // the whole fetch, redirects included
-	MaxBytes          int64         `yaml:"max_bytes" size:"yes" default:"512KiB" restart:"yes"`
-	MaxRedirects      int           `yaml:"max_redirects" default:"5" doc:"a whole number, such as 5"`
-	TooManyRequests   string        `yaml:"too_many_requests" default:"disallow" enum:"disallow,allow"`
-	Unavailable       string        `yaml:"unavailable" default:"allow" enum:"allow,keep"`
-	UnreachableStatus int           `yaml:"unreachable_status" default:"403" enum:"403,503"`
-	Forbidden         string        `yaml:"forbidden" default:"allow" enum:"allow,disallow"`
-	Readings          string        `yaml:"readings" default:"strict" enum:"strict,literal"`
-	UserAgent         string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // "": made of the crawler's product token
-	CacheBytes        int64         `yaml:"cache_bytes" size:"yes" default:"256MiB" restart:"yes" positive:"yes"`
-	Keep              time.Duration `yaml:"keep" default:"8760h" restart:"yes"`
-	DiskBytes         int64         `yaml:"disk_bytes" size:"yes" default:"10GiB" restart:"yes"`
+	policy.Robots `yaml:",inline"`
+	store.Limits  `yaml:",inline"`
 }
 
 // Tags says how robots tags are collected from responses.
@@ -151,32 +139,6 @@ type Tags struct {
 	proxy.Tags `yaml:",inline"`
 	CacheBytes int64 `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
 }
-
-// Usage says what is done about usage preferences.
-type Usage struct {
-	Reserved Reserved `yaml:"reserved" default:"annotate" enum:"annotate,refuse"`
-	TDMRep   bool     `yaml:"tdmrep"`
-	Unread   Unread   `yaml:"unread" default:"pass" enum:"pass,refuse"`
-}
-
-// Reserved says what becomes of a crawler's request or response if one of its purposes is reserved.
-type Reserved string
-
-// What becomes of it.
-const (
-	AnnotateReserved Reserved = "annotate" // it is only annotated
-	RefuseReserved   Reserved = "refuse"
-)
-
-// Unread says what becomes of a page for a crawler with purposes if its head was not read whole, so
-// that a preference may be missing.
-type Unread string
-
-// What becomes of it.
-const (
-	PassUnread   Unread = "pass"
-	RefuseUnread Unread = "refuse"
-)
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {

@@ -8,6 +8,8 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/requestlog"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
@@ -16,6 +18,8 @@ import (
 func Default() *Config {
 	c := new(Config)
 	setDefaults(reflect.ValueOf(c).Elem())
+	c.Robots = Robots{policy.DefaultRobots(), store.DefaultLimits()}
+	c.Usage = policy.DefaultUsage()
 	c.Tags = Tags{proxy.DefaultTags(), 32 << 20}
 	c.HTTPS.Intercept = true
 	c.Pace = pace.Default()

@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"slices"
 
+	"robotsgate/policy"
 	"robotsgate/policy/glob"
 )
 
 // checkUsage reports settings of usage that contradict each other.
 func (c *Config) checkUsage() {
 	s, u := &c.source, c.Usage
-	s.Require(u.Unread != RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
-	s.Require(u.Unread != RefuseUnread || u.Reserved == RefuseReserved, "usage.unread", "refuse needs usage.reserved: refuse: nothing is refused otherwise")
+	s.Require(u.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
+	u.Check(s.In("usage"))
 }
 
 // warnUsage warns of settings of usage that do less than they seem to.
 func (c *Config) warnUsage(w *source) {
-	refuse := c.Usage.Reserved == RefuseReserved
+	refuse := c.Usage.Refuses()
 	purposes := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return len(k.Purposes) > 0 })
 	w.Require(!refuse || purposes >= 0, "usage.reserved", "refuse refuses nothing, since no crawler has purposes: say what a crawler fetches for, such as purposes: [train-ai] in crawlers")
 	w.Require(!refuse || purposes < 0 || c.Tags.HTML, "tags.html", "false: the preferences in pages are not known, so that usage.reserved: refuse goes by robots.txt, tdmrep.json and response headers alone")

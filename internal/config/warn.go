@@ -20,7 +20,7 @@ func (c *Config) Warnings() []Mistake {
 	c.warnOverrides(&w)
 	c.warnUsage(&w)
 	c.warnPace(&w)
-	w.Require(c.Robots.MaxRedirects >= 5, "robots.max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.Robots.MaxRedirects)
+	c.Robots.Warn(w.In("robots"))
 	c.Log.Audit.Warn(w.In("log"))
 	return w.sorted()
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -19,7 +18,7 @@ type snapshotStore interface {
 
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
 func (g *Gate) openStore(dir string) error {
-	disk, err := store.Open(dir, settings.Store(g.config.Robots), g.log)
+	disk, err := store.Open(dir, g.config.Robots.Limits, g.log)
 	switch {
 	case errors.Is(err, store.ErrInUse):
 		level := slog.LevelWarn

@@ -36,7 +36,7 @@ func byResponse(r *audit.Record) bool {
 // d is the decision of the replay, and now its record.
 func beforeResponse(r, now *audit.Record, d *policy.Decision, c *policy.Config) *audit.Record {
 	enforced := r.Enforced == nil || *r.Enforced
-	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuse || len(d.Crawler.Purposes) == 0 {
+	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuses() || len(d.Crawler.Purposes) == 0 {
 		return nil
 	}
 	if by := r.Reserved; by != nil {

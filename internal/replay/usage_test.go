@@ -22,7 +22,7 @@ const (
 func stated(t *testing.T, path string) (*kept, *audit.Record) {
 	t.Helper()
 	s, _ := one()
-	s.config.Usage = policy.Usage{Refuse: true, TDMRep: true}
+	s.config.Usage = policy.Usage{Reserved: policy.RefuseReserved, TDMRep: true}
 	news := s.config.Crawlers.Known[0]
 	news.Purposes = []usage.Purpose{usage.TrainAI}
 	s.bodies = map[string]string{policy.Digest(robotsUsage): robotsUsage, policy.Digest(tdmrep): tdmrep}
@@ -114,7 +114,7 @@ func TestReplayUsage(t *testing.T) {
 		}, Same, ""},
 		{"refused by the response in another mode", "/page", func(_ *kept, r *audit.Record) { byHead(r); r.Enforced = new(bool) }, Different, "(report mode)"},
 		{"refused by a response that would not have been asked for", "/art/x", func(_ *kept, r *audit.Record) { byHead(r) }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
-		{"refused by a response although reserved: annotate", "/page", func(s *kept, r *audit.Record) { byHead(r); s.config.Usage.Refuse = false }, Different, ""},
+		{"refused by a response although reserved: annotate", "/page", func(s *kept, r *audit.Record) { byHead(r); s.config.Usage.Reserved = policy.AnnotateReserved }, Different, ""},
 		{"refused by a response for another purpose", "/page", func(s *kept, r *audit.Record) {
 			byHead(r)
 			s.config.Crawlers.Known[0].Purposes = []usage.Purpose{usage.Search}

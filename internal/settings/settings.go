@@ -16,7 +16,6 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
@@ -26,12 +25,10 @@ import (
 func Proxy(c *config.Config) proxy.Options {
 	return proxy.Options{
 		Settings: proxy.Settings{
-			Passthrough:       c.HTTPS.Unseen,
-			UnreachableStatus: c.Robots.UnreachableStatus,
-			Tags:              c.Tags.Tags,
-			Usage:             proxy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, RefuseUnread: c.Usage.Unread == config.RefuseUnread},
-			Pace:              c.Pace,
-			ConnectionLimits:  c.Limits.ConnectionLimits,
+			Passthrough:      c.HTTPS.Unseen,
+			Tags:             c.Tags.Tags,
+			Pace:             c.Pace,
+			ConnectionLimits: c.Limits.ConnectionLimits,
 		},
 		Limits: c.Limits.Limits,
 	}
@@ -119,13 +116,13 @@ func RootsWith(file string) (*x509.CertPool, error) {
 
 // Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
 func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
-	rules := Robots(c.Robots)
+	rules := c.Robots.Robots
 	rules.HideRedirects = HideRedirects(c.Egress)
 	return policy.Config{
 		Crawlers:  Crawlers(c),
 		Overrides: Overrides(c.Overrides),
 		Robots:    rules,
-		Usage:     policy.Usage{Refuse: c.Usage.Reserved == config.RefuseReserved, TDMRep: c.Usage.TDMRep},
+		Usage:     c.Usage,
 		Transport: transport,
 		Store:     s,
 		Log:       log,
@@ -181,19 +178,4 @@ func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
 		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens, Purposes: purposes,
 		Mode: policy.Mode(cmp.Or(k.Mode, global)), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
 	}
-}
-
-// Robots returns how robots.txt files are fetched and read.
-func Robots(r config.Robots) policy.Robots {
-	return policy.Robots{
-		MaxAge: r.MaxAge, MinAge: r.MinAge, StaleFor: r.StaleFor, AfterStale: r.AfterStale,
-		Timeout: r.Timeout, MaxBytes: int(r.MaxBytes), MaxRedirects: r.MaxRedirects,
-		TooManyRequests: r.TooManyRequests, Forbidden: r.Forbidden, Unavailable: r.Unavailable, UserAgent: r.UserAgent,
-		CacheBytes: int64(r.CacheBytes), Readings: policy.Readings(r.Readings),
-	}
-}
-
-// Store returns the bounds of the store.
-func Store(r config.Robots) store.Limits {
-	return store.Limits{Keep: r.Keep, Bytes: int64(r.DiskBytes)}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"robotsgate/internal/config"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
@@ -26,14 +25,11 @@ type parts struct {
 	Egress    proxy.Egress
 	Crawlers  policy.Crawlers
 	Overrides []policy.Override
-	Robots    policy.Robots
-	Usage     policy.Usage
-	Store     store.Limits
 }
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides, e.Robots, e.Usage, Store(c.Robots)}
+	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -60,27 +56,6 @@ var arrives = map[string]string{
 	"overrides.action":   "Overrides.0.Action",
 	"overrides.reason":   "Overrides.0.Reason",
 	"overrides.expires":  "Overrides.0.Expires",
-
-	"robots.max_age":            "Robots.MaxAge",
-	"robots.min_age":            "Robots.MinAge",
-	"robots.stale_for":          "Robots.StaleFor",
-	"robots.after_stale":        "Robots.AfterStale",
-	"robots.timeout":            "Robots.Timeout",
-	"robots.max_bytes":          "Robots.MaxBytes",
-	"robots.max_redirects":      "Robots.MaxRedirects",
-	"robots.too_many_requests":  "Robots.TooManyRequests",
-	"robots.forbidden":          "Robots.Forbidden",
-	"robots.unavailable":        "Robots.Unavailable",
-	"robots.unreachable_status": "Proxy.Settings.UnreachableStatus",
-	"robots.readings":           "Robots.Readings",
-	"robots.user_agent":         "Robots.UserAgent",
-	"robots.cache_bytes":        "Robots.CacheBytes",
-	"robots.keep":               "Store.Keep",
-	"robots.disk_bytes":         "Store.Bytes",
-
-	"usage.reserved": "Proxy.Settings.Usage.Refuse Usage.Refuse",
-	"usage.tdmrep":   "Usage.TDMRep",
-	"usage.unread":   "Proxy.Settings.Usage.RefuseUnread",
 
 	"egress.allow_private":           "Egress.AllowPrivate",
 	"egress.deny_hosts":              "Egress.DenyHosts",
@@ -138,7 +113,7 @@ func TestSettings(t *testing.T) {
 			continue
 		}
 		for _, at := range changed {
-			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients", "usage.reserved", "usage.unread"}, key) && at != "Proxy.Settings.Passthrough" {
+			if value := text(field); got[at] != value && !slices.Contains([]string{"unknown_clients"}, key) && at != "Proxy.Settings.Passthrough" {
 				t.Errorf("%s: %s becomes %s, want %s", key, at, got[at], value)
 			}
 		}
@@ -213,10 +188,6 @@ func offDefault(t *testing.T, key string, v reflect.Value) {
 	switch v.Interface().(type) {
 	case []config.Purpose:
 		v.Set(reflect.ValueOf([]config.Purpose{"search", "tdm"}))
-	case config.Reserved:
-		v.SetString(string(config.RefuseReserved))
-	case config.Unread:
-		v.SetString(string(config.RefuseUnread))
 	case config.ClientsPolicy:
 		v.SetString(string(config.RefuseClients))
 	case []string:

@@ -9,12 +9,15 @@ import (
 
 // Limits bounds what a Disk keeps.
 type Limits struct {
-	Keep time.Duration // of superseded snapshots
+	Keep time.Duration `yaml:"keep" restart:"yes"` // of superseded snapshots
 	// Bytes bounds everything on disk, give or take a batch of
 	// [Disk.Save]. First the oldest superseded snapshots are dropped, then the origins
 	// that were fetched longest ago.
-	Bytes int64
+	Bytes int64 `yaml:"disk_bytes" size:"yes" restart:"yes"`
 }
+
+// DefaultLimits returns the limits that suit most gates.
+func DefaultLimits() Limits { return Limits{Keep: 365 * 24 * time.Hour, Bytes: 10 << 30} }
 
 // rows bounds the index's rows to an eighth of the bytes. Its pages may be half empty,
 // and bbolt writes a new page before it frees the old one, so that
