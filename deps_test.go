@@ -29,7 +29,7 @@ var imports = map[string][]string{
 	"policy/glob":               {},
 	"policy/pace":               {"internal/field"},
 	"htmlmeta":                  {"internal/coding"},
-	"proxy":                     {"policy", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
+	"proxy":                     {"internal/field", "policy", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client"},
 	"proxy/internal/client":     {"proxy/internal/memory", "proxy/internal/netconn"},
 	"proxy/internal/auth":       {},
 	"proxy/internal/body":       {"htmlmeta", "proxy/internal/memory", "proxy/internal/netconn"},

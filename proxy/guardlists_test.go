@@ -31,7 +31,7 @@ func (w *world) restrict(t *testing.T, deny string, origins ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Ports = append(e.Ports, uint16(port))
+		e.Ports = append(e.Ports, int(port))
 	}
 	s := *w.gate.settings.Load()
 	transport, err := NewTransport(e, nil)

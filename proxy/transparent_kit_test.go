@@ -203,7 +203,7 @@ var redirectedWorlds = map[string]func(*testing.T, *options){
 	"impatient": func(_ *testing.T, o *options) {
 		add(&o.gate, func(o *Options) { o.Limits.HeaderTimeout = 100 * time.Millisecond })
 	},
-	"ports": func(_ *testing.T, o *options) { add(&o.egress, func(e *Egress) { e.Ports = []uint16{1} }) },
+	"ports": func(_ *testing.T, o *options) { add(&o.egress, func(e *Egress) { e.Ports = []int{1} }) },
 	"deny host": func(t *testing.T, o *options) {
 		add(&o.egress, func(e *Egress) { e.DenyHosts = []glob.Glob{mustHost(t, "loop.*")} })
 	},

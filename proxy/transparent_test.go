@@ -392,7 +392,7 @@ func TestTransparentOwnConnection(t *testing.T) {
 
 // TLS on port 80 is https: only a CONNECT to this port may mean http.
 func TestTransparentTLSOnPort80(t *testing.T) {
-	w := newWorld(t, options{gate: unseen, egress: func(e *Egress) { e.Ports = []uint16{443} }})
+	w := newWorld(t, options{gate: unseen, egress: func(e *Egress) { e.Ports = []int{443} }})
 	conn := tls.Client(dialed(t, w.redirect(t, "80")), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
 	if err := conn.Handshake(); err == nil {
 		t.Error("the port is permitted")

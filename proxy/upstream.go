@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 	"robotsgate/proxy/internal/origin"
 )
@@ -37,20 +39,38 @@ type Upstream interface {
 // Egress says what a Transport may connect to, and how. Special-purpose addresses (RFC 6890), such as those
 // of loopback and of private networks, are forbidden unless AllowPrivate permits them.
 type Egress struct {
-	AllowPrivate          []netip.Prefix          // special-purpose addresses that are permitted
-	DenyHosts             []glob.Glob             // hosts that are forbidden, by their name or address
-	Ports                 []uint16                // that may be connected to; empty: all
-	Parent                *url.URL                // a proxy to go through: http, https or socks5; nil: none
-	Roots                 *x509.CertPool          // for the certificates of origins; nil: the system's
-	DialTimeout           time.Duration           // 0: 10 s
-	ResponseHeaderTimeout time.Duration           // 0: 1 minute
-	IdleTimeout           time.Duration           // of a connection that is kept for further requests; 0: 90 s
-	MaxConnsPerHost       int                     // 0: no limit
-	OnlyNetHTTP           bool                    // send every request by net/http's Transport, which is slower
-	Own                   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
+	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range, such as 10.0.0.0/8"`               // special-purpose addresses that are permitted
+	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`         // hosts that are forbidden, by their name or address
+	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // that may be connected to; empty: all
+	Parent                *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // a proxy to go through: http, https or socks5; nil: none
+	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                            // 0: that of [DefaultEgress], as for the next two
+	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                        // of a connection that is kept for further requests
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
+
+	Roots       *x509.CertPool          // for the certificates of origins; nil: the system's
+	OnlyNetHTTP bool                    // send every request by net/http's Transport, which is slower
+	Own         func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
 
 	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
 	HowToPermit func(netip.Addr) string
+}
+
+// DefaultEgress permits all destinations but special-purpose addresses.
+func DefaultEgress() Egress {
+	return Egress{DialTimeout: origin.DialTimeout, ResponseHeaderTimeout: origin.ResponseHeaderTimeout, IdleTimeout: origin.IdleTimeout}
+}
+
+// Check reports values that make no sense.
+func (e Egress) Check(m *field.Mistakes) {
+	for i, port := range e.Ports {
+		m.Require(port >= 1 && port <= 65535, fmt.Sprintf("ports[%d]", i), "%d is no port: 1 to 65535", port)
+	}
+}
+
+// ParentHasLogin reports whether a parent proxy gets a login with each request, which it may repeat in redirects.
+func (e Egress) ParentHasLogin() bool {
+	return e.Parent != nil && e.Parent.User != nil && e.Parent.Scheme != "socks5"
 }
 
 // A Transport is the Upstream that connects to origins, directly or through a parent proxy.

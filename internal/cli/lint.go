@@ -125,7 +125,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	}
 	defer upstream.Close()
 	rules := cfg.Robots.Robots
-	rules.HideRedirects = settings.HideRedirects(cfg.Egress)
+	rules.HideRedirects = cfg.Egress.ParentHasLogin()
 	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, settings.Agent(version())))
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", t, explained(t, err))

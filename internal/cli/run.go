@@ -169,7 +169,7 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 			return fmt.Errorf("--token: %w", err)
 		}
 	}
-	if c.Egress.Proxy != nil {
+	if c.Egress.Parent != nil {
 		return nil
 	}
 	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"} {
@@ -181,7 +181,7 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 		if err != nil {
 			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 		}
-		c.Egress.Proxy = parent
+		c.Egress.Parent = parent
 		return trustParent(c, getenv("SSL_CERT_FILE"))
 	}
 	return nil

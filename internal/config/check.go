@@ -22,9 +22,7 @@ func (c *Config) check() {
 	}
 	c.checkRobots()
 	c.fillMemory()
-	for i, port := range c.Egress.Ports {
-		c.source.Require(port >= 1 && port <= 65535, fmt.Sprintf("egress.ports[%d]", i), "%d is no port: 1 to 65535", port)
-	}
+	c.Egress.Check(c.source.In("egress"))
 	c.Pace.Check(c.source.In("pace"))
 	c.checkUsage()
 	c.Fleet.Check(c.source.In("fleet"))

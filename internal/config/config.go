@@ -8,7 +8,6 @@ package config
 import (
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"time"
 
 	"robotsgate/internal/admin"
@@ -148,15 +147,8 @@ type HTTPS struct {
 
 // Egress says where the gate may connect to, and how.
 type Egress struct {
-	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range, such as 10.0.0.0/8"`
-	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`
-	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // empty: all
-	Proxy                 *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // nil: none
-	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // "": the system's roots only
-	DialTimeout           time.Duration  `yaml:"dial_timeout" default:"10s" positive:"yes"`
-	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" default:"60s" positive:"yes"`
-	IdleTimeout           time.Duration  `yaml:"idle_timeout" default:"90s" positive:"yes"`
-	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
+	proxy.Egress `yaml:",inline"`
+	CAFile       string `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"` // "": the system's roots only
 }
 
 // Limits bounds what clients may ask of the gate, and the gate's memory and time.

@@ -22,6 +22,7 @@ func Default() *Config {
 	c.Usage = policy.DefaultUsage()
 	c.Tags = Tags{proxy.DefaultTags(), 32 << 20}
 	c.HTTPS.Intercept = true
+	c.Egress.Egress = proxy.DefaultEgress()
 	c.Pace = pace.Default()
 	c.Fleet = fleet.Default()
 	c.Limits = Limits{Limits: proxy.DefaultLimits(), ShutdownGrace: 30 * time.Second}

@@ -61,13 +61,13 @@ func TestEffective(t *testing.T) {
 	}
 	// Everything is equal but secrets and invalid UTF-8.
 	c.Crawlers[0].Login.PasswordBcrypt = hidden
-	c.Egress.Proxy = again.Egress.Proxy
+	c.Egress.Parent = again.Egress.Parent
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
 	c.source, again.source = source{}, source{}
 	if !reflect.DeepEqual(c, again) {
 		t.Errorf("got  %+v\nwant %+v", again, c)
 	}
-	if got := again.Egress.Proxy.String(); got != "http://xxxxx@proxy.lan:3128" {
+	if got := again.Egress.Parent.String(); got != "http://xxxxx@proxy.lan:3128" {
 		t.Errorf("proxy %s", got)
 	}
 	// Every key is there, keys with their defaults too.

@@ -72,7 +72,7 @@ log: {level: debug, audit: "-"}
 	if c.Robots.MaxAge != 90*time.Minute || c.Robots.StaleFor != 0 || c.Robots.MaxBytes != 1e6 || c.Robots.UserAgent != "Gate/1 (oops)" {
 		t.Errorf("robots: %+v", c.Robots)
 	}
-	if !slices.Equal(c.Egress.Ports, []int{80, 443}) || c.Egress.Proxy.Host != "proxy.lan:1080" || c.Admin.Hosts[0] != "gate.example" {
+	if !slices.Equal(c.Egress.Ports, []int{80, 443}) || c.Egress.Parent.Host != "proxy.lan:1080" || c.Admin.Hosts[0] != "gate.example" {
 		t.Errorf("egress: %+v, admin: %+v", c.Egress, c.Admin)
 	}
 }
@@ -87,7 +87,7 @@ limits:
 robots:
   user_agent: ${NESTED}
 `)
-	if c.Listen != "127.0.0.1:8080" || c.Egress.Ports[0] != 8080 || c.Limits.MaxConnections != 8080 || c.Egress.Proxy != nil {
+	if c.Listen != "127.0.0.1:8080" || c.Egress.Ports[0] != 8080 || c.Limits.MaxConnections != 8080 || c.Egress.Parent != nil {
 		t.Errorf("%+v", c)
 	}
 	if c.DataDir != "/${PORT}/$PORT/$$" {

@@ -20,6 +20,6 @@ func (c *Config) SecretFiles() []string {
 
 func (c *Config) hasPassword() bool {
 	login := func(k Crawler) bool { return k.Login.PasswordBcrypt != "" }
-	proxy := c.source.Given("egress.proxy") && c.Egress.Proxy != nil && c.Egress.Proxy.User != nil // run may have set it
+	proxy := c.source.Given("egress.proxy") && c.Egress.Parent != nil && c.Egress.Parent.User != nil // run may have set it
 	return slices.ContainsFunc(c.Crawlers, login) || proxy || strings.Contains(string(c.Fleet.Address), "@")
 }

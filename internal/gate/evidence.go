@@ -119,8 +119,8 @@ func witnessClient(c *config.Config) (*http.Client, error) {
 		return nil, err
 	}
 	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
-	if c.Egress.Proxy != nil {
-		t.Proxy = http.ProxyURL(c.Egress.Proxy)
+	if c.Egress.Parent != nil {
+		t.Proxy = http.ProxyURL(c.Egress.Parent)
 	}
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }

@@ -37,7 +37,7 @@ func Proxy(c *config.Config) proxy.Options {
 // Upstream returns the transport to origins. It refuses requests to own addresses. Commands
 // without a gate pass nil for own and d.
 func Upstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
-	e := egress(c.Egress)
+	e := c.Egress.Egress
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
 	e.HowToPermit = func(addr netip.Addr) string { return howToPermit(c, addr) }
 	return proxy.NewTransport(e, d)
@@ -66,23 +66,6 @@ func Roots(c *config.Config) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("egress.ca_file: %w", err)
 	}
 	return pool, nil
-}
-
-func egress(e config.Egress) proxy.Egress {
-	var ports []uint16
-	for _, p := range e.Ports {
-		ports = append(ports, uint16(p))
-	}
-	return proxy.Egress{
-		AllowPrivate:          e.AllowPrivate,
-		DenyHosts:             e.DenyHosts,
-		Ports:                 ports,
-		Parent:                e.Proxy,
-		DialTimeout:           e.DialTimeout,
-		ResponseHeaderTimeout: e.ResponseHeaderTimeout,
-		IdleTimeout:           e.IdleTimeout,
-		MaxConnsPerHost:       e.MaxConnsPerHost,
-	}
 }
 
 // RootsWith returns the system's roots and the certificates in file. It does not use package
@@ -117,7 +100,7 @@ func RootsWith(file string) (*x509.CertPool, error) {
 // Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
 func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
 	rules := c.Robots.Robots
-	rules.HideRedirects = HideRedirects(c.Egress)
+	rules.HideRedirects = c.Egress.ParentHasLogin()
 	return policy.Config{
 		Crawlers:  Crawlers(c),
 		Overrides: Overrides(c.Overrides),
@@ -136,11 +119,6 @@ var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
 // Agent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
 // digits and dots only, so that it looks to firewalls as crawlers do.
 func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
-
-// HideRedirects reports whether redirects may come from a parent proxy that gets a login with each request.
-func HideRedirects(e config.Egress) bool {
-	return e.Proxy != nil && e.Proxy.User != nil && e.Proxy.Scheme != "socks5"
-}
 
 // Overrides returns the overrides of a configuration.
 func Overrides(all []config.Override) (out []policy.Override) {

@@ -22,14 +22,13 @@ import (
 // parts has the settings that the parts receive from a configuration.
 type parts struct {
 	Proxy     proxy.Options
-	Egress    proxy.Egress
 	Crawlers  policy.Crawlers
 	Overrides []policy.Override
 }
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), egress(c.Egress), e.Crawlers, e.Overrides}
+	return parts{Proxy(c), e.Crawlers, e.Overrides}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -56,15 +55,6 @@ var arrives = map[string]string{
 	"overrides.action":   "Overrides.0.Action",
 	"overrides.reason":   "Overrides.0.Reason",
 	"overrides.expires":  "Overrides.0.Expires",
-
-	"egress.allow_private":           "Egress.AllowPrivate",
-	"egress.deny_hosts":              "Egress.DenyHosts",
-	"egress.ports":                   "Egress.Ports",
-	"egress.proxy":                   "Egress.Parent",
-	"egress.dial_timeout":            "Egress.DialTimeout",
-	"egress.response_header_timeout": "Egress.ResponseHeaderTimeout",
-	"egress.idle_timeout":            "Egress.IdleTimeout",
-	"egress.max_conns_per_host":      "Egress.MaxConnsPerHost",
 }
 
 // notAPart has the reasons why other keys are no settings of a part.
@@ -72,7 +62,6 @@ var notAPart = map[string]string{
 	"listen":                 "gate.New listens there: every script",
 	"listen_transparent":     "gate.New listens there: internal/e2e/transparent_linux_test.go",
 	"data_dir":               "gate.New and the commands open it: two_gates.txtar",
-	"egress.ca_file":         "roots reads it: intercept.txtar",
 	"crawlers.sign.key_file": "gate.sign makes a wrapper of it: signed.txtar",
 	"crawlers.sign.agent":    "gate.sign: signed.txtar",
 	"crawlers.sign.when":     "gate.sign: signed.txtar",
@@ -81,6 +70,7 @@ var notAPart = map[string]string{
 	"log.level":              "logger goes by it: log.txtar",
 	"log.format":             "logger goes by it: log.txtar",
 	"log.requests":           "RequestLines.choose goes by it: request_lines.txtar",
+	"egress.ca_file":         "roots reads it: intercept.txtar",
 	"limits.memory":          "gate.Run hands it to limitMemory as it is",
 	"limits.shutdown_delay":  "gate.run waits: shutdown.txtar",
 	"limits.shutdown_grace":  "gate.run waits: shutdown.txtar",

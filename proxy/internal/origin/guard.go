@@ -60,7 +60,7 @@ func (g *guard) lists(host, port string) error {
 	if err != nil {
 		return prohibit("port %q is not a number", port)
 	}
-	if len(g.Ports) > 0 && !slices.Contains(g.Ports, uint16(n)) {
+	if len(g.Ports) > 0 && !slices.Contains(g.Ports, int(n)) {
 		return prohibit("port %s is not in egress.ports", port)
 	}
 	return nil

@@ -115,7 +115,7 @@ func TestGuardHostsAndPorts(t *testing.T) {
 		}
 		deny = append(deny, g)
 	}
-	g := newGuard(Config{DenyHosts: deny, Ports: []uint16{80, 443}})
+	g := newGuard(Config{DenyHosts: deny, Ports: []int{80, 443}})
 	for _, c := range []struct {
 		host, port string
 		want       bool

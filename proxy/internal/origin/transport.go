@@ -26,17 +26,24 @@ import (
 type Config struct {
 	AllowPrivate          []netip.Prefix
 	DenyHosts             []glob.Glob
-	Ports                 []uint16
+	Ports                 []int
 	Parent                *url.URL
-	Roots                 *x509.CertPool
 	DialTimeout           time.Duration
 	ResponseHeaderTimeout time.Duration
 	IdleTimeout           time.Duration
 	MaxConnsPerHost       int
+	Roots                 *x509.CertPool
 	OnlyNetHTTP           bool
 	Own                   func() []netip.AddrPort
 	HowToPermit           func(netip.Addr) string
 }
+
+// Defaults of a Config.
+const (
+	DialTimeout           = 10 * time.Second
+	ResponseHeaderTimeout = time.Minute
+	IdleTimeout           = 90 * time.Second
+)
 
 // A Transport sends requests to origins and opens tunnels to them.
 type Transport struct {
@@ -57,9 +64,9 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
 		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)
 	}
-	c.DialTimeout = cmp.Or(c.DialTimeout, 10*time.Second)
-	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, time.Minute)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, 90*time.Second)
+	c.DialTimeout = cmp.Or(c.DialTimeout, DialTimeout)
+	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, ResponseHeaderTimeout)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, IdleTimeout)
 	u := &Transport{
 		Dialer:      net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second},
 		guard:       newGuard(c),
