@@ -43,7 +43,7 @@ func TestAgentsExample(t *testing.T) {
 		}
 		ask := policy.Request{Target: target, Method: request.method, Crawler: settings.Crawlers(c).Named(request.crawler)}
 		got := "robots"
-		if d, decided := policy.Overridden(settings.Overrides(c.Overrides), policy.Strict, ask, time.Now()); decided && d.Allow {
+		if d, decided := policy.Overridden(c.Overrides, policy.Strict, ask, time.Now()); decided && d.Allow {
 			got = "allow " + d.Note
 		} else if decided {
 			got = "deny " + d.Note

@@ -203,7 +203,7 @@ func writtenOverrides(t *testing.T, text string) (all []Override) {
 			list := strings.Split(word, ",")
 			switch word[0] {
 			case '/', '*':
-				o.Paths = PathRules(list)
+				o.Paths = list
 			case '@':
 				o.Crawlers = strings.Split(word[1:], ",")
 			default:
@@ -244,17 +244,17 @@ func FuzzLeaveToRobots(f *testing.F) {
 			r.Target.Path = "/"
 		}
 		host := hosts(t, "a")
-		left := Override{Hosts: host, Action: LeaveToRobots, Paths: PathRules([]string{listed})}
+		left := Override{Hosts: host, Action: LeaveToRobots, Paths: []string{listed}}
 		if listedMethod != "" {
 			left.Methods = []string{listedMethod}
 		}
-		later := []Override{{Hosts: host, Action: Deny, Paths: PathRules([]string{laterPath})}, {Hosts: host, Action: []Action{Deny, Allow, LeaveToRobots, "unknown"}[kind&3]}}
+		later := []Override{{Hosts: host, Action: Deny, Paths: []string{laterPath}}, {Hosts: host, Action: []Action{Deny, Allow, LeaveToRobots, "unknown"}[kind&3]}}
 		before, wasDecided := Overridden(later, Strict, r, time.Now())
 		after, decided := Overridden(append([]Override{left}, later...), Strict, r, time.Now())
 		if decided && after.Allow && !(wasDecided && before.Allow) {
 			t.Fatal("the overrides allow more than without it")
 		}
-		group := left.Paths.Group()
+		group := left.group()
 		matches := func(path robotstxt.Reading) bool { _, ok := group.MatchReading(path); return ok }
 		readings := append([]robotstxt.Reading{{Path: r.Target.Path, OnlyQuery: true}}, robotstxt.Readings(r.Target.Path)...)
 		rule, ok := group.Match(r.Target.Path)

@@ -13,13 +13,15 @@ import (
 
 // An Override is an operator's exception from the robots.txt of some hosts.
 type Override struct {
-	Hosts    []glob.Glob
-	Paths    *robotstxt.File // made by [PathRules]; nil: all
-	Methods  []string        // in upper case; empty: all
-	Crawlers []string        // names; empty: all
-	Action   Action
-	Reason   string    // shown in annotations and in the audit log
-	Expires  time.Time // zero: never
+	Hosts    []glob.Glob `yaml:"hosts" glob:"host" doc:"a host, such as \"*.example.com\""`
+	Paths    []string    `yaml:"paths" doc:"a path, such as /api/"`    // patterns in the syntax of robots.txt; empty: all
+	Methods  []string    `yaml:"methods" doc:"a method, such as GET"`  // in upper case; empty: all
+	Crawlers []string    `yaml:"crawlers" doc:"the name of a crawler"` // names; empty: all
+	Action   Action      `yaml:"action" enum:"allow,deny,robots"`
+	Reason   string      `yaml:"reason" doc:"a reason in words"`         // shown in annotations and in the audit log
+	Expires  time.Time   `yaml:"expires" doc:"a day such as 2027-03-01"` // the first moment it no longer holds; zero: never
+
+	rules *robotstxt.File // of Paths, if Prepared has compiled them
 }
 
 // An Action is what an override does about a request that it applies to. The zero value denies.
@@ -32,8 +34,28 @@ const (
 	LeaveToRobots Action = "robots" // no further override is looked at, and robots.txt decides
 )
 
-// PathRules compiles path patterns in the syntax of robots.txt for Override.Paths.
-func PathRules(patterns []string) *robotstxt.File {
+// Prepared returns overrides for many calls of [Overridden], with their patterns compiled. An Engine prepares its own.
+func Prepared(overrides []Override) []Override {
+	overrides = slices.Clone(overrides)
+	for i := range overrides {
+		overrides[i].rules = pathRules(overrides[i].Paths)
+	}
+	return overrides
+}
+
+// group returns the patterns of the paths, as rules.
+func (o *Override) group() robotstxt.Group {
+	if o.rules != nil {
+		return o.rules.Group()
+	}
+	return pathRules(o.Paths).Group()
+}
+
+// Expired reports whether the override no longer holds at now.
+func (o *Override) Expired(now time.Time) bool { return !o.Expires.IsZero() && !now.Before(o.Expires) }
+
+// pathRules compiles path patterns in the syntax of robots.txt.
+func pathRules(patterns []string) *robotstxt.File {
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -89,7 +111,7 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 // concerns reports whether the override is for a host and a crawler. It checks the expiry for
 // every request, so that it takes effect without a reload.
 func (o *Override) concerns(host string, k *Crawler, now time.Time) bool {
-	return (o.Expires.IsZero() || now.Before(o.Expires)) &&
+	return !o.Expired(now) &&
 		(len(o.Crawlers) == 0 || slices.Contains(o.Crawlers, k.Name)) &&
 		slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) })
 }
@@ -107,7 +129,7 @@ const (
 // covers returns the override's coverage of a request. ReadAs is the reading of the path that
 // an override denies, if that is not the literal one.
 func (o *Override) covers(r Request, path *pathReadings) (c coverage, readAs string) {
-	if c = o.coversMethod(r); c == coversNone || o.Paths == nil {
+	if c = o.coversMethod(r); c == coversNone || len(o.Paths) == 0 {
 		return c, ""
 	}
 	ofPath, readAs := o.coversPath(r, path)
@@ -132,7 +154,7 @@ func (o *Override) coversMethod(r Request) coverage {
 }
 
 func (o *Override) coversPath(r Request, path *pathReadings) (c coverage, readAs string) {
-	group := o.Paths.Group()
+	group := o.group()
 	switch {
 	case r.whole && o.allOf(path) && o.allOf(&pathReadings{path: anyPath}):
 		return coversAll, "" // "/$" matches the root, and must not open the other paths
@@ -159,7 +181,7 @@ func (o *Override) lifts() bool { return o.Action == Allow || o.Action == LeaveT
 // readings too: an override that allows /public/ must not open /public/..;/private/. The other
 // readings do not count if the pattern is written in the same spelling as the path.
 func (o *Override) allOf(path *pathReadings) bool {
-	group := o.Paths.Group()
+	group := o.group()
 	rule, ok := group.Match(path.path)
 	if !ok {
 		return false

@@ -30,7 +30,7 @@ func TestOverrideOfWholeHost(t *testing.T) {
 			{"open.example", []string{"/$"}, Deny, "deny override"},
 			{"open.example", []string{"/api/"}, Deny, "allow rule fresh"},
 		} {
-			o := Override{Hosts: hosts(t, c.host), Paths: PathRules(c.paths), Action: c.action, Reason: "agreed"}
+			o := Override{Hosts: hosts(t, c.host), Paths: c.paths, Action: c.action, Reason: "agreed"}
 			e, err := New(Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)

@@ -51,6 +51,7 @@ func (c Config) complete() Config {
 	c.Store = cmp.Or[Store](c.Store, noStore{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Usage.memo = new(usage.Memo)
+	c.Overrides = Prepared(c.Overrides)
 	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
 	if c.OnFetch == nil {
 		c.OnFetch = func(Fetch) {}

@@ -34,7 +34,7 @@ func TestOverrides(t *testing.T) {
 		e.config.Overrides = []Override{
 			{Hosts: hosts(t, "expired.example"), Action: Allow, Reason: "expired", Expires: time.Now()},
 			{Hosts: hosts(t, "soon.example"), Action: Allow, Reason: "soon", Expires: time.Now().Add(time.Hour)},
-			{Hosts: hosts(t, "a.example"), Paths: PathRules([]string{"/private/open/", "*.pdf$"}), Action: Allow, Reason: "paths"},
+			{Hosts: hosts(t, "a.example"), Paths: []string{"/private/open/", "*.pdf$"}, Action: Allow, Reason: "paths"},
 			{Hosts: hosts(t, "a.example"), Crawlers: []string{"chosen", "other"}, Action: Allow, Reason: "crawler"},
 			{Hosts: hosts(t, "*.partner.example"), Action: Allow, Reason: "below"},
 			{Hosts: hosts(t, "*.partner.example", "partner.example"), Reason: "never reached below"},
@@ -102,9 +102,9 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestPathRules: rules match their own patterns only.
-func TestPathRules(t *testing.T) {
-	if PathRules(nil) != nil {
+// TestPathPatterns: rules match their own patterns only.
+func TestPathPatterns(t *testing.T) {
+	if pathRules(nil) != nil {
 		t.Error("no patterns are not all paths")
 	}
 	for _, test := range []struct {
@@ -121,7 +121,7 @@ func TestPathRules(t *testing.T) {
 		{"/a b", "/a%20b", true},
 		{"/é", "/%C3%A9", true},
 	} {
-		if _, got := PathRules([]string{"/other", test.pattern}).Group().Match(test.path); got != test.want {
+		if _, got := pathRules([]string{"/other", test.pattern}).Group().Match(test.path); got != test.want {
 			t.Errorf("%q, %q: got %v", test.pattern, test.path, got)
 		}
 	}

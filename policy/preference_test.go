@@ -218,7 +218,7 @@ func TestTDMRepAtOnce(t *testing.T) {
 
 // TestTDMRepOverridden: tdmrep.json is fetched as any other URL is, so overrides for it count.
 func TestTDMRepOverridden(t *testing.T) {
-	paths := PathRules([]string{"/.well-known/"})
+	paths := []string{"/.well-known/"}
 	for _, c := range []struct {
 		robots   string
 		action   Action

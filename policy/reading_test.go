@@ -27,7 +27,7 @@ Allow: /d;v=1/
 // written for its very spelling.
 func TestReadings(t *testing.T) {
 	override := func(action Action, paths ...string) []Override {
-		return []Override{{Hosts: hosts(t, "a.example"), Paths: PathRules(paths), Action: action, Reason: "agreed"}}
+		return []Override{{Hosts: hosts(t, "a.example"), Paths: paths, Action: action, Reason: "agreed"}}
 	}
 	for _, test := range []struct {
 		name      string

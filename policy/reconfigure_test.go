@@ -35,7 +35,7 @@ func TestReconfigured(t *testing.T) {
 		other := newOrigins()
 		next := old.Reconfigured(Config{
 			Robots: robots, Transport: other,
-			Overrides: []Override{{Hosts: hosts(t, "example.com"), Paths: PathRules([]string{"/private/open"}), Action: Allow, Reason: "agreed"}},
+			Overrides: []Override{{Hosts: hosts(t, "example.com"), Paths: []string{"/private/open"}, Action: Allow, Reason: "agreed"}},
 		})
 		web.fetched()
 		for url, want := range map[string]string{

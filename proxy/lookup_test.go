@@ -24,7 +24,7 @@ func TestDeniedHostIsNotResolved(t *testing.T) {
 		return func(c *policy.Config) {
 			c.Crawlers.Default.Mode = mode
 			c.Overrides = []policy.Override{
-				{Hosts: hosts("*.listed.example.com"), Paths: policy.PathRules([]string{"/docs/"}), Methods: []string{"GET"}, Action: policy.LeaveToRobots, Reason: "listed"},
+				{Hosts: hosts("*.listed.example.com"), Paths: []string{"/docs/"}, Methods: []string{"GET"}, Action: policy.LeaveToRobots, Reason: "listed"},
 				{Hosts: hosts("*"), Action: policy.Deny, Reason: "not in the list"},
 			}
 		}

@@ -350,8 +350,8 @@ func TestOverride(t *testing.T) {
 	}
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		c.Overrides = []policy.Override{
-			{Hosts: []glob.Glob{hosts}, Paths: policy.PathRules([]string{"/private/a"}), Action: policy.Allow, Reason: "contract 2026-17"},
-			{Hosts: []glob.Glob{hosts}, Paths: policy.PathRules([]string{"/x"}), Reason: "not ours, ü"},
+			{Hosts: []glob.Glob{hosts}, Paths: []string{"/private/a"}, Action: policy.Allow, Reason: "contract 2026-17"},
+			{Hosts: []glob.Glob{hosts}, Paths: []string{"/x"}, Reason: "not ours, ü"},
 		}
 	}})
 	resp, _ := w.get(w.https + "/private/a")

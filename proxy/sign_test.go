@@ -195,7 +195,7 @@ func TestSigned(t *testing.T) {
 					reports.Mode = policy.Report
 					c.Crawlers.Known = []*policy.Crawler{reports}
 					withSigning(change)(c)
-					c.Overrides = []policy.Override{{Paths: policy.PathRules([]string{"/permitted/"}), Hosts: []glob.Glob{mustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
+					c.Overrides = []policy.Override{{Paths: []string{"/permitted/"}, Hosts: []glob.Glob{mustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
 				},
 			})
 			t.Run(form, func(t *testing.T) {

@@ -53,7 +53,7 @@ type clientHost struct{ crawler, host string }
 type methodSet struct {
 	all     bool // a tunnel that was passed through can carry any
 	methods map[string]bool
-	covers  policy.Override // for the paths of the pattern
+	covers  []policy.Override // one, for the paths of the pattern
 }
 
 // Record takes the next record.
@@ -165,14 +165,14 @@ func (s *Suggestions) methodsOf(of clientHost, target policy.Target, tunnel bool
 func newMethodSet(pattern string) *methodSet {
 	m := &methodSet{methods: map[string]bool{}}
 	if pattern != "" {
-		m.covers = policy.Override{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Paths: policy.PathRules([]string{pattern})}
+		m.covers = policy.Prepared([]policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Paths: []string{pattern}}})
 	}
 	return m
 }
 
 // permits reports whether an override for the paths of the pattern permits a request.
 func (m *methodSet) permits(t policy.Target) bool {
-	_, permitted := policy.Overridden([]policy.Override{m.covers}, policy.Strict, policy.Request{Target: t, Crawler: &policy.Crawler{}}, time.Time{})
+	_, permitted := policy.Overridden(m.covers, policy.Strict, policy.Request{Target: t, Crawler: &policy.Crawler{}}, time.Time{})
 	return permitted
 }
 

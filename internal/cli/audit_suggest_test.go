@@ -14,7 +14,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
 	"robotsgate/policy"
 )
 
@@ -51,7 +50,7 @@ func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string
 	if err != nil {
 		t.Fatalf("%v in\n%s%s", err, file, out.String())
 	}
-	return out.String(), settings.Overrides(c.Overrides)
+	return out.String(), c.Overrides
 }
 
 // permits says what overrides do with a request: "robots", "allow" or "deny".
@@ -163,7 +162,7 @@ func TestSuggestPermission(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v in\n%s", url, err, text)
 		}
-		overrides = settings.Overrides(c.Overrides)
+		overrides = c.Overrides
 		for _, c := range []struct{ crawler, method, url, want string }{
 			{"default", "GET", url, "allow"}, {"default", "HEAD", url, "allow"}, {"default", "POST", url, "robots"}, {"other", "GET", url, "robots"},
 			{"default", "GET", url + "y", "robots"}, {"default", "GET", strings.Replace(url, "*b$", "xb", 1) + "z", "robots"}, {"default", "GET", "https://shop.example/", "robots"},
@@ -290,7 +289,7 @@ func FuzzSuggestOverrides(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, file)
 		}
-		overrides := settings.Overrides(c.Overrides)
+		overrides := c.Overrides
 		if last := overrides[len(overrides)-1]; last.Action != policy.Deny || len(overrides) != 1+s.Requests {
 			t.Fatalf("%d requests became\n%s", s.Requests, out.String())
 		}

@@ -122,7 +122,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 		if err != nil {
 			return nil, nil, err
 		}
-		rules, exceptions := cfg.Robots.Robots, settings.Overrides(cfg.Overrides)
+		rules, exceptions := cfg.Robots.Robots, cfg.Overrides
 		reserved := settings.Engine(cfg, nil, nil, nil, nil).Usage
 		return func(t policy.Target) (policy.Decision, error) {
 			left := ""

@@ -17,8 +17,8 @@ func (c *Config) check() {
 	}
 	c.checkDefault()
 	c.source.Require(c.UnknownClients != RefuseClients || len(c.Crawlers) > 0, "unknown_clients", "refuse needs crawlers: without any, every client is unknown")
-	for i := range c.Overrides {
-		c.checkOverride(i)
+	for i, names := 0, c.crawlerNames(); i < len(c.Overrides); i++ {
+		c.Overrides[i].Check(c.source.In(fmt.Sprintf("overrides[%d]", i)), names)
 	}
 	c.checkRobots()
 	c.fillMemory()

@@ -38,22 +38,22 @@ import (
 type Config struct {
 	Listen string `yaml:"listen" default:"127.0.0.1:9309" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
 	// Transparent listens for connections that the network redirects to the gate. "": off
-	ListenTransparent string        `yaml:"listen_transparent" restart:"yes" doc:"host:port, such as 127.0.0.1:9311"`
-	DataDir           string        `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate" path:"yes"` // "": see [DataDir]
-	Mode              Mode          `yaml:"mode" default:"enforce" enum:"enforce,report"`
-	Crawlers          []Crawler     `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
-	UnknownClients    ClientsPolicy `yaml:"unknown_clients" default:"allow" enum:"allow,refuse"`
-	Overrides         []Override    `yaml:"overrides"`
-	Robots            Robots        `yaml:"robots"`
-	Tags              Tags          `yaml:"tags"`
-	Usage             policy.Usage  `yaml:"usage"`
-	HTTPS             HTTPS         `yaml:"https"`
-	Egress            Egress        `yaml:"egress"`
-	Pace              pace.Config   `yaml:"pace"`
-	Fleet             fleet.Config  `yaml:"fleet"`
-	Limits            Limits        `yaml:"limits"`
-	Admin             admin.Config  `yaml:"admin"`
-	Log               Log           `yaml:"log"`
+	ListenTransparent string            `yaml:"listen_transparent" restart:"yes" doc:"host:port, such as 127.0.0.1:9311"`
+	DataDir           string            `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate" path:"yes"` // "": see [DataDir]
+	Mode              Mode              `yaml:"mode" default:"enforce" enum:"enforce,report"`
+	Crawlers          []Crawler         `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
+	UnknownClients    ClientsPolicy     `yaml:"unknown_clients" default:"allow" enum:"allow,refuse"`
+	Overrides         []policy.Override `yaml:"overrides"`
+	Robots            Robots            `yaml:"robots"`
+	Tags              Tags              `yaml:"tags"`
+	Usage             policy.Usage      `yaml:"usage"`
+	HTTPS             HTTPS             `yaml:"https"`
+	Egress            Egress            `yaml:"egress"`
+	Pace              pace.Config       `yaml:"pace"`
+	Fleet             fleet.Config      `yaml:"fleet"`
+	Limits            Limits            `yaml:"limits"`
+	Admin             admin.Config      `yaml:"admin"`
+	Log               Log               `yaml:"log"`
 
 	source source
 }
@@ -99,32 +99,6 @@ type Purpose string
 type Login struct {
 	User           string `yaml:"user" doc:"a user name, such as news" secret:"true"`
 	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"`
-}
-
-// An Override is an operator's exception from robots.txt.
-type Override struct {
-	Hosts    []glob.Glob `yaml:"hosts" glob:"host" doc:"a host, such as \"*.example.com\""`
-	Paths    []string    `yaml:"paths" doc:"a path, such as /api/"`      // robots.txt patterns; empty: all
-	Methods  []string    `yaml:"methods" doc:"a method, such as GET"`    // empty: all
-	Crawlers []string    `yaml:"crawlers" doc:"the name of a crawler"`   // empty: all
-	Action   Action      `yaml:"action" enum:"allow,deny,robots"`        //
-	Reason   string      `yaml:"reason" doc:"a reason in words"`         // shown in annotations and the audit log
-	Expires  time.Time   `yaml:"expires" doc:"a day such as 2027-03-01"` // the first moment it no longer holds; zero: never
-}
-
-// Action is what an override does.
-type Action string
-
-// The actions of an override.
-const (
-	Allow         Action = "allow"
-	Deny          Action = "deny"
-	LeaveToRobots Action = "robots" // robots.txt decides, whatever further overrides say
-)
-
-// Expired reports whether o no longer holds at now.
-func (o Override) Expired(now time.Time) bool {
-	return !o.Expires.IsZero() && !now.Before(o.Expires)
 }
 
 // Robots says how robots.txt is fetched, kept and read.

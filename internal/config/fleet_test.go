@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"robotsgate/policy"
 )
 
 // TestFleetHash: the hash depends on what should be equal in all gates, and on nothing else.
@@ -41,7 +43,7 @@ func TestFleetHash(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"mode":          func(c *Config) { c.Mode = Report },
 		"robots":        func(c *Config) { c.Robots.MaxAge = time.Hour },
-		"overrides":     func(c *Config) { c.Overrides = []Override{{Action: Deny, Reason: "r"}} },
+		"overrides":     func(c *Config) { c.Overrides = []policy.Override{{Action: policy.Deny, Reason: "r"}} },
 		"pace":          func(c *Config) { c.Pace.MinDelay = time.Second },
 		"fleet.timeout": func(c *Config) { c.Fleet.Timeout = time.Second },
 	} {

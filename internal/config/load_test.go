@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/policy"
+
 	"robotsgate/internal/field"
 )
 
@@ -57,7 +59,7 @@ log: {level: debug, audit: "-"}
 		t.Errorf("crawlers: %+v", c.Crawlers)
 	}
 	o := c.Overrides[0]
-	if !o.Hosts[0].Match("api.partner.example") || o.Hosts[0].Match("partner.example") || !o.Hosts[1].Match("xn--bcher-kva.example") || o.Action != Allow {
+	if !o.Hosts[0].Match("api.partner.example") || o.Hosts[0].Match("partner.example") || !o.Hosts[1].Match("xn--bcher-kva.example") || o.Action != policy.Allow {
 		t.Errorf("override: %+v", o)
 	}
 	if o.Expired(time.Date(2027, 3, 1, 23, 59, 59, 0, time.UTC)) || !o.Expired(time.Date(2027, 3, 2, 0, 0, 0, 0, time.UTC)) {
@@ -66,7 +68,7 @@ log: {level: debug, audit: "-"}
 	if want := time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC); !c.Overrides[1].Expires.Equal(want) {
 		t.Errorf("expires: %v", c.Overrides[1].Expires)
 	}
-	if (Override{}).Expired(time.Now()) {
+	if new(policy.Override).Expired(time.Now()) {
 		t.Error("no end is no end")
 	}
 	if c.Robots.MaxAge != 90*time.Minute || c.Robots.StaleFor != 0 || c.Robots.MaxBytes != 1e6 || c.Robots.UserAgent != "Gate/1 (oops)" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/field"
+	"robotsgate/policy"
 	"robotsgate/policy/glob"
 )
 
@@ -17,7 +18,7 @@ func (c *Config) Warnings() []Mistake {
 	c.warnOpen(&w)
 	c.warnCrawlers(&w)
 	c.warnSign(&w)
-	c.warnOverrides(&w)
+	policy.WarnOverrides(c.Overrides, w.Mistakes, "overrides", c.HTTPS.Unseen)
 	c.warnUsage(&w)
 	c.warnPace(&w)
 	c.Robots.Warn(w.In("robots"))

@@ -103,7 +103,7 @@ func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *
 	rules.HideRedirects = c.Egress.ParentHasLogin()
 	return policy.Config{
 		Crawlers:  Crawlers(c),
-		Overrides: Overrides(c.Overrides),
+		Overrides: policy.Prepared(c.Overrides),
 		Robots:    rules,
 		Usage:     c.Usage,
 		Transport: transport,
@@ -119,17 +119,6 @@ var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
 // Agent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
 // digits and dots only, so that it looks to firewalls as crawlers do.
 func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
-
-// Overrides returns the overrides of a configuration.
-func Overrides(all []config.Override) (out []policy.Override) {
-	for _, o := range all {
-		out = append(out, policy.Override{
-			Hosts: o.Hosts, Paths: policy.PathRules(o.Paths), Methods: o.Methods, Crawlers: o.Crawlers,
-			Action: policy.Action(o.Action), Reason: o.Reason, Expires: o.Expires,
-		})
-	}
-	return out
-}
 
 // Crawlers returns the crawlers of a configuration, and the default one.
 func Crawlers(c *config.Config) policy.Crawlers {

@@ -21,14 +21,13 @@ import (
 
 // parts has the settings that the parts receive from a configuration.
 type parts struct {
-	Proxy     proxy.Options
-	Crawlers  policy.Crawlers
-	Overrides []policy.Override
+	Proxy    proxy.Options
+	Crawlers policy.Crawlers
 }
 
 func partsOf(c *config.Config) parts {
 	e := Engine(c, nil, nil, nil, nil)
-	return parts{Proxy(c), e.Crawlers, e.Overrides}
+	return parts{Proxy(c), e.Crawlers}
 }
 
 // arrives has the only setting that each key of the configuration may change.
@@ -47,14 +46,6 @@ var arrives = map[string]string{
 	"crawlers.max_connections":       "Crawlers.Known.0.MaxConnections",
 
 	"unknown_clients": "Crawlers.RefuseUnknown",
-
-	"overrides.hosts":    "Overrides.0.Hosts",
-	"overrides.paths":    "Overrides.0.Paths",
-	"overrides.methods":  "Overrides.0.Methods",
-	"overrides.crawlers": "Overrides.0.Crawlers",
-	"overrides.action":   "Overrides.0.Action",
-	"overrides.reason":   "Overrides.0.Reason",
-	"overrides.expires":  "Overrides.0.Expires",
 }
 
 // notAPart has the reasons why other keys are no settings of a part.
@@ -125,7 +116,6 @@ func base() *config.Config {
 	c := config.Default()
 	c.Crawlers = []config.Crawler{config.DefaultCrawler()}
 	c.Crawlers[0].Login = config.Login{User: "u", PasswordBcrypt: "p"}
-	c.Overrides = make([]config.Override, 1)
 	return c
 }
 
@@ -171,10 +161,6 @@ func fieldOf(section reflect.Value, key string) reflect.Value {
 // offDefault changes a value.
 func offDefault(t *testing.T, key string, v reflect.Value) {
 	t.Helper()
-	if v.Type() == reflect.TypeFor[config.Action]() {
-		v.SetString(string(config.Allow))
-		return
-	}
 	switch v.Interface().(type) {
 	case []config.Purpose:
 		v.Set(reflect.ValueOf([]config.Purpose{"search", "tdm"}))
@@ -224,8 +210,7 @@ func flatten(at string, v reflect.Value, out map[string]string) {
 				flatten(strings.TrimPrefix(at+"."+f.Name, "."), inner, out)
 			}
 		}
-	case kind == reflect.Slice && strings.HasSuffix(strings.TrimPrefix(v.Type().Elem().String(), "*"), "policy.Crawler"),
-		kind == reflect.Slice && v.Type().Elem() == reflect.TypeFor[policy.Override]():
+	case kind == reflect.Slice && strings.HasSuffix(strings.TrimPrefix(v.Type().Elem().String(), "*"), "policy.Crawler"):
 		for i := range v.Len() {
 			flatten(fmt.Sprintf("%s.%d", at, i), v.Index(i), out)
 		}
