@@ -22,17 +22,15 @@ const (
 // A Crawler is a configured client. A client matches it if it matches one value of each
 // of Login, Sources and UserAgents that is set.
 type Crawler struct {
-	Name       string         // no other of Crawlers.Known has it
-	Login      *Login         // nil: none is required
-	Sources    []netip.Prefix // addresses it connects from; empty: any
-	UserAgents []glob.Glob    // of its User-Agent header; empty: any
-	Tokens     []string       // product tokens it obeys; empty: taken from its User-Agent
-	Mode       Mode
-	DenyStatus int // of a refusal by a rule or an override; 0: 403
-
-	Purposes []usage.Purpose // what it fetches for; empty: no usage preference refuses its requests
-
-	MaxConnections int // to the gate, at a time; 0: no limit
+	Name           string          `yaml:"name" doc:"a name, such as default"`                                             // no other of Crawlers.Known has it
+	Login          Login           `yaml:"login" secret:"true"`                                                            // the zero value: none is required
+	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                             // addresses it connects from; empty: any
+	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`              // of its User-Agent header; empty: any
+	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
+	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
+	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
+	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
+	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // to the gate, at a time; 0: no limit
 
 	// Wrap returns what sends the fetches that the crawler's requests cause, in place of [Config].Transport.
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.
@@ -41,11 +39,18 @@ type Crawler struct {
 	configured bool // one of Crawlers.Known, set by New and Reconfigured; see Scope
 }
 
-// A Login identifies a crawler.
+// DefaultCrawler returns the crawler with the defaults of every configured one. It stands for clients that match none,
+// too.
+func DefaultCrawler() Crawler { return Crawler{Name: "default", DenyStatus: http.StatusForbidden} }
+
+// A Login identifies a crawler: it is what the crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
-	User string
-	Hash []byte // of the password, by bcrypt
+	User string `yaml:"user" doc:"a user name, such as news" secret:"true"`
+	Hash string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"` // of the password
 }
+
+// Required reports whether there is a login at all.
+func (l Login) Required() bool { return l != (Login{}) }
 
 // A Client is what is known of the sender of a request.
 type Client struct {
@@ -69,7 +74,7 @@ type Crawlers struct {
 func (c Crawlers) Identify(client Client) *Crawler {
 	client.Addr = client.Addr.Unmap()
 	for _, k := range c.Known {
-		if k.mayBe(client) && (k.Login == nil || client.Proves != nil && client.Proves(k.Login)) {
+		if k.mayBe(client) && (!k.Login.Required() || client.Proves != nil && client.Proves(&k.Login)) {
 			return k
 		}
 	}
@@ -79,12 +84,12 @@ func (c Crawlers) Identify(client Client) *Crawler {
 // Invites reports whether a client that matches no crawler could match one with a login.
 func (c Crawlers) Invites(client Client) bool {
 	client.Addr = client.Addr.Unmap()
-	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login != nil && k.mayBe(client) })
+	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login.Required() && k.mayBe(client) })
 }
 
 // NeedLogin reports whether no client is served without a login.
 func (c Crawlers) NeedLogin() bool {
-	return c.RefuseUnknown && !slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login == nil })
+	return c.RefuseUnknown && !slices.ContainsFunc(c.Known, func(k *Crawler) bool { return !k.Login.Required() })
 }
 
 // Named returns the crawler with a name, nil if there is none.

@@ -11,7 +11,7 @@ import (
 // TestIdentifyByLogin: a login has to match beside the other keys, and is compared only if
 // they match.
 func TestIdentifyByLogin(t *testing.T) {
-	login := func(user, hash string) *Login { return &Login{User: user, Hash: []byte(hash)} }
+	login := func(user, hash string) Login { return Login{User: user, Hash: hash} }
 	inside := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	crawlers := Crawlers{
 		Known: []*Crawler{
@@ -42,8 +42,8 @@ func TestIdentifyByLogin(t *testing.T) {
 	} {
 		asked := ""
 		got := crawlers.Identify(Client{Addr: netip.MustParseAddr(c.addr), UserAgent: c.agent, AnyAgent: c.anyAgent, Proves: func(l *Login) bool {
-			asked += string(l.Hash)
-			return string(l.Hash) == c.proves
+			asked += l.Hash
+			return l.Hash == c.proves
 		}})
 		if got.Name != c.want || asked != c.asked {
 			t.Errorf("%+v: got %s by asking %q", c, got.Name, asked)
@@ -57,7 +57,7 @@ func TestIdentifyByLogin(t *testing.T) {
 func TestInvites(t *testing.T) {
 	crawlers := Crawlers{
 		Known: []*Crawler{
-			{Name: "a", Login: &Login{}, Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserAgents: []glob.Glob{glob.Text("bot*")}},
+			{Name: "a", Login: Login{User: "a"}, Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserAgents: []glob.Glob{glob.Text("bot*")}},
 			{Name: "b", UserAgents: []glob.Glob{glob.Text("open*")}},
 		},
 		Default: &Crawler{Name: "default"},

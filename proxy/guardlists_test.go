@@ -126,7 +126,7 @@ func TestForbiddenAfterConnect(t *testing.T) {
 func TestForbiddenConnectWithLogin(t *testing.T) {
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		team(true)(c)
-		c.Crawlers.Known[1].Login = nil // known by its User-Agent alone
+		c.Crawlers.Known[1].Login = policy.Login{} // known by its User-Agent alone
 	}})
 	w.restrict(t, "", w.https)
 	for _, c := range []struct{ header, crawler string }{

@@ -50,9 +50,9 @@ func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, openin
 	switch {
 	case i.login.Empty() && refused:
 		p.wrong.Report(p.Log, "a client with an empty login is refused", client, "hint", wget2Login)
-	case i.tried && k.Login == nil && refused:
+	case i.tried && !k.Login.Required() && refused:
 		p.wrong.Report(p.Log, "a client with a wrong login is refused", client, "user", i.user)
-	case i.tried && k.Login == nil:
+	case i.tried && !k.Login.Required():
 		p.wrong.Report(p.Log, "a client's login is wrong, and is ignored", client, "user", i.user)
 	case i.login == nil && invited:
 		p.missing.Report(p.Log, "a client needs a login, and sent none", client)
@@ -81,7 +81,7 @@ func (i *identification) proves(l *policy.Login) bool {
 	}
 	i.user = l.User
 	var holds bool
-	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.client.Addr), l.Hash, i.login)
+	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.client.Addr), []byte(l.Hash), i.login)
 	return holds
 }
 

@@ -42,8 +42,8 @@ var hashes = sync.OnceValue(func() map[string][]byte {
 	return m
 })
 
-func loginFor(user, password string) *policy.Login {
-	return &policy.Login{User: user, Hash: hashes()[password]}
+func loginFor(user, password string) policy.Login {
+	return policy.Login{User: user, Hash: string(hashes()[password])}
 }
 
 // team is a configuration with three crawlers that have logins. news and shop share a user
@@ -448,7 +448,7 @@ func TestKnownLoginIsNotDelayed(t *testing.T) {
 	}
 	w := newWorld(t, options{engine: func(c *policy.Config) {
 		team(true)(c)
-		c.Crawlers.Known = []*policy.Crawler{{Name: "news", Login: &policy.Login{User: "team", Hash: slow}, Mode: policy.Enforce, DenyStatus: 403}}
+		c.Crawlers.Known = []*policy.Crawler{{Name: "news", Login: policy.Login{User: "team", Hash: string(slow)}, Mode: policy.Enforce, DenyStatus: 403}}
 	}})
 	ask := func() {
 		resp, _ := send(t, w.proxied(t, false, "team", newsPassword), http.MethodGet, w.http+"/page", nil)

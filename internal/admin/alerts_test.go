@@ -55,7 +55,7 @@ func TestAlerts(t *testing.T) {
 // TestForbiddenAlert: the alert, the page and the API name the crawlers for which a copy was replaced by a 403.
 func TestForbiddenAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "news<b>", Mode: policy.Enforce, Login: &policy.Login{}, Tokens: []string{"NewsBot"}}}}
+		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "news<b>", Mode: policy.Enforce, Login: policy.Login{User: "news"}, Tokens: []string{"NewsBot"}}}}
 		h := listener(t, o)
 		decide := func(who string) { ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/&"+who) }
 		decide("crawler=news%3Cb%3E")

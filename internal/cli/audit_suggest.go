@@ -8,6 +8,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/settings"
+	"robotsgate/policy"
 )
 
 // A suggestReport prints overrides that permit what is in the logs.
@@ -63,7 +64,7 @@ func (t *suggestReport) result() (string, any, bool) {
 		t.s.warn("no request in the logs was sent, so that only the denial of all others is left: let the gate run with mode: report for a while")
 	}
 	// Without crawlers in the configuration there is the default one, which need not be named.
-	only := []string{config.DefaultCrawler().Name}
+	only := []string{policy.DefaultCrawler().Name}
 	if !t.several && !slices.ContainsFunc(all, func(o audit.SuggestedOverride) bool { return !slices.Equal(o.Crawlers, only) }) {
 		for i := range all {
 			all[i].Crawlers = nil

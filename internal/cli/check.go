@@ -227,7 +227,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 		return encode(w, e)
 	}
 	r := checkReport{Explanation: e, Left: d.Left, Group: d.Group.Written(), Fetched: c.Robots == ""}
-	if d.Crawler != nil && d.Crawler.Name != config.DefaultCrawler().Name {
+	if d.Crawler != nil && d.Crawler.Name != policy.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
 	if e.Rule != nil {

@@ -60,7 +60,7 @@ func checkKeyFile(crawler config.Crawler) finding {
 }
 
 // checkDirectory fetches the directory of an agent, and checks that verifiers find the keys in it.
-func checkDirectory(ctx context.Context, transport http.RoundTripper, file string, agent config.Agent) []finding {
+func checkDirectory(ctx context.Context, transport http.RoundTripper, file string, agent keyfile.Agent) []finding {
 	const subject = "signing directory"
 	url := agent.Origin + keyfile.DirectoryPath
 	command := "robotsgate keys -c " + file + " --agent " + agent.Origin

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/config"
+	"robotsgate/policy"
 )
 
 func TestEnvCommand(t *testing.T) {
@@ -34,7 +35,7 @@ func TestEnvCommand(t *testing.T) {
 		{"a folder below this one", "", func(c *config.Config) { c.DataDir = "data" }, ""},
 		{"a CA below this one", "", func(c *config.Config) { c.HTTPS.CACert = "ca.pem" }, ""},
 		{"a login", "", func(c *config.Config) {
-			c.UnknownClients, c.Crawlers = config.RefuseClients, []config.Crawler{{Name: "news", Login: config.Login{User: "news", PasswordBcrypt: "hash"}}}
+			c.UnknownClients, c.Crawlers = config.RefuseClients, []config.Crawler{{Crawler: policy.Crawler{Name: "news", Login: policy.Login{User: "news", Hash: "hash"}}}}
 		}, `eval "$(robotsgate env --login USER)"`},
 		{"a secret that the other shell may not have", secret, func(*config.Config) {}, ""},
 		{"a pipe, which is read once", os.DevNull, func(*config.Config) {}, ""},

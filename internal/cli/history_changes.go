@@ -150,8 +150,8 @@ func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]s
 		if of.Crawler != "" && of.Crawler != c.Name {
 			continue
 		}
-		if len(c.ProductTokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.ProductTokens)) {
-			all = append(all, c.ProductTokens)
+		if len(c.Tokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.Tokens)) {
+			all = append(all, c.Tokens)
 		}
 	}
 	switch {
@@ -179,7 +179,7 @@ func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]s
 // anyToken reports whether a client may obey the product token of its User-Agent.
 func (p *originHistory) anyToken() bool {
 	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == config.AllowClients ||
-		slices.ContainsFunc(p.config.Crawlers, func(c config.Crawler) bool { return len(c.ProductTokens) == 0 })
+		slices.ContainsFunc(p.config.Crawlers, func(c config.Crawler) bool { return len(c.Tokens) == 0 })
 }
 
 // paths returns the paths of the origin in --url and --log.

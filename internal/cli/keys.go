@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/keyfile"
 )
 
@@ -61,9 +60,9 @@ func (k *Keys) create(s Streams, files []string) error {
 // published returns the keys to publish, each once, and the authority of the agent that publishes
 // them; "" if it is not known.
 func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err error) {
-	var agent config.Agent
+	var agent keyfile.Agent
 	if k.Agent != "" {
-		if agent.Origin, err = config.ParseAgent(k.Agent); err != nil {
+		if agent.Origin, err = keyfile.ParseAgent(k.Agent); err != nil {
 			return nil, "", fmt.Errorf("--agent: %w", err)
 		}
 	}
@@ -84,10 +83,10 @@ func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err 
 }
 
 // agent returns the agent of the configuration with an origin; "" chooses the only one.
-func (k *Keys) agent(s Streams, origin string) (config.Agent, error) {
+func (k *Keys) agent(s Streams, origin string) (keyfile.Agent, error) {
 	c, err := k.load()
 	if err != nil {
-		return config.Agent{}, err
+		return keyfile.Agent{}, err
 	}
 	warned := map[string]bool{}
 	for _, crawler := range c.Crawlers {
@@ -107,13 +106,13 @@ func (k *Keys) agent(s Streams, origin string) (config.Agent, error) {
 	list := strings.Join(origins, ", ")
 	switch {
 	case len(agents) == 0 && len(k.Files) > 0:
-		return config.Agent{Origin: origin}, nil
+		return keyfile.Agent{Origin: origin}, nil
 	case len(agents) == 0:
-		return config.Agent{}, fmt.Errorf("%s: no crawler has sign, so there are no keys to publish: add sign to one, with key_file and agent", k.Config)
+		return keyfile.Agent{}, fmt.Errorf("%s: no crawler has sign, so there are no keys to publish: add sign to one, with key_file and agent", k.Config)
 	case origin == "":
-		return config.Agent{}, fmt.Errorf("%s: the crawlers have several agents, and each publishes its own keys: choose one with --agent: %s", k.Config, list)
+		return keyfile.Agent{}, fmt.Errorf("%s: the crawlers have several agents, and each publishes its own keys: choose one with --agent: %s", k.Config, list)
 	}
-	return config.Agent{}, fmt.Errorf("--agent: no crawler of %s has the agent %s; there are: %s", k.Config, origin, list)
+	return keyfile.Agent{}, fmt.Errorf("--agent: no crawler of %s has the agent %s; there are: %s", k.Config, origin, list)
 }
 
 // loadKeys reads key files. It reports the mistakes of all of them.

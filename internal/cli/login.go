@@ -42,7 +42,7 @@ func (e *Env) proxyURL(s Streams, c *config.Config) (string, error) {
 		return u.String(), err
 	case known.NeedLogin():
 		s.note("every client of this gate needs a login: write yours in place of USER:PASSWORD, or let robotsgate env --login USER ask for the password")
-	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login != nil }):
+	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
 		s.note("some clients of this gate need a login: robotsgate env --login USER asks for the password")
 	}
 	return proxyURL(address, c), nil

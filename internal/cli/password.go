@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
+	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/term"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/terminal"
 )
 
@@ -22,12 +23,31 @@ func (HashPassword) Run(s Streams) error {
 	if err != nil {
 		return err
 	}
-	hash, err := config.HashPassword(password)
+	hash, err := hashPassword(password)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(s.Out, hash)
 	return err
+}
+
+// maxPassword is how much of a password bcrypt reads, in bytes.
+const maxPassword = 72
+
+// hashPassword returns the hash of a password for password_bcrypt. The error says why no client
+// can log in with this password.
+func hashPassword(password string) (string, error) {
+	switch {
+	case password == "":
+		return "", errors.New("the password is empty")
+	case len(password) > maxPassword:
+		return "", fmt.Errorf("the password is longer than %d bytes, and bcrypt reads no further: choose a shorter one", maxPassword)
+	case strings.ContainsFunc(password, unicode.IsControl):
+		return "", errors.New("the password has a control character, which no login can have (RFC 7617)")
+	}
+	// Every step of the cost doubles the time that anyone can make the gate spend on a wrong password.
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	return string(hash), err
 }
 
 // readPassword reads a password, once for each prompt if standard input is a terminal. Otherwise

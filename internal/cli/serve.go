@@ -14,6 +14,7 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/terminal"
+	"robotsgate/policy"
 )
 
 // Serve runs the gate until a signal ends it.
@@ -82,7 +83,7 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *config.Config, file *g
 	if address := g.AdminAddress(); address != "" {
 		fmt.Fprintf(banner, "Admin: http://%s\n", address)
 	}
-	if c.Mode == config.Report {
+	if c.Mode == policy.Report {
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"robotsgate/policy"
 )
 
 // TestAdmit: unknown clients become a crawler with a name that no other crawler has.
@@ -16,7 +18,7 @@ func TestAdmit(t *testing.T) {
 		c := Default()
 		c.UnknownClients = RefuseClients
 		for name := range strings.FieldsSeq(names) {
-			c.Crawlers = append(c.Crawlers, Crawler{Name: name, Login: Login{User: "u", PasswordBcrypt: "h"}})
+			c.Crawlers = append(c.Crawlers, Crawler{Crawler: policy.Crawler{Name: name, Login: policy.Login{User: "u", Hash: "h"}}})
 		}
 		c.Admit()
 		if err := c.SetProductToken("NewsBot"); err != nil {
@@ -25,8 +27,8 @@ func TestAdmit(t *testing.T) {
 		var got []string
 		for _, k := range c.Crawlers {
 			got = append(got, k.Name)
-			if len(k.ProductTokens) != 1 || k.ProductTokens[0] != "NewsBot" {
-				t.Errorf("%q: %s obeys %q", names, k.Name, k.ProductTokens)
+			if len(k.Tokens) != 1 || k.Tokens[0] != "NewsBot" {
+				t.Errorf("%q: %s obeys %q", names, k.Name, k.Tokens)
 			}
 		}
 		if want == "" {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"robotsgate/internal/field"
@@ -51,25 +50,17 @@ func (c *Config) checkListeners() {
 	c.Admin.Check(s.In("admin"))
 }
 
-var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
-
 // checkCrawler checks the crawler at i. Names has the names of the crawlers before it,
 // with their indexes.
 func (c *Config) checkCrawler(i int, names map[string]int) {
-	s, crawler, path := &c.source, c.Crawlers[i], fmt.Sprintf("crawlers[%d]", i)
-	s.Require(crawler.Name != "", path+".name", "is missing: every crawler needs one")
+	crawler, m := &c.Crawlers[i], c.source.In(fmt.Sprintf("crawlers[%d]", i))
 	if first, taken := names[crawler.Name]; taken {
-		s.Add(path+".name", "%q is taken, by %s: every crawler needs a name of its own", field.Cut(crawler.Name), s.Where(fmt.Sprintf("crawlers[%d].name", first)))
+		m.Add("name", "%q is taken, by %s: every crawler needs a name of its own", field.Cut(crawler.Name), c.source.Where(fmt.Sprintf("crawlers[%d].name", first)))
 	} else if crawler.Name != "" {
 		names[crawler.Name] = i
 	}
-	c.checkLogin(crawler.Login, path+".login")
-	c.checkSign(i)
-	for j, token := range crawler.ProductTokens {
-		at := fmt.Sprintf("%s.product_tokens[%d]", path, j)
-		s.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
-		s.Require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
-	}
+	crawler.Check(m)
+	crawler.Sign.Check(m.In("sign"))
 }
 
 // checkDefault reports a crawler named "default" that does not match every client.
@@ -80,7 +71,7 @@ func (c *Config) checkDefault() {
 	if i < 0 || c.UnknownClients == RefuseClients || c.source.Bad("unknown_clients") {
 		return
 	}
-	c.source.Require(c.Crawlers[i].covers(last), fmt.Sprintf("crawlers[%d].name", i),
+	c.source.Require(c.Crawlers[i].Covers(&last.Crawler), fmt.Sprintf("crawlers[%d].name", i),
 		"%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
 }
 

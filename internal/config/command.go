@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"robotsgate/policy"
 )
 
 // The methods of this file change a configuration by a command line or the environment.
@@ -21,7 +23,7 @@ func (c *Config) Admit() {
 // unique: with unknown_clients: refuse a crawler may be named "default".
 func (c *Config) catchAll() {
 	rest := DefaultCrawler()
-	if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.covers(rest) }) {
+	if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Covers(&rest.Crawler) }) {
 		return
 	}
 	for n := 2; slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Name == rest.Name }); n++ {
@@ -32,14 +34,14 @@ func (c *Config) catchAll() {
 
 // SetProductToken makes every crawler, and unknown clients, obey one product token.
 func (c *Config) SetProductToken(token string) error {
-	if !productToken.MatchString(token) {
+	if !policy.IsToken(token) {
 		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
 	}
 	if c.UnknownClients == AllowClients {
 		c.catchAll()
 	}
 	for i := range c.Crawlers {
-		c.Crawlers[i].ProductTokens = []string{token}
+		c.Crawlers[i].Tokens = []string{token}
 	}
 	return nil
 }

@@ -7,17 +7,16 @@ package config
 
 import (
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/keyfile"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 )
@@ -26,7 +25,6 @@ import (
 // and of the sections' fields, describe the keys of the file:
 //
 //   - yaml: the name of the key
-//   - default: its value if it is not given; without this tag, the zero value
 //   - doc: completes "expected …" in a mistake; "such as …" in it is an example
 //   - enum: the values that are allowed
 //   - positive: the value must be more than zero
@@ -36,13 +34,13 @@ import (
 //   - restart: the key takes effect at start only, see [Config.Restrain]
 //   - secret: mistakes do not repeat the value, which may be a password
 type Config struct {
-	Listen string `yaml:"listen" default:"127.0.0.1:9309" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
+	Listen string `yaml:"listen" restart:"yes" doc:"host:port, such as 127.0.0.1:9309"`
 	// Transparent listens for connections that the network redirects to the gate. "": off
 	ListenTransparent string            `yaml:"listen_transparent" restart:"yes" doc:"host:port, such as 127.0.0.1:9311"`
 	DataDir           string            `yaml:"data_dir" restart:"yes" doc:"a folder, such as /var/lib/robotsgate" path:"yes"` // "": see [DataDir]
-	Mode              Mode              `yaml:"mode" default:"enforce" enum:"enforce,report"`
+	Mode              policy.Mode       `yaml:"mode" enum:"enforce,report"`
 	Crawlers          []Crawler         `yaml:"crawlers"` // see [Config.CrawlersOrDefault]
-	UnknownClients    ClientsPolicy     `yaml:"unknown_clients" default:"allow" enum:"allow,refuse"`
+	UnknownClients    ClientsPolicy     `yaml:"unknown_clients" enum:"allow,refuse"`
 	Overrides         []policy.Override `yaml:"overrides"`
 	Robots            Robots            `yaml:"robots"`
 	Tags              Tags              `yaml:"tags"`
@@ -58,16 +56,6 @@ type Config struct {
 	source source
 }
 
-// Mode says what becomes of a request that a rule denies. In a Crawler it may
-// be empty, which means the global one.
-type Mode string
-
-// The modes.
-const (
-	Enforce Mode = "enforce" // refuse it
-	Report  Mode = "report"  // annotate and log, but let it through
-)
-
 // ClientsPolicy says what becomes of clients that match no crawler.
 type ClientsPolicy string
 
@@ -77,28 +65,16 @@ const (
 	RefuseClients ClientsPolicy = "refuse"
 )
 
-// A Crawler is a client of the gate. Each kind of key that is given must hold,
-// by one of its values.
+// A Crawler is a client of the gate. An empty Mode means the global one.
 type Crawler struct {
-	Name           string         `yaml:"name" doc:"a name, such as default"`
-	Login          Login          `yaml:"login" secret:"true"`
-	Sources        []netip.Prefix `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`
-	UserAgents     []glob.Glob    `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`
-	ProductTokens  []string       `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`
-	Purposes       []Purpose      `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"`
-	Mode           Mode           `yaml:"mode" enum:"enforce,report,"` // "": the global one
-	DenyStatus     int            `yaml:"deny_status" default:"403" enum:"403,451"`
-	MaxConnections int            `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // 0: no limit
-	Sign           Sign           `yaml:"sign"`                                                              // without a Key: requests are not signed
+	policy.Crawler `yaml:",inline"`
+	Sign           keyfile.Config `yaml:"sign"` // without a Key: requests are not signed
 }
 
-// A Purpose is what a crawler fetches for.
-type Purpose string
-
-// A Login is what a crawler sends in Proxy-Authorization, by the Basic scheme.
-type Login struct {
-	User           string `yaml:"user" doc:"a user name, such as news" secret:"true"`
-	PasswordBcrypt string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"`
+// SetDefaults gives an item of crawlers its defaults.
+func (k *Crawler) SetDefaults() {
+	*k = Crawler{policy.DefaultCrawler(), keyfile.Default()}
+	k.Name = "" // is required
 }
 
 // Robots says how robots.txt is fetched, kept and read.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/policy"
 )
 
 const exampleFile = "../../config.yaml"
@@ -48,7 +50,7 @@ func TestExampleHasEveryKey(t *testing.T) {
 			if inner.Kind() == reflect.Slice {
 				inner = inner.Elem()
 			}
-			if inner.Kind() == reflect.Struct && !isScalar(inner) && inner != reflect.TypeFor[Login]() {
+			if inner.Kind() == reflect.Struct && !isScalar(inner) && inner != reflect.TypeFor[policy.Login]() {
 				walk(inner)
 			}
 		}

@@ -102,8 +102,8 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		child := path + "[" + strconv.Itoa(i) + "]"
 		d.lines[child] = item.Line
 		elem := reflect.New(v.Type().Elem()).Elem()
-		if isSection(elem.Type()) {
-			setDefaults(elem)
+		if item, ok := elem.Addr().Interface().(interface{ SetDefaults() }); ok {
+			item.SetDefaults()
 		}
 		if isNull(resolve(item)) {
 			d.Add(child, "an empty item: remove it or give it a value")

@@ -60,7 +60,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
 	}
 	// Everything is equal but secrets and invalid UTF-8.
-	c.Crawlers[0].Login.PasswordBcrypt = hidden
+	c.Crawlers[0].Login.Hash = hidden
 	c.Egress.Parent = again.Egress.Parent
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
 	c.source, again.source = source{}, source{}

@@ -41,7 +41,7 @@ func TestFleetHash(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Config){
-		"mode":          func(c *Config) { c.Mode = Report },
+		"mode":          func(c *Config) { c.Mode = policy.Report },
 		"robots":        func(c *Config) { c.Robots.MaxAge = time.Hour },
 		"overrides":     func(c *Config) { c.Overrides = []policy.Override{{Action: policy.Deny, Reason: "r"}} },
 		"pace":          func(c *Config) { c.Pace.MinDelay = time.Second },

@@ -50,7 +50,7 @@ egress: {ports: [80, 443], proxy: "socks5://u:p@proxy.lan:1080"}
 admin: {listen: "", hosts: [Gate.Example.]}
 log: {level: debug, audit: "-"}
 `)
-	if c.Listen != ":9000" || c.Mode != Report || c.Admin.Listen != "" || c.Log.Audit.File != "-" || c.Log.Level >= 0 {
+	if c.Listen != ":9000" || c.Mode != policy.Report || c.Admin.Listen != "" || c.Log.Audit.File != "-" || c.Log.Level >= 0 {
 		t.Errorf("%+v", c)
 	}
 	news, rest := c.Crawlers[0], c.Crawlers[1]
@@ -182,7 +182,7 @@ crawlers:
 	if b := c.Crawlers[1]; b.Name != "b" || b.DenyStatus != 451 || len(b.Sources) != 1 {
 		t.Errorf("merged: %+v", b)
 	}
-	if d := c.Crawlers[3]; d.Name != "d" || d.DenyStatus != 451 || d.Mode != Report {
+	if d := c.Crawlers[3]; d.Name != "d" || d.DenyStatus != 451 || d.Mode != policy.Report {
 		t.Errorf("merged from a list: %+v", d)
 	}
 	if !reflect.DeepEqual(c.Crawlers[2].Sources, c.Crawlers[0].Sources) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"robotsgate/policy"
 )
 
 // TestPipes: a configuration may be a pipe, such as a shell's <(command). The files that it names
@@ -20,7 +22,7 @@ func TestPipes(t *testing.T) {
 	}
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, []byte("mode: report\n"), 0o600) }()
-	if c, err := Load(pipe); err != nil || c.Mode != Report {
+	if c, err := Load(pipe); err != nil || c.Mode != policy.Report {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := <-written; err != nil {

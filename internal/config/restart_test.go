@@ -7,16 +7,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/policy"
 )
 
 func TestRestrain(t *testing.T) {
 	old, changed := Default(), Default()
-	changed.Mode = Report
+	changed.Mode = policy.Report
 	changed.Listen = "127.0.0.1:1"
 	changed.Robots.MaxBytes *= 2
 	changed.Robots.MaxRedirects = 9
 	changed.Log.Audit.File = "other.jsonl"
-	changed.Crawlers = []Crawler{{Name: "new"}}
+	changed.Crawlers = []Crawler{{Crawler: policy.Crawler{Name: "new"}}}
 	kept := changed.Restrain(old)
 	if want := []string{"listen", "robots.max_bytes", "log.audit"}; !slices.Equal(kept, want) {
 		t.Errorf("kept: %q, want %q", kept, want)
@@ -24,7 +26,7 @@ func TestRestrain(t *testing.T) {
 	if changed.Listen != old.Listen || changed.Robots.MaxBytes != old.Robots.MaxBytes || changed.Log.Audit.File != "" {
 		t.Error("a key that needs a restart has been changed")
 	}
-	if changed.Mode != Report || changed.Robots.MaxRedirects != 9 || len(changed.Crawlers) != 1 {
+	if changed.Mode != policy.Report || changed.Robots.MaxRedirects != 9 || len(changed.Crawlers) != 1 {
 		t.Error("a key that needs none has been kept")
 	}
 	if again := changed.Restrain(old); len(again) > 0 {

@@ -19,7 +19,7 @@ func (c *Config) SecretFiles() []string {
 }
 
 func (c *Config) hasPassword() bool {
-	login := func(k Crawler) bool { return k.Login.PasswordBcrypt != "" }
+	login := func(k Crawler) bool { return k.Login.Hash != "" }
 	proxy := c.source.Given("egress.proxy") && c.Egress.Parent != nil && c.Egress.Parent.User != nil // run may have set it
 	return slices.ContainsFunc(c.Crawlers, login) || proxy || strings.Contains(string(c.Fleet.Address), "@")
 }

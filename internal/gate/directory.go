@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
 )
@@ -16,7 +15,7 @@ import (
 type directories []*directory
 
 // newDirectories returns the pages of the gate's own address for agents, by path.
-func newDirectories(agents []config.Agent) map[string]http.Handler {
+func newDirectories(agents []keyfile.Agent) map[string]http.Handler {
 	if len(agents) == 0 {
 		return nil
 	}

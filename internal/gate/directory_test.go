@@ -7,27 +7,26 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/keyfile"
 )
 
-func newAgent(t *testing.T, origin string) config.Agent {
+func newAgent(t *testing.T, origin string) keyfile.Agent {
 	t.Helper()
 	key, err := keyfile.Create(filepath.Join(t.TempDir(), "key.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Agent{Origin: origin, Keys: []*keyfile.Key{key}}
+	return keyfile.Agent{Origin: origin, Keys: []*keyfile.Key{key}}
 }
 
 // TestDirectories: Host chooses the agent. With one agent there is no choice.
 func TestDirectories(t *testing.T) {
 	bots, other := newAgent(t, "https://bots.example.com"), newAgent(t, "https://other.example:8443")
-	both, one := []config.Agent{bots, other}, []config.Agent{bots}
+	both, one := []keyfile.Agent{bots, other}, []keyfile.Agent{bots}
 	for _, c := range []struct {
-		agents []config.Agent
+		agents []keyfile.Agent
 		host   string
-		want   *config.Agent // nil: 404
+		want   *keyfile.Agent // nil: 404
 	}{
 		{both, "bots.example.com", &bots},
 		{both, "BOTS.example.com:443", &bots},
@@ -70,7 +69,7 @@ func TestDirectories(t *testing.T) {
 // TestDirectoryFields: a directory is signed again after an hour, and when the clock was set back.
 func TestDirectoryFields(t *testing.T) {
 	agent := newAgent(t, "https://bots.example.com")
-	d := newDirectories([]config.Agent{agent})[keyfile.DirectoryPath].(directories)[0]
+	d := newDirectories([]keyfile.Agent{agent})[keyfile.DirectoryPath].(directories)[0]
 	start, last := time.Now(), ""
 	for _, c := range []struct {
 		after time.Duration

@@ -129,7 +129,7 @@ func loosened(old, next *config.Config) (what []string) {
 	for _, k := range next.Crawlers {
 		was := before[k.Name]
 		for name, lost := range map[string]bool{
-			"login":       k.Login == (config.Login{}) && was.Login != k.Login,
+			"login":       !k.Login.Required() && was.Login.Required(),
 			"sources":     len(k.Sources) == 0 && len(was.Sources) > 0,
 			"user_agents": len(k.UserAgents) == 0 && len(was.UserAgents) > 0,
 		} {

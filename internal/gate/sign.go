@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"robotsgate/internal/config"
+	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -14,8 +14,8 @@ func (g *Gate) sign(crawlers policy.Crawlers) {
 		if key == nil {
 			continue
 		}
-		s := proxy.Signing{Crawler: k.Name, Key: key, Agent: k.Sign.Agent, Dictionary: k.Sign.Form == config.DictionaryAgent}
-		if k.Sign.When == config.SignAsked {
+		s := proxy.Signing{Crawler: k.Name, Key: key, Agent: k.Sign.Agent, Dictionary: k.Sign.Form == keyfile.DictionaryAgent}
+		if k.Sign.When == keyfile.SignAsked {
 			s.Asked = &g.asked
 		}
 		crawlers.Known[i].Wrap = s.Transport

@@ -17,7 +17,6 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/policy"
-	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -122,27 +121,13 @@ func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindStr
 
 // Crawlers returns the crawlers of a configuration, and the default one.
 func Crawlers(c *config.Config) policy.Crawlers {
-	var known []*policy.Crawler
+	crawler := func(k policy.Crawler) *policy.Crawler {
+		k.Mode = cmp.Or(k.Mode, c.Mode)
+		return &k
+	}
+	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == config.RefuseClients}
 	for _, k := range c.Crawlers {
-		known = append(known, crawler(k, c.Mode))
+		all.Known = append(all.Known, crawler(k.Crawler))
 	}
-	return policy.Crawlers{
-		Known: known, Default: crawler(config.DefaultCrawler(), c.Mode),
-		RefuseUnknown: c.UnknownClients == config.RefuseClients,
-	}
-}
-
-func crawler(k config.Crawler, global config.Mode) *policy.Crawler {
-	var login *policy.Login
-	if k.Login != (config.Login{}) {
-		login = &policy.Login{User: k.Login.User, Hash: []byte(k.Login.PasswordBcrypt)}
-	}
-	var purposes []usage.Purpose
-	for _, p := range k.Purposes {
-		purposes = append(purposes, usage.Purpose(p))
-	}
-	return &policy.Crawler{
-		Name: k.Name, Login: login, Sources: k.Sources, UserAgents: k.UserAgents, Tokens: k.ProductTokens, Purposes: purposes,
-		Mode: policy.Mode(cmp.Or(k.Mode, global)), DenyStatus: k.DenyStatus, MaxConnections: k.MaxConnections,
-	}
+	return all
 }

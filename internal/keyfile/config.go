@@ -1,0 +1,125 @@
+package keyfile
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"robotsgate/internal/field"
+	"robotsgate/policy/glob"
+)
+
+// Config says how the requests of a crawler are signed (RFC 9421, Web Bot Auth).
+type Config struct {
+	KeyFile string    `yaml:"key_file" doc:"a PEM file, such as news-key.pem" path:"yes"`                          // see [Load]
+	Agent   string    `yaml:"agent" doc:"the https origin of the key directory, such as https://bots.example.com"` // see [ParseAgent]
+	When    SignWhen  `yaml:"when" enum:"always,asked"`
+	Form    AgentForm `yaml:"form" enum:"string,dictionary"`
+
+	key *Key // in KeyFile
+}
+
+// SignWhen says which requests of a crawler are signed.
+type SignWhen string
+
+// The requests that are signed.
+const (
+	SignAlways SignWhen = "always"
+	SignAsked  SignWhen = "asked" // only to origins that have sent Accept-Signature
+)
+
+// AgentForm is the form of Signature-Agent.
+type AgentForm string
+
+// The forms of Signature-Agent.
+const (
+	StringAgent     AgentForm = "string"
+	DictionaryAgent AgentForm = "dictionary" // draft-ietf-webbotauth-httpsig-protocol-01
+)
+
+// Key returns the key of a crawler with requests that are signed; nil: they are not.
+func (c Config) Key() *Key { return c.key }
+
+// Default returns the values of fields that are left out. They sign nothing.
+func Default() Config { return Config{When: SignAlways, Form: StringAgent} }
+
+// Check reports mistakes, loads the key, and makes the agent canonical. The default may be written out, with both
+// values empty.
+func (c *Config) Check(m *field.Mistakes) {
+	if !m.Given("") || c.KeyFile == "" && c.Agent == "" && m.Given("key_file") && m.Given("agent") {
+		return
+	}
+	m.Require(c.KeyFile != "", "key_file", "is missing: name the file with the crawler's private key; robotsgate keys new FILE makes one")
+	m.Require(c.Agent != "", "agent", "is missing: name the https origin that publishes the key, such as https://bots.example.com")
+	var err error
+	if c.KeyFile != "" {
+		c.key, err = Load(c.KeyFile)
+		m.Refuse("key_file", err)
+	}
+	if c.Agent != "" && !m.Bad("agent") {
+		c.Agent, err = ParseAgent(c.Agent)
+		m.Refuse("agent", err)
+	}
+}
+
+// Warn reports requests that are not signed, and keys that are not secret or not for one agent only. agents has the
+// agents of the keys seen before, by their IDs.
+func (c *Config) Warn(m *field.Mistakes, agents map[string]string) {
+	if c.key == nil {
+		// The values may be those of environment variables that are empty by mistake.
+		m.Require(!m.Given(""), "", "key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant")
+		return
+	}
+	mode, exposed := Exposed(c.KeyFile)
+	m.Require(!exposed, "key_file", "the group or others may read the private key (mode %04o): chmod 600 %s", mode, c.KeyFile)
+	agent, taken := agents[c.key.ID()]
+	m.Require(!taken || agent == c.Agent, "agent", "has the same key as %s: make a key for each agent", agent)
+	if !taken {
+		agents[c.key.ID()] = c.Agent
+	}
+}
+
+// ParseAgent returns the origin that publishes the keys of a crawler in canonical form: https://, the host in lower
+// case and ASCII, and the port unless it is 443. The text may end in a slash.
+func ParseAgent(text string) (string, error) {
+	const scheme, example = "https://", "expected an https origin, such as https://bots.example.com"
+	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
+		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
+	}
+	authority := strings.TrimSuffix(text[len(scheme):], "/")
+	switch {
+	case strings.ContainsFunc(authority, unicode.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
+		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
+	case strings.Contains(authority, "@"):
+		return "", errors.New(example + ": leave out the user") // the text may hold a password
+	case strings.ContainsAny(authority, "/?#"):
+		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %q; the keys are at /.well-known/http-message-signatures-directory there", example, field.Cut(text))
+	}
+	host, port, hasPort := authority, "", false
+	if end := strings.LastIndexByte(authority, ':'); end > strings.LastIndexByte(authority, ']') {
+		host, port, hasPort = authority[:end], authority[end+1:], true
+	}
+	literal := strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")
+	if !literal && strings.ContainsAny(host, "[]:") {
+		return "", fmt.Errorf("%s: write an IPv6 address in brackets, as in https://[2001:db8::1]", example)
+	}
+	name, err := glob.Name(host)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", example, err)
+	}
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if !hasPort {
+		return scheme + name, nil
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("%s: expected a port between 1 and 65535, got %q", example, field.Cut(port))
+	}
+	if port = strings.TrimLeft(port, "0"); port == "443" {
+		return scheme + name, nil
+	}
+	return scheme + name + ":" + port, nil
+}

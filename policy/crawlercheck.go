@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"robotsgate/internal/field"
+	"robotsgate/policy/glob"
+)
+
+var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
+
+// IsToken reports whether a text may be a product token.
+func IsToken(text string) bool { return productToken.MatchString(text) }
+
+// Check reports mistakes. The caller checks that the name is unique.
+func (k *Crawler) Check(m *field.Mistakes) {
+	m.Require(k.Name != "", "name", "is missing: every crawler needs one")
+	k.Login.Check(m.In("login"))
+	for j, token := range k.Tokens {
+		at := fmt.Sprintf("product_tokens[%d]", j)
+		m.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
+		m.Require(IsToken(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
+	}
+}
+
+// Warn reports what is allowed but is probably not intended.
+func (k *Crawler) Warn(m *field.Mistakes) {
+	for j, token := range k.Tokens {
+		m.Require(!strings.ContainsAny(token, "0123456789"), fmt.Sprintf("product_tokens[%d]", j),
+			"%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
+	}
+}
+
+// Covers reports whether k certainly matches every client that other matches.
+func (k *Crawler) Covers(other *Crawler) bool {
+	anyAgent := slices.ContainsFunc(k.UserAgents, func(g glob.Glob) bool { return g.String() == "*" })
+	return (!k.Login.Required() || k.Login == other.Login) &&
+		coversEach(k.Sources, other.Sources, func(wide, p netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) }) &&
+		(anyAgent || coversEach(k.UserAgents, other.UserAgents, func(a, b glob.Glob) bool { return strings.EqualFold(a.String(), b.String()) }))
+}
+
+// coversEach reports whether for each of others an item of list covers it. No items stand for
+// all clients.
+func coversEach[T any](list, others []T, covers func(item, other T) bool) bool {
+	missed := func(other T) bool {
+		return !slices.ContainsFunc(list, func(item T) bool { return covers(item, other) })
+	}
+	return len(list) == 0 || len(others) > 0 && !slices.ContainsFunc(others, missed)
+}
+
+// Check reports mistakes. No message repeats a password. A login that is given must not be empty: an unset variable
+// would make the crawler match every client. The default may be written out, with both values empty.
+func (l Login) Check(m *field.Mistakes) {
+	if !m.Given("") || !l.Required() && m.Given("user") && m.Given("password_bcrypt") {
+		return
+	}
+	if !l.Required() && !m.Bad("user") && !m.Bad("password_bcrypt") {
+		m.Add("", "is given, but empty: write user and password_bcrypt, or leave login out to ask for none")
+		return
+	}
+	m.Require(l.User != "", "user", "is missing: a password_bcrypt needs the user that it is for")
+	m.Require(!strings.Contains(l.User, ":"), "user", "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
+	m.Require(!strings.ContainsFunc(l.User, isControl), "user", "has a control character, which no login can have (RFC 7617)")
+	m.Require(l.Hash != "", "password_bcrypt", "is missing: %s", howToHash)
+	m.Refuse("password_bcrypt", checkHash(l.Hash))
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// Bounds on the cost of bcrypt. Each step doubles the time; 14 takes about a second of a
+// processor for every login. 4 is bcrypt's minimum.
+const (
+	minBcryptCost = 4
+	maxBcryptCost = 14
+)
+
+// bcryptHash is the form of a hash: version, cost, 22 characters of salt and 31 of the
+// hash itself. Versions a, b and y are the same computation. Version x, and the first
+// version, without a letter, come from programs that computed it wrongly.
+var bcryptHash = regexp.MustCompile(`\A\$2[aby]\$([0-9]{2})\$([./A-Za-z0-9]{53})\z`)
+
+const howToHash = "make one with: robotsgate hash-password"
+
+// checkHash says why text can't be the hash of a password.
+func checkHash(text string) error {
+	m := bcryptHash.FindStringSubmatch(text)
+	if m == nil {
+		if _, rest, ok := strings.Cut(text, ":"); ok && bcryptHash.MatchString(strings.TrimSpace(rest)) {
+			return errors.New("has the user name in it: leave out everything up to the colon")
+		}
+		return errors.New("is no bcrypt hash, such as $2y$10$ with 53 characters behind it: " + howToHash)
+	}
+	// The last 2 of the last character's 6 bits are not part of the hash. bcrypt writes zeros.
+	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	cost, _ := strconv.Atoi(m[1])
+	switch {
+	case strings.IndexByte(alphabet, m[2][52])%4 != 0:
+		return errors.New("is a bcrypt hash with a wrong character in it, which no password matches: copy it again")
+	case cost > maxBcryptCost:
+		return fmt.Errorf("has cost %s, which takes too long for every login: at most %d; %s", m[1], maxBcryptCost, howToHash)
+	case cost < minBcryptCost:
+		return fmt.Errorf("has cost %s, which bcrypt does not know: at least %d; %s", m[1], minBcryptCost, howToHash)
+	}
+	return nil
+}
