@@ -66,14 +66,13 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
-	"internal/settings":   {"policy", "policy/glob", "policy/usage", "proxy", "internal/ca", "internal/config", "internal/store"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
-		"internal/requestlog", "internal/settings", "internal/store", "internal/transparent"},
+		"internal/requestlog", "internal/store", "internal/transparent"},
 	"internal/transparent": {},
 }
 

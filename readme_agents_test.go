@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
-	"robotsgate/internal/settings"
 	"robotsgate/policy"
 )
 
@@ -41,7 +41,7 @@ func TestAgentsExample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask := policy.Request{Target: target, Method: request.method, Crawler: settings.Crawlers(c).Named(request.crawler)}
+		ask := policy.Request{Target: target, Method: request.method, Crawler: gate.Crawlers(c).Named(request.crawler)}
 		got := "robots"
 		if d, decided := policy.Overridden(c.Overrides, policy.Strict, ask, time.Now()); decided && d.Allow {
 			got = "allow " + d.Note

@@ -10,7 +10,6 @@ import (
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
-	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -67,7 +66,7 @@ func pastSettings(text []byte) (*policy.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := settings.Engine(c, nil, nil, nil, nil)
+	p := gate.EngineConfig(c, nil, nil, nil, nil)
 	return &p, nil
 }
 

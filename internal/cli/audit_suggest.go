@@ -7,7 +7,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
 
@@ -26,7 +26,7 @@ func (a *Audit) suggestReport(c *config.Config, s Streams) *suggestReport {
 	if c.File() == "" {
 		return r // the crawlers of the gate are not known
 	}
-	crawlers := settings.Crawlers(c)
+	crawlers := gate.Crawlers(c)
 	r.several = len(crawlers.Known) > 0
 	r.Knows = func(name string) bool {
 		k := crawlers.Named(name)

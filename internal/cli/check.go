@@ -16,7 +16,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -113,7 +113,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	crawler, err := c.crawler(settings.Crawlers(cfg))
+	crawler, err := c.crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +123,7 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 			return nil, nil, err
 		}
 		rules, exceptions := cfg.Robots.Robots, cfg.Overrides
-		reserved := settings.Engine(cfg, nil, nil, nil, nil).Usage
+		reserved := gate.EngineConfig(cfg, nil, nil, nil, nil).Usage
 		return func(t policy.Target) (policy.Decision, error) {
 			left := ""
 			if t.Host != noHost {
@@ -144,8 +144,8 @@ func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	of := settings.Engine(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
-	of.Agent = settings.Agent(version())
+	of := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	of.Agent = gate.UserAgent(version())
 	engine, err := policy.New(of)
 	if err != nil {
 		return nil, nil, err
@@ -191,11 +191,11 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 func unguarded(c *config.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
-	pool, err := settings.Roots(c)
+	pool, err := gate.Roots(c)
 	if err != nil {
 		return nil, err
 	}
-	return settings.Upstream(c, pool, nil, nil)
+	return gate.Upstream(c, pool, nil, nil)
 }
 
 // readFile reads a file, or standard input for "-".

@@ -22,8 +22,8 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
-	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -173,7 +173,7 @@ func (d *day) configure(text string) policy.Config {
 		d.t.Fatal(err)
 	}
 	d.digest = d.kept.Use(effective)
-	return settings.Engine(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
+	return gate.EngineConfig(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
 }
 
 var dayAgents = []string{"news/1", "trial/1", "curl/8", "Other/2 (+http://other.example)", "Mozilla/5.0", ""}

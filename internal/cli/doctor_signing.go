@@ -13,8 +13,8 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
-	"robotsgate/internal/settings"
 )
 
 const (
@@ -35,11 +35,11 @@ func checkSigning(ctx context.Context, c *config.Config) (all []finding) {
 			all = append(all, checkKeyFile(crawler))
 		}
 	}
-	pool, err := settings.Roots(c)
+	pool, err := gate.Roots(c)
 	if err != nil {
 		return append(all, fault("signing directory", err.Error()))
 	}
-	transport, err := settings.Upstream(c, pool, nil, nil)
+	transport, err := gate.Upstream(c, pool, nil, nil)
 	if err != nil {
 		return append(all, fault("signing directory", err.Error()))
 	}

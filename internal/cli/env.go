@@ -15,7 +15,6 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/settings"
 )
 
 // Env prints the variables by which clients find the gate and trust its CA.
@@ -109,7 +108,7 @@ func envCommand(program, file string, c *config.Config) string {
 		}
 		command += " -c " + quoteShell(full)
 	}
-	if settings.Crawlers(c).NeedLogin() {
+	if gate.Crawlers(c).NeedLogin() {
 		command += " --login USER"
 	}
 	return `eval "$(` + command + `)"`

@@ -11,7 +11,7 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/field"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt/lint"
 )
@@ -126,7 +126,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name s
 	defer upstream.Close()
 	rules := cfg.Robots.Robots
 	rules.HideRedirects = cfg.Egress.ParentHasLogin()
-	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, settings.Agent(version())))
+	res, err := rules.Fetch(ctx, upstream, t.String(), cmp.Or(rules.UserAgent, gate.UserAgent(version())))
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", t, explained(t, err))
 	}

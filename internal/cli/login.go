@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
 
@@ -20,7 +20,7 @@ func withPlaceholder(proxy string) string {
 // proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a
 // login.
 func proxyURL(address string, c *config.Config) string {
-	if settings.Crawlers(c).NeedLogin() {
+	if gate.Crawlers(c).NeedLogin() {
 		return withPlaceholder("http://" + address)
 	}
 	return "http://" + address
@@ -28,7 +28,7 @@ func proxyURL(address string, c *config.Config) string {
 
 // proxyURL returns the URL for the variables, with the login that is asked for.
 func (e *Env) proxyURL(s Streams, c *config.Config) (string, error) {
-	address, known := dialable(c.Listen), settings.Crawlers(c)
+	address, known := dialable(c.Listen), gate.Crawlers(c)
 	switch {
 	case e.Login != "":
 		if strings.Contains(e.Login, ":") {

@@ -17,7 +17,6 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
-	"robotsgate/internal/settings"
 	"robotsgate/proxy"
 )
 
@@ -193,7 +192,7 @@ func trustParent(c *config.Config, file string) error {
 	if file == "" || c.Egress.CAFile != "" {
 		return nil
 	}
-	if _, err := settings.RootsWith(file); err != nil {
+	if _, err := gate.RootsWith(file); err != nil {
 		return fmt.Errorf("the environment variable SSL_CERT_FILE: %w; unset it, or name a PEM file", err)
 	}
 	c.Egress.CAFile = file

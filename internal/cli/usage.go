@@ -12,7 +12,7 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
@@ -46,7 +46,7 @@ func (u *Usage) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	cfg.Overrides = nil // they are the operator's, not the publisher's
-	crawler, err := u.asCheck().crawler(settings.Crawlers(cfg))
+	crawler, err := u.asCheck().crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/proxy"
@@ -26,8 +26,8 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *config.Config, craw
 		return r, err
 	}
 	defer upstream.Close()
-	c := settings.Engine(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
-	c.Agent, c.Usage = settings.Agent(version()), policy.Usage{TDMRep: true}
+	c := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	c.Agent, c.Usage = gate.UserAgent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {
 		return r, err

@@ -8,7 +8,6 @@ import (
 
 	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/settings"
 )
 
 // Validate checks a configuration.
@@ -61,7 +60,7 @@ func (v *Validate) check(file string, s Streams) (c *config.Config, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := settings.Roots(c); err != nil {
+	if _, err := gate.Roots(c); err != nil {
 		return c, err
 	}
 	if c.HTTPS.CACert != "" {

@@ -15,7 +15,6 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
-	"robotsgate/internal/settings"
 )
 
 // LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
@@ -114,7 +113,7 @@ func ownKey(path string) (key *keyfile.Key, known bool, err error) {
 
 // witnessClient returns a client that reaches witnesses as the gate reaches origins, but follows no redirect.
 func witnessClient(c *config.Config) (*http.Client, error) {
-	pool, err := settings.Roots(c)
+	pool, err := Roots(c)
 	if err != nil {
 		return nil, err
 	}

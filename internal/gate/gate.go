@@ -23,7 +23,6 @@ import (
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
-	"robotsgate/internal/settings"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
@@ -144,11 +143,11 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 func (g *Gate) wire() (err error) {
 	c := g.config
 	g.pacer = g.newPacer()
-	pool, err := settings.Roots(c)
+	pool, err := Roots(c)
 	if err != nil {
 		return err
 	}
-	if g.upstream, err = settings.Upstream(c, pool, g.own, g.descriptors); err != nil {
+	if g.upstream, err = Upstream(c, pool, g.own, g.descriptors); err != nil {
 		return err
 	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
@@ -160,12 +159,11 @@ func (g *Gate) wire() (err error) {
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
 	}
-	o := settings.Proxy(c)
 	text, err := c.Effective()
 	if err != nil {
 		return err
 	}
-	o.Settings = g.settings(text)
+	o := proxy.Options{Settings: g.settings(text), Limits: c.Limits.Limits}
 	o.Remembered, o.Log, o.Descriptors = g.remembered, g.log, g.descriptors
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	roots, _, _ := ca.SystemRoots() // openTrust has warned of an error
@@ -198,8 +196,8 @@ func (g *Gate) done(x *proxy.Record) {
 }
 
 func (g *Gate) engineConfig() policy.Config {
-	c := settings.Engine(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
-	c.Agent, c.Shared = settings.Agent(g.options.Version), g.fleet != nil
+	c := EngineConfig(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
+	c.Agent, c.Shared = UserAgent(g.options.Version), g.fleet != nil
 	g.sign(c.Crawlers)
 	return c
 }

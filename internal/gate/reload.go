@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
-	"robotsgate/internal/settings"
 	"robotsgate/proxy"
 )
 
@@ -36,7 +35,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 			var r revision
 			g.renewTrust()
 			if r.config, r.err = g.options.Load(); r.err == nil {
-				r.roots, r.err = settings.Roots(r.config)
+				r.roots, r.err = Roots(r.config)
 			}
 			if r.err == nil {
 				r.fleetRoots, r.err = fleetRoots(r.config)
@@ -153,7 +152,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = settings.Upstream(next, r.roots, g.own, g.descriptors); err != nil {
+		if upstream, err = Upstream(next, r.roots, g.own, g.descriptors); err != nil {
 			return nil, err
 		}
 	}
@@ -181,12 +180,15 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 // settings returns the proxy's settings by the configuration in force. Its text is kept
 // as evidence.
 func (g *Gate) settings(text []byte) proxy.Settings {
-	s := settings.Proxy(g.config).Settings
-	s.Engine, s.Upstream, s.Config = g.engine, g.wrapped(), g.configurations.Use(text)
-	if g.config.Pace.On() {
+	c := g.config
+	s := proxy.Settings{
+		Engine: g.engine, Upstream: g.wrapped(), Config: g.configurations.Use(text),
+		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, Pace: c.Pace, ConnectionLimits: c.Limits.ConnectionLimits,
+		Pages: newDirectories(c.Agents()),
+	}
+	if c.Pace.On() {
 		s.Pacer = g.pacer
 	}
-	s.Pages = newDirectories(g.config.Agents())
 	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }

@@ -19,7 +19,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/settings"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
@@ -58,7 +58,7 @@ func parse(text []byte) (*policy.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := settings.Engine(c, nil, nil, nil, nil)
+	p := gate.EngineConfig(c, nil, nil, nil, nil)
 	return &p, nil
 }
 

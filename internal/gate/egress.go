@@ -1,37 +1,18 @@
-// Package settings translates the configuration into the settings of the parts, which know no
-// keys of YAML. TestSettings checks that each key changes one setting of one part.
-package settings
+package gate
 
 import (
-	"cmp"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
-	"robotsgate/policy"
+	"robotsgate/internal/field"
 	"robotsgate/proxy"
 )
-
-// Proxy returns the proxy's options, without its parts.
-func Proxy(c *config.Config) proxy.Options {
-	return proxy.Options{
-		Settings: proxy.Settings{
-			Passthrough:      c.HTTPS.Unseen,
-			Tags:             c.Tags.Tags,
-			Pace:             c.Pace,
-			ConnectionLimits: c.Limits.ConnectionLimits,
-		},
-		Limits: c.Limits.Limits,
-	}
-}
 
 // Upstream returns the transport to origins. It refuses requests to own addresses. Commands
 // without a gate pass nil for own and d.
@@ -62,7 +43,7 @@ func howToPermit(c *config.Config, addr netip.Addr) string {
 func Roots(c *config.Config) (*x509.CertPool, error) {
 	pool, err := RootsWith(c.Egress.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("egress.ca_file: %w", err)
+		return nil, &field.Error{Field: "egress.ca_file", Err: err}
 	}
 	return pool, nil
 }
@@ -94,40 +75,4 @@ func RootsWith(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s holds no PEM certificate", file)
 	}
 	return pool, nil
-}
-
-// Engine returns the configuration of an engine. With a nil store, records are kept in memory only.
-func Engine(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
-	rules := c.Robots.Robots
-	rules.HideRedirects = c.Egress.ParentHasLogin()
-	return policy.Config{
-		Crawlers:  Crawlers(c),
-		Overrides: policy.Prepared(c.Overrides),
-		Robots:    rules,
-		Usage:     c.Usage,
-		Transport: transport,
-		Store:     s,
-		Log:       log,
-		OnFetch:   onFetch,
-	}
-}
-
-// digits matches the first number of a version, with its dots.
-var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
-
-// Agent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
-// digits and dots only, so that it looks to firewalls as crawlers do.
-func Agent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
-
-// Crawlers returns the crawlers of a configuration, and the default one.
-func Crawlers(c *config.Config) policy.Crawlers {
-	crawler := func(k policy.Crawler) *policy.Crawler {
-		k.Mode = cmp.Or(k.Mode, c.Mode)
-		return &k
-	}
-	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == config.RefuseClients}
-	for _, k := range c.Crawlers {
-		all.Known = append(all.Known, crawler(k.Crawler))
-	}
-	return all
 }

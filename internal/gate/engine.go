@@ -1,0 +1,47 @@
+package gate
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"regexp"
+
+	"robotsgate/internal/config"
+	"robotsgate/policy"
+)
+
+// EngineConfig returns the configuration of an engine. With a nil store, records are kept in memory only.
+func EngineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+	rules := c.Robots.Robots
+	rules.HideRedirects = c.Egress.ParentHasLogin()
+	return policy.Config{
+		Crawlers:  Crawlers(c),
+		Overrides: policy.Prepared(c.Overrides),
+		Robots:    rules,
+		Usage:     c.Usage,
+		Transport: transport,
+		Store:     s,
+		Log:       log,
+		OnFetch:   onFetch,
+	}
+}
+
+// digits matches the first number of a version, with its dots.
+var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
+
+// UserAgent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
+// digits and dots only, so that it looks to firewalls as crawlers do.
+func UserAgent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
+
+// Crawlers returns the crawlers of a configuration, and the default one.
+func Crawlers(c *config.Config) policy.Crawlers {
+	crawler := func(k policy.Crawler) *policy.Crawler {
+		k.Mode = cmp.Or(k.Mode, c.Mode)
+		return &k
+	}
+	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == config.RefuseClients}
+	for _, k := range c.Crawlers {
+		all.Known = append(all.Known, crawler(k.Crawler))
+	}
+	return all
+}
