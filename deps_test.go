@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "policy/glob", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/fleet", "internal/keyfile", "internal/requestlog", "internal/store", "policy"},
+	"internal/config":           {"internal/field", "policy/glob"},
 	"internal/ca":               {"internal/field"},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -72,7 +72,7 @@ var imports = map[string][]string{
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
-		"internal/requestlog", "internal/store", "internal/transparent"},
+		"internal/requestlog", "internal/store", "internal/transparent", "policy/glob"},
 	"internal/transparent": {},
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
@@ -19,7 +18,7 @@ func TestAgentsExample(t *testing.T) {
 	text := section(t, "docs/agents.md", "A list of what agents may reach")
 	_, text, _ = strings.Cut(text, "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
-	c, err := config.Read("agents.yaml", strings.NewReader(text), os.LookupEnv)
+	c, err := gate.ReadConfig("agents.yaml", strings.NewReader(text), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"robotsgate/internal/cli"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 )
 
@@ -278,7 +278,7 @@ func TestReadmeConfiguration(t *testing.T) {
 		}
 		gatetest.Write(t, filepath.Join(filepath.Dir(file), "news-key.pem"), "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEILXb6ORTdKBmHXlZp1/xV/5E2eTq0ksOt5KcQA0AaBzG\n-----END PRIVATE KEY-----\n")
 		gatetest.Write(t, file, block)
-		if _, err := config.Load(file); err != nil {
+		if _, err := gate.LoadConfig(file); err != nil {
 			t.Errorf("block %d of yaml: %v", i+1, err)
 		}
 	}

@@ -27,7 +27,7 @@ type Crawler struct {
 	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                             // addresses it connects from; empty: any
 	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`              // of its User-Agent header; empty: any
 	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
-	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
+	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" alias:"ai-train=train-ai,ai-use=ai-input" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
 	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
 	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // to the gate, at a time; 0: no limit
@@ -46,7 +46,7 @@ func DefaultCrawler() Crawler { return Crawler{Name: "default", DenyStatus: http
 // A Login identifies a crawler: it is what the crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
 	User string `yaml:"user" doc:"a user name, such as news" secret:"true"`
-	Hash string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"` // of the password
+	Hash string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true" hidden:"yes"` // of the password
 }
 
 // Required reports whether there is a login at all.

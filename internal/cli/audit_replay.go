@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
@@ -32,7 +31,7 @@ type replayReport struct {
 	noRecord    int
 }
 
-func (a *Audit) newReplayReport(c *config.Config, s Streams) (*replayReport, error) {
+func (a *Audit) newReplayReport(c *gate.Config, s Streams) (*replayReport, error) {
 	reader, dir, err := a.openEvidence(c)
 	if errors.Is(err, errNoSnapshots) {
 		s.Status(err)
@@ -62,7 +61,7 @@ func (e dirEvidence) Configuration(digest string) ([]byte, error) {
 
 // pastSettings returns the settings in the text of a kept configuration.
 func pastSettings(text []byte) (*policy.Config, error) {
-	c, err := config.Kept(text)
+	c, err := gate.KeptConfig(text)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -19,7 +18,7 @@ type suggestReport struct {
 	invalid invalidLines
 }
 
-func (a *Audit) suggestReport(c *config.Config, s Streams) *suggestReport {
+func (a *Audit) suggestReport(c *gate.Config, s Streams) *suggestReport {
 	r := &suggestReport{s: s}
 	// A selection of refused requests is meant to permit some of them.
 	r.Depth, r.Refused = a.Paths, a.Denied || a.Reason != "" || a.ID != ""

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
 
@@ -46,7 +46,7 @@ func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string
 		}
 		file += "- {name: " + yamlText(name) + ", user_agents: [" + yamlText("agent"+fmt.Sprint(i)) + "]}\n"
 	}
-	c, err := config.Read("suggested.yaml", strings.NewReader(file+out.String()), os.LookupEnv)
+	c, err := gate.ReadConfig("suggested.yaml", strings.NewReader(file+out.String()), os.LookupEnv)
 	if err != nil {
 		t.Fatalf("%v in\n%s%s", err, file, out.String())
 	}
@@ -158,7 +158,7 @@ func TestSuggestPermission(t *testing.T) {
 			t.Errorf("%s: got %d overrides in\n%s", url, len(overrides), text)
 		}
 		_, entry, _ := strings.Cut(text, "#\n")
-		c, err := config.Read("x.yaml", strings.NewReader(strings.ReplaceAll("\n"+entry, "\n# ", "\n")), os.LookupEnv)
+		c, err := gate.ReadConfig("x.yaml", strings.NewReader(strings.ReplaceAll("\n"+entry, "\n# ", "\n")), os.LookupEnv)
 		if err != nil {
 			t.Fatalf("%s: %v in\n%s", url, err, text)
 		}
@@ -285,7 +285,7 @@ func FuzzSuggestOverrides(f *testing.F) {
 		}
 		name := strings.ToValidUTF8(crawler, "\ufffd")
 		file := "crawlers:\n- {name: " + yamlText(cmp.Or(name, "x")) + "}\n" + out.String()
-		c, err := config.Read("x.yaml", strings.NewReader(file), func(string) (string, bool) { return "", false })
+		c, err := gate.ReadConfig("x.yaml", strings.NewReader(file), func(string) (string, bool) { return "", false })
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, file)
 		}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/gate"
 )
 
 // A verifyReport verifies the transparency logs.
@@ -20,7 +20,7 @@ type verifyReport struct {
 // errNoKey says what --verify needs.
 var errNoKey = errors.New("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c")
 
-func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
+func (a *Audit) verifyReport(c *gate.Config) (*verifyReport, error) {
 	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Gate}
 	var err error
 	if o.Keys, err = evidence.ParseKeys(a.Key, nil); err != nil {
@@ -51,8 +51,8 @@ func (a *Audit) verifyReport(c *config.Config) (*verifyReport, error) {
 }
 
 // kept returns the checkpoints that data_dir keeps.
-func kept(c *config.Config) (all []evidence.Known, err error) {
-	dir, err := config.DataDir(c)
+func kept(c *gate.Config) (all []evidence.Known, err error) {
+	dir, err := gate.DataDir(c)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 )
 
 // CA prints the certificate that clients must trust.
@@ -47,11 +47,11 @@ func (c *CA) Run(s Streams) error {
 }
 
 // renew makes a new CA, and prints what to do next.
-func renew(cfg *config.Config, s Streams) error {
+func renew(cfg *gate.Config, s Streams) error {
 	if cfg.HTTPS.CACert != "" {
 		return fmt.Errorf("--renew: https.ca_cert is your own CA: replace %s and https.ca_key by what its issuer gives you, and restart the gate", cfg.HTTPS.CACert)
 	}
-	dir, err := config.DataDir(cfg)
+	dir, err := gate.DataDir(cfg)
 	if err != nil {
 		return err
 	}

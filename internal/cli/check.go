@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
@@ -188,7 +187,7 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 }
 
 // unguarded returns a transport without the egress guard, for the requests of commands.
-func unguarded(c *config.Config) (*proxy.Transport, error) {
+func unguarded(c *gate.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
 	pool, err := gate.Roots(c)

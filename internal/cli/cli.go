@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strings"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 )
@@ -24,7 +23,7 @@ type Streams struct {
 }
 
 // inFormat returns s for a command that runs a gate: with log.format: json it prints JSON on Err.
-func (s Streams) inFormat(c *config.Config) Streams {
+func (s Streams) inFormat(c *gate.Config) Streams {
 	if c.Log.Format == "json" {
 		s.log = gate.Logger(c.Log.Format, slog.LevelInfo, s.Err)
 	}
@@ -86,9 +85,9 @@ type Configured struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file; without one the defaults hold."`
 }
 
-func (c Configured) load() (*config.Config, error) {
+func (c Configured) load() (*gate.Config, error) {
 	if c.Config == "" {
-		return config.Default(), nil
+		return gate.DefaultConfig(), nil
 	}
-	return config.Load(c.Config)
+	return gate.LoadConfig(c.Config)
 }

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
@@ -164,7 +163,7 @@ type day struct {
 }
 
 func (d *day) configure(text string) policy.Config {
-	c, err := config.Parse("gate.yaml", fmt.Appendf(nil, text, d.dir, d.file), os.LookupEnv)
+	c, err := gate.ParseConfig("gate.yaml", fmt.Appendf(nil, text, d.dir, d.file), os.LookupEnv)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
@@ -63,8 +62,8 @@ func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
 }
 
 // demoConfig returns the configuration of the demonstration, with dir for its data.
-func demoConfig(r *Run, dir string) (*config.Config, error) {
-	c, err := config.Parse("", demo.Config, os.LookupEnv)
+func demoConfig(r *Run, dir string) (*gate.Config, error) {
+	c, err := gate.ParseConfig("", demo.Config, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

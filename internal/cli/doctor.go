@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 )
 
 // Doctor checks that this shell's clients use a gate and trust its CA.
@@ -49,7 +49,7 @@ func fault(subject, text string, advice ...string) finding {
 
 // A diagnosis has what is known of the gate and this shell.
 type diagnosis struct {
-	config *config.Config
+	config *gate.Config
 	dir    string
 	asked  map[string]gateAnswer // what answers at the proxies of the variables and of the configuration
 	gate   gateAnswer            // the first gate of these; its url is "" if there is none
@@ -74,7 +74,7 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	dir, err := config.DataDir(c)
+	dir, err := gate.DataDir(c)
 	if err != nil {
 		return err
 	}

@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/gate"
 )
 
 const overviewTimeout = 3 * time.Second
 
 // checkEvidence says which key the audit log of the configuration has, and asks the running gate for the state of the
 // log and of its witnesses.
-func checkEvidence(ctx context.Context, c *config.Config) (all []finding) {
+func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 	if c.Log.Audit.File == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func isLogOf(s *evidence.Signer, running *audit.Status) bool {
 
 // askEvidence asks the admin listener of a gate for the state of its audit log: of the gate of robotsgate run that this
 // shell uses, otherwise of that of the configuration.
-func askEvidence(ctx context.Context, c *config.Config) (*audit.Status, error) {
+func askEvidence(ctx context.Context, c *gate.Config) (*audit.Status, error) {
 	if os.Getenv("ROBOTSGATE_ADMIN") == "" && c.Admin.Listen == "" {
 		return nil, errors.New("admin.listen is off")
 	}

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/gate"
 )
 
 // checkFleet checks the store of the fleet, if the configuration names one.
-func checkFleet(ctx context.Context, c *config.Config) (all []finding) {
+func checkFleet(ctx context.Context, c *gate.Config) (all []finding) {
 	if !c.Fleet.On() {
 		return nil
 	}

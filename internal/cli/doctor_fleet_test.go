@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 )
 
 // TestCheckFleet: a store that works passes; one that may not be written fails, with what to do.
 func TestCheckFleet(t *testing.T) {
 	redis := gatetest.Redis(t)
-	c := config.Default()
+	c := gate.DefaultConfig()
 	c.Fleet.Address, c.Fleet.KeyFile = fleet.Address(redis.Address()), filepath.Join(t.TempDir(), "fleet.key")
 	if err := os.WriteFile(c.Fleet.KeyFile, make([]byte, 32), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
@@ -25,7 +24,7 @@ const (
 
 // checkSigning checks the keys of crawlers with requests that are signed, and the directories that
 // their agents publish.
-func checkSigning(ctx context.Context, c *config.Config) (all []finding) {
+func checkSigning(ctx context.Context, c *gate.Config) (all []finding) {
 	agents := c.Agents()
 	if len(agents) == 0 {
 		return nil
@@ -50,7 +49,7 @@ func checkSigning(ctx context.Context, c *config.Config) (all []finding) {
 	return all
 }
 
-func checkKeyFile(crawler config.Crawler) finding {
+func checkKeyFile(crawler gate.Crawler) finding {
 	file, id := crawler.Sign.KeyFile, crawler.Sign.Key().ID()
 	subject, text := "signing key", fmt.Sprintf("%s, of %s: %s", filepath.Base(file), escape.Printable(crawler.Name), id)
 	if mode, exposed := keyfile.Exposed(file); exposed {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
 )
 
@@ -34,10 +34,10 @@ func TestCheckSigning(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "roots.pem"), roots, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	load := func(egress string) *config.Config {
+	load := func(egress string) *gate.Config {
 		t.Helper()
 		text := fmt.Sprintf("crawlers: [{name: news, sign: {key_file: news-key.pem, agent: %q}}]\negress: {ca_file: roots.pem%s}\n", server.URL, egress)
-		c, err := config.Parse(filepath.Join(dir, "gate.yaml"), []byte(text), os.LookupEnv)
+		c, err := gate.ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(text), os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestCheckSigning(t *testing.T) {
 		name   string
 		serve  http.HandlerFunc
 		want   []string // of the findings after that of the key: each a verdict and a part of its text
-		config *config.Config
+		config *gate.Config
 	}{
 		{name: "as keys prints it", serve: func(w http.ResponseWriter, _ *http.Request) { respond(w, ours, time.Now()) }, want: []string{"ok has every key"}},
 		{name: "two keys", serve: func(w http.ResponseWriter, _ *http.Request) { respond(w, []*keyfile.Key{other, key}, time.Now()) }, want: []string{"ok has every key"}},
@@ -108,7 +108,7 @@ func TestCheckSigning(t *testing.T) {
 			}
 		}
 	}
-	if got := checkSigning(t.Context(), config.Default()); got != nil {
+	if got := checkSigning(t.Context(), gate.DefaultConfig()); got != nil {
 		t.Errorf("without keys: %v", got)
 	}
 	if runtime.GOOS == "windows" {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 )
 
@@ -71,8 +70,8 @@ func otherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.
-func authorityOf(c *config.Config) (*ca.Authority, string, error) {
-	dir, err := config.DataDir(c)
+func authorityOf(c *gate.Config) (*ca.Authority, string, error) {
+	dir, err := gate.DataDir(c)
 	if err != nil {
 		return nil, "", err
 	}
@@ -92,7 +91,7 @@ func adviseDownload(err error, gate string) error {
 // envCommand returns a line for a shell that sets the variables of a gate with the
 // configuration c of this file. It is empty if robotsgate env could print other variables in
 // another shell than the gate does.
-func envCommand(program, file string, c *config.Config) string {
+func envCommand(program, file string, c *gate.Config) string {
 	relative := func(path string) bool { return path != "" && !filepath.IsAbs(path) }
 	if strings.HasSuffix(c.Listen, ":0") || relative(c.DataDir) || relative(c.HTTPS.CACert) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
 
@@ -25,23 +25,23 @@ func TestEnvCommand(t *testing.T) {
 	plain, secret := file("it's.yaml", ""), file("secret.yaml", `password_bcrypt: "${HASH}"`)
 	for _, c := range []struct {
 		name, file string
-		change     func(*config.Config)
+		change     func(*gate.Config)
 		want       string // empty: the variables themselves
 	}{
-		{"no file", "", func(*config.Config) {}, `eval "$(robotsgate env)"`},
-		{"a file", plain, func(*config.Config) {}, `eval "$(robotsgate env -c '` + dir + `/it'\''s.yaml')"`},
-		{"a folder of its own", "", func(c *config.Config) { c.DataDir = dir }, `eval "$(robotsgate env)"`},
-		{"any port", "", func(c *config.Config) { c.Listen = "127.0.0.1:0" }, ""},
-		{"a folder below this one", "", func(c *config.Config) { c.DataDir = "data" }, ""},
-		{"a CA below this one", "", func(c *config.Config) { c.HTTPS.CACert = "ca.pem" }, ""},
-		{"a login", "", func(c *config.Config) {
-			c.UnknownClients, c.Crawlers = config.RefuseClients, []config.Crawler{{Crawler: policy.Crawler{Name: "news", Login: policy.Login{User: "news", Hash: "hash"}}}}
+		{"no file", "", func(*gate.Config) {}, `eval "$(robotsgate env)"`},
+		{"a file", plain, func(*gate.Config) {}, `eval "$(robotsgate env -c '` + dir + `/it'\''s.yaml')"`},
+		{"a folder of its own", "", func(c *gate.Config) { c.DataDir = dir }, `eval "$(robotsgate env)"`},
+		{"any port", "", func(c *gate.Config) { c.Listen = "127.0.0.1:0" }, ""},
+		{"a folder below this one", "", func(c *gate.Config) { c.DataDir = "data" }, ""},
+		{"a CA below this one", "", func(c *gate.Config) { c.HTTPS.CACert = "ca.pem" }, ""},
+		{"a login", "", func(c *gate.Config) {
+			c.UnknownClients, c.Crawlers = gate.RefuseClients, []gate.Crawler{{Crawler: policy.Crawler{Name: "news", Login: policy.Login{User: "news", Hash: "hash"}}}}
 		}, `eval "$(robotsgate env --login USER)"`},
-		{"a secret that the other shell may not have", secret, func(*config.Config) {}, ""},
-		{"a pipe, which is read once", os.DevNull, func(*config.Config) {}, ""},
-		{"a file that is gone", filepath.Join(dir, "gone"), func(*config.Config) {}, ""},
+		{"a secret that the other shell may not have", secret, func(*gate.Config) {}, ""},
+		{"a pipe, which is read once", os.DevNull, func(*gate.Config) {}, ""},
+		{"a file that is gone", filepath.Join(dir, "gone"), func(*gate.Config) {}, ""},
 	} {
-		settings := config.Default()
+		settings := gate.DefaultConfig()
 		c.change(settings)
 		if got := envCommand("robotsgate", c.file, settings); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)

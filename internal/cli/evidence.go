@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -38,8 +37,8 @@ func (k *EvidenceKey) Run(s Streams) error {
 }
 
 // logSigner returns the signer of the audit log of a configuration.
-func logSigner(c *config.Config) (*evidence.Signer, error) {
-	dir, err := config.DataDir(c)
+func logSigner(c *gate.Config) (*evidence.Signer, error) {
+	dir, err := gate.DataDir(c)
 	if err != nil {
 		return nil, err
 	}

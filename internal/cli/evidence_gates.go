@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/evidence/bundle"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/terminal"
 )
 
 // gates are the gates that have written the logs, by their configurations.
 type gates struct {
-	configs []*config.Config
+	configs []*gate.Config
 	keys    *evidence.Keys
 	texts   []string         // the verifier keys of the logs
 	known   []evidence.Known // checkpoints that they keep

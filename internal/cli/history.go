@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
@@ -85,8 +85,8 @@ func (h *History) Run(s Streams) error {
 var errNoSnapshots = errors.New("no snapshots")
 
 // openEvidence opens the snapshots in the data_dir of a configuration.
-func (o Configured) openEvidence(c *config.Config) (reader *store.Reader, dir string, err error) {
-	if dir, err = config.DataDir(c); err != nil {
+func (o Configured) openEvidence(c *gate.Config) (reader *store.Reader, dir string, err error) {
+	if dir, err = gate.DataDir(c); err != nil {
 		return nil, "", err
 	}
 	reader, err = store.Read(dir)
@@ -136,7 +136,7 @@ type originHistory struct {
 	answers []store.Answer
 	tdmrep  []store.Answer // to requests for tdmrep.json
 	reader  *store.Reader
-	config  *config.Config
+	config  *gate.Config
 	rules   policy.Robots
 }
 

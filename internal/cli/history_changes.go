@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/history"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -178,8 +178,8 @@ func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]s
 
 // anyToken reports whether a client may obey the product token of its User-Agent.
 func (p *originHistory) anyToken() bool {
-	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == config.AllowClients ||
-		slices.ContainsFunc(p.config.Crawlers, func(c config.Crawler) bool { return len(c.Tokens) == 0 })
+	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == gate.AllowClients ||
+		slices.ContainsFunc(p.config.Crawlers, func(c gate.Crawler) bool { return len(c.Tokens) == 0 })
 }
 
 // paths returns the paths of the origin in --url and --log.

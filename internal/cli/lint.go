@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
@@ -109,7 +108,7 @@ func isURL(source string) bool {
 }
 
 // fetch returns the file and its URL after redirects.
-func (l *Lint) fetch(ctx context.Context, s Streams, cfg *config.Config) (name string, data []byte, err error) {
+func (l *Lint) fetch(ctx context.Context, s Streams, cfg *gate.Config) (name string, data []byte, err error) {
 	t, err := policy.ParseURL(l.Source)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", l.Source, err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -19,7 +18,7 @@ func withPlaceholder(proxy string) string {
 
 // proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a
 // login.
-func proxyURL(address string, c *config.Config) string {
+func proxyURL(address string, c *gate.Config) string {
 	if gate.Crawlers(c).NeedLogin() {
 		return withPlaceholder("http://" + address)
 	}
@@ -27,7 +26,7 @@ func proxyURL(address string, c *config.Config) string {
 }
 
 // proxyURL returns the URL for the variables, with the login that is asked for.
-func (e *Env) proxyURL(s Streams, c *config.Config) (string, error) {
+func (e *Env) proxyURL(s Streams, c *gate.Config) (string, error) {
 	address, known := dialable(c.Listen), gate.Crawlers(c)
 	switch {
 	case e.Login != "":

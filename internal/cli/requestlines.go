@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 )
 
@@ -12,13 +12,13 @@ type RequestLines struct {
 }
 
 // on returns which requests get a line on a screen, which may be nil, by a configuration.
-func (o RequestLines) on(screen *requestlog.Screen) func(*config.Config) requestlog.Requests {
-	return func(c *config.Config) requestlog.Requests { return o.choose(c, screen != nil) }
+func (o RequestLines) on(screen *requestlog.Screen) func(*gate.Config) requestlog.Requests {
+	return func(c *gate.Config) requestlog.Requests { return o.choose(c, screen != nil) }
 }
 
 // choose returns which requests get a line. An option precedes log.requests. Without both, a
 // terminal shows the refused ones.
-func (o RequestLines) choose(c *config.Config, onTerminal bool) requestlog.Requests {
+func (o RequestLines) choose(c *gate.Config, onTerminal bool) requestlog.Requests {
 	switch {
 	case o.Quiet:
 		return requestlog.None

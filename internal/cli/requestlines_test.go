@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 )
 
@@ -30,7 +30,7 @@ func TestChooseRequestLines(t *testing.T) {
 		if test.key != "" {
 			text = "log: {requests: " + test.key + "}"
 		}
-		c, err := config.Parse("gate.yaml", []byte(text), os.LookupEnv)
+		c, err := gate.ParseConfig("gate.yaml", []byte(text), os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}

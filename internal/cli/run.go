@@ -66,7 +66,7 @@ func (r *Run) command(name string) ([]string, error) {
 }
 
 // behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options].
-func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
+func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
 	for _, w := range c.Warnings() {
 		s.warn("%s", w)
 	}
@@ -119,7 +119,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *config.Config, command [
 
 // beside runs a command with the variables that lead to a gate, and returns its exit status and why it
 // may have sent no request.
-func beside(ctx context.Context, s Streams, c *config.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func beside(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	g, err := gate.New(c, o)
 	if err != nil {
 		return 0, nil, err
@@ -156,7 +156,7 @@ func spki(g *gate.Gate) string {
 }
 
 // adapt changes the settings that run has its own rules for.
-func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
+func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 	c.Listen, c.Admin.Listen, c.ListenTransparent = "127.0.0.1:0", "127.0.0.1:0", ""
 	c.Limits.ShutdownDelay = 0
 	c.Admit() // the command has no login
@@ -188,7 +188,7 @@ func (r *Run) adapt(c *config.Config, getenv func(string) string) error {
 
 // trustParent also trusts the CA in file. A parent proxy may sign certificates for origins,
 // as a gate does.
-func trustParent(c *config.Config, file string) error {
+func trustParent(c *gate.Config, file string) error {
 	if file == "" || c.Egress.CAFile != "" {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
@@ -48,7 +47,7 @@ func (x *Confinement) options() (o confine.Options, err error) {
 
 // confined runs a command where a gate is the only network, and returns its exit status and why it may
 // have sent no request.
-func (r *Run) confined(ctx context.Context, s Streams, c *config.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func (r *Run) confined(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	options, err := r.options()
 	if err != nil {
 		return 0, nil, err
@@ -99,7 +98,7 @@ func confinedVars(vars variables, environ []string, reach []confine.Reach) []str
 // gateFiles returns files of the gate that its command must not change, since the gate decides by them or
 // they are evidence, and those that it must not read: with the CA's key it could sign certificates, and with that of
 // the audit log checkpoints.
-func gateFiles(c *config.Config, g *gate.Gate) (readOnly, hidden []string) {
+func gateFiles(c *gate.Config, g *gate.Gate) (readOnly, hidden []string) {
 	dir := filepath.Dir(g.ClientFiles().Bundle)
 	readOnly = []string{dir} // as a whole: the gate replaces some of its files
 	if usedBy(dir) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
@@ -35,7 +34,7 @@ func (s *Serve) Run(ctx context.Context, io Streams) error {
 	return io.reported(s.serve(ctx, io, c, file))
 }
 
-func (s *Serve) serve(ctx context.Context, io Streams, c *config.Config, file *gate.WatchedFile) error {
+func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gate.WatchedFile) error {
 	_, interactive := terminal.File(io.Out)
 	line := terminal.NewStatusLine(io.Err, os.Getenv)
 	if io.log != nil {
@@ -100,7 +99,7 @@ func (w noteWriter) Write(text []byte) (int, error) {
 }
 
 // reload is load for a gate that runs. Opening a pipe again may wait for ever.
-func (s *Serve) reload() (*config.Config, error) {
+func (s *Serve) reload() (*gate.Config, error) {
 	if field.IsPipe(s.Config) {
 		return nil, fmt.Errorf("%s is a pipe, which can't be read again: use a file", s.Config)
 	}
@@ -108,7 +107,7 @@ func (s *Serve) reload() (*config.Config, error) {
 }
 
 // load reads the configuration, and applies the options of the command line.
-func (s *Serve) load() (*config.Config, error) {
+func (s *Serve) load() (*gate.Config, error) {
 	c, err := s.Configured.load()
 	if err != nil || s.Listen == "" {
 		return c, err

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
-	"robotsgate/internal/config"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
@@ -82,7 +81,7 @@ func (u *Usage) local() bool {
 }
 
 // given returns the reading of the files and header lines that options name.
-func (u *Usage) given(s Streams, cfg *config.Config, crawler *policy.Crawler) (r usageReading, err error) {
+func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
 	ins := 0
 	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
 		if file == "-" {

@@ -51,11 +51,11 @@ func (v *Validate) Run(s Streams) error {
 }
 
 // check reads a configuration and the files that it names.
-func (v *Validate) check(file string, s Streams) (c *config.Config, err error) {
+func (v *Validate) check(file string, s Streams) (c *gate.Config, err error) {
 	if file == "-" {
-		c, err = config.Read(stdin, s.In, os.LookupEnv)
+		c, err = gate.ReadConfig(stdin, s.In, os.LookupEnv)
 	} else {
-		c, err = config.Load(file)
+		c, err = gate.LoadConfig(file)
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (v *Validate) check(file string, s Streams) (c *config.Config, err error) {
 }
 
 // print prints the result as JSON.
-func (v *Validate) print(s Streams, file string, c *config.Config, err error) error {
+func (v *Validate) print(s Streams, file string, c *gate.Config, err error) error {
 	r := validation{File: file, Valid: err == nil, Mistakes: []config.Mistake{}, Warnings: []config.Mistake{}}
 	if mistakes, ok := errors.AsType[config.Errors](err); ok {
 		r.Mistakes = mistakes

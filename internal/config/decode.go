@@ -15,38 +15,44 @@ import (
 // stand for billions of values.
 const maxNodes = 200_000
 
-// A decoder fills a Config from parsed YAML. yaml.v3's own decoder stops at some
+// A decoder fills a struct from parsed YAML. yaml.v3's own decoder stops at some
 // mistakes, has no line for others, and names Go types in its errors.
 type decoder struct {
-	*source
+	*Source
+	root   reflect.Type
 	lookup func(string) (string, bool) // environment variables
 	folder string                      // relative paths start here
 	nodes  int                         // decoded so far
 }
 
-// decode reads data into c and notes the mistakes.
-func (c *Config) decode(name, folder string, data []byte, lookup func(string) (string, bool)) {
-	c.source = newSource(name, lines{})
+// Decode reads data, of the file with this name, into the struct that into points to, and notes the mistakes.
+// Relative paths start at folder. Lookup returns environment variables.
+func Decode(into any, name, folder string, data []byte, lookup func(string) (string, bool)) *Source {
+	s, v := newSource(name, lines{}), reflect.ValueOf(into).Elem()
 	root, err := parseYAML(data)
 	if err != nil {
 		line := syntaxLine(data, func(beginning []byte) bool {
 			_, err := parseYAML(beginning)
 			return err == nil
 		})
-		c.source.note(line, "%s", syntaxText(data, line, err))
+		s.note(line, "%s", syntaxText(data, line, err))
 	}
 	if root == nil || isNull(root) {
-		return
+		return s
 	}
 	if resolve(root).Kind != yaml.MappingNode {
-		c.source.note(root.Line, "expected keys such as \"listen: %s\", got %s", c.Listen, kind(root))
-		return
+		for key, first := range fields(v.Type()) {
+			s.note(root.Line, "expected keys such as \"%s: %v\", got %s", key, v.FieldByIndex(first.Index), kind(root))
+			break
+		}
+		return s
 	}
-	d := decoder{source: &c.source, lookup: lookup, folder: folder}
-	d.value(root, "", "", reflect.ValueOf(c).Elem())
+	d := decoder{Source: s, root: v.Type(), lookup: lookup, folder: folder}
+	d.value(root, "", "", v)
 	if d.nodes > maxNodes {
 		d.note(root.Line, "more than %d values, aliases (*name) counted in full: use fewer of them", maxNodes)
 	}
+	return s
 }
 
 // value decodes n, which stands at path, into v. The tag is that of the struct
@@ -208,6 +214,27 @@ func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 func keys(t reflect.Type) (all []string) {
 	for key := range fields(t) {
 		all = append(all, key)
+	}
+	return all
+}
+
+// Paths returns the paths of the keys of the struct that v points to, in order. With a tag it returns only keys that
+// have the tag.
+func Paths(v any, tag string) []string { return paths(reflect.TypeOf(v).Elem(), "", tag) }
+
+// paths returns the keys of struct type t, which stands at path, and those of its sections.
+func paths(t reflect.Type, path, tag string) (all []string) {
+	for key, f := range fields(t) {
+		if tag == "" || f.Tag.Get(tag) != "" {
+			all = append(all, field.Join(path, key))
+		}
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if isSection(inner) {
+			all = append(all, paths(inner, field.Join(path, key), tag)...)
+		}
 	}
 	return all
 }

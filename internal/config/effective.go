@@ -13,23 +13,23 @@ import (
 	"robotsgate/internal/field"
 )
 
-// hidden replaces secrets in [Config.Effective].
+// hidden replaces secrets in [Effective].
 const hidden = "xxxxx"
 
-// Effective returns c as YAML in one canonical form: every key with the value in
+// Effective returns the struct that v points to as YAML in one canonical form: every key with the value in
 // force, from the file, the environment, the command line or the defaults. Secrets are
 // replaced by a mark, so two configurations that differ only in secrets have the same
-// form. [Kept] reads it.
-func (c *Config) Effective() ([]byte, error) {
-	text, err := yaml.Marshal(effective(reflect.ValueOf(c).Elem(), "", ""))
+// form. [Decode] reads it.
+func Effective(v any) ([]byte, error) {
+	text, err := yaml.Marshal(effective(reflect.ValueOf(v).Elem(), ""))
 	if err != nil {
 		return nil, fmt.Errorf("the configuration in force can't be written: %w", err)
 	}
 	return text, nil
 }
 
-// effective returns the value of key as YAML.
-func effective(v reflect.Value, key string, tag reflect.StructTag) *yaml.Node {
+// effective returns a value as YAML.
+func effective(v reflect.Value, tag reflect.StructTag) *yaml.Node {
 	switch {
 	case isSection(v.Type()):
 		n := &yaml.Node{Kind: yaml.MappingNode}
@@ -38,20 +38,20 @@ func effective(v reflect.Value, key string, tag reflect.StructTag) *yaml.Node {
 			if f.Type == reflect.TypeFor[time.Time]() && value.IsZero() {
 				continue // the zero time has no notation
 			}
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(value, name, f.Tag))
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(value, f.Tag))
 		}
 		return n
 	case v.Kind() == reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			n.Content = append(n.Content, effective(v.Index(i), "", tag))
+			n.Content = append(n.Content, effective(v.Index(i), tag))
 		}
 		return n
 	case v.Kind() == reflect.Bool, v.Type() == reflect.TypeFor[int]() && tag.Get("size") == "":
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
 	text := format(v.Interface(), tag)
-	if key == "password_bcrypt" && text != "" {
+	if tag.Get("hidden") != "" && text != "" {
 		text = hidden
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
@@ -81,16 +81,4 @@ func format(value any, tag reflect.StructTag) string {
 		return u.String()
 	}
 	return fmt.Sprint(value)
-}
-
-// Kept reads what [Config.Effective] has written, to decide past requests again. It does
-// not check the values, and the files that they name may be gone.
-func Kept(data []byte) (*Config, error) {
-	c := Default()
-	c.Robots.Readings = "literal" // as before this key existed
-	c.decode("configuration", "", data, func(string) (string, bool) { return "", false })
-	if err := c.source.err(); err != nil {
-		return nil, err
-	}
-	return c, nil
 }

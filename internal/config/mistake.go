@@ -38,17 +38,46 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// A source has the lines of the keys in a file, and the mistakes found there. Keys go by
-// their path, such as crawlers[0].name.
-type source struct {
-	file            string
+// A Source has the lines of the keys in a file, and the mistakes found there. Keys go by
+// their path, such as crawlers[0].name. A nil Source has no keys.
+type Source struct {
+	name            string
 	lines           lines
 	unplaced        Errors // mistakes that are not about the value of a key
 	*field.Mistakes        // of values
 }
 
-func newSource(file string, lines lines) source {
-	return source{file: file, lines: lines, Mistakes: field.From(lines)}
+func newSource(name string, lines lines) *Source {
+	return &Source{name: name, lines: lines, Mistakes: field.From(lines)}
+}
+
+// Name returns the name of the file.
+func (s *Source) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
+
+// Given reports whether the file has a key.
+func (s *Source) Given(path string) bool { return s != nil && s.lines.Given(path) }
+
+// Any reports whether the file has any key.
+func (s *Source) Any() bool { return s != nil && len(s.lines) > 0 }
+
+// Forget makes a key count as one that is not given, since its value comes from elsewhere.
+func (s *Source) Forget(path string) {
+	if s != nil {
+		delete(s.lines, path)
+	}
+}
+
+// Warnings returns a collection for warnings about the file.
+func (s *Source) Warnings() *Source {
+	if s == nil {
+		return newSource("", lines{})
+	}
+	return newSource(s.name, s.lines)
 }
 
 // lines has the lines of the keys in a file. It is a [field.Source].
@@ -73,22 +102,19 @@ func (l lines) of(path string) int {
 	return 0
 }
 
-// Given reports whether the file has a key.
-func (s *source) Given(path string) bool { return s.lines.Given(path) }
-
 // note notes a mistake in a line.
-func (s *source) note(line int, format string, args ...any) {
-	s.unplaced = append(s.unplaced, Mistake{File: s.file, Line: line, Text: oneLine(fmt.Sprintf(format, args...))})
+func (s *Source) note(line int, format string, args ...any) {
+	s.unplaced = append(s.unplaced, Mistake{File: s.name, Line: line, Text: oneLine(fmt.Sprintf(format, args...))})
 }
 
 // oneLine returns a text without line ends: text from the file or the environment must not start a line of its own.
 func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }
 
-// sorted returns the mistakes by line. A mistake that aliases repeat is listed once.
-func (s *source) sorted() Errors {
+// Sorted returns the mistakes by line. A mistake that aliases repeat is listed once.
+func (s *Source) Sorted() Errors {
 	all := slices.Clone(s.unplaced)
 	for _, e := range s.All() {
-		all = append(all, Mistake{File: s.file, Line: s.lines.of(e.Field), Text: oneLine(display(e.Field) + ": " + e.Err.Error())})
+		all = append(all, Mistake{File: s.name, Line: s.lines.of(e.Field), Text: oneLine(display(e.Field) + ": " + e.Err.Error())})
 	}
 	slices.SortFunc(all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
@@ -96,9 +122,9 @@ func (s *source) sorted() Errors {
 	return slices.Compact(all)
 }
 
-// err returns the mistakes as an error, nil if there are none.
-func (s *source) err() error {
-	if all := s.sorted(); len(all) > 0 {
+// Err returns the mistakes as an error, nil if there are none.
+func (s *Source) Err() error {
+	if all := s.Sorted(); len(all) > 0 {
 		return all
 	}
 	return nil

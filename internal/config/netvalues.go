@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"robotsgate/internal/field"
-	"robotsgate/policy/glob"
 )
 
 func parsePrefix(text string) (netip.Prefix, error) {
@@ -69,34 +67,16 @@ func parseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkListen checks a host:port to listen on. The host may be empty.
-func checkListen(text string) error {
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", field.Cut(text))
+// ParseProxy reads the URL of a parent proxy from an environment variable, where the
+// scheme may be missing.
+func ParseProxy(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
 	}
-	if err := checkPort(port, 0); err != nil {
-		return err
+	if rest, ok := strings.CutPrefix(text, "socks5h://"); ok {
+		text = "socks5://" + rest // names are always resolved by the proxy
 	}
-	_, notAddr := netip.ParseAddr(host) // glob.Name refuses an address with a zone
-	if _, err := glob.Name(host); host != "" && notAddr != nil && err != nil {
-		return fmt.Errorf("%q is no host to listen on: %w", field.Cut(host), err)
-	}
-	return nil
-}
-
-// sameListener reports whether the addresses a and b conflict.
-func sameListener(a, b string) bool {
-	hostA, portA, errA := net.SplitHostPort(a)
-	hostB, portB, errB := net.SplitHostPort(b)
-	if errA != nil || errB != nil || portA != portB || portA == "0" {
-		return false
-	}
-	everywhere := func(host string) bool {
-		addr, err := netip.ParseAddr(host)
-		return host == "" || err == nil && addr.IsUnspecified()
-	}
-	return hostA == hostB || everywhere(hostA) || everywhere(hostB)
+	return parseProxy(text)
 }
 
 func checkPort(text string, lowest int) error {

@@ -6,17 +6,11 @@ import (
 	"robotsgate/internal/field"
 )
 
-// Given reports whether the file of c has any key.
-func (c *Config) Given() bool { return len(c.source.lines) > 0 }
-
-// Has reports whether the file of c has a key, such as log.level.
-func (c *Config) Has(key string) bool { return c.source.Given(key) }
-
 // Restrain gives the keys that take effect at start only the values that they have in
 // old, the configuration of the running process. It returns the names of these keys
-// where c had other values, in the order of config.yaml.
-func (c *Config) Restrain(old *Config) (kept []string) {
-	return restrain("", reflect.ValueOf(c).Elem(), reflect.ValueOf(old).Elem())
+// where next had other values, in order. Both are pointers to structs of one type.
+func Restrain(next, old any) (kept []string) {
+	return restrain("", reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem())
 }
 
 func restrain(path string, section, old reflect.Value) (kept []string) {

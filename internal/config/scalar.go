@@ -125,7 +125,7 @@ func isSwitch(text string) bool {
 func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error {
 	if values, ok := tag.Lookup("enum"); ok {
 		if known := strings.Split(values, ","); !slices.Contains(known, text) {
-			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), field.Cut(text), suggested(text, known))
+			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), field.Cut(text), suggested(text, known, tag))
 		}
 	}
 	var value any = text

@@ -16,7 +16,7 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 	what, advice := display(field.Join(path, field.Cut(key))), "expected one of "+strings.Join(known, ", ")
 	far := ""
 	if near == "" {
-		far = elsewhere(key)
+		far = d.elsewhere(key)
 	}
 	switch {
 	case near != "" && d.Given(field.Join(path, near)):
@@ -35,9 +35,9 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 
 // elsewhere names a key of any section, and the section. The key may include the section,
 // as in log-level.
-func elsewhere(key string) string {
+func (d *decoder) elsewhere(key string) string {
 	bare := plain(key)
-	for _, path := range paths(reflect.TypeFor[Config](), "") {
+	for _, path := range paths(d.root, "", "") {
 		dot := strings.LastIndex(path, ".")
 		name := path[dot+1:]
 		switch {
@@ -49,21 +49,6 @@ func elsewhere(key string) string {
 		}
 	}
 	return ""
-}
-
-// paths returns the keys of struct type t, which stands at path, and those of its sections.
-func paths(t reflect.Type, path string) (all []string) {
-	for key, f := range fields(t) {
-		all = append(all, field.Join(path, key))
-		inner := f.Type
-		if inner.Kind() == reflect.Slice {
-			inner = inner.Elem()
-		}
-		if isSection(inner) {
-			all = append(all, paths(inner, field.Join(path, key))...)
-		}
-	}
-	return all
 }
 
 // nearest returns the word of known that key is probably a misspelling of.
@@ -86,8 +71,13 @@ func nearest(key string, known []string) string {
 }
 
 // suggested returns advice about a text that is none of the known values, "" if it resembles none of them.
-func suggested(text string, known []string) string {
-	value := labels[strings.ToLower(text)]
+func suggested(text string, known []string, tag reflect.StructTag) string {
+	value := ""
+	for alias := range strings.SplitSeq(tag.Get("alias"), ",") {
+		if word, means, _ := strings.Cut(alias, "="); word == strings.ToLower(text) {
+			value = means
+		}
+	}
 	if !slices.Contains(known, value) {
 		value = nearest(field.Cut(text), known)
 	}
@@ -96,9 +86,6 @@ func suggested(text string, known []string) string {
 	}
 	return ": did you mean " + value + "?"
 }
-
-// labels are the words that publishers write for a purpose of a different name.
-var labels = map[string]string{"ai-train": "train-ai", "ai-use": "ai-input"}
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 )
 
 // fleetConfig returns a configuration of deploy/fleet, with its secrets in a folder and its store at an
 // address; "" leaves the address.
-func fleetConfig(t *testing.T, text, address string) (*config.Config, string) {
+func fleetConfig(t *testing.T, text, address string) (*gate.Config, string) {
 	t.Helper()
 	dir := t.TempDir()
 	if _, err := ca.Open(dir); err != nil {

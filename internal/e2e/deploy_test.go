@@ -18,7 +18,7 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/cli"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 )
 
@@ -28,7 +28,7 @@ import (
 // validConfig returns a configuration after robotsgate validate has accepted it. The only
 // permitted warning is that of an open proxy, since the network limits the clients. If the
 // configuration names the CA's files in /ca, they are created.
-func validConfig(t *testing.T, text string) *config.Config {
+func validConfig(t *testing.T, text string) *gate.Config {
 	t.Helper()
 	dir := t.TempDir()
 	if strings.Contains(text, "/ca/") {
@@ -48,7 +48,7 @@ func validConfig(t *testing.T, text string) *config.Config {
 			t.Errorf("validate: %s", line)
 		}
 	}
-	c, err := config.Load(file)
+	c, err := gate.LoadConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func wantSame[T comparable](t *testing.T, what string, got, want T) {
 }
 
 // shutdownTime is how long the gate may take to end.
-func shutdownTime(c *config.Config) time.Duration {
+func shutdownTime(c *gate.Config) time.Duration {
 	return c.Limits.ShutdownDelay + c.Limits.ShutdownGrace
 }
 
@@ -145,7 +145,7 @@ func (s composeService) networks(t *testing.T) string {
 }
 
 // wantGate checks what each service that is a gate with these settings needs.
-func (s composeService) wantGate(t *testing.T, c *config.Config) {
+func (s composeService) wantGate(t *testing.T, c *gate.Config) {
 	t.Helper()
 	if grace, err := time.ParseDuration(s.StopGrace); err != nil || grace <= shutdownTime(c) {
 		t.Errorf("stop_grace_period is %s, the gate takes up to %v", s.StopGrace, shutdownTime(c))
@@ -278,7 +278,7 @@ func unit(t *testing.T) map[string]string {
 }
 
 func TestService(t *testing.T) {
-	s, defaults := unit(t), config.Default()
+	s, defaults := unit(t), gate.DefaultConfig()
 	start := strings.Fields(s["ExecStart"])
 	understood(t, start[1:])
 	wantSame(t, "User", s["User"], "robotsgate")

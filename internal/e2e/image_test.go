@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"robotsgate/internal/cli"
-	"robotsgate/internal/config"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 )
 
@@ -118,7 +118,7 @@ func TestImage(t *testing.T) {
 }
 
 // imageConfig loads the configuration that a RUN of the last stage writes.
-func imageConfig(t *testing.T, all []instruction) *config.Config {
+func imageConfig(t *testing.T, all []instruction) *gate.Config {
 	t.Helper()
 	for _, i := range all {
 		m := regexp.MustCompile(`printf '([^']*)' > /etc/robotsgate/config\.yaml`).FindStringSubmatch(i.arg)
@@ -129,7 +129,7 @@ func imageConfig(t *testing.T, all []instruction) *config.Config {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(m[1], `\n`, "\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := config.Load(file)
+		c, err := gate.LoadConfig(file)
 		if err != nil {
 			t.Fatal(err)
 		}

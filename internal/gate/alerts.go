@@ -10,7 +10,7 @@ import (
 )
 
 // alerts returns the problems that an operator should solve. C is the configuration in force.
-func (g *Gate) alerts(c *config.Config) []admin.Alert {
+func (g *Gate) alerts(c *Config) []admin.Alert {
 	var all []admin.Alert
 	add := func(kind, text, do string, details ...string) {
 		all = append(all, admin.Alert{Kind: kind, Text: text, Details: details, Do: do})
@@ -36,7 +36,7 @@ func (g *Gate) alerts(c *config.Config) []admin.Alert {
 	return all
 }
 
-func expiredOverrides(c *config.Config, now time.Time) (all []string) {
+func expiredOverrides(c *Config, now time.Time) (all []string) {
 	for i, o := range c.Overrides {
 		if o.Expired(now) {
 			all = append(all, fmt.Sprintf("overrides[%d], %q: expired at %s", i, o.Reason, o.Expires.UTC().Format(time.RFC3339)))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 )
 
 // openTrust opens the CA and updates the files that make clients trust it.
@@ -27,7 +26,7 @@ func (g *Gate) openTrust(dir string) (err error) {
 }
 
 // OpenCA opens the CA that a configuration names, or the one in dir, which it makes if there is none.
-func OpenCA(c *config.Config, dir string) (*ca.Authority, error) {
+func OpenCA(c *Config, dir string) (*ca.Authority, error) {
 	if c.HTTPS.CACert != "" {
 		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
 	}

@@ -9,14 +9,13 @@ import (
 	"strconv"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/proxy"
 )
 
 // Upstream returns the transport to origins. It refuses requests to own addresses. Commands
 // without a gate pass nil for own and d.
-func Upstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
+func Upstream(c *Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
 	e := c.Egress.Egress
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
 	e.HowToPermit = func(addr netip.Addr) string { return howToPermit(c, addr) }
@@ -24,7 +23,7 @@ func Upstream(c *config.Config, roots *x509.CertPool, own []netip.AddrPort, d *p
 }
 
 // howToPermit says how to permit an address that only egress.allow_private can.
-func howToPermit(c *config.Config, addr netip.Addr) string {
+func howToPermit(c *Config, addr netip.Addr) string {
 	// In quotes, since YAML would read the colons of IPv6.
 	network := strconv.Quote(netip.PrefixFrom(addr, addr.BitLen()).String())
 	line, file := "egress: {allow_private: ["+network+"]}", filepath.Base(c.File())
@@ -40,7 +39,7 @@ func howToPermit(c *config.Config, addr netip.Addr) string {
 }
 
 // Roots returns the roots for origins' certificates.
-func Roots(c *config.Config) (*x509.CertPool, error) {
+func Roots(c *Config) (*x509.CertPool, error) {
 	pool, err := RootsWith(c.Egress.CAFile)
 	if err != nil {
 		return nil, &field.Error{Field: "egress.ca_file", Err: err}

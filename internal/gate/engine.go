@@ -6,12 +6,11 @@ import (
 	"net/http"
 	"regexp"
 
-	"robotsgate/internal/config"
 	"robotsgate/policy"
 )
 
 // EngineConfig returns the configuration of an engine. With a nil store, records are kept in memory only.
-func EngineConfig(c *config.Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+func EngineConfig(c *Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
 	rules := c.Robots.Robots
 	rules.HideRedirects = c.Egress.ParentHasLogin()
 	return policy.Config{
@@ -34,12 +33,12 @@ var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
 func UserAgent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
 
 // Crawlers returns the crawlers of a configuration, and the default one.
-func Crawlers(c *config.Config) policy.Crawlers {
+func Crawlers(c *Config) policy.Crawlers {
 	crawler := func(k policy.Crawler) *policy.Crawler {
 		k.Mode = cmp.Or(k.Mode, c.Mode)
 		return &k
 	}
-	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == config.RefuseClients}
+	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == RefuseClients}
 	for _, k := range c.Crawlers {
 		all.Known = append(all.Known, crawler(k.Crawler))
 	}

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
 )
 
 // LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
 // if the gate has not made what the configuration leaves out: the key, or the id that the name is made of.
-func LogSigner(c *config.Config, dir string) (*evidence.Signer, error) {
+func LogSigner(c *Config, dir string) (*evidence.Signer, error) {
 	key := c.Log.Audit.Key()
 	if key == nil {
 		path := filepath.Join(dir, evidence.KeyFile)
@@ -112,7 +111,7 @@ func ownKey(path string) (key *keyfile.Key, known bool, err error) {
 }
 
 // witnessClient returns a client that reaches witnesses as the gate reaches origins, but follows no redirect.
-func witnessClient(c *config.Config) (*http.Client, error) {
+func witnessClient(c *Config) (*http.Client, error) {
 	pool, err := Roots(c)
 	if err != nil {
 		return nil, err

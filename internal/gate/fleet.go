@@ -1,9 +1,10 @@
 package gate
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy"
@@ -43,14 +44,14 @@ func (g *Gate) records() policy.Store {
 }
 
 // fleetSettings returns what may change while the gate runs.
-func fleetSettings(c *config.Config, roots *x509.CertPool) (s fleet.Settings, err error) {
+func fleetSettings(c *Config, roots *x509.CertPool) (s fleet.Settings, err error) {
 	s = fleet.Settings{Config: c.Fleet, Roots: roots, StaleFor: c.Robots.StaleFor}
 	s.Hash, err = c.FleetHash()
 	return s, err
 }
 
 // fleetRoots reads the roots for the certificate of the fleet's store; nil stands for the system's.
-func fleetRoots(c *config.Config) (*x509.CertPool, error) {
+func fleetRoots(c *Config) (*x509.CertPool, error) {
 	pool, err := c.Fleet.ReadRoots()
 	if err != nil {
 		return nil, &field.Error{Field: "fleet.ca_file", Err: err}
@@ -68,4 +69,19 @@ func (g *Gate) changeFleet(r revision) error {
 		g.fleet.Use(s)
 	}
 	return err
+}
+
+// FleetHash returns a hash of what should be equal in all gates of a fleet. It leaves out the
+// addresses, names of files, limits and logs of one machine, and secrets.
+func (c *Config) FleetHash() (string, error) {
+	d, own := *c, DefaultConfig()
+	d.Listen, d.ListenTransparent, d.DataDir, d.Admin, d.Log, d.Limits = own.Listen, own.ListenTransparent, own.DataDir, own.Admin, own.Log, own.Limits
+	d.HTTPS.CACert, d.HTTPS.CAKey, d.Egress.CAFile = "", "", ""
+	d.Fleet.Address, d.Fleet.KeyFile, d.Fleet.CAFile = "", "", ""
+	text, err := d.Effective()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
 }

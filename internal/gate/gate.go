@@ -18,7 +18,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
-	"robotsgate/internal/config"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
@@ -32,8 +31,8 @@ import (
 // A Gate is everything that runs. This file connects its parts.
 type Gate struct {
 	options        Options
-	id             string         // see [ReadID]
-	config         *config.Config // in force
+	id             string  // see [ReadID]
+	config         *Config // in force
 	log            *slog.Logger
 	level          *slog.LevelVar // of log
 	authority      *ca.Authority
@@ -77,11 +76,11 @@ type Options struct {
 	// nil. The gate closes both, and refuses requests to their addresses if these are a host and a port.
 	Listener, Transparent net.Listener
 
-	File *WatchedFile                   // of the configuration; nil: it is never read again
-	Load func() (*config.Config, error) // reads File again
+	File *WatchedFile            // of the configuration; nil: it is never read again
+	Load func() (*Config, error) // reads File again
 
-	Requests func(*config.Config) requestlog.Requests // which requests get a line; nil: none
-	Screen   *requestlog.Screen                       // for these lines; nil: they go to the log
+	Requests func(*Config) requestlog.Requests // which requests get a line; nil: none
+	Screen   *requestlog.Screen                // for these lines; nil: they go to the log
 
 	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
 	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
@@ -89,7 +88,7 @@ type Options struct {
 
 // New builds a gate and opens its ports, so that every mistake is reported before the gate serves a
 // request.
-func New(c *config.Config, o Options) (_ *Gate, err error) {
+func New(c *Config, o Options) (_ *Gate, err error) {
 	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.overview.RedactQuery = c.Log.Audit.RedactQuery
 	g.level.Set(c.Log.Level)
@@ -101,7 +100,7 @@ func New(c *config.Config, o Options) (_ *Gate, err error) {
 			g.Close()
 		}
 	}()
-	dir, err := config.DataDir(c)
+	dir, err := DataDir(c)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/requestlog"
 	"robotsgate/policy"
 )
@@ -34,11 +33,11 @@ func serveGate(t *testing.T, log io.Writer, redact bool, more string) (g *Gate, 
 	dir := t.TempDir()
 	file = filepath.Join(dir, "audit.jsonl")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ndata_dir: %q\nlimits: {shutdown_delay: 0s}\nlog: {level: debug, audit: %q, redact_query: %v}\n", dir, file, redact) + more
-	c, err := config.Read("gate.yaml", strings.NewReader(text), func(string) (string, bool) { return "", false })
+	c, err := ReadConfig("gate.yaml", strings.NewReader(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*config.Config) requestlog.Requests { return requestlog.All }}); err != nil {
+	if g, err = New(c, Options{Out: io.Discard, Err: log, Requests: func(*Config) requestlog.Requests { return requestlog.All }}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 
 // A revision is a configuration that was read again, with the certificates it names.
 type revision struct {
-	config *config.Config
+	config *Config
 	roots  *x509.CertPool // for the certificates of origins
 	err    error
 
@@ -107,8 +107,8 @@ func (g *Gate) refuse(err error) {
 }
 
 // loosened returns the differences that a file with a missing end would have, too.
-func loosened(old, next *config.Config) (what []string) {
-	if old.UnknownClients == config.RefuseClients && next.UnknownClients != config.RefuseClients {
+func loosened(old, next *Config) (what []string) {
+	if old.UnknownClients == RefuseClients && next.UnknownClients != RefuseClients {
 		what = append(what, "unknown clients are allowed, and were refused")
 	}
 	for name, n := range map[string][2]int{
@@ -121,7 +121,7 @@ func loosened(old, next *config.Config) (what []string) {
 			what = append(what, fmt.Sprintf("%s: %d, there were %d", name, n[1], n[0]))
 		}
 	}
-	before := map[string]config.Crawler{}
+	before := map[string]Crawler{}
 	for _, k := range old.Crawlers {
 		before[k.Name] = k
 	}
@@ -144,7 +144,7 @@ func loosened(old, next *config.Config) (what []string) {
 // change puts a revision in force. It returns the keys that need a restart.
 func (g *Gate) change(r revision) (kept []string, err error) {
 	old, upstream, next := g.config, g.upstream, r.config
-	kept = next.Restrain(old)
+	kept = config.Restrain(next, old)
 	text, err := next.Effective()
 	if err != nil {
 		return nil, err

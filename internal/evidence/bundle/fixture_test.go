@@ -17,7 +17,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/config"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
@@ -54,7 +53,7 @@ func (k *kept) Body(digest string) (string, error) {
 }
 
 func parse(text []byte) (*policy.Config, error) {
-	c, err := config.Kept(text)
+	c, err := gate.KeptConfig(text)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func parse(text []byte) (*policy.Config, error) {
 
 // newKept returns evidence about sites that have all served robotsText since noon.
 func newKept(t testing.TB, sites int) *kept {
-	text, err := config.Default().Effective()
+	text, err := gate.DefaultConfig().Effective()
 	if err != nil {
 		t.Fatal(err)
 	}

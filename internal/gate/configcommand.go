@@ -1,10 +1,8 @@
-package config
+package gate
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 
 	"robotsgate/policy"
 )
@@ -46,14 +44,13 @@ func (c *Config) SetProductToken(token string) error {
 	return nil
 }
 
-// ParseProxy reads the URL of a parent proxy from an environment variable, where the
-// scheme may be missing.
-func ParseProxy(text string) (*url.URL, error) {
-	if !strings.Contains(text, "://") {
-		text = "http://" + text
+// SetListen replaces listen with an address given elsewhere, such as on the
+// command line.
+func (c *Config) SetListen(addr string) error {
+	if err := checkListen(addr); err != nil {
+		return err
 	}
-	if rest, ok := strings.CutPrefix(text, "socks5h://"); ok {
-		text = "socks5://" + rest // names are always resolved by the proxy
-	}
-	return parseProxy(text)
+	c.Listen = addr
+	c.source.Forget("listen") // warnings must not name the file's line
+	return nil
 }

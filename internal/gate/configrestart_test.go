@@ -1,25 +1,25 @@
-package config
+package gate
 
 import (
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"robotsgate/internal/config"
 	"robotsgate/policy"
 )
 
 func TestRestrain(t *testing.T) {
-	old, changed := Default(), Default()
+	old, changed := DefaultConfig(), DefaultConfig()
 	changed.Mode = policy.Report
 	changed.Listen = "127.0.0.1:1"
 	changed.Robots.MaxBytes *= 2
 	changed.Robots.MaxRedirects = 9
 	changed.Log.Audit.File = "other.jsonl"
 	changed.Crawlers = []Crawler{{Crawler: policy.Crawler{Name: "new"}}}
-	kept := changed.Restrain(old)
+	kept := config.Restrain(changed, old)
 	if want := []string{"listen", "robots.max_bytes", "log.audit"}; !slices.Equal(kept, want) {
 		t.Errorf("kept: %q, want %q", kept, want)
 	}
@@ -29,7 +29,7 @@ func TestRestrain(t *testing.T) {
 	if changed.Mode != policy.Report || changed.Robots.MaxRedirects != 9 || len(changed.Crawlers) != 1 {
 		t.Error("a key that needs none has been kept")
 	}
-	if again := changed.Restrain(old); len(again) > 0 {
+	if again := config.Restrain(changed, old); len(again) > 0 {
 		t.Errorf("nothing is left to keep: %q", again)
 	}
 }
@@ -56,19 +56,7 @@ func TestRestartIsSaid(t *testing.T) {
 			said = append(said, strings.TrimPrefix(strings.Repeat(section+".", len(m[1])/2)+m[2], "."))
 		}
 	}
-	if want := tagged("", reflect.TypeFor[Config]()); !slices.Equal(said, want) {
+	if want := config.Paths(new(Config), "restart"); !slices.Equal(said, want) {
 		t.Errorf("%s says [restart] of %q, want %q", exampleFile, said, want)
 	}
-}
-
-func tagged(prefix string, section reflect.Type) (names []string) {
-	for key, f := range fields(section) {
-		switch {
-		case f.Tag.Get("restart") != "":
-			names = append(names, prefix+key)
-		case isSection(f.Type):
-			names = append(names, tagged(prefix+key+".", f.Type)...)
-		}
-	}
-	return names
 }

@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // TestFleetHash: the hash depends on what should be equal in all gates, and on nothing else.
 func TestFleetHash(t *testing.T) {
 	hash := func(change func(*Config)) string {
-		c := Default()
+		c := DefaultConfig()
 		c.Fleet.Address, c.Fleet.KeyFile = "redis://a:hunter2@store.lan", "/etc/fleet.key"
 		change(c)
 		h, err := c.FleetHash()
@@ -60,7 +60,7 @@ func TestFleetSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := "fleet: {address: 'redis://gate:${PW}@a.lan:1,b.lan:2', key_file: fleet.key}"
-	c, err := Parse(filepath.Join(dir, "x.yaml"), []byte(text), func(string) (string, bool) { return "hunter2", true })
+	c, err := ParseConfig(filepath.Join(dir, "x.yaml"), []byte(text), func(string) (string, bool) { return "hunter2", true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestFleetSecret(t *testing.T) {
 	if err != nil || bytes.Contains(kept, []byte("hunter2")) || !bytes.Contains(kept, []byte("redis://xxxxx:xxxxx@a.lan:1,b.lan:2")) {
 		t.Errorf("%v\n%s", err, kept)
 	}
-	if again, err := Kept(kept); err != nil || again.Fleet.Prefix != "robotsgate" {
+	if again, err := KeptConfig(kept); err != nil || again.Fleet.Prefix != "robotsgate" {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if got := string(c.Fleet.Address); got != "redis://gate:hunter2@a.lan:1,b.lan:2" {

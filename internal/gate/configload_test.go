@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 
 	"robotsgate/policy"
 
+	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 )
 
 func parse(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := Parse("test.yaml", []byte(text), lookup)
+	c, err := ParseConfig("test.yaml", []byte(text), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestRelativePaths(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Load(path)
+	c, err := LoadConfig(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +161,8 @@ func TestLoadRefuses(t *testing.T) {
 		dir:                             ": is a directory",
 		big:                             ": larger than 4MiB: is this the right file?",
 	} {
-		_, err := Load(path)
-		if _, ok := err.(Errors); !ok || err.Error() != path+want {
+		_, err := LoadConfig(path)
+		if _, ok := err.(config.Errors); !ok || err.Error() != path+want {
 			t.Errorf("got %v, want %s", err, path+want)
 		}
 	}
@@ -192,24 +193,9 @@ crawlers:
 
 func TestSyntaxErrorInALongFile(t *testing.T) {
 	good := strings.Repeat("  - {name: a}\n", 3000)
-	_, err := Parse("long.yaml", []byte("crawlers:\n"+good+"  - {name: [b}\n"+good), noEnv)
+	_, err := ParseConfig("long.yaml", []byte("crawlers:\n"+good+"  - {name: [b}\n"+good), noEnv)
 	if err == nil || !strings.HasPrefix(err.Error(), "long.yaml:3002: a [ or { isn't closed") {
 		t.Errorf("got %.200v", err)
-	}
-}
-
-// TestSyntaxErrorInLongLines: the search for a syntax error parses a few times the file's
-// size, however long its lines are.
-func TestSyntaxErrorInLongLines(t *testing.T) {
-	line := "  - {name: " + strings.Repeat("a", 4000) + "}\n"
-	data := []byte("crawlers:\n" + strings.Repeat(line, 300) + "  - {name: [b}\n" + strings.Repeat(line, 300))
-	tried := 0
-	got := syntaxLine(data, func(beginning []byte) bool {
-		tried += len(beginning)
-		return !strings.Contains(string(beginning), "[")
-	})
-	if got != 302 || tried > 8*len(data) {
-		t.Errorf("line %d, %d times the file parsed", got, tried/len(data))
 	}
 }
 
@@ -223,31 +209,9 @@ func TestAliasBombs(t *testing.T) {
 	}
 	lists := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
 	for name, text := range map[string]string{"mappings": mappings.String(), "lists": lists} {
-		_, err := Parse("bomb.yaml", []byte(text), noEnv)
+		_, err := ParseConfig("bomb.yaml", []byte(text), noEnv)
 		if err == nil || !strings.Contains(err.Error(), "aliases") {
 			t.Errorf("%s: got %.200v", name, err)
-		}
-	}
-}
-
-func TestSizesAndDurations(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "0B": 0, "1B": 1, "512KiB": 512 << 10, "512kib": 512 << 10, "64 MiB": 64 << 20, "1GB": 1e9, "2TiB": 2 << 40, "1500KB": 1_500_000,
-	} {
-		got, err := field.ParseSize(text)
-		if err != nil || got != want {
-			t.Errorf("%s: got %d, %v", text, got, err)
-		}
-		if again, err := field.ParseSize(field.Size(got)); err != nil || again != got {
-			t.Errorf("%s: Size gives %s", text, field.Size(got))
-		}
-	}
-	for d, want := range map[time.Duration]string{0: "0s", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", 10 * time.Second: "10s"} {
-		if got := field.Duration(d); got != want {
-			t.Errorf("field.Duration(%v): got %s, want %s", d, got, want)
-		}
-		if got, err := parseDuration(want); err != nil || got != d {
-			t.Errorf("%s: got %v, %v", want, got, err)
 		}
 	}
 }

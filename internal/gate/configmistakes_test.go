@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"os"
@@ -39,7 +39,7 @@ func TestMistakes(t *testing.T) {
 					}
 				}
 			}
-			_, err := Parse(filepath.Join(dir, f.Name), f.Data, lookup)
+			_, err := ParseConfig(filepath.Join(dir, f.Name), f.Data, lookup)
 			if err == nil {
 				t.Fatalf("accepted, want\n%s", strings.Join(want, "\n"))
 			}
@@ -76,13 +76,13 @@ func TestMistakesKeepPasswords(t *testing.T) {
 		`{user: "${hunter2-x}", password_bcrypt: x}`, "{user: u, password_bcrypt: {hunter2: x}}", "{user: u, password_bcrypt: !!float hunter2}",
 	} {
 		for _, text := range []string{"crawlers:\n- name: a\n  login: " + login + "\n", "crawlers:\n- {name: a, login: " + login + "}\n"} {
-			_, err := Parse("test.yaml", []byte(text), noEnv)
+			_, err := ParseConfig("test.yaml", []byte(text), noEnv)
 			if err == nil || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s: got %v", login, err)
 			}
 		}
 	}
-	_, err := Parse("test.yaml", []byte("egress: {proxy: !!int \"http://u:hunter2@proxy:3128\"}"), noEnv)
+	_, err := ParseConfig("test.yaml", []byte("egress: {proxy: !!int \"http://u:hunter2@proxy:3128\"}"), noEnv)
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("egress.proxy: got %v", err)
 	}

@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestAdmit(t *testing.T) {
 		"default":           "default unknown-2",
 		"default unknown-2": "default unknown-2 unknown-3",
 	} {
-		c := Default()
+		c := DefaultConfig()
 		c.UnknownClients = RefuseClients
 		for name := range strings.FieldsSeq(names) {
 			c.Crawlers = append(c.Crawlers, Crawler{Crawler: policy.Crawler{Name: name, Login: policy.Login{User: "u", Hash: "h"}}})

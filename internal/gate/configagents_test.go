@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestAgents(t *testing.T) {
 		}
 		ids[key.ID()] = name
 	}
-	c, err := Parse(filepath.Join(dir, "gate.yaml"), []byte(`
+	c, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(`
 crawlers:
 - {name: first, sign: {key_file: b, agent: "https://bots.example.com"}, user_agents: [a]}
 - {name: unsigned, user_agents: [b]}
@@ -45,7 +45,7 @@ crawlers:
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if agents := Default().Agents(); len(agents) != 0 {
+	if agents := DefaultConfig().Agents(); len(agents) != 0 {
 		t.Errorf("the defaults have the agents %s", fmt.Sprint(agents))
 	}
 }

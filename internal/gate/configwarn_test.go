@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"strings"
@@ -116,7 +116,7 @@ func TestSetListen(t *testing.T) {
 	if got := warnings(c); !strings.HasPrefix(got, "test.yaml: listen: 0.0.0.0:0 is reachable") {
 		t.Errorf("the line of another address is named: %q", got)
 	}
-	c = Default()
+	c = DefaultConfig()
 	if err := c.SetListen(":1"); err != nil || !strings.HasPrefix(warnings(c), "listen: :1 is reachable") {
 		t.Errorf("without a file: %v, %q", err, warnings(c))
 	}

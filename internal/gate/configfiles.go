@@ -1,37 +1,15 @@
-package config
+package gate
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
-
-	"robotsgate/internal/field"
 )
-
-// checkFiles reads the files that the configuration names, so that a gate reports their
-// mistakes at start. Package ca checks that a CA's key belongs to its certificate.
-func (c *Config) checkFiles() {
-	s, h := &c.source, c.HTTPS
-	h.Check(s.In("https"))
-	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
-		if file == "" {
-			continue
-		}
-		data, err := field.ReadFile(file)
-		if strings.HasPrefix(key, "https.") && errors.Is(err, field.ErrNoFile) {
-			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
-		}
-		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
-			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
-		}
-		s.Require(err == nil, key, "%s: %v", file, err)
-	}
-}
 
 // DataDir returns the folder for the CA and the snapshots: data_dir, or
 // robotsgate/ in the user's data directory.
@@ -70,4 +48,23 @@ func userDataDir(goos string, getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("no folder for data: %s is not set; set it, or data_dir in the configuration", variable)
 	}
 	return dir, nil
+}
+
+// SecretFiles returns the files with private and secret keys that the configuration names, and its own file
+// if that has passwords, or names variables with them.
+func (c *Config) SecretFiles() []string {
+	files := []string{c.HTTPS.CAKey, c.Log.Audit.KeyFile, c.Fleet.KeyFile}
+	for _, k := range c.Crawlers {
+		files = append(files, k.Sign.KeyFile)
+	}
+	if c.hasPassword() {
+		files = append(files, c.File())
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
+}
+
+func (c *Config) hasPassword() bool {
+	login := func(k Crawler) bool { return k.Login.Hash != "" }
+	proxy := c.source.Given("egress.proxy") && c.Egress.Parent != nil && c.Egress.Parent.User != nil // run may have set it
+	return slices.ContainsFunc(c.Crawlers, login) || proxy || strings.Contains(string(c.Fleet.Address), "@")
 }

@@ -1,10 +1,12 @@
-package config
+package gate
 
 import (
 	"bytes"
 	"reflect"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/config"
 )
 
 const everything = `
@@ -37,9 +39,9 @@ log: {level: warn, redact_query: true}
 func TestEffective(t *testing.T) {
 	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	c := Default()
-	c.decode("x", "", []byte(everything), lookup)
-	if err := c.source.err(); err != nil {
+	c := DefaultConfig()
+	c.source = config.Decode(c, "x", "", []byte(everything), lookup)
+	if err := c.source.Err(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := c.Effective()
@@ -51,7 +53,7 @@ func TestEffective(t *testing.T) {
 			t.Errorf("%s is in it:\n%s", hidden, text)
 		}
 	}
-	again, err := Kept(text)
+	again, err := KeptConfig(text)
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -60,10 +62,10 @@ func TestEffective(t *testing.T) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
 	}
 	// Everything is equal but secrets and invalid UTF-8.
-	c.Crawlers[0].Login.Hash = hidden
+	c.Crawlers[0].Login.Hash = "xxxxx"
 	c.Egress.Parent = again.Egress.Parent
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
-	c.source, again.source = source{}, source{}
+	c.source, again.source = nil, nil
 	if !reflect.DeepEqual(c, again) {
 		t.Errorf("got  %+v\nwant %+v", again, c)
 	}
@@ -81,7 +83,7 @@ func TestEffective(t *testing.T) {
 // TestKeptDamaged: Kept refuses text that is not a configuration.
 func TestKeptDamaged(t *testing.T) {
 	for _, text := range []string{"nonsense: true\n", "[", "listen: \"${X}\"\n", "robots: {max_age: never}\n"} {
-		if _, err := Kept([]byte(text)); err == nil {
+		if _, err := KeptConfig([]byte(text)); err == nil {
 			t.Errorf("%q is read", text)
 		}
 	}

@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 // The key is read from a path that starts at the configuration's folder, and no form of the configuration has it.
 func TestSign(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"key.pem": testKeyPEM})
-	c, err := Parse(filepath.Join(dir, "gate.yaml"), []byte("crawlers:\n- name: a\n- name: b\n  sign: {key_file: key.pem, agent: HTTPS://Bots.Example.com:0443/, form: dictionary}\n"), noEnv)
+	c, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte("crawlers:\n- name: a\n- name: b\n  sign: {key_file: key.pem, agent: HTTPS://Bots.Example.com:0443/, form: dictionary}\n"), noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Kept(text)
+	kept, err := KeptConfig(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSign(t *testing.T) {
 func TestSignKeyMistakes(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"published.pem": publishedPEM, "empty.pem": "", "gate.yaml": ""})
 	for file, want := range map[string]string{"published.pem": "RFC 9421", "empty.pem": "PEM", ".": "regular file", "gone.pem": "no such file"} {
-		_, err := Parse(filepath.Join(dir, "gate.yaml"), fmt.Appendf(nil, "crawlers:\n- name: a\n  sign:\n    agent: https://bots.example.com\n    key_file: %s\n", file), noEnv)
+		_, err := ParseConfig(filepath.Join(dir, "gate.yaml"), fmt.Appendf(nil, "crawlers:\n- name: a\n  sign:\n    agent: https://bots.example.com\n    key_file: %s\n", file), noEnv)
 		prefix := filepath.Join(dir, "gate.yaml") + ":5: crawlers.sign.key_file: " + filepath.Join(dir, file) + ": "
 		if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "robotsgate keys new") {
 			t.Errorf("%s: got %v, want %s… with %q", file, err, prefix, want)
@@ -104,7 +104,7 @@ func TestSignWarnings(t *testing.T) {
 		if runtime.GOOS == "windows" && (c.name == "readable" || c.name == "all") {
 			continue // a mode says nothing there
 		}
-		parsed, err := Parse(filepath.Join(dir, "gate.yaml"), []byte(c.text), noEnv)
+		parsed, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(c.text), noEnv)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

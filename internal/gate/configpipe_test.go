@@ -1,6 +1,6 @@
 //go:build unix
 
-package config
+package gate
 
 import (
 	"os"
@@ -22,14 +22,14 @@ func TestPipes(t *testing.T) {
 	}
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, []byte("mode: report\n"), 0o600) }()
-	if c, err := Load(pipe); err != nil || c.Mode != policy.Report {
+	if c, err := LoadConfig(pipe); err != nil || c.Mode != policy.Report {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := <-written; err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{"egress: {ca_file: pipe}", "https: {ca_cert: pipe, ca_key: pipe}"} {
-		_, err := Parse(filepath.Join(dir, "gate.yaml"), []byte(text), noEnv)
+		_, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(text), noEnv)
 		if err == nil || !strings.Contains(err.Error(), "is a pipe") {
 			t.Errorf("%s: %v", text, err)
 		}

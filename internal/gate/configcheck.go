@@ -1,11 +1,21 @@
-package config
+package gate
 
 import (
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	"robotsgate/internal/field"
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
+
+// This file checks what no part can check alone.
 
 // check reports values that have the right type but make no sense.
 func (c *Config) check() {
@@ -30,7 +40,7 @@ func (c *Config) check() {
 }
 
 func (c *Config) checkListeners() {
-	s := &c.source
+	s := c.source
 	s.Refuse("listen", checkListen(c.Listen))
 	if c.Admin.Listen != "" {
 		s.Refuse("admin.listen", checkListen(c.Admin.Listen))
@@ -100,7 +110,7 @@ func (c *Config) fillMemory() {
 }
 
 func (c *Config) checkRobots() {
-	s, r := &c.source, &c.Robots
+	s, r := c.source, &c.Robots
 	r.Check(s.In("robots"))
 	// Without room for the longest robots.txt it would be fetched again and again.
 	if room := int(r.Bytes / 8); s.Given("robots.disk_bytes") {
@@ -108,4 +118,61 @@ func (c *Config) checkRobots() {
 	} else {
 		s.Require(r.MaxBytes <= room, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))
 	}
+}
+
+// checkUsage reports settings of usage that contradict each other.
+func (c *Config) checkUsage() {
+	s, u := c.source, c.Usage
+	s.Require(u.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
+	u.Check(s.In("usage"))
+}
+
+// checkFiles reads the files that the configuration names, so that a gate reports their
+// mistakes at start. Package ca checks that a CA's key belongs to its certificate.
+func (c *Config) checkFiles() {
+	s, h := c.source, c.HTTPS
+	h.Check(s.In("https"))
+	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
+		if file == "" {
+			continue
+		}
+		data, err := field.ReadFile(file)
+		if strings.HasPrefix(key, "https.") && errors.Is(err, field.ErrNoFile) {
+			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
+		}
+		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
+			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
+		}
+		s.Require(err == nil, key, "%s: %v", file, err)
+	}
+}
+
+// checkListen checks a host:port to listen on. The host may be empty.
+func checkListen(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", field.Cut(text))
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("expected a port between 0 and 65535, got %q", field.Cut(port))
+	}
+	_, notAddr := netip.ParseAddr(host) // glob.Name refuses an address with a zone
+	if _, err := glob.Name(host); host != "" && notAddr != nil && err != nil {
+		return fmt.Errorf("%q is no host to listen on: %w", field.Cut(host), err)
+	}
+	return nil
+}
+
+// sameListener reports whether the addresses a and b conflict.
+func sameListener(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	everywhere := func(host string) bool {
+		addr, err := netip.ParseAddr(host)
+		return host == "" || err == nil && addr.IsUnspecified()
+	}
+	return hostA == hostB || everywhere(hostA) || everywhere(hostB)
 }

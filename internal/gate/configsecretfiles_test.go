@@ -1,8 +1,10 @@
-package config
+package gate
 
 import (
 	"slices"
 	"testing"
+
+	"robotsgate/internal/config"
 )
 
 // TestSecretFiles has configurations with and without a password, which makes the file itself secret.
@@ -17,7 +19,7 @@ func TestSecretFiles(t *testing.T) {
 		{`crawlers: [{name: news, user_agents: [news]}]`, false},
 		{`crawlers: [{name: news, login: {user: news, password_bcrypt: "$2a$10$abcdefghijklmnopqrstuuGy2LM1fyWS8eXcT2yxQwzC0G0Qjzr3G"}}]`, true},
 	} {
-		got, err := Parse("gate.yaml", []byte(c.text), lookup)
+		got, err := ParseConfig("gate.yaml", []byte(c.text), lookup)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,11 +28,11 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 	// A parent proxy from the environment is not in the file.
-	c, err := Parse("gate.yaml", nil, lookup)
+	c, err := ParseConfig("gate.yaml", nil, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Egress.Parent, err = ParseProxy("http://user:password@proxy.lan:3128"); err != nil {
+	if c.Egress.Parent, err = config.ParseProxy("http://user:password@proxy.lan:3128"); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.SecretFiles(); len(got) > 0 {

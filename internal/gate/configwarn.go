@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"fmt"
@@ -7,26 +7,28 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
 )
 
 // Warnings returns what is allowed but is probably not intended, as of now.
-func (c *Config) Warnings() []Mistake {
-	w := newSource(c.source.file, c.source.lines)
-	c.warnOpen(&w)
-	c.warnCrawlers(&w)
+func (c *Config) Warnings() []config.Mistake {
+	w := c.source.Warnings()
+	c.warnOpen(w)
+	c.warnCrawlers(w)
 	policy.WarnOverrides(c.Overrides, w.Mistakes, "overrides", c.HTTPS.Unseen)
-	c.warnUsage(&w)
-	c.warnPace(&w)
+	c.warnUsage(w)
+	c.warnPace(w)
 	c.Robots.Warn(w.In("robots"))
 	c.Log.Audit.Warn(w.In("log"))
-	return w.sorted()
+	return w.Sorted()
 }
 
 // warnOpen warns of an open proxy, which every host that reaches its port may use. Clients whose connections are
 // redirected can send no login.
-func (c *Config) warnOpen(w *source) {
+func (c *Config) warnOpen(w *config.Source) {
 	open := c.UnknownClients == AllowClients || slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
 		everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
 		return !crawler.Login.Required() && (len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone))
@@ -40,7 +42,7 @@ func (c *Config) warnOpen(w *source) {
 }
 
 // warnPace warns of a queue with fewer places than there are crawlers: those that have a place keep out the others.
-func (c *Config) warnPace(w *source) {
+func (c *Config) warnPace(w *config.Source) {
 	n := len(c.CrawlersOrDefault())
 	if len(c.Crawlers) > 0 && c.UnknownClients == AllowClients {
 		n++ // clients that match no crawler
@@ -55,7 +57,7 @@ func isLoopback(address string) bool {
 	return addr.Unmap().IsLoopback() || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
-func (c *Config) warnCrawlers(w *source) {
+func (c *Config) warnCrawlers(w *config.Source) {
 	agents := map[string]string{} // by the ID of the key
 	for i := range c.Crawlers {
 		k, m := &c.Crawlers[i], w.In(fmt.Sprintf("crawlers[%d]", i))
@@ -68,13 +70,17 @@ func (c *Config) warnCrawlers(w *source) {
 	}
 }
 
-// SetListen replaces listen with an address given elsewhere, such as on the
-// command line.
-func (c *Config) SetListen(addr string) error {
-	if err := checkListen(addr); err != nil {
-		return err
+// warnUsage warns of settings of usage that do less than they seem to.
+func (c *Config) warnUsage(w *config.Source) {
+	refuse := c.Usage.Refuses()
+	purposes := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return len(k.Purposes) > 0 })
+	w.Require(!refuse || purposes >= 0, "usage.reserved", "refuse refuses nothing, since no crawler has purposes: say what a crawler fetches for, such as purposes: [train-ai] in crawlers")
+	w.Require(!refuse || purposes < 0 || c.Tags.HTML, "tags.html", "false: the preferences in pages are not known, so that usage.reserved: refuse goes by robots.txt, tdmrep.json and response headers alone")
+	unseen := slices.ContainsFunc(c.HTTPS.Passthrough, func(g glob.Glob) bool { return g.String() == "*" })
+	for key, all := range map[string]bool{"https.intercept": !c.HTTPS.Intercept, "https.passthrough": unseen} {
+		w.Require(!refuse || purposes < 0 || !all, key, "https responses are not seen: for https, usage.reserved: refuse goes by what robots.txt and tdmrep.json state for / alone")
 	}
-	c.Listen = addr
-	delete(c.source.lines, "listen") // warnings must not name the file's line
-	return nil
+	if purposes >= 0 && !c.source.Given("usage.reserved") {
+		w.Add(fmt.Sprintf("crawlers[%d].purposes", purposes), "nothing is refused by them unless usage.reserved is refuse: write usage: {reserved: refuse}, or annotate if annotations are enough")
+	}
 }

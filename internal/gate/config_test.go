@@ -1,4 +1,4 @@
-package config
+package gate
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/policy"
+	"robotsgate/internal/config"
 )
 
 const exampleFile = "../../config.yaml"
@@ -18,12 +18,12 @@ func noEnv(string) (string, bool) { return "", false }
 
 // TestExampleIsTheDefault: config.yaml has the default of every key.
 func TestExampleIsTheDefault(t *testing.T) {
-	c, err := Load(exampleFile)
+	c, err := LoadConfig(exampleFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
-	c.source = source{}
+	want := DefaultConfig()
+	c.source = nil
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -42,20 +42,11 @@ func TestExampleHasEveryKey(t *testing.T) {
 		found = append(found, string(m[1]))
 	}
 	var want []string
-	var walk func(t reflect.Type)
-	walk = func(typ reflect.Type) {
-		for key, f := range fields(typ) {
-			want = append(want, key)
-			inner := f.Type
-			if inner.Kind() == reflect.Slice {
-				inner = inner.Elem()
-			}
-			if inner.Kind() == reflect.Struct && !isScalar(inner) && inner != reflect.TypeFor[policy.Login]() {
-				walk(inner)
-			}
+	for _, path := range config.Paths(new(Config), "") {
+		if !strings.HasPrefix(path, "crawlers.login.") { // which is on one line
+			want = append(want, path[strings.LastIndexByte(path, '.')+1:])
 		}
 	}
-	walk(reflect.TypeFor[Config]())
 	if !slices.Equal(found, want) {
 		t.Errorf("got  %q\nwant %q", found, want)
 	}
@@ -75,7 +66,7 @@ func TestExampleItems(t *testing.T) {
 	}
 	data = regexp.MustCompile(`(?m)^(crawlers|overrides): \[\]$`).ReplaceAll(data, []byte("$1:"))
 	data = regexp.MustCompile(`(?m)^#(  +[- ] ?[a-z])`).ReplaceAll(data, []byte("$1"))
-	c, err := Parse("config.yaml", data, noEnv)
+	c, err := ParseConfig("config.yaml", data, noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,20 +80,20 @@ func TestExampleItems(t *testing.T) {
 
 func TestEmptyIsTheDefault(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "--- # nothing\n...\n", "~\n", "\ufeff", "crawlers:\nrobots:\nlog: {}\n", "crawlers: []\negress: {ports: []}\n"} {
-		c, err := Parse("x.yaml", []byte(text), noEnv)
+		c, err := ParseConfig("x.yaml", []byte(text), noEnv)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		c.source = source{}
-		if !reflect.DeepEqual(c, Default()) {
+		c.source = nil
+		if !reflect.DeepEqual(c, DefaultConfig()) {
 			t.Errorf("%q: not the default", text)
 		}
 	}
 }
 
 func TestCrawlersOrDefault(t *testing.T) {
-	if got := Default().CrawlersOrDefault(); len(got) != 1 || got[0].Name != "default" || got[0].DenyStatus != 403 {
+	if got := DefaultConfig().CrawlersOrDefault(); len(got) != 1 || got[0].Name != "default" || got[0].DenyStatus != 403 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -121,7 +112,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a]\nlisten: *a\ncrawlers: [{<<: &m {name: x, <<: *m}}]"))
 	f.Add([]byte("overrides: [{hosts: ['*'], action: deny, reason: x, expires: 2027-03-01}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse("fuzz.yaml", data, func(name string) (string, bool) { return name, name != "UNSET" })
+		c, err := ParseConfig("fuzz.yaml", data, func(name string) (string, bool) { return name, name != "UNSET" })
 		if err == nil {
 			if c.Robots.MaxAge <= 0 || c.Robots.MinAge > c.Robots.MaxAge || c.Limits.MaxConnections < 1 {
 				t.Errorf("accepted: %+v", c)
@@ -130,7 +121,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		lines := 2 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + bytes.Count(data, []byte("\u2028")) + bytes.Count(data, []byte("\u2029")) + bytes.Count(data, []byte("\u0085"))
-		for _, m := range err.(Errors) {
+		for _, m := range err.(config.Errors) {
 			if m.Line < 1 || m.Line > lines || strings.ContainsAny(m.String(), "\n\r") {
 				t.Errorf("%q (of %d lines)", m, lines)
 			}
