@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -43,6 +44,7 @@ type Egress struct {
 	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`         // hosts that are forbidden, by their name or address
 	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // that may be connected to; empty: all
 	Parent                *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // a proxy to go through: http, https or socks5; nil: none
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // further roots, which the caller reads into Roots; "": none
 	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                            // 0: that of [DefaultEgress], as for the next two
 	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
 	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                        // of a connection that is kept for further requests
@@ -61,11 +63,19 @@ func DefaultEgress() Egress {
 	return Egress{DialTimeout: origin.DialTimeout, ResponseHeaderTimeout: origin.ResponseHeaderTimeout, IdleTimeout: origin.IdleTimeout}
 }
 
-// Check reports values that make no sense.
+// Check reports values that make no sense, and a CAFile without certificates.
 func (e Egress) Check(m *field.Mistakes) {
 	for i, port := range e.Ports {
 		m.Require(port >= 1 && port <= 65535, fmt.Sprintf("ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
+	if e.CAFile == "" {
+		return
+	}
+	pem, err := field.ReadFile(e.CAFile)
+	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
+	}
+	m.Require(err == nil, "ca_file", "%s: %v", e.CAFile, err)
 }
 
 // ParentHasLogin reports whether a parent proxy gets a login with each request, which it may repeat in redirects.

@@ -37,7 +37,7 @@ type Config struct {
 	Tags              Tags              `yaml:"tags"`
 	Usage             policy.Usage      `yaml:"usage"`
 	HTTPS             HTTPS             `yaml:"https"`
-	Egress            Egress            `yaml:"egress"`
+	Egress            proxy.Egress      `yaml:"egress"`
 	Pace              pace.Config       `yaml:"pace"`
 	Fleet             fleet.Config      `yaml:"fleet"`
 	Limits            Limits            `yaml:"limits"`
@@ -86,12 +86,6 @@ type HTTPS struct {
 	ca.Config   `yaml:",inline"`
 }
 
-// Egress says where the gate may connect to, and how.
-type Egress struct {
-	proxy.Egress `yaml:",inline"`
-	CAFile       string `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"` // "": the system's roots only
-}
-
 // Limits bounds what clients may ask of the gate, and the gate's memory and time.
 type Limits struct {
 	proxy.Limits           `yaml:",inline"`
@@ -117,7 +111,7 @@ func DefaultConfig() *Config {
 		Tags:   Tags{proxy.DefaultTags(), 32 << 20},
 		Usage:  policy.DefaultUsage(),
 		HTTPS:  HTTPS{HTTPS: proxy.HTTPS{Intercept: true}},
-		Egress: Egress{Egress: proxy.DefaultEgress()},
+		Egress: proxy.DefaultEgress(),
 		Pace:   pace.Default(),
 		Fleet:  fleet.Default(),
 		Limits: Limits{proxy.DefaultLimits(), proxy.ConnectionLimits{MaxConnections: proxy.DefaultMaxConnections}, 0, 0, 30 * time.Second},

@@ -1,14 +1,11 @@
 package gate
 
 import (
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"robotsgate/internal/field"
 	"robotsgate/policy"
@@ -35,7 +32,7 @@ func (c *Config) check() {
 	c.Pace.Check(c.source.In("pace"))
 	c.checkUsage()
 	c.Fleet.Check(c.source.In("fleet"))
-	c.checkFiles()
+	c.HTTPS.Check(c.source.In("https"))
 	c.Log.Audit.Check(c.source.In("log"))
 }
 
@@ -125,26 +122,6 @@ func (c *Config) checkUsage() {
 	s, u := c.source, c.Usage
 	s.Require(u.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
 	u.Check(s.In("usage"))
-}
-
-// checkFiles reads the files that the configuration names, so that a gate reports their
-// mistakes at start. Package ca checks that a CA's key belongs to its certificate.
-func (c *Config) checkFiles() {
-	s, h := c.source, c.HTTPS
-	h.Check(s.In("https"))
-	for key, file := range map[string]string{"https.ca_cert": h.CACert, "https.ca_key": h.CAKey, "egress.ca_file": c.Egress.CAFile} {
-		if file == "" {
-			continue
-		}
-		data, err := field.ReadFile(file)
-		if strings.HasPrefix(key, "https.") && errors.Is(err, field.ErrNoFile) {
-			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
-		}
-		if err == nil && strings.HasSuffix(key, ".ca_file") && !x509.NewCertPool().AppendCertsFromPEM(data) {
-			err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
-		}
-		s.Require(err == nil, key, "%s: %v", file, err)
-	}
 }
 
 // checkListen checks a host:port to listen on. The host may be empty.

@@ -28,6 +28,7 @@ type Config struct {
 	DenyHosts             []glob.Glob
 	Ports                 []int
 	Parent                *url.URL
+	CAFile                string
 	DialTimeout           time.Duration
 	ResponseHeaderTimeout time.Duration
 	IdleTimeout           time.Duration
