@@ -66,12 +66,10 @@ func (l Login) Check(m *field.Mistakes) {
 	}
 	m.Require(l.User != "", "user", "is missing: a password_bcrypt needs the user that it is for")
 	m.Require(!strings.Contains(l.User, ":"), "user", "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
-	m.Require(!strings.ContainsFunc(l.User, isControl), "user", "has a control character, which no login can have (RFC 7617)")
+	m.Require(!strings.ContainsFunc(l.User, field.IsControl), "user", "has a control character, which no login can have (RFC 7617)")
 	m.Require(l.Hash != "", "password_bcrypt", "is missing: %s", howToHash)
 	m.Refuse("password_bcrypt", checkHash(l.Hash))
 }
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // Bounds on the cost of bcrypt. Each step doubles the time; 14 takes about a second of a
 // processor for every login. 4 is bcrypt's minimum.

@@ -38,7 +38,9 @@ const (
 func Prepared(overrides []Override) []Override {
 	overrides = slices.Clone(overrides)
 	for i := range overrides {
-		overrides[i].rules = pathRules(overrides[i].Paths)
+		if o := &overrides[i]; o.rules == nil {
+			o.rules = pathRules(o.Paths)
+		}
 	}
 	return overrides
 }

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"gopkg.in/yaml.v3"
 
@@ -222,7 +221,7 @@ func parseGlob(text string, tag reflect.StructTag) (any, error) {
 		return nil, errors.New("an empty pattern matches nothing: remove it")
 	case strings.Trim(text, " \t") != text:
 		return nil, fmt.Errorf("%q can't match: a header's value has no white space at its ends", field.Cut(text))
-	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
+	case strings.ContainsFunc(text, func(r rune) bool { return field.IsControl(r) && r != '\t' }):
 		return nil, fmt.Errorf("%q can't match: a header's value has no control characters", field.Cut(text))
 	}
 	return glob.Text(text), nil

@@ -145,6 +145,9 @@ func Cut(s string) string {
 	return s
 }
 
+// IsControl reports whether r is a control character of ASCII, which no header field can have.
+func IsControl(r rune) bool { return r < ' ' || r == 0x7f }
+
 // Duration returns d as a configuration writes it: 24h, not 24h0m0s.
 func Duration(d time.Duration) string {
 	s := d.String()

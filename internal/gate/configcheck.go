@@ -110,10 +110,10 @@ func (c *Config) checkRobots() {
 	s, r := c.source, &c.Robots
 	r.Check(s.In("robots"))
 	// Without room for the longest robots.txt it would be fetched again and again.
-	if room := int(r.Bytes / 8); s.Given("robots.disk_bytes") {
-		s.Require(r.MaxBytes <= room, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.Bytes), field.Size(r.MaxBytes))
+	if fits := int64(r.MaxBytes) <= r.Bytes/8; s.Given("robots.disk_bytes") {
+		s.Require(fits, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.Bytes), field.Size(r.MaxBytes))
 	} else {
-		s.Require(r.MaxBytes <= room, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))
+		s.Require(fits, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
@@ -90,7 +89,7 @@ func ParseAgent(text string) (string, error) {
 	}
 	authority := strings.TrimSuffix(text[len(scheme):], "/")
 	switch {
-	case strings.ContainsFunc(authority, unicode.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
+	case strings.ContainsFunc(authority, field.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
 		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
 	case strings.Contains(authority, "@"):
 		return "", errors.New(example + ": leave out the user") // the text may hold a password
