@@ -114,7 +114,7 @@ func DefaultConfig() *Config {
 		Egress: proxy.DefaultEgress(),
 		Pace:   pace.Default(),
 		Fleet:  fleet.Default(),
-		Limits: Limits{proxy.DefaultLimits(), proxy.ConnectionLimits{MaxConnections: proxy.DefaultMaxConnections}, 0, 0, 30 * time.Second},
+		Limits: Limits{Limits: proxy.DefaultLimits(), ConnectionLimits: proxy.ConnectionLimits{MaxConnections: proxy.DefaultMaxConnections}, ShutdownGrace: 30 * time.Second},
 		Admin:  admin.Default(),
 		Log:    Log{Format: "text", Requests: requestlog.None, Audit: audit.Default()},
 	}

@@ -4,7 +4,6 @@ package gate
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +17,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
+	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
@@ -156,7 +156,7 @@ func (g *Gate) wire() (err error) {
 		g.fleet.Start(g.engine, g.pacer.Recent)
 	}
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
-		return fmt.Errorf("tags.cache_bytes: %w", err)
+		return &field.Error{Field: "tags.cache_bytes", Err: err}
 	}
 	text, err := c.Effective()
 	if err != nil {
