@@ -44,7 +44,7 @@ func (h *History) Run(s Streams) error {
 	}
 	defer reader.Close()
 	host, _ := policy.SplitPort(target.Host)
-	kept, err := reader.Origins(host)
+	kept, err := reader.HostOrigins(host)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (h *History) names(t policy.Target, origin string) bool {
 type originHistory struct {
 	*History
 	origin  string
-	answers []store.Answer
-	tdmrep  []store.Answer // to requests for tdmrep.json
+	answers []policy.Answer
+	tdmrep  []policy.Answer // to requests for tdmrep.json
 	reader  *store.Reader
 	config  *config.Config
 	rules   policy.Robots
@@ -179,7 +179,7 @@ func (c clients) String() string {
 	return fmt.Sprintf("crawlers: %s (%s)", name, token)
 }
 
-func (p *originHistory) row(a store.Answer, rules *policy.Robots) answerRow {
+func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
 	s := a.Snapshot
 	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {

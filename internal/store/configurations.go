@@ -93,7 +93,7 @@ func (c *Configurations) maintain() {
 }
 
 // ReadConfiguration returns a configuration that is kept in a data folder. The error is
-// fs.ErrNotExist if it is not there, and ErrChanged if it was changed.
+// fs.ErrNotExist if it is not there, and policy.ErrChanged if it was changed.
 func ReadConfiguration(dataDir, digest string) ([]byte, error) {
 	if !isDigest(digest) {
 		return nil, fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)

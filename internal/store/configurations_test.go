@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"robotsgate/policy"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestConfigurations(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadConfiguration(dir, a); !errors.Is(err, ErrChanged) {
+	if _, err := ReadConfiguration(dir, a); !errors.Is(err, policy.ErrChanged) {
 		t.Errorf("a changed one: %v", err)
 	}
 	if _, err := ReadConfiguration(dir, "../x"); !errors.Is(err, fs.ErrNotExist) {

@@ -14,9 +14,6 @@ import (
 // tempPrefix begins the names of files that are being written.
 const tempPrefix = ".new-"
 
-// ErrChanged says that a file's content does not match its name.
-var ErrChanged = errors.New("it has been changed: it does not hold what its name says")
-
 // withAdvice says what to check if the system refused an operation in a folder.
 func withAdvice(err error, dir string) error {
 	if errors.As(err, new(syscall.Errno)) {
@@ -36,7 +33,7 @@ func readNamed(path, digest string) ([]byte, error) {
 		return nil, err
 	}
 	if policy.Digest(string(data)) != digest {
-		return nil, fmt.Errorf("%s: %w", path, ErrChanged)
+		return nil, fmt.Errorf("%s: %w", path, policy.ErrChanged)
 	}
 	return data, nil
 }
