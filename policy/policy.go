@@ -171,6 +171,10 @@ func (e *Engine) Close() {
 	e.cache.close()
 }
 
+// Settle waits until the answers by which decisions were made so far are in the Store, the Store fails, or ctx ends. A
+// record of a decision that is written afterwards names no evidence that a crash could take away.
+func (e *Engine) Settle(ctx context.Context) { e.cache.unsaved.settle(ctx) }
+
 // Crawlers returns the configured crawlers.
 func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
 

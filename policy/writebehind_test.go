@@ -163,3 +163,29 @@ func TestWriteBehindSaved(t *testing.T) {
 		})
 	}
 }
+
+// TestSettle: settle returns when what was added before is saved, and at once while the store fails.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &savedLog{durable: newDurable()}
+		w := newWriteBehind(store, 1<<20, slog.New(slog.DiscardHandler))
+		defer w.close()
+		add := func(text string) { w.add("https://"+text+".example", newEntry("", fetched(200, text), 0), nil) }
+		for _, text := range []string{"a", "b", "c"} {
+			add(text)
+			w.settle(t.Context())
+			if all := store.all(); !slices.Contains(all, Digest(text)) {
+				t.Errorf("%s is not saved yet: %v", text, all)
+			}
+		}
+		store.fail(errors.New("full"))
+		add("d")
+		time.Sleep(2 * saveInterval)
+		before := time.Now()
+		w.settle(t.Context())
+		if took := time.Since(before); took > 0 {
+			t.Errorf("it waits %v for a store that fails", took)
+		}
+		store.fail(nil)
+	})
+}

@@ -39,6 +39,9 @@ type Options struct {
 	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files.
 	Evidence evidence.Options
 	Client   *http.Client // sends checkpoints to the witnesses of Evidence
+	// Settle, if not nil, is called before records are written, and returns when the evidence that they name is
+	// kept, or soon.
+	Settle func()
 }
 
 // closeWait is how long Close waits for the last records to be written.
@@ -50,7 +53,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
-		log: log, health: &l.health, queue: l.queue, client: o.Client,
+		log: log, health: &l.health, queue: l.queue, client: o.Client, settle: o.Settle,
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}

@@ -43,6 +43,7 @@ type Gate struct {
 	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
+	saving         atomic.Pointer[policy.Engine] // the first engine; those of reloads share what it saves
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
 	pacer          *pace.Pacer        // of all configurations
@@ -154,6 +155,7 @@ func (g *Gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
+	g.saving.Store(g.engine)
 	if g.fleet != nil {
 		g.fleet.Start(g.engine, g.pacer.Recent)
 	}
