@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/config"
+	"robotsgate/internal/configurations"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
@@ -56,7 +57,7 @@ type Gate struct {
 	audit          *audit.Log
 	lines          *requestlog.Lines        // nil: none
 	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
-	configurations *store.Configurations    // evidence for decisions
+	configurations *configurations.Store    // evidence for decisions
 	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
 
 	descriptors   *proxy.Descriptors
@@ -128,7 +129,7 @@ func New(c *config.Config, o Options) (_ *Gate, err error) {
 // openRecords opens the snapshots and the audit log.
 func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
-	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
+	g.configurations = configurations.Open(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil {
 		return err
 	}

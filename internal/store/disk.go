@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -260,6 +261,14 @@ func (d *Disk) write(b *batch) error {
 	}
 	*b = batch{texts: map[id]bool{}}
 	return nil
+}
+
+// withAdvice says what to check if the system refused an operation in a folder.
+func withAdvice(err error, dir string) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return fmt.Errorf("%w; check the space and permissions of %s", err, dir)
+	}
+	return err
 }
 
 // setAsideOld moves snapshots of the form of earlier versions, an index in snapshots.db and a file for each body, into a
