@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -35,7 +36,7 @@ var ErrInUse = errors.New("another gate uses the folder")
 
 // A Disk is a policy.Store and a policy.Archive in a folder.
 type Disk struct {
-	*index
+	*Reader
 	limits Limits
 	log    *slog.Logger
 	lock   *flock.Flock
@@ -68,9 +69,7 @@ func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 	if x.damaged > 0 {
 		log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "folder", dir, "entries", x.damaged)
 	}
-	d := &Disk{index: x, limits: limits, log: log, lock: lock}
-	d.removeExpired()
-	return d, nil
+	return &Disk{Reader: x, limits: limits, log: log, lock: lock}, nil
 }
 
 // Close ends the store. Load finds nothing afterwards.
@@ -79,34 +78,23 @@ func (d *Disk) Close() error {
 	defer d.writing.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.index.close()
+	err := d.Reader.Close()
 	d.segments, d.lines, d.bodies, d.answers = nil, nil, nil, nil
 	return errors.Join(err, d.lock.Close())
 }
 
 // Read opens the snapshots in a folder, also while a gate uses it, and does not see later changes. The error is
 // fs.ErrNotExist if there are none.
-func Read(dataDir string) (*Reader, error) {
+func Read(dataDir string) (r *Reader, err error) {
 	const most = 10
-	var x *index
-	var err error
 	for range most { // a gate may remove a segment meanwhile
-		if x, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) {
+		if r, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Reader{x}, nil
+	return r, err
 }
-
-// A Reader is a policy.Archive in a folder.
-type Reader struct{ *index }
-
-// Close closes the files.
-func (r *Reader) Close() error { return r.close() }
 
 // Load returns the record under a key. A record that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
@@ -147,7 +135,9 @@ func (d *Disk) save(records map[string]policy.Record) error {
 	if d.lines == nil {
 		return os.ErrClosed
 	}
-	d.removeExpired()
+	d.mu.Lock()
+	d.removeAnswers(d.count, time.Now().Add(-d.limits.Keep).UnixNano()) // that were kept long enough
+	d.mu.Unlock()
 	if err := d.makeRoom(); err != nil {
 		return err
 	}
@@ -216,7 +206,7 @@ func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
 }
 
 // has reports whether the store has a body.
-func (x *index) has(text id) bool {
+func (x *Reader) has(text id) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.bodies[text].segment != 0
@@ -229,8 +219,9 @@ func (b *batch) add(it item, line any, body []byte) error {
 		return err
 	}
 	it.offset = uint32(len(b.data))
-	b.data = appendLine(b.data, data)
+	b.data = append(append(b.data, data...), '\n')
 	it.line = uint32(len(b.data)) - it.offset
+	it.sum = crc32.Checksum(b.data[it.offset:], castagnoli)
 	if it.hasBody {
 		it.body = uint32(len(body))
 		b.data = append(append(b.data, body...), '\n')
@@ -296,13 +287,6 @@ func setAsideOld(dataDir string, log *slog.Logger) error {
 	}
 	log.Warn("the snapshots have a new form: those of the earlier version are set aside, and robots.txt files will be fetched again; the earlier version reads them for audit --replay and history", "set_aside", aside)
 	return nil
-}
-
-// removeExpired removes superseded answers that were kept long enough.
-func (d *Disk) removeExpired() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.removeAnswers(d.count, time.Now().Add(-d.limits.Keep).UnixNano())
 }
 
 // A Usage is how much a store holds.

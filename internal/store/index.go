@@ -14,8 +14,9 @@ import (
 // failures don't push out rules. An origin that changes its robots.txt at every fetch, a day apart, has a year's.
 const maxAnswers = 400
 
-// An index knows where the segments have what the store still needs. It is in memory, with about 130 bytes for an origin.
-type index struct {
+// A Reader reads what is in the segments, a policy.Archive. It knows where they have what the store still needs, which takes
+// about 130 bytes of memory for an origin.
+type Reader struct {
 	dir     string
 	opening bool // lines may follow that name a body
 
@@ -33,9 +34,9 @@ type index struct {
 // A line is where the last line of a key is.
 type line struct {
 	place
-	length uint32
-	kind   kind
-	text   id // the body that it names
+	length, sum uint32
+	kind        kind
+	text        id // the body that it names
 }
 
 // A body is where a body is. It goes when no line names it any more.
@@ -50,18 +51,20 @@ type superseded struct {
 	file, key id
 }
 
-// openIndex reads the index files in a folder. All files are open before it reads, so that a gate that
-// removes one takes nothing away.
-func openIndex(dir string, flag int) (x *index, err error) {
-	x = &index{dir: dir, opening: true, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]id{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.close())
-		}
-	}()
-	files, err := os.ReadDir(dir) // sorted, and so the oldest first
+// openIndex reads the index files in a folder.
+func openIndex(dir string, flag int) (*Reader, error) {
+	x := &Reader{dir: dir, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]id{}}
+	if err := x.open(flag); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// open opens all files before it reads, so that a gate that removes one takes nothing away.
+func (x *Reader) open(flag int) error {
+	files, err := os.ReadDir(x.dir) // sorted, and so the oldest first
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, file := range files {
 		name, isData := strings.CutSuffix(file.Name(), dataSuffix)
@@ -69,16 +72,17 @@ func openIndex(dir string, flag int) (x *index, err error) {
 		if !isData || err != nil {
 			continue
 		}
-		s, err := openSegment(dir, uint32(number), flag)
+		s, err := openSegment(x.dir, uint32(number), flag)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.segments = append(x.segments, s)
 	}
+	x.opening = true
 	for _, s := range x.segments {
 		damaged, err := s.scan(func(it item) bool { x.add(&it); return true })
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.damaged += damaged
 	}
@@ -90,10 +94,11 @@ func openIndex(dir string, flag int) (x *index, err error) {
 	for _, s := range slices.Clone(x.oldest) {
 		x.list(s)
 	}
-	return x, nil
+	return nil
 }
 
-func (x *index) close() (err error) {
+// Close closes the files.
+func (x *Reader) Close() (err error) {
 	for _, s := range x.segments {
 		err = errors.Join(err, s.close())
 	}
@@ -101,7 +106,7 @@ func (x *index) close() (err error) {
 }
 
 // segment returns the segment with a number, nil if there is none.
-func (x *index) segment(number uint32) *segment {
+func (x *Reader) segment(number uint32) *segment {
 	i, ok := slices.BinarySearchFunc(x.segments, number, func(s *segment, n uint32) int { return cmp.Compare(s.number, n) })
 	if !ok {
 		return nil
@@ -110,14 +115,14 @@ func (x *index) segment(number uint32) *segment {
 }
 
 // need counts bytes of a segment as needed, or no longer.
-func (x *index) need(segment uint32, n int64) {
+func (x *Reader) need(segment uint32, n int64) {
 	if s := x.segment(segment); s != nil {
 		s.needed += n
 	}
 }
 
 // add takes up an item that follows all others.
-func (x *index) add(it *item) {
+func (x *Reader) add(it *item) {
 	if it.hasBody {
 		x.lose(it.text) // it was written again
 		x.bodies[it.text] = body{it.end(), it.body, x.bodies[it.text].lines}
@@ -136,7 +141,7 @@ func (x *index) add(it *item) {
 	if it.kind == forget {
 		return
 	}
-	x.lines[it.key] = line{it.place, it.line, it.kind, it.text}
+	x.lines[it.key] = line{it.place, it.line, it.sum, it.kind, it.text}
 	x.need(it.segment, int64(it.line))
 	switch it.kind {
 	case originRecord:
@@ -155,7 +160,7 @@ func (x *index) add(it *item) {
 }
 
 // list adds a superseded answer to those of its file. If there are too many of its kind, the oldest goes.
-func (x *index) list(s superseded) {
+func (x *Reader) list(s superseded) {
 	if x.gone(s.key) {
 		return
 	}
@@ -177,10 +182,10 @@ func (x *index) list(s superseded) {
 }
 
 // gone reports whether a key has no line.
-func (x *index) gone(key id) bool { return x.lines[key].segment == 0 }
+func (x *Reader) gone(key id) bool { return x.lines[key].segment == 0 }
 
 // remove removes the line of a key, if there is one.
-func (x *index) remove(key id) {
+func (x *Reader) remove(key id) {
 	l, ok := x.lines[key]
 	if !ok {
 		return
@@ -202,7 +207,7 @@ func (x *index) remove(key id) {
 }
 
 // removeUnnamed removes a body that no line names.
-func (x *index) removeUnnamed(text id) {
+func (x *Reader) removeUnnamed(text id) {
 	if x.bodies[text].lines == 0 && !x.opening {
 		x.lose(text)
 		delete(x.bodies, text)
@@ -210,7 +215,7 @@ func (x *index) removeUnnamed(text id) {
 }
 
 // lose forgets where a body is.
-func (x *index) lose(text id) {
+func (x *Reader) lose(text id) {
 	if b := x.bodies[text]; b.segment != 0 {
 		x.need(b.segment, -int64(b.length))
 		x.bodies[text] = body{lines: b.lines}
@@ -219,7 +224,7 @@ func (x *index) lose(text id) {
 
 // removeAnswers removes up to n superseded answers, the oldest ones, and only those that were superseded until a
 // time in Unix nanoseconds. It reports whether it removed any.
-func (x *index) removeAnswers(n int, until int64) bool {
+func (x *Reader) removeAnswers(n int, until int64) bool {
 	before := x.count
 	for len(x.oldest) > 0 && before-x.count < n && x.oldest[0].at <= until {
 		s := x.oldest[0]
@@ -233,7 +238,7 @@ func (x *index) removeAnswers(n int, until int64) bool {
 }
 
 // bytes is the size of all files.
-func (x *index) bytes() (n int64) {
+func (x *Reader) bytes() (n int64) {
 	for _, s := range x.segments {
 		n += s.bytes()
 	}

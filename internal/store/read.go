@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"slices"
@@ -25,17 +27,16 @@ type answerLine struct {
 	policy.Answer
 }
 
-// parse reads the JSON of a line.
-func parse(line []byte, into any) error {
-	data, err := jsonOf(line)
-	if err != nil {
-		return err
+// parse reads the JSON of a line that has this checksum.
+func parse(line []byte, sum uint32, into any) error {
+	if crc32.Checksum(line, castagnoli) != sum {
+		return errors.New("a line does not match its checksum")
 	}
-	return json.Unmarshal(data, into)
+	return json.Unmarshal(line, into)
 }
 
 // load returns the record of a key without its body, nil if there is none, and its body if that follows it on disk.
-func (x *index) load(key string) (r *policy.DatedRecord, body []byte, err error) {
+func (x *Reader) load(key string) (r *policy.DatedRecord, body []byte, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	l, ok := x.lines[idOf(key)]
@@ -51,7 +52,7 @@ func (x *index) load(key string) (r *policy.DatedRecord, body []byte, err error)
 		return nil, nil, err
 	}
 	var rec recordLine
-	if err := parse(data[:l.length], &rec); err != nil || rec.Key != key {
+	if err := parse(data[:l.length], l.sum, &rec); err != nil || rec.Key != key {
 		return nil, nil, err // another key has the same id by chance
 	}
 	if rec.Last == nil {
@@ -61,7 +62,7 @@ func (x *index) load(key string) (r *policy.DatedRecord, body []byte, err error)
 }
 
 // body returns the body with a digest.
-func (x *index) body(digest string) ([]byte, error) {
+func (x *Reader) body(digest string) ([]byte, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	b := x.bodies[bodyID(digest)]
@@ -77,7 +78,7 @@ func (x *index) body(digest string) ([]byte, error) {
 
 // Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and policy.ErrChanged if it does
 // not match its name.
-func (x *index) Body(digest string) (string, error) {
+func (x *Reader) Body(digest string) (string, error) {
 	if len(digest) != 64 {
 		return "", fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
 	}
@@ -86,24 +87,24 @@ func (x *index) Body(digest string) (string, error) {
 }
 
 // Length returns the length of the body with a digest, in bytes; 0 if there is none.
-func (x *index) Length(digest string) int64 {
+func (x *Reader) Length(digest string) int64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return int64(x.bodies[bodyID(digest)].length)
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
-func (x *index) History(origin string) ([]policy.Answer, error) {
+func (x *Reader) History(origin string) ([]policy.Answer, error) {
 	return x.history(policy.Scope{Origin: origin})
 }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
-func (x *index) TDMRepHistory(origin string) ([]policy.Answer, error) {
+func (x *Reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
 	return x.history(policy.Scope{Origin: origin, TDMRep: true})
 }
 
 // history returns the answers about a file, whichever clients they are for.
-func (x *index) history(file policy.Scope) (all []policy.Answer, err error) {
+func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
 	for _, crawlers := range []bool{false, true} {
 		file.Crawlers = crawlers
 		superseded, err := x.superseded(file)
@@ -138,7 +139,7 @@ func (x *index) history(file policy.Scope) (all []policy.Answer, err error) {
 }
 
 // superseded returns the answers about a file, for one kind of clients, that others have superseded.
-func (x *index) superseded(file policy.Scope) (all []policy.Answer, err error) {
+func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, key := range x.answers[idOf(file.Key())] {
@@ -148,7 +149,7 @@ func (x *index) superseded(file policy.Scope) (all []policy.Answer, err error) {
 			return nil, err
 		}
 		var a answerLine
-		if err := parse(data, &a); err != nil {
+		if err := parse(data, l.sum, &a); err != nil {
 			return nil, err
 		}
 		if scope := policy.ParseKey(a.Key); scope.Origin == file.Origin {
@@ -159,7 +160,7 @@ func (x *index) superseded(file policy.Scope) (all []policy.Answer, err error) {
 }
 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
-func (x *index) HostOrigins(host string) ([]string, error) {
+func (x *Reader) HostOrigins(host string) ([]string, error) {
 	found := map[string]bool{}
 	_, err := x.keys(place{}, func(it *item) bool { return it.host == idOf(host) }, func(key string) bool {
 		found[policy.ParseKey(key).Origin] = true
@@ -169,7 +170,7 @@ func (x *index) HostOrigins(host string) ([]string, error) {
 }
 
 // Origins returns origins, in the order in which they were last saved.
-func (x *index) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
 	var first place
 	if from != "" {
 		if _, err := fmt.Sscanf(from, "%d-%d", &first.segment, &first.offset); err != nil {
@@ -194,7 +195,7 @@ func (x *index) Origins(_ context.Context, contains, from string, limit int) (or
 
 // keys calls f with the keys of wanted lines, from a place on, until it returns false. End is then the place of the line
 // that follows, and else zero.
-func (x *index) keys(from place, wanted func(*item) bool, f func(key string) bool) (end place, err error) {
+func (x *Reader) keys(from place, wanted func(*item) bool, f func(key string) bool) (end place, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, s := range x.segments {
@@ -211,7 +212,7 @@ func (x *index) keys(from place, wanted func(*item) bool, f func(key string) boo
 				return false
 			}
 			var l struct{ Key string }
-			if parse(data, &l) == nil && !f(l.Key) {
+			if parse(data, it.sum, &l) == nil && !f(l.Key) {
 				end = place{s.number, it.offset + 1}
 				return false
 			}

@@ -99,7 +99,7 @@ func (d *Disk) move(s *segment, records bool) error {
 	b := batch{texts: map[id]bool{}}
 	var failed error
 	_, err := s.scan(func(it item) bool {
-		if failed = d.moveItem(&b, s, it, records); failed == nil && len(b.data) >= d.limits.batch() {
+		if d.moveItem(&b, s, it, records); len(b.data) >= d.limits.batch() {
 			failed = d.write(&b)
 		}
 		return failed == nil
@@ -117,7 +117,7 @@ func (d *Disk) move(s *segment, records bool) error {
 }
 
 // moveItem adds what is needed of an item of a segment to a batch.
-func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) error {
+func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, known := d.lines[it.key]
@@ -125,7 +125,7 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) error {
 		if !known && s != d.segments[0] {
 			b.items = append(b.items, it)
 		}
-		return nil
+		return
 	}
 	needed := l.place == it.place
 	if needed && it.kind != answer && !records {
@@ -140,16 +140,16 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) error {
 	if it.hasBody {
 		length += it.body + 1 // with the newline
 	} else if it.body = 0; !needed {
-		return nil
+		return
 	}
 	data, err := s.read(it.offset, length)
-	if err != nil {
-		return err
+	if err != nil { // of the disk: then it is lost, and must not prevent what follows
+		d.log.Warn("a part of the snapshots can't be read", "file", s.data.Name(), "error", err)
+		return
 	}
 	it.offset = uint32(len(b.data))
 	b.data = append(b.data, data...)
 	b.items = append(b.items, it)
-	return nil
 }
 
 // syncDir makes the names of files in a folder safe against a power cut.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,9 +14,9 @@ import (
 // A segment is a part of the store: a data file, to which lines and bodies are only appended, and an index file
 // with an item of fixed size for each line.
 //
-// A line of the data file is the CRC-32C of the rest, a space, and a JSON object that begins with the key:
+// A line of the data file is a JSON object that begins with a key:
 //
-//	3e9c1f07 {"key":"https://example.com","good":{"status":200,…}}
+//	{"key":"https://example.com","good":{"status":200,…}}
 //
 // It is a record, or an answer that another has superseded. The body that it names follows the line, unless the store
 // had that body already. A newline follows the body.
@@ -149,6 +148,7 @@ type item struct {
 	hasBody    bool   // the body that the line names follows it
 	place             // of the line
 	line, body uint32 // their lengths
+	sum        uint32 // the CRC-32C of the line
 
 	key  id // of the line
 	file id // that the line is about; the key of its record for all crawlers
@@ -162,7 +162,7 @@ type item struct {
 func (it *item) end() place { return place{it.segment, it.offset + it.line} }
 
 // itemSize is the length of an item in an index file. A CRC-32C is its end.
-const itemSize = 60
+const itemSize = 64
 
 func (it *item) appendTo(b []byte) []byte {
 	start, flag := len(b), byte(0)
@@ -170,7 +170,7 @@ func (it *item) appendTo(b []byte) []byte {
 		flag = 1
 	}
 	b = append(b, byte(it.kind), flag, 0, 0)
-	for _, n := range []uint32{it.offset, it.line, it.body} {
+	for _, n := range []uint32{it.offset, it.line, it.body, it.sum} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	for _, n := range []id{it.key, it.file, it.host, it.text, id(it.at)} {
@@ -182,26 +182,11 @@ func (it *item) appendTo(b []byte) []byte {
 func parseItem(b []byte) (it item, ok bool) {
 	n32 := binary.BigEndian.Uint32
 	n64 := func(b []byte) id { return id(binary.BigEndian.Uint64(b)) }
-	it = item{kind: kind(b[0]), hasBody: b[1] == 1, line: n32(b[8:]), body: n32(b[12:])}
+	it = item{kind: kind(b[0]), hasBody: b[1] == 1, line: n32(b[8:]), body: n32(b[12:]), sum: n32(b[16:])}
 	it.offset = n32(b[4:])
-	it.key, it.file, it.host, it.text, it.at = n64(b[16:]), n64(b[24:]), n64(b[32:]), n64(b[40:]), int64(n64(b[48:]))
+	it.key, it.file, it.host, it.text, it.at = n64(b[20:]), n64(b[28:]), n64(b[36:]), n64(b[44:]), int64(n64(b[52:]))
 	const sum = itemSize - 4
 	return it, n32(b[sum:]) == crc32.Checksum(b[:sum], castagnoli)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// appendLine appends a line with this JSON.
-func appendLine(b, json []byte) []byte {
-	b = fmt.Appendf(b, "%08x ", crc32.Checksum(json, castagnoli))
-	return append(append(b, json...), '\n')
-}
-
-// jsonOf returns the JSON of a line.
-func jsonOf(line []byte) ([]byte, error) {
-	sum, json, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-	if want, err := strconv.ParseUint(string(sum), 16, 32); err != nil || uint32(want) != crc32.Checksum(json, castagnoli) {
-		return nil, errors.New("a line does not match its checksum")
-	}
-	return json, nil
-}
