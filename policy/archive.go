@@ -64,7 +64,7 @@ func (r *DatedRecord) InForce() map[string]Answer {
 	if r.Good != nil {
 		add("good", "", r.Good)
 	}
-	if r.Last != nil {
+	if r.Last != nil && r.Last != r.Good {
 		add("last", "", r.Last)
 	}
 	for slot, s := range r.Bound {
