@@ -129,6 +129,7 @@ func (x *Reader) add(it *item) {
 		x.need(it.segment, int64(it.body))
 	}
 	if it.kind == orphan {
+		x.removeUnnamed(it.text) // the last line that named it may have gone since
 		return
 	}
 	if it.text != 0 { // before the last line that names it may go
