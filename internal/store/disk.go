@@ -98,6 +98,7 @@ func Read(dataDir string) (r *Reader, err error) {
 
 // Load returns the record under a key. A record that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
+	d.mu.RLock() // throughout, or else the body may be gone that the record has named
 	r, body, err := d.load(key)
 	if r != nil && r.Good != nil {
 		if policy.Digest(string(body)) != r.Good.SHA256 { // it is elsewhere, or damaged
@@ -105,6 +106,7 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 		}
 		r.Body = body
 	}
+	d.mu.RUnlock()
 	if errors.Is(err, policy.ErrChanged) {
 		d.mu.Lock()
 		d.lose(bodyID(r.Good.SHA256)) // so that it is written again
@@ -165,6 +167,8 @@ type batch struct {
 // saveRecord adds the record of a key to a batch. An empty one removes the record there. Answers of the record
 // before that the new one lacks become history.
 func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	old, _, err := d.load(key)
 	if old == nil || err != nil {
 		old = &policy.DatedRecord{} // one that can't be read must not prevent the next one
@@ -200,16 +204,9 @@ func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
 	}
 	if rec.Good != nil {
 		it.text = bodyID(rec.Good.SHA256)
-		it.hasBody = !b.texts[it.text] && !d.has(it.text)
+		it.hasBody = !b.texts[it.text] && d.bodies[it.text].segment == 0
 	}
 	return b.add(it, recordLine{key, next}, rec.Body)
-}
-
-// has reports whether the store has a body.
-func (x *Reader) has(text id) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.bodies[text].segment != 0
 }
 
 // add adds a line, and the body if the item has it.

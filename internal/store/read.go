@@ -36,9 +36,8 @@ func parse(line []byte, sum uint32, into any) error {
 }
 
 // load returns the record of a key without its body, nil if there is none, and its body if that follows it on disk.
+// The caller holds mu.
 func (x *Reader) load(key string) (r *policy.DatedRecord, body []byte, err error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	l, ok := x.lines[idOf(key)]
 	if !ok {
 		return nil, nil, nil
@@ -61,10 +60,8 @@ func (x *Reader) load(key string) (r *policy.DatedRecord, body []byte, err error
 	return &rec.DatedRecord, data[l.length:], nil
 }
 
-// body returns the body with a digest.
+// body returns the body with a digest. The caller holds mu.
 func (x *Reader) body(digest string) ([]byte, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	b := x.bodies[bodyID(digest)]
 	if b.segment == 0 {
 		return nil, fs.ErrNotExist
@@ -82,6 +79,10 @@ func (x *Reader) Body(digest string) (string, error) {
 	if len(digest) != 64 {
 		return "", fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
 	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	data, err := x.body(digest)
 	return string(data), err
 }
@@ -105,6 +106,10 @@ func (x *Reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
 
 // history returns the answers about a file, whichever clients they are for.
 func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
+	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
+	defer x.mu.RUnlock()
+	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
+	defer x.mu.RUnlock()
 	for _, crawlers := range []bool{false, true} {
 		file.Crawlers = crawlers
 		superseded, err := x.superseded(file)
@@ -138,10 +143,8 @@ func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
 	return all, nil
 }
 
-// superseded returns the answers about a file, for one kind of clients, that others have superseded.
+// superseded returns the answers about a file, for one kind of clients, that others have superseded. The caller holds mu.
 func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	for _, key := range x.answers[idOf(file.Key())] {
 		l := x.lines[key]
 		data, err := x.segment(l.segment).read(l.offset, l.length)
