@@ -222,7 +222,7 @@ func members(s reflect.Type) (names []string) {
 	return names
 }
 
-// TestReadmeClients compares README.md's lines for each client with those of the
+// TestReadmeClients compares the lines of docs/clients.md for each client with those of the
 // gate's page, which TestOwnPageLines and TestBrowsers run.
 func TestReadmeClients(t *testing.T) {
 	gate := gatetest.ServeSite(t, t.TempDir(), t.TempDir(), "admin: {listen: \"\"}\n").Proxy
@@ -238,7 +238,7 @@ func TestReadmeClients(t *testing.T) {
 			want = append(want, usual.Replace(line))
 		}
 	}
-	_, text, _ := strings.Cut(section(t, "README.md", "Use it"), "\n### Each client by itself\n")
+	text := section(t, "docs/clients.md", "Single clients")
 	var got []string
 	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		got = append(got, strings.Split(strings.TrimSuffix(m[1], "\n"), "\n")...)
@@ -247,7 +247,7 @@ func TestReadmeClients(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("README.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/clients.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
