@@ -6,6 +6,17 @@
 // [Filter] selects records, and [Summary] counts them.
 package audit
 
+// Where to change what.
+//
+//	what is in a record:
+//		record.go, encode.go and docs/audit.md
+//	how long what is in a record, or in a line about a request, may be:
+//		bounds.go
+//	the overrides that audit suggests:
+//		suggest.go; their form: internal/cli/output/overrides.txt
+//	when checkpoint lines are written:
+//		writer.go
+
 import (
 	"context"
 	"fmt"

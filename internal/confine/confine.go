@@ -9,6 +9,12 @@
 // the PID namespace.
 package confine
 
+// Where to change what.
+//
+//	sockets and routes inside  network_linux.go
+//	what is hidden             hostsockets_linux.go and mounts_linux.go
+//	system calls               seccomp_linux.go
+
 import (
 	"errors"
 	"fmt"

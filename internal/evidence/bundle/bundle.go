@@ -6,6 +6,12 @@
 // that tree.
 package bundle
 
+// Where to change what.
+//
+//	what is in a bundle      write.go; its bounds: below
+//	how a bundle is checked  check.go
+//	what people read of it   report.html and readme.txt
+
 import (
 	"encoding/base64"
 	"encoding/json"
