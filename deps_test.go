@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"proxy/internal/netconn":    {},
 	"proxy/internal/origin":     {"policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":            {"policy"},
+	"internal/configurations":   {"policy"},
 	"internal/memcache":         {},
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/fleet"},
 	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
@@ -65,13 +66,13 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/config", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/config", "internal/configurations", "internal/settings", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/settings":   {"policy", "policy/glob", "policy/pace", "policy/usage", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/evidence", "internal/fleet", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/config", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/settings", "internal/store", "internal/transparent"},
 	"internal/transparent": {},
 }
@@ -92,7 +93,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/client_golang":   {"internal/metrics"},
 	"github.com/redis/rueidis":              {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
-	"go.etcd.io/bbolt":                      {"internal/store"},
+	"github.com/gofrs/flock":                {"internal/store"},
 	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/config"},
 	"golang.org/x/mod/sumdb/note":           {"internal/evidence", "internal/evidence/bundle"},
 	"golang.org/x/mod/sumdb/tlog":           {"internal/evidence", "internal/evidence/bundle"},

@@ -90,7 +90,7 @@ func (o Configured) openEvidence(c *config.Config) (reader *store.Reader, dir st
 	if dir, err = config.DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err = store.Read(dir)
+	reader, err = store.Read(dir, c.Robots.Keep)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := "name the gate's configuration with -c"
 		if o.Config != "" {
@@ -196,7 +196,7 @@ func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Error = "the file is not kept any more"
 	default:
-		r.Error = "the file " + err.Error()
+		r.Error = "the file: " + err.Error()
 	}
 	return r
 }

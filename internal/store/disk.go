@@ -62,12 +62,14 @@ func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return nil, errors.Join(err, fmt.Errorf("%s: %w", dir, ErrInUse))
 	}
-	x, err := openIndex(dir, os.O_RDWR|os.O_CREATE)
+	x, err := openIndex(dir, os.O_RDWR|os.O_CREATE, limits.Keep)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	if x.damaged > 0 {
-		log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "folder", dir, "entries", x.damaged)
+	for _, s := range x.segments {
+		if s.damaged > 0 {
+			log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "file", s.index.Name(), "entries", s.damaged)
+		}
 	}
 	return &Disk{Reader: x, limits: limits, log: log, lock: lock}, nil
 }
@@ -84,11 +86,11 @@ func (d *Disk) Close() error {
 }
 
 // Read opens the snapshots in a folder, also while a gate uses it, and does not see later changes. The error is
-// fs.ErrNotExist if there are none.
-func Read(dataDir string) (r *Reader, err error) {
+// fs.ErrNotExist if there are none. Keep is that of [Limits].
+func Read(dataDir string, keep time.Duration) (r *Reader, err error) {
 	const most = 10
 	for range most { // a gate may remove a segment meanwhile
-		if r, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) {
+		if r, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY, keep); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -137,9 +139,7 @@ func (d *Disk) save(records map[string]policy.Record) error {
 	if d.lines == nil {
 		return os.ErrClosed
 	}
-	d.mu.Lock()
-	d.removeAnswers(d.count, time.Now().Add(-d.limits.Keep).UnixNano()) // that were kept long enough
-	d.mu.Unlock()
+	d.removeExpired()
 	if err := d.makeRoom(); err != nil {
 		return err
 	}
@@ -170,6 +170,9 @@ func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	old, _, err := d.load(key)
+	if old == nil && err == nil && rec.Empty() {
+		return nil // there is nothing to forget
+	}
 	if old == nil || err != nil {
 		old = &policy.DatedRecord{} // one that can't be read must not prevent the next one
 	}

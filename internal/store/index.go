@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxAnswers is how many superseded answers a file may have of each kind, with a body and without, so that
@@ -18,7 +19,8 @@ const maxAnswers = 400
 // about 130 bytes of memory for an origin.
 type Reader struct {
 	dir     string
-	opening bool // lines may follow that name a body
+	keep    time.Duration // of superseded answers
+	opening bool          // lines may follow that name a body
 
 	mu       sync.RWMutex
 	segments []*segment   // the oldest first
@@ -28,7 +30,6 @@ type Reader struct {
 	oldest   []superseded // the same, the oldest first, and some that are gone
 	count    int          // of superseded answers
 	origins  int64        // with a robots.txt; for configured crawlers and for other clients they count as two
-	damaged  int          // items of the index files
 }
 
 // A line is where the last line of a key is.
@@ -51,13 +52,21 @@ type superseded struct {
 	file, key id
 }
 
-// openIndex reads the index files in a folder.
-func openIndex(dir string, flag int) (*Reader, error) {
-	x := &Reader{dir: dir, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]id{}}
+// openIndex reads the index files in a folder. Answers that were superseded for the time keep are left out.
+func openIndex(dir string, flag int, keep time.Duration) (*Reader, error) {
+	x := &Reader{dir: dir, keep: keep, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]id{}}
 	if err := x.open(flag); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
+	x.removeExpired()
 	return x, nil
+}
+
+// removeExpired removes the answers that were kept long enough.
+func (x *Reader) removeExpired() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.removeAnswers(x.count, time.Now().Add(-x.keep).UnixNano())
 }
 
 // open opens all files before it reads, so that a gate that removes one takes nothing away.
@@ -80,11 +89,12 @@ func (x *Reader) open(flag int) error {
 	}
 	x.opening = true
 	for _, s := range x.segments {
-		damaged, err := s.scan(func(it item) bool { x.add(&it); return true })
-		if err != nil {
+		if err := s.scan(func(it item) bool { x.add(&it); return true }); err != nil {
 			return err
 		}
-		x.damaged += damaged
+		if s.items == 0 && s.size > 0 {
+			s.damaged++ // the index file was lost
+		}
 	}
 	x.opening = false
 	for text := range x.bodies {

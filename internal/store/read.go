@@ -206,7 +206,7 @@ func (x *Reader) keys(from place, wanted func(*item) bool, f func(key string) bo
 			continue
 		}
 		var failed error
-		_, err := s.scan(func(it item) bool {
+		err := s.scan(func(it item) bool {
 			if s.number == from.segment && it.offset < from.offset || !wanted(&it) || x.lines[it.key].place != it.place {
 				return true
 			}

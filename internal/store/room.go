@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -37,7 +38,7 @@ func (d *Disk) last() (*segment, error) {
 	if n > 0 {
 		number = d.segments[n-1].number + 1
 	}
-	s, err := openSegment(d.dir, number, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	s, err := openSegment(d.dir, number, os.O_RDWR|os.O_CREATE|os.O_TRUNC) // a failure may have left an empty file
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (d *Disk) makeRoom() error {
 		case !crowded || s == nil:
 			return nil
 		default:
-			const some = 256
+			const some = 16
 			d.mu.Lock()
 			removed := d.removeAnswers(some, math.MaxInt64)
 			d.mu.Unlock()
@@ -98,7 +99,7 @@ func (d *Disk) leastNeeded() (least *segment, share float64) {
 func (d *Disk) move(s *segment, records bool) error {
 	b := batch{texts: map[id]bool{}}
 	var failed error
-	_, err := s.scan(func(it item) bool {
+	err := s.scan(func(it item) bool {
 		if d.moveItem(&b, s, it, records); len(b.data) >= d.limits.batch() {
 			failed = d.write(&b)
 		}
@@ -113,7 +114,13 @@ func (d *Disk) move(s *segment, records bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.segments = slices.DeleteFunc(d.segments, func(other *segment) bool { return other == s })
-	return errors.Join(s.close(), os.Remove(s.index.Name()), os.Remove(s.data.Name()))
+	err = s.close()
+	if s.damaged > 0 { // a person may still find something; only the last one stays
+		aside := filepath.Join(d.dir, "damaged")
+		err = errors.Join(err, os.Rename(s.data.Name(), aside+dataSuffix), os.Rename(s.index.Name(), aside+indexSuffix))
+		return err
+	}
+	return errors.Join(err, os.Remove(s.index.Name()), os.Remove(s.data.Name()))
 }
 
 // moveItem adds what is needed of an item of a segment to a batch.
@@ -123,6 +130,7 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
 	l, known := d.lines[it.key]
 	if it.kind == forget { // or else an older segment's record would be back after a restart
 		if !known && s != d.segments[0] {
+			it.offset = uint32(len(b.data))
 			b.items = append(b.items, it)
 		}
 		return

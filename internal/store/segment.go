@@ -26,6 +26,7 @@ type segment struct {
 	size        int64 // of the data file
 	items       int64 // in the index file
 	needed      int64 // bytes of the data file that the store still needs
+	damaged     int   // items that could not be read
 }
 
 const (
@@ -92,26 +93,27 @@ func (s *segment) append(data []byte, items []item) (err error) {
 	return s.index.Sync()
 }
 
-// scan calls f with the items, until it returns false. It returns how many are damaged.
-func (s *segment) scan(f func(item) bool) (damaged int, err error) {
+// scan calls f with the items that are sound, until it returns false. It counts the others.
+func (s *segment) scan(f func(item) bool) error {
 	const chunk = 4096
+	s.damaged = 0
 	b := make([]byte, chunk*itemSize)
 	for n := int64(0); n < s.items; n += chunk {
 		some := b[:min(chunk, s.items-n)*itemSize]
 		if _, err := s.index.ReadAt(some, n*itemSize); err != nil {
-			return damaged, err
+			return err
 		}
 		for ; len(some) > 0; some = some[itemSize:] {
 			it, ok := parseItem(some[:itemSize])
 			it.segment = s.number
 			if !ok || int64(it.offset)+int64(it.line)+int64(it.body) > s.size {
-				damaged++
+				s.damaged++
 			} else if !f(it) {
-				return damaged, nil
+				return nil
 			}
 		}
 	}
-	return damaged, nil
+	return nil
 }
 
 // A kind says what a line is.
