@@ -17,8 +17,10 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,8 +61,8 @@ func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 		return nil, err
 	}
 	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
-	if locked, err := lock.TryLock(); err != nil || !locked {
-		return nil, errors.Join(err, fmt.Errorf("%s: %w", dir, ErrInUse))
+	if err := take(lock, dir); err != nil {
+		return nil, err
 	}
 	x, err := openIndex(dir, os.O_RDWR|os.O_CREATE, limits.Keep)
 	if err != nil {
@@ -72,6 +74,15 @@ func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 		}
 	}
 	return &Disk{Reader: x, limits: limits, log: log, lock: lock}, nil
+}
+
+// take takes the lock of a folder. The error is ErrInUse if another process has it.
+func take(lock *flock.Flock, dir string) error {
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s: %w", dir, ErrInUse)
+	}
+	return err
 }
 
 // Close ends the store. Load finds nothing afterwards.
@@ -109,7 +120,7 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 		r.Body = body
 	}
 	d.mu.RUnlock()
-	if errors.Is(err, policy.ErrChanged) {
+	if r != nil && err != nil {
 		d.mu.Lock()
 		d.lose(bodyID(r.Good.SHA256)) // so that it is written again
 		d.mu.Unlock()
@@ -144,8 +155,8 @@ func (d *Disk) save(records map[string]policy.Record) error {
 		return err
 	}
 	b := batch{texts: map[id]bool{}}
-	for key, r := range records {
-		if err := d.saveRecord(&b, key, r); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		if err := d.saveRecord(&b, key, records[key]); err != nil {
 			return err
 		}
 		if len(b.data) >= d.limits.batch() {
@@ -207,7 +218,7 @@ func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
 	}
 	if rec.Good != nil {
 		it.text = bodyID(rec.Good.SHA256)
-		it.hasBody = !b.texts[it.text] && d.bodies[it.text].segment == 0
+		it.hasBody = !b.texts[it.text] && (err != nil || d.bodies[it.text].segment == 0) // what follows a damaged line may be damaged too
 	}
 	return b.add(it, recordLine{key, next}, rec.Body)
 }
@@ -272,11 +283,17 @@ func setAsideOld(dataDir string, log *slog.Logger) error {
 		return err
 	}
 	lock := flock.New(filepath.Join(dataDir, oldIndex), flock.SetFlag(os.O_RDWR))
-	if locked, err := lock.TryLock(); err != nil || !locked {
-		return errors.Join(err, fmt.Errorf("%s: %w", dataDir, ErrInUse)) // a gate of an earlier version
+	if err := take(lock, dataDir); err != nil {
+		return err // a gate of an earlier version uses it
 	}
 	defer lock.Close()
 	aside := filepath.Join(dataDir, "old-snapshots")
+	for n := 2; ; n++ { // the earlier version may have run again since
+		if _, err := os.Stat(filepath.Join(aside, oldIndex)); err != nil {
+			break
+		}
+		aside = filepath.Join(dataDir, fmt.Sprint("old-snapshots-", n))
+	}
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,10 +164,13 @@ func (x *Reader) add(it *item) {
 			break
 		}
 		s := superseded{it.at, it.file, it.key}
-		x.oldest = append(x.oldest, s)
-		if !x.opening { // else they are not in order yet
-			x.list(s)
+		if x.opening { // they are not in order yet
+			x.oldest = append(x.oldest, s)
+			break
 		}
+		after := sort.Search(len(x.oldest), func(i int) bool { return x.oldest[i].at > s.at }) // most often all are before it
+		x.oldest = slices.Insert(x.oldest, after, s)
+		x.list(s)
 	}
 }
 

@@ -81,8 +81,6 @@ func (x *Reader) Body(digest string) (string, error) {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	data, err := x.body(digest)
 	return string(data), err
 }
@@ -106,8 +104,6 @@ func (x *Reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
 
 // history returns the answers about a file, whichever clients they are for.
 func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
-	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
-	defer x.mu.RUnlock()
 	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
 	defer x.mu.RUnlock()
 	for _, crawlers := range []bool{false, true} {

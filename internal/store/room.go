@@ -86,6 +86,8 @@ func (d *Disk) makeRoom() error {
 
 // leastNeeded returns the segment with the smallest needed share, other than the last segment.
 func (d *Disk) leastNeeded() (least *segment, share float64) {
+	d.mu.RLock() // Load may lose a body
+	defer d.mu.RUnlock()
 	share = math.Inf(1)
 	for _, s := range d.segments[:max(len(d.segments)-1, 0)] {
 		if of := float64(s.needed) / float64(max(s.size, 1)); of < share {
@@ -151,8 +153,14 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
 		return
 	}
 	data, err := s.read(it.offset, length)
-	if err != nil { // of the disk: then it is lost, and must not prevent what follows
-		d.log.Warn("a part of the snapshots can't be read", "file", s.data.Name(), "error", err)
+	if err != nil { // it is lost, and must not prevent the rest from being moved
+		d.log.Warn("a part of the snapshots can't be read; it will be fetched again", "folder", d.dir, "error", err)
+		if needed {
+			d.remove(it.key)
+		}
+		if it.hasBody {
+			d.lose(it.text)
+		}
 		return
 	}
 	it.offset = uint32(len(b.data))

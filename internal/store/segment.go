@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,6 +63,9 @@ func (s *segment) bytes() int64 { return s.size + s.items*itemSize }
 
 // read returns bytes of the data file.
 func (s *segment) read(offset, length uint32) ([]byte, error) {
+	if s == nil { // it has been removed, but a damaged index file did not say that this was needed
+		return nil, os.ErrNotExist
+	}
 	b := make([]byte, length)
 	_, err := s.data.ReadAt(b, int64(offset))
 	return b, err
@@ -100,9 +104,11 @@ func (s *segment) scan(f func(item) bool) error {
 	b := make([]byte, chunk*itemSize)
 	for n := int64(0); n < s.items; n += chunk {
 		some := b[:min(chunk, s.items-n)*itemSize]
-		if _, err := s.index.ReadAt(some, n*itemSize); err != nil {
+		read, err := s.index.ReadAt(some, n*itemSize)
+		if err != nil && err != io.EOF { // EOF: the file was cut off since it was opened
 			return err
 		}
+		clear(some[read:])
 		for ; len(some) > 0; some = some[itemSize:] {
 			it, ok := parseItem(some[:itemSize])
 			it.segment = s.number
