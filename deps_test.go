@@ -61,6 +61,7 @@ var imports = map[string][]string{
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
+	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
@@ -105,7 +106,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy/internal/origin"},
 	"golang.org/x/sync/singleflight":        {"internal/ca", "proxy/internal/origin"},
-	"golang.org/x/sys/unix":                 {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts"},
+	"golang.org/x/sys/unix":                 {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts", "internal/e2e/escapes"},
 	"golang.org/x/term":                     {"internal/cli", "internal/terminal"},
 	"golang.org/x/text":                     {"htmlmeta"},
 	"gopkg.in/yaml.v3":                      {"internal/config"},

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -34,10 +34,10 @@ var otherFamilies = []Attempt{
 		return t.through(unix.AF_VSOCK, unix.SOCK_STREAM, 0, &unix.SockaddrVM{CID: unix.VMADDR_CID_LOCAL, Port: uint32(t.Port)})
 	}},
 	{Name: "sctp", Tries: "connect with SCTP", Unproven: "few kernels have SCTP", try: func(t *trial) error {
-		return t.through(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, t.loopback4())
+		return t.through(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, t.Loopback())
 	}},
 	{Name: "dccp", Tries: "connect with DCCP", Unproven: "few kernels have DCCP", try: func(t *trial) error {
-		return t.through(unix.AF_INET, unix.SOCK_DCCP, unix.IPPROTO_DCCP, t.loopback4())
+		return t.through(unix.AF_INET, unix.SOCK_DCCP, unix.IPPROTO_DCCP, t.Loopback())
 	}},
 }
 
@@ -63,7 +63,7 @@ func ping(family, kind, protocol int) func(*trial) error {
 			return fmt.Errorf("socket: %w", err)
 		}
 		defer unix.Close(fd)
-		message := append([]byte{8, 0, 0, 0, 0, 1, 0, 1}, t.token()...)
+		message := append([]byte{8, 0, 0, 0, 0, 1, 0, 1}, t.Token()...)
 		var to unix.Sockaddr = &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 		if family == unix.AF_INET6 {
 			message[0] = 128 // the kernel adds the checksum
@@ -96,7 +96,7 @@ func rawUDP(t *trial) error {
 	}
 	defer unix.Close(fd)
 	home := [4]byte{127, 0, 0, 1}
-	return unix.Sendto(fd, udpPacket(home, home, t.Port, t.token()), 0, &unix.SockaddrInet4{Addr: home})
+	return unix.Sendto(fd, udpPacket(home, home, t.Port, t.Token()), 0, &unix.SockaddrInet4{Addr: home})
 }
 
 // captureFrom reads packets until one has a secret.
@@ -140,8 +140,8 @@ func netlinkMessage(t *trial) error {
 		return fmt.Errorf("socket: %w", err)
 	}
 	defer unix.Close(fd)
-	message := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+len(t.token())))
-	message = append(append(message, make([]byte, unix.NLMSG_HDRLEN-4)...), t.token()...)
+	message := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+len(t.Token())))
+	message = append(append(message, make([]byte, unix.NLMSG_HDRLEN-4)...), t.Token()...)
 	return unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: netlinkPort})
 }
 
@@ -156,5 +156,5 @@ func x32TCP(t *trial) error {
 		return fmt.Errorf("socket: %w", errno)
 	}
 	defer unix.Close(int(fd))
-	return errors.Join(unix.Connect(int(fd), t.loopback4()), unix.Sendto(int(fd), []byte(t.token()), 0, nil))
+	return errors.Join(unix.Connect(int(fd), t.Loopback()), unix.Sendto(int(fd), []byte(t.Token()), 0, nil))
 }

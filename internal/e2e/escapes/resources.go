@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -16,54 +16,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// give lets the attempts inherit a descriptor. The first becomes 3 (os/exec.Cmd.ExtraFiles).
-func (o *Outside) give(name string, f *os.File) {
-	o.World.FDs[name] = 3 + len(o.files)
-	o.files = append(o.files, f)
-}
-
-// giveFD gives the result of a system call.
-func (o *Outside) giveFD(name string, fd int, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	o.give(name, os.NewFile(uintptr(fd), name))
-	return nil
-}
-
 // openDescriptors opens what the attempts inherit.
 func (o *Outside) openDescriptors() error {
-	if err := errors.Join(o.giveListener(), o.giveConnections(), o.givePairs()); err != nil {
+	if err := errors.Join(o.giveListener(), o.giveConnection(), o.givePairs()); err != nil {
 		return err
 	}
-	socket := func(name string, family, kind, protocol int) error {
-		fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
-		return o.giveFD(name, fd, err)
-	}
-	open := func(name, path string, flags int) error {
-		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
-		return o.giveFD(name, fd, err)
-	}
-	process := "/proc/" + strconv.Itoa(o.World.StandIn.PID)
-	pidfd, err := unix.PidfdOpen(o.World.StandIn.PID, 0)
 	if err := errors.Join(
-		o.giveFD("pidfd", pidfd, err),
-		socket("unconnected", unix.AF_INET, unix.SOCK_STREAM, 0),
-		socket("udp", unix.AF_INET, unix.SOCK_DGRAM, 0),
-		socket("unixgram", unix.AF_UNIX, unix.SOCK_DGRAM, 0),
-		open("folder", o.World.Dir, unix.O_RDONLY|unix.O_DIRECTORY),
-		open("path", o.World.Unix["stream"], unix.O_PATH),
-		open("network", "/proc/self/ns/net", unix.O_RDONLY),
-		open("proc", process, unix.O_RDONLY|unix.O_DIRECTORY),
+		o.Give("unixgram")(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)),
+		o.Give("path")(unix.Open(o.World.At["stream"], unix.O_PATH|unix.O_CLOEXEC, 0)),
+		o.Give("network")(unix.Open("/proc/self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)),
+		o.Give("proc")(unix.Open("/proc/"+strconv.Itoa(o.StandIn.PID), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)),
 	); err != nil {
 		return err
 	}
 	if o.World.Missing["raw"] == "" {
-		if err := socket("raw", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW); err != nil {
+		if err := o.Give("raw")(unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)); err != nil {
 			return err
 		}
 	}
-	o.missing("tun", o.giveTun())
+	o.Missing("tun", o.giveTun())
 	return nil
 }
 
@@ -78,31 +49,36 @@ func (o *Outside) giveListener() error {
 	if err != nil {
 		return err
 	}
-	o.give("listener", file)
+	if err := o.giveFile("listener", file); err != nil {
+		return err
+	}
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		return err
 	}
-	o.onClose(func() { conn.Close() })
-	go o.converse(conn)
+	o.OnClose(func() { conn.Close() })
+	go o.Watch(conn, conn)
 	return nil
 }
 
-// giveConnections gives connections to a target.
-func (o *Outside) giveConnections() error {
-	for _, name := range []string{"connection", "reconnect"} {
-		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.World.Port)))
-		if err != nil {
-			return err
-		}
-		file, err := conn.(*net.TCPConn).File()
-		conn.Close()
-		if err != nil {
-			return err
-		}
-		o.give(name, file)
+// giveFile gives the descriptor of a file.
+func (o *Outside) giveFile(name string, file *os.File) error {
+	defer file.Close()
+	return o.Give(name)(unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0))
+}
+
+// giveConnection gives a connection to a target.
+func (o *Outside) giveConnection() error {
+	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.World.Port)))
+	if err != nil {
+		return err
 	}
-	return nil
+	defer conn.Close()
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		return err
+	}
+	return o.giveFile("reconnect", file)
 }
 
 // givePairs gives one of two pairs of Unix sockets. At the other end of the second is a process that
@@ -113,7 +89,9 @@ func (o *Outside) givePairs() error {
 		if err != nil {
 			return err
 		}
-		o.give(name, os.NewFile(uintptr(pair[0]), name))
+		if err := o.Give(name)(pair[0], nil); err != nil {
+			return err
+		}
 		serve(pair[1])
 	}
 	return nil
@@ -121,7 +99,7 @@ func (o *Outside) givePairs() error {
 
 // passConnection passes a connection to each process that sends something to a socket.
 func (o *Outside) passConnection(fd int) {
-	o.onClose(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })
+	o.OnClose(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })
 	go func() {
 		defer unix.Close(fd)
 		for {
@@ -146,14 +124,10 @@ func (o *Outside) passConnection(fd int) {
 
 // giveTun gives a new network device (Documentation/networking/tuntap.rst).
 func (o *Outside) giveTun() error {
-	if !o.options.Prepare {
-		return errors.New("no network device is added to this machine")
-	}
 	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	o.give("tun", file)
 	request, err := unix.NewIfreq("rgtun0")
 	if err != nil {
 		return err
@@ -161,6 +135,9 @@ func (o *Outside) giveTun() error {
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(int(file.Fd()), unix.TUNSETIFF, request); err != nil {
 		return fmt.Errorf("TUNSETIFF: %w", err)
+	}
+	if err := o.giveFile("tun", file); err != nil {
+		return err
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -183,37 +160,19 @@ func (o *Outside) giveTun() error {
 
 // shareMemory makes the targets that the kernel keeps: System V and POSIX messages, a BPF map.
 func (o *Outside) shareMemory() error {
-	w := &o.World
-	w.IPCKey = 0x5247_0000 + os.Getpid()&0xffff
-	o.missing("sysv", errors.Join(o.shareSegment(), o.shareMessages()))
-	o.missing("mqueue", o.shareQueue())
-	o.missing("bpf", o.shareMap())
-	return nil
-}
-
-func (o *Outside) shareSegment() error {
-	id, _, errno := unix.Syscall(unix.SYS_SHMGET, uintptr(o.World.IPCKey), 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o666)
-	if errno != 0 {
-		return fmt.Errorf("shmget: %w", errno)
-	}
-	address, _, errno := unix.Syscall(unix.SYS_SHMAT, id, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("shmat: %w", errno)
-	}
-	copy(bytesAt(address, 4096), o.secret("shared"))
-	o.onClose(func() {
-		unix.Syscall(unix.SYS_SHMDT, address, 0, 0)
-		unix.Syscall(unix.SYS_SHMCTL, id, unix.IPC_RMID, 0)
-	})
+	o.IPCKey = 0x5247_0000 + os.Getpid()&0xffff
+	o.Missing("sysv message", o.shareMessages())
+	o.Missing("mqueue", o.shareQueue())
+	o.Missing("bpf", o.shareMap())
 	return nil
 }
 
 func (o *Outside) shareMessages() error {
-	id, _, errno := unix.Syscall(unix.SYS_MSGGET, uintptr(o.World.IPCKey), unix.IPC_CREAT|unix.IPC_EXCL|0o666, 0)
+	id, _, errno := unix.Syscall(unix.SYS_MSGGET, uintptr(o.IPCKey), unix.IPC_CREAT|unix.IPC_EXCL|0o666, 0)
 	if errno != 0 {
 		return fmt.Errorf("msgget: %w", errno)
 	}
-	o.onClose(func() { unix.Syscall(unix.SYS_MSGCTL, id, unix.IPC_RMID, 0) }) // ends msgrcv too
+	o.OnClose(func() { unix.Syscall(unix.SYS_MSGCTL, id, unix.IPC_RMID, 0) }) // ends msgrcv too
 	go func() {
 		message := make([]byte, 4096)
 		for {
@@ -224,23 +183,23 @@ func (o *Outside) shareMessages() error {
 			if errno != 0 {
 				return
 			}
-			o.record(message[8 : 8+n])
+			o.Record(message[8 : 8+n])
 		}
 	}()
 	return nil
 }
 
 func (o *Outside) shareQueue() error {
-	o.World.Queue = o.World.Run
-	fd, err := mqOpen(o.World.Queue, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o666)
+	o.Queue = o.World.Run
+	fd, err := mqOpen(o.Queue, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o666)
 	if err != nil {
 		return fmt.Errorf("mq_open: %w", err)
 	}
 	// The mode above is subject to the umask.
 	_ = unix.Fchmod(fd, 0o666)
 	file := os.NewFile(uintptr(fd), "queue")
-	name := append([]byte(o.World.Queue), 0)
-	o.onClose(func() {
+	name := append([]byte(o.Queue), 0)
+	o.OnClose(func() {
 		unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0)
 		file.Close()
 	})
@@ -252,7 +211,7 @@ func (o *Outside) shareQueue() error {
 		message := make([]byte, 65536)
 		n, _, errno := unix.Syscall6(unix.SYS_MQ_TIMEDRECEIVE, fd, uintptr(unsafe.Pointer(&message[0])), uintptr(len(message)), 0, 0, 0)
 		if errno == 0 {
-			o.record(message[:n])
+			o.Record(message[:n])
 		}
 		return errno == unix.EBADF
 	})
@@ -268,13 +227,13 @@ func (o *Outside) shareMap() error {
 	if err != nil {
 		return wrap("BPF", err)
 	}
-	o.onClose(func() { unix.Close(fd) })
+	o.OnClose(func() { unix.Close(fd) })
 	memory, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return err
 	}
 	defer unix.Munmap(memory)
-	copy(memory[8:], o.secret("bpf"))
+	copy(memory[8:], o.Secret)
 	key := uint64(uintptr(unsafe.Pointer(&memory[0])))
 	_, err = bpf(unix.BPF_MAP_UPDATE_ELEM, []uint64{uint64(fd), key, key + 8, 0})
 	return wrap("BPF", err)
@@ -284,28 +243,28 @@ func (o *Outside) shareMap() error {
 func (o *Outside) openTerminal() error {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		o.missing("terminal", err)
+		o.Missing("terminal", err)
 		return nil
 	}
-	o.onClose(func() { master.Close() })
+	o.OnClose(func() { master.Close() })
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err != nil {
-		o.missing("terminal", err)
+		o.Missing("terminal", err)
 		return nil
 	}
 	name := "/dev/pts/" + strconv.Itoa(number)
 	if o.tty, err = os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		o.missing("terminal", err)
+		o.Missing("terminal", err)
 		return nil
 	}
-	o.onClose(func() { o.tty.Close() })
-	o.missing("terminal", o.release(name))
+	o.OnClose(func() { o.tty.Close() })
+	o.Missing("terminal", o.release(name))
 	if legacy, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); err == nil && legacy[0] == '0' {
-		o.missing("terminal", errors.New("the kernel has switched TIOCSTI off"))
+		o.Missing("terminal", errors.New("the kernel has switched TIOCSTI off"))
 	}
 	go func() {
 		var received []byte
@@ -316,7 +275,7 @@ func (o *Outside) openTerminal() error {
 				return
 			}
 			received = append(received[max(0, len(received)-4096):], data[:n]...)
-			o.record(received)
+			o.Record(received)
 		}
 	}()
 	return nil
@@ -325,10 +284,6 @@ func (o *Outside) openTerminal() error {
 // copyPrograms makes programs with more privileges than the user has.
 func (o *Outside) copyPrograms() error {
 	w := &o.World
-	if !o.options.Prepare {
-		o.missing("privileged programs", errors.New("no program gets root's privileges for it"))
-		return nil
-	}
 	copyTo := func(name string, mode os.FileMode) (string, error) {
 		dir := filepath.Join(w.Dir, name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -348,33 +303,33 @@ func (o *Outside) copyPrograms() error {
 		return path, errors.Join(err, to.Close(), os.Chmod(path, mode))
 	}
 	var err error
-	if w.SetUID, err = copyTo("setuid", 0o755|os.ModeSetuid); err != nil {
+	if o.SetUID, err = copyTo("setuid", 0o755|os.ModeSetuid); err != nil {
 		return err
 	}
-	if w.FileCaps, err = copyTo("caps", 0o755); err != nil {
+	if o.FileCaps, err = copyTo("caps", 0o755); err != nil {
 		return err
 	}
 	const capabilities = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SYS_PTRACE | 1<<unix.CAP_SYS_CHROOT
 	attribute := binary.LittleEndian.AppendUint32(nil, 0x02000001) // revision 2, effective: capabilities(7)
 	attribute = binary.LittleEndian.AppendUint32(attribute, capabilities)
 	attribute = append(attribute, make([]byte, 12)...)
-	o.missing("privileged programs", wrap("file capabilities", unix.Setxattr(w.FileCaps, "security.capability", attribute, 0)))
+	o.Missing("privileged programs", wrap("file capabilities", unix.Setxattr(o.FileCaps, "security.capability", attribute, 0)))
 	return nil
 }
 
 // checkKernel notes what the kernel lacks.
 func (o *Outside) checkKernel() error {
 	if agents, _ := filepath.Glob("/sys/fs/cgroup/*/release_agent"); len(agents) == 0 {
-		o.missing("cgroup", errors.New("no cgroup of version 1 is mounted"))
+		o.Missing("cgroup", errors.New("no cgroup of version 1 is mounted"))
 	}
 	if max, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || string(max) == "0\n" {
-		o.missing("userns", errors.New("the kernel permits no user namespaces"))
+		o.Missing("userns", errors.New("the kernel permits no user namespaces"))
 	}
 	if r, err := newRing(); err != nil {
-		o.missing("io_uring", err)
+		o.Missing("io_uring", err)
 	} else {
 		unix.Close(r.fd)
 	}
-	o.missing("i386", try32())
+	o.Missing("i386", try32())
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -12,12 +12,10 @@ import (
 
 // memory has what the kernel keeps for several processes.
 var memory = []Attempt{
-	{Name: "sysv-shared-memory", Tries: "read System V shared memory", Needs: []string{"sysv"}, try: shmRead},
-	{Name: "sysv-message", Tries: "send a System V message", Needs: []string{"sysv"}, try: msgSend},
+	{Name: "sysv-message", Tries: "send a System V message", Needs: []string{"sysv message"}, try: msgSend},
 	{Name: "posix-message", Tries: "send a POSIX message", Needs: []string{"mqueue"}, try: mqSend},
 	{Name: "session-keyring", Tries: "read a key of the inherited session keyring", Needs: []string{"session key"}, try: keyRead(unix.KEY_SPEC_SESSION_KEYRING)},
 	{Name: "user-keyring", Tries: "read a key of the user's keyring", Needs: []string{"user key"}, try: keyRead(unix.KEY_SPEC_USER_KEYRING)},
-	{Name: "key-by-number", Tries: "read a key by its serial number", Needs: []string{"session key"}, try: keyByNumber},
 	{Name: "bpf-map", Tries: "read a BPF map by its number", Root: true, Needs: []string{"bpf"}, try: bpfRead},
 }
 
@@ -62,7 +60,7 @@ func (t *trial) typeToken(put func(fd int, c byte) error) error {
 		return err
 	}
 	defer unix.Close(fd)
-	for _, c := range []byte(t.token() + "\n") {
+	for _, c := range []byte(t.Token() + "\n") {
 		if err := put(fd, c); err != nil {
 			return err
 		}
@@ -70,24 +68,12 @@ func (t *trial) typeToken(put func(fd int, c byte) error) error {
 	return nil
 }
 
-func shmRead(t *trial) error {
-	id, _, errno := unix.Syscall(unix.SYS_SHMGET, uintptr(t.IPCKey), 4096, 0)
-	if errno != 0 {
-		return fmt.Errorf("shmget: %w", errno)
-	}
-	address, _, errno := unix.Syscall(unix.SYS_SHMAT, id, 0, unix.SHM_RDONLY)
-	if errno != 0 {
-		return fmt.Errorf("shmat: %w", errno)
-	}
-	return t.read(bytesAt(address, 100))
-}
-
 func msgSend(t *trial) error {
 	id, _, errno := unix.Syscall(unix.SYS_MSGGET, uintptr(t.IPCKey), 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("msgget: %w", errno)
 	}
-	message := append(binary.NativeEndian.AppendUint64(nil, 1), t.token()...)
+	message := append(binary.NativeEndian.AppendUint64(nil, 1), t.Token()...)
 	_, _, errno = unix.Syscall6(unix.SYS_MSGSND, id, uintptr(unsafe.Pointer(&message[0])), uintptr(len(message)-8), 0, 0, 0)
 	return errnoOf(errno)
 }
@@ -105,34 +91,25 @@ func mqSend(t *trial) error {
 		return fmt.Errorf("mq_open: %w", err)
 	}
 	defer unix.Close(fd)
-	message := []byte(t.token())
+	message := []byte(t.Token())
 	_, _, errno := unix.Syscall6(unix.SYS_MQ_TIMEDSEND, uintptr(fd), uintptr(unsafe.Pointer(&message[0])), uintptr(len(message)), 0, 0, 0)
 	return errnoOf(errno)
 }
 
-// keyName is the description of the target's keys.
-func (w *World) keyName() string { return w.Run }
-
 func keyRead(ring int) func(*trial) error {
 	return func(t *trial) error {
-		id, err := unix.KeyctlSearch(ring, "user", t.keyName(), 0)
+		id, err := unix.KeyctlSearch(ring, "user", t.Run, 0)
 		if err != nil {
 			return fmt.Errorf("search: %w", err)
 		}
-		return t.key(id)
+		data := make([]byte, 100)
+		n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, id, data, 0)
+		if err != nil {
+			return fmt.Errorf("read key %d: %w", id, err)
+		}
+		return t.read(data[:min(n, len(data))])
 	}
 }
-
-func (t *trial) key(id int) error {
-	data := make([]byte, 100)
-	n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, id, data, 0)
-	if err != nil {
-		return fmt.Errorf("read key %d: %w", id, err)
-	}
-	return t.read(data[:min(n, len(data))])
-}
-
-func keyByNumber(t *trial) error { return t.key(t.StandIn.Key) }
 
 func bpf(command uintptr, attributes []uint64) (int, error) {
 	result, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(&attributes[0])), uintptr(8*len(attributes)))

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -112,21 +112,21 @@ func stageProc(t *trial, _ []string) error {
 		return err
 	}
 	defer file.Close()
-	_, err = file.WriteString(t.token() + "\n")
+	_, err = file.WriteString(t.Token() + "\n")
 	return err
 }
 
 // privileged runs this program with privileges that its file has.
 func (t *trial) privileged(program string) error {
-	args := append(t.Self[1:len(t.Self):len(t.Self)], "stage", t.file(), t.name, "join")
+	args := append(t.Self[1:len(t.Self):len(t.Self)], "stage", t.world(), t.Name, "join")
 	return t.stageWith(exec.Command(program, args...), 0)
 }
 
 // helper writes a program that sends the token to a Unix socket.
 func (t *trial) helper() (string, error) {
-	file := filepath.Join(t.Dir, "h-"+t.name)
+	file := filepath.Join(t.Dir, "h-"+t.Name)
 	var command strings.Builder
-	for _, word := range append(t.Self[:len(t.Self):len(t.Self)], "stage", t.file(), t.name, "unix") {
+	for _, word := range append(t.Self[:len(t.Self):len(t.Self)], "stage", t.world(), t.Name, "unix") {
 		command.WriteString(" '" + word + "'")
 	}
 	return file, os.WriteFile(file, []byte("#!/bin/sh\nexec"+command.String()+"\n"), 0o755)

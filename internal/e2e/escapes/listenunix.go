@@ -1,10 +1,10 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -15,7 +15,7 @@ import (
 func (o *Outside) listenUnix() error {
 	w := &o.World
 	for name, kind := range map[string]string{
-		"stream": "unix", "dgram": "unixgram", "seqpacket": "unixpacket", "swapped": "unix",
+		"seqpacket": "unixpacket", "swapped": "unix",
 		"docker": "unix", "dbus": "unix", "systemd": "unix", "wayland": "unix", "ssh-agent": "unix", "gpg-agent": "unix", "tmux": "unix", "syslog": "unixgram",
 	} {
 		if err := o.listenPath(name, kind, filepath.Join(w.Dir, name+".sock")); err != nil {
@@ -23,56 +23,18 @@ func (o *Outside) listenUnix() error {
 		}
 	}
 	for name, kind := range map[string]string{
-		"abstract stream": "unix", "abstract dgram": "unixgram", "abstract seqpacket": "unixpacket", "abstract dbus": "unix",
+		"abstract seqpacket": "unixpacket", "abstract dbus": "unix",
 	} {
 		if err := o.listenPath(name, kind, "@"+w.Run+"/"+name); err != nil {
 			return err
 		}
 	}
-	o.missing("x11", o.listenX11())
+	o.Missing("x11", o.listenX11())
 	if err := o.listenPath("abstract x11", "unix", "@/tmp/.X11-unix/X"+w.Run); err != nil {
 		return err
 	}
-	run := "/run"
-	if os.Getuid() != 0 {
-		run = os.Getenv("XDG_RUNTIME_DIR")
-	}
-	o.missing("run", o.listenPath("run", "unix", run+"/"+w.Run))
 	for _, prepare := range []func() error{o.listenFolder, o.listenClosed, o.listenMoved, o.listenShort, o.hide} {
 		if err := prepare(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// listenPath starts a target with a Unix socket that any user may use.
-func (o *Outside) listenPath(name, network, path string) error {
-	o.World.Unix[name] = path
-	address := &net.UnixAddr{Name: path, Net: network}
-	if network == "unixgram" {
-		conn, err := net.ListenUnixgram(network, address)
-		if err != nil {
-			return err
-		}
-		o.receive(conn)
-	} else {
-		listener, err := net.ListenUnix(network, address)
-		if err != nil {
-			return err
-		}
-		o.serve(listener)
-	}
-	if path[0] == '@' {
-		return nil
-	}
-	return o.release(path)
-}
-
-// release gives a file to the user of the attempts.
-func (o *Outside) release(path string) error {
-	if o.options.UID != os.Getuid() {
-		if err := os.Chown(path, o.options.UID, o.options.UID); err != nil {
 			return err
 		}
 	}
@@ -83,13 +45,13 @@ func (o *Outside) release(path string) error {
 func (o *Outside) listenX11() error {
 	const dir = "/tmp/.X11-unix"
 	if err := os.Mkdir(dir, 0o777); err == nil {
-		o.onClose(func() { os.Remove(dir) })
+		o.OnClose(func() { os.Remove(dir) })
 		if err := os.Chmod(dir, 0o1777); err != nil {
 			return err
 		}
 	}
 	path := dir + "/X" + o.World.Run
-	o.onClose(func() { os.Remove(path) })
+	o.OnClose(func() { os.Remove(path) })
 	return o.listenPath("x11", "unix", path)
 }
 
@@ -119,35 +81,22 @@ func (o *Outside) listenClosed() error {
 	if err := o.listenPath("closed", "unix", filepath.Join(folder, "s.sock")); err != nil {
 		return err
 	}
-	o.onClose(func() { _ = os.Chmod(folder, 0o700) })
+	o.OnClose(func() { _ = os.Chmod(folder, 0o700) })
 	if err := os.Chmod(folder, 0); err != nil {
 		return err
 	}
 	return o.release(folder)
 }
 
-// listenMoved starts targets that no longer have the name to which they were bound, in a folder where
+// listenMoved starts targets that have another name than the one to which they were bound, in a folder where
 // sockets are not usual.
 func (o *Outside) listenMoved() error {
-	dir, err := os.MkdirTemp("/var/tmp", "rg")
-	if err != nil {
+	dir := filepath.Dir(o.World.At["renamed"])
+	bound, now := filepath.Join(dir, "linked.bound"), filepath.Join(dir, "linked.now")
+	if err := errors.Join(o.listenPath("linked", "unix", bound), os.Link(bound, now)); err != nil {
 		return err
 	}
-	o.onClose(func() { os.RemoveAll(dir) })
-	if err := o.release(dir); err != nil {
-		return err
-	}
-	for _, name := range []string{"renamed", "linked"} {
-		bound, now := filepath.Join(dir, name+".bound"), filepath.Join(dir, name+".now")
-		if err := o.listenPath(name, "unix", bound); err != nil {
-			return err
-		}
-		move := map[string]func(old, new string) error{"renamed": os.Rename, "linked": os.Link}[name]
-		if err := move(bound, now); err != nil {
-			return err
-		}
-		o.World.Unix[name] = now
-	}
+	o.World.At["linked"] = now
 	// A relative path is bound from a descriptor's folder, since the working folder belongs to the process.
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -157,7 +106,7 @@ func (o *Outside) listenMoved() error {
 	if err := o.listenPath("relative", "unix", fmt.Sprintf("/proc/self/fd/%d/relative", fd)); err != nil {
 		return err
 	}
-	o.World.Unix["relative"] = filepath.Join(dir, "relative")
+	o.World.At["relative"] = filepath.Join(dir, "relative")
 	return nil
 }
 
@@ -169,17 +118,13 @@ func (o *Outside) listenShort() error {
 
 // hide starts a target with another file mounted on it.
 func (o *Outside) hide() error {
-	path := filepath.Join(filepath.Dir(o.World.Unix["renamed"]), "hidden.sock")
+	path := filepath.Join(filepath.Dir(o.World.At["renamed"]), "hidden.sock")
 	if err := o.listenPath("hidden", "unix", path); err != nil {
 		return err
-	}
-	if !o.options.Prepare {
-		o.missing("hidden", fmt.Errorf("nothing is mounted on a socket"))
-		return nil
 	}
 	if err := unix.Mount("/dev/null", path, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	o.onClose(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	o.OnClose(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
 	return nil
 }

@@ -1,4 +1,4 @@
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -48,7 +48,7 @@ func int80TCP(t *trial) error {
 		return err
 	}
 	copy(memory, t.sockaddrLoopback())
-	n := copy(memory[16:], t.token())
+	n := copy(memory[16:], t.Token())
 	fd, err := call32(i386Socket, unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func elf32TCP(t *trial) error {
 	move(edx, 16)
 	call(i386Connect)
 	move(ecx, base+headers+length+16)
-	move(edx, uint32(len(t.token())))
+	move(edx, uint32(len(t.Token())))
 	call(i386Write)
 	move(ebx, 0)
 	call(i386Exit)
@@ -104,11 +104,11 @@ func elf32TCP(t *trial) error {
 	}
 	word(base+headers, 52, 0, 0)                             // entry, program headers, no sections, flags
 	elf = append(elf, 52, 0, 32, 0, 1, 0, 40, 0, 0, 0, 0, 0) // sizes and numbers of headers
-	size := uint32(headers + length + 16 + len(t.token()))
+	size := uint32(headers + length + 16 + len(t.Token()))
 	word(1, 0, base, base, size, size, 7, 4096) // one segment, which is loaded
-	elf = append(append(append(elf, code...), t.sockaddrLoopback()...), t.token()...)
+	elf = append(append(append(elf, code...), t.sockaddrLoopback()...), t.Token()...)
 
-	file := filepath.Join(t.Dir, t.name)
+	file := filepath.Join(t.Dir, t.Name)
 	defer os.Remove(file)
 	if err := os.WriteFile(file, elf, 0o700); err != nil {
 		return err

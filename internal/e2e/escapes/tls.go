@@ -1,11 +1,13 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"crypto/tls"
 	"net"
 	"time"
+
+	"robotsgate/internal/confine/attempts"
 )
 
 // tls connects to an address with a server name in the ClientHello, which may be empty, and asks for
@@ -18,5 +20,5 @@ func (t *trial) tls(address, serverName, host string) error {
 	defer raw.Close()
 	raw.SetDeadline(time.Now().Add(time.Second))
 	conn := tls.Client(raw, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
-	return exchange(conn, "GET /"+t.token()+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+	return attempts.Exchange(conn, "GET /"+t.Token()+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
 }

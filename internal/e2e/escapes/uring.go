@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -104,7 +104,7 @@ func uringTCP(t *trial) error {
 	if err != nil {
 		return err
 	}
-	return r.send(unix.AF_INET, t.sockaddrLoopback(), t.token())
+	return r.send(unix.AF_INET, t.sockaddrLoopback(), t.Token())
 }
 
 func uringUnix(t *trial) error {
@@ -113,5 +113,5 @@ func uringUnix(t *trial) error {
 		return err
 	}
 
-	return r.send(unix.AF_UNIX, sockaddrUnix(t.Unix["stream"]), t.token())
+	return r.send(unix.AF_UNIX, sockaddrUnix(t.At["stream"]), t.Token())
 }

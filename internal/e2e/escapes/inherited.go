@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"errors"
@@ -11,54 +11,45 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"robotsgate/internal/confine/attempts"
 )
 
 // inherited has descriptors that the shell left open.
 var inherited = []Attempt{
 	{Name: "fd-listener", Tries: "accept a connection from outside on an inherited socket", try: fdListener},
-	{Name: "fd-connection", Tries: "write to an inherited TCP connection", try: fdWrite("connection")},
 	{Name: "fd-unix", Tries: "write to an inherited Unix socket", try: fdWrite("unix")},
-	{Name: "fd-unconnected", Tries: "connect a TCP socket that was made outside", try: func(t *trial) error {
-		return fdConnect(t, t.FDs["unconnected"], t.loopback4())
-	}},
 	{Name: "fd-reconnect", Tries: "connect an inherited TCP connection anew", try: fdReconnect},
-	{Name: "fd-udp", Tries: "send with a UDP socket that was made outside", try: func(t *trial) error {
-		return unix.Sendto(t.FDs["udp"], []byte(t.token()), 0, t.loopback4())
-	}},
 	{Name: "fd-abstract", Tries: "send to an abstract name with a Unix socket that was made outside", try: func(t *trial) error {
-		return unix.Sendto(t.FDs["unixgram"], []byte(t.token()), 0, &unix.SockaddrUnix{Name: t.Unix["abstract dgram"]})
-	}},
-	{Name: "fd-folder", Tries: "connect to a Unix socket through an inherited folder", try: func(t *trial) error {
-		return t.send("unix", fmt.Sprintf("/proc/self/fd/%d/%s", t.FDs["folder"], filepath.Base(t.Unix["stream"])), t.token())
+		return unix.Sendto(t.FDs["unixgram"], []byte(t.Token()), 0, &unix.SockaddrUnix{Name: t.At["abstract dgram"]})
 	}},
 	{Name: "fd-fchdir", Tries: "connect to a Unix socket from an inherited folder", try: func(t *trial) error {
 		if err := unix.Fchdir(t.FDs["folder"]); err != nil {
 			return err
 		}
-		return t.send("unix", filepath.Base(t.Unix["stream"]), t.token())
+		return t.Send("unix", filepath.Base(t.At["stream"]), t.Token())
 	}},
 	{Name: "fd-path", Tries: "connect to a Unix socket through an inherited descriptor of its file", try: func(t *trial) error {
-		return t.send("unix", fmt.Sprintf("/proc/self/fd/%d", t.FDs["path"]), t.token())
+		return t.Send("unix", fmt.Sprintf("/proc/self/fd/%d", t.FDs["path"]), t.Token())
 	}},
 	{Name: "fd-network", Tries: "enter an inherited network namespace", Root: true, try: func(t *trial) error {
 		return t.join(t.FDs["network"], unix.CLONE_NEWNET)
 	}},
-	{Name: "fd-pidfd", Tries: "take a descriptor from an inherited pidfd", try: func(t *trial) error { return t.take(t.FDs["pidfd"]) }},
 	{Name: "fd-proc", Tries: "open a descriptor of a process outside through an inherited folder of /proc", try: func(t *trial) error {
 		fd, err := unix.Openat(t.FDs["proc"], "fd/1", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		_, err = unix.Write(fd, []byte(t.token()+"\n"))
+		_, err = unix.Write(fd, []byte(t.Token()+"\n"))
 		return err
 	}},
 	{Name: "fd-raw", Tries: "send with an inherited raw socket", Root: true, Needs: []string{"raw"}, try: func(t *trial) error {
 		home := [4]byte{127, 0, 0, 1}
-		return unix.Sendto(t.FDs["raw"], udpPacket(home, home, t.Port, t.token()), 0, &unix.SockaddrInet4{Addr: home})
+		return unix.Sendto(t.FDs["raw"], udpPacket(home, home, t.Port, t.Token()), 0, &unix.SockaddrInet4{Addr: home})
 	}},
 	{Name: "fd-tun", Tries: "send packets with an inherited network device", Needs: []string{"tun"}, try: func(t *trial) error {
-		_, err := unix.Write(t.FDs["tun"], udpPacket([4]byte{10, 83, 53, 2}, [4]byte{10, 83, 53, 1}, t.Port, t.token()))
+		_, err := unix.Write(t.FDs["tun"], udpPacket([4]byte{10, 83, 53, 2}, [4]byte{10, 83, 53, 1}, t.Port, t.Token()))
 		return err
 	}},
 	{Name: "fd-scm-rights", Tries: "receive a connection over an inherited Unix socket", try: fdReceive},
@@ -88,7 +79,7 @@ func fdListener(t *trial) error {
 		return err
 	}
 	defer conn.Close()
-	return exchange(conn, t.token())
+	return attempts.Exchange(conn, t.Token())
 }
 
 func fdWrite(name string) func(*trial) error {
@@ -103,7 +94,7 @@ func fdWrite(name string) func(*trial) error {
 			return err
 		}
 		defer conn.Close()
-		return exchange(conn, t.token())
+		return attempts.Exchange(conn, t.Token())
 	}
 }
 
@@ -111,7 +102,7 @@ func fdConnect(t *trial, fd int, to unix.Sockaddr) error {
 	if err := unix.Connect(fd, to); err != nil {
 		return err
 	}
-	return unix.Sendto(fd, []byte(t.token()), 0, nil)
+	return unix.Sendto(fd, []byte(t.Token()), 0, nil)
 }
 
 // fdReconnect dissolves the association of a connected socket (connect(2), AF_UNSPEC) and connects
@@ -122,7 +113,7 @@ func fdReconnect(t *trial) error {
 	if err := connectBytes(fd, unspecified[:]); err != nil {
 		return fmt.Errorf("disconnect: %w", err)
 	}
-	return fdConnect(t, fd, t.loopback4())
+	return fdConnect(t, fd, t.Loopback())
 }
 
 // fdReceive asks a process outside for a connection.
@@ -152,5 +143,5 @@ func fdReceive(t *trial) error {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(time.Second))
-	return exchange(conn, t.token())
+	return attempts.Exchange(conn, t.Token())
 }

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ var hiddenSockets = []Attempt{
 	{Name: "mount-unmount", Tries: "remove the mounts that hide a Unix socket", Needs: []string{"userns"}, try: func(t *trial) error {
 		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "unmount")
 	}},
-	{Name: "mount-unmount-root", Tries: "remove the mount over a Unix socket without a new user namespace", Root: true, Needs: []string{"hidden"}, try: func(t *trial) error { return stageUnmount(t, []string{t.Unix["hidden"]}) }},
+	{Name: "mount-unmount-root", Tries: "remove the mount over a Unix socket without a new user namespace", Root: true, Needs: []string{"hidden"}, try: func(t *trial) error { return stageUnmount(t, []string{t.At["hidden"]}) }},
 	{Name: "mount-overlay", Tries: "see a Unix socket through an overlay", Unproven: "an overlay's sockets are not those below", try: func(t *trial) error {
 		return t.stage(unix.CLONE_NEWUSER|unix.CLONE_NEWNS, "overlay")
 	}},
@@ -42,7 +42,7 @@ var hiddenSockets = []Attempt{
 // stageMoved binds an empty folder, moves a socket into it from another mount namespace, and connects through
 // the bind mount.
 func stageMoved(t *trial, _ []string) error {
-	from, base := filepath.Split(t.Unix["movable"])
+	from, base := filepath.Split(t.At["movable"])
 	inner, to := filepath.Join(from, "inner"), filepath.Join(t.Dir, "moved")
 	if err := errors.Join(os.Mkdir(inner, 0o755), os.Mkdir(to, 0o755)); err != nil {
 		return err
@@ -56,12 +56,12 @@ func stageMoved(t *trial, _ []string) error {
 	if err := t.stage(unix.CLONE_NEWNS, "move"); err != nil {
 		return err
 	}
-	return t.send("unix", filepath.Join(to, base), t.token())
+	return t.Send("unix", filepath.Join(to, base), t.Token())
 }
 
 // stageMove leaves all mounts of its namespace, and moves the socket.
 func stageMove(t *trial, _ []string) error {
-	from, base := filepath.Split(t.Unix["movable"])
+	from, base := filepath.Split(t.At["movable"])
 	fd, err := unix.Open(from, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func stageMove(t *trial, _ []string) error {
 // stageBind connects to a socket in a copy of the mount that its folder is on, without what is
 // mounted below it.
 func stageBind(t *trial, args []string) error {
-	from, base := filepath.Dir(t.Unix["stream"]), filepath.Base(t.Unix["stream"])
+	from, base := filepath.Dir(t.At["stream"]), filepath.Base(t.At["stream"])
 	flags := uintptr(unix.MS_BIND)
 	switch strings.Join(args, "") {
 	case "recursive":
@@ -94,12 +94,12 @@ func stageBind(t *trial, args []string) error {
 		if err != nil {
 			return fmt.Errorf("open_tree: %w", err)
 		}
-		return t.send("unix", fmt.Sprintf("/proc/self/fd/%d/%s", fd, base), t.token())
+		return t.Send("unix", fmt.Sprintf("/proc/self/fd/%d/%s", fd, base), t.Token())
 	case "chroot":
 		if err := unix.Chroot(from); err != nil {
 			return fmt.Errorf("chroot: %w", err)
 		}
-		return t.send("unix", "/"+base, t.token())
+		return t.Send("unix", "/"+base, t.Token())
 	}
 	// Another user's mount of the root may not be bound, so try the folders above too.
 	to, err := os.MkdirTemp(t.Dir, "bind")
@@ -112,9 +112,9 @@ func stageBind(t *trial, args []string) error {
 		if err := unix.Mount(dir, to, "", flags, ""); err != nil {
 			errs = append(errs, fmt.Errorf("bind %s: %w", dir, err))
 		} else {
-			path := to + strings.TrimPrefix(t.Unix["stream"], strings.TrimSuffix(dir, "/"))
+			path := to + strings.TrimPrefix(t.At["stream"], strings.TrimSuffix(dir, "/"))
 			_ = unix.Unmount(path, unix.MNT_DETACH)
-			errs = append(errs, t.send("unix", path, t.token()))
+			errs = append(errs, t.Send("unix", path, t.Token()))
 			unix.Unmount(to, unix.MNT_DETACH)
 		}
 		if dir == "/" {
@@ -126,7 +126,7 @@ func stageBind(t *trial, args []string) error {
 // stageUnmount removes what is mounted on a socket or anywhere, and connects. Without arguments it
 // does this in a namespace of its own.
 func stageUnmount(t *trial, only []string) error {
-	target := t.Unix["stream"]
+	target := t.At["stream"]
 	points := only
 	if len(only) == 0 {
 		file, err := os.Open("/proc/self/mountinfo")
@@ -148,7 +148,7 @@ func stageUnmount(t *trial, only []string) error {
 			errs = append(errs, unix.Unmount(points[i], unix.MNT_DETACH))
 		}
 	}
-	return errors.Join(append(errs, t.send("unix", target, t.token()))...)
+	return errors.Join(append(errs, t.Send("unix", target, t.Token()))...)
 }
 
 // stageOverlay connects to a socket in an overlay file system above its folder.
@@ -158,10 +158,10 @@ func stageOverlay(t *trial, _ []string) error {
 		return err
 	}
 	defer os.Remove(to)
-	options := "lowerdir=" + filepath.Dir(t.Unix["stream"]) + ":" + to
+	options := "lowerdir=" + filepath.Dir(t.At["stream"]) + ":" + to
 	if err := unix.Mount("overlay", to, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
 	defer unix.Unmount(to, unix.MNT_DETACH)
-	return t.send("unix", filepath.Join(to, filepath.Base(t.Unix["stream"])), t.token())
+	return t.Send("unix", filepath.Join(to, filepath.Base(t.At["stream"])), t.Token())
 }

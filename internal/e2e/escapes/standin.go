@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"robotsgate/internal/confine/attempts"
 )
 
 // What the attempts on a process outside read and write. Go does not move package variables.
@@ -25,8 +27,7 @@ var (
 // A standInOrder is what the stand-in is started with.
 type standInOrder struct {
 	Run    string
-	Secret string // in its memory
-	Key    string // in a key of its user
+	Secret string // in its memory, and in a key of its user
 }
 
 // standIn is a process with the user of the gate, for attempts that would disturb the gate. It reads
@@ -39,7 +40,7 @@ func standIn(in io.Reader, out io.Writer) error {
 		return err
 	}
 	size := copy(standInSecret[:], order.Secret)
-	w := World{Run: order.Run}
+	w := attempts.World{Run: order.Run}
 	for sig, name := range map[os.Signal]string{syscall.SIGUSR1: "kill", syscall.SIGUSR2: "kill-thread", syscall.SIGHUP: "kill-pidfd"} {
 		arrived := make(chan os.Signal, 1)
 		signal.Notify(arrived, sig)
@@ -54,7 +55,7 @@ func standIn(in io.Reader, out io.Writer) error {
 		Secret: uintptr(unsafe.Pointer(&standInSecret)), Buffer: uintptr(unsafe.Pointer(&standInBuffer)),
 	}
 	// Without keys or handles the number and the handles stay zero.
-	if key, err := unix.AddKey("user", order.Run, []byte(order.Key), unix.KEY_SPEC_USER_KEYRING); err == nil {
+	if key, err := unix.AddKey("user", order.Run, []byte(order.Secret), unix.KEY_SPEC_USER_KEYRING); err == nil {
 		s.Key = key
 		unix.KeyctlSetperm(key, 0x3f3f3f3f)
 		unix.KeyctlInt(unix.KEYCTL_SET_TIMEOUT, key, 600, 0, 0)
@@ -81,8 +82,8 @@ func standIn(in io.Reader, out io.Writer) error {
 func watchBuffer(out io.Writer) {
 	for {
 		buffer := bytes.Clone(standInBuffer[:])
-		if token := tokens.Find(buffer); token != nil {
-			fmt.Fprintf(out, "%s\n", token)
+		if token, _, sent := bytes.Cut(buffer, []byte(".")); sent {
+			fmt.Fprintf(out, "%s.\n", token)
 			clear(standInBuffer[:])
 		}
 		time.Sleep(10 * time.Millisecond)

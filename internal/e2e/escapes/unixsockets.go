@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"errors"
@@ -15,19 +15,13 @@ import (
 
 // unixSockets has Unix sockets by all their names.
 var unixSockets = []Attempt{
-	{Name: "unix-stream", Tries: "connect to a Unix stream socket", try: unixSocket("unix", "stream")},
-	{Name: "unix-dgram", Tries: "send to a Unix datagram socket", try: unixSocket("unixgram", "dgram")},
 	{Name: "unix-dgram-unconnected", Tries: "send to a Unix datagram socket without connecting", try: unixSendTo("dgram")},
 	{Name: "unix-dgram-pair", Tries: "send to a Unix datagram socket from one of a pair", try: unixPair},
 	{Name: "unix-seqpacket", Tries: "connect to a Unix seqpacket socket", try: unixSocket("unixpacket", "seqpacket")},
-	{Name: "abstract-stream", Tries: "connect to an abstract stream socket", try: unixSocket("unix", "abstract stream")},
-	{Name: "abstract-dgram", Tries: "send to an abstract datagram socket", try: unixSocket("unixgram", "abstract dgram")},
 	{Name: "abstract-seqpacket", Tries: "connect to an abstract seqpacket socket", try: unixSocket("unixpacket", "abstract seqpacket")},
-	{Name: "unix-run", Tries: "connect to a Unix socket in /run", Needs: []string{"run"}, try: unixSocket("unix", "run")},
 	{Name: "unix-symlink", Tries: "connect to a Unix socket by a symbolic link", try: unixLink(os.Symlink)},
 	{Name: "unix-hard-link", Tries: "connect to a Unix socket by a new hard link", try: unixLink(os.Link)},
 	{Name: "unix-old-hard-link", Tries: "connect to a Unix socket by a hard link that was there before", try: unixSocket("unix", "linked")},
-	{Name: "unix-renamed", Tries: "connect to a Unix socket that was renamed after it was bound", try: unixSocket("unix", "renamed")},
 	{Name: "unix-relative", Tries: "connect to a Unix socket that was bound by a relative path", try: unixSocket("unix", "relative")},
 	{Name: "unix-renamed-folder", Tries: "rename the folder of a Unix socket and connect", try: unixRenamedFolder},
 	{Name: "unix-closed-folder", Tries: "open the folder of a Unix socket without permissions and connect", try: unixClosedFolder},
@@ -37,7 +31,7 @@ var unixSockets = []Attempt{
 	{Name: "unix-proc-root", Tries: "connect to a Unix socket through /proc/PID/root", try: unixProc("root")},
 	{Name: "unix-proc-cwd", Tries: "connect to a Unix socket through /proc/PID/cwd", try: unixProc("cwd")},
 	{Name: "unix-double-slash", Tries: "connect to a Unix socket by a path with dots and slashes", try: func(t *trial) error {
-		return t.send("unix", t.Dir+"//./../"+filepath.Base(t.Dir)+"/"+filepath.Base(t.Unix["stream"]), t.token())
+		return t.Send("unix", t.Dir+"//./../"+filepath.Base(t.Dir)+"/"+filepath.Base(t.At["stream"]), t.Token())
 	}},
 }
 
@@ -53,16 +47,16 @@ var desktopSockets = []Attempt{
 	{Name: "ssh-agent", Tries: "sign with the keys of an ssh-agent", try: asking("ssh-agent", "\x00\x00\x00\x30\x0dTOKEN")},
 	{Name: "gpg-agent", Tries: "sign with the keys of a gpg-agent", try: asking("gpg-agent", "SIGKEY TOKEN\nPKSIGN\n")},
 	{Name: "tmux-socket", Tries: "type into a window of tmux", try: asking("tmux", "send-keys TOKEN")},
-	{Name: "syslog-socket", Tries: "write to the system's log, which may be sent on", try: func(t *trial) error { return t.send("unixgram", t.Unix["syslog"], "<13>"+t.token()) }},
+	{Name: "syslog-socket", Tries: "write to the system's log, which may be sent on", try: func(t *trial) error { return t.Send("unixgram", t.At["syslog"], "<13>"+t.Token()) }},
 }
 
 func unixSocket(network, name string) func(*trial) error {
-	return func(t *trial) error { return t.send(network, t.Unix[name], t.token()) }
+	return func(t *trial) error { return t.Send(network, t.At[name], t.Token()) }
 }
 
 func asking(name, text string) func(*trial) error {
 	return func(t *trial) error {
-		return t.send("unix", t.Unix[name], strings.ReplaceAll(text, "TOKEN", t.token()))
+		return t.Send("unix", t.At[name], strings.ReplaceAll(text, "TOKEN", t.Token()))
 	}
 }
 
@@ -73,7 +67,7 @@ func unixSendTo(name string) func(*trial) error {
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Sendmsg(fd, []byte(t.token()), nil, &unix.SockaddrUnix{Name: t.Unix[name]}, 0)
+		return unix.Sendmsg(fd, []byte(t.Token()), nil, &unix.SockaddrUnix{Name: t.At[name]}, 0)
 	}
 }
 
@@ -84,61 +78,61 @@ func unixPair(t *trial) error {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	return unix.Sendto(pair[0], []byte(t.token()), 0, &unix.SockaddrUnix{Name: t.Unix["dgram"]})
+	return unix.Sendto(pair[0], []byte(t.Token()), 0, &unix.SockaddrUnix{Name: t.At["dgram"]})
 }
 
 func unixLink(link func(old, new string) error) func(*trial) error {
 	return func(t *trial) error {
-		name := t.Unix["stream"] + "." + t.name
-		if err := link(t.Unix["stream"], name); err != nil {
+		name := t.At["stream"] + "." + t.Name
+		if err := link(t.At["stream"], name); err != nil {
 			return err
 		}
 		defer os.Remove(name)
-		return t.send("unix", name, t.token())
+		return t.Send("unix", name, t.Token())
 	}
 }
 
 func unixRenamedFolder(t *trial) error {
-	folder := filepath.Dir(t.Unix["folder"])
+	folder := filepath.Dir(t.At["folder"])
 	if err := os.Rename(folder, folder+"2"); err != nil {
 		return err
 	}
 	defer os.Rename(folder+"2", folder)
-	return t.send("unix", filepath.Join(folder+"2", filepath.Base(t.Unix["folder"])), t.token())
+	return t.Send("unix", filepath.Join(folder+"2", filepath.Base(t.At["folder"])), t.Token())
 }
 
 func unixClosedFolder(t *trial) error {
-	folder := filepath.Dir(t.Unix["closed"])
+	folder := filepath.Dir(t.At["closed"])
 	if err := os.Chmod(folder, 0o700); err != nil {
 		return err
 	}
 	defer os.Chmod(folder, 0)
-	return t.send("unix", t.Unix["closed"], t.token())
+	return t.Send("unix", t.At["closed"], t.Token())
 }
 
 func unixSwapped(t *trial) error {
-	name := t.Unix["swapped"]
+	name := t.At["swapped"]
 	if err := os.Rename(name, name+"2"); err != nil {
 		return err
 	}
 	defer os.Rename(name+"2", name)
-	return t.send("unix", name+"2", t.token())
+	return t.Send("unix", name+"2", t.Token())
 }
 
 func unixChdir(t *trial) error {
-	if err := os.Chdir(filepath.Dir(t.Unix["stream"])); err != nil {
+	if err := os.Chdir(filepath.Dir(t.At["stream"])); err != nil {
 		return err
 	}
-	return t.send("unix", filepath.Base(t.Unix["stream"]), t.token())
+	return t.Send("unix", filepath.Base(t.At["stream"]), t.Token())
 }
 
 func unixOpened(t *trial) error {
-	fd, err := unix.Open(t.Unix["stream"], unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(t.At["stream"], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return t.send("unix", fmt.Sprintf("/proc/self/fd/%d", fd), t.token())
+	return t.Send("unix", fmt.Sprintf("/proc/self/fd/%d", fd), t.Token())
 }
 
 // candidates returns the processes to try: the one that stands in for the gate and, inside, all that
@@ -176,11 +170,11 @@ func (t *trial) each(try func(pid int) error) error {
 func unixProc(link string) func(*trial) error {
 	return func(t *trial) error {
 		return t.each(func(pid int) error {
-			path := fmt.Sprintf("/proc/%d/%s%s", pid, link, t.Unix["short"])
+			path := fmt.Sprintf("/proc/%d/%s%s", pid, link, t.At["short"])
 			if link == "cwd" { // of the process outside
-				path = fmt.Sprintf("/proc/%d/cwd/%s", pid, filepath.Base(t.Unix["short"]))
+				path = fmt.Sprintf("/proc/%d/cwd/%s", pid, filepath.Base(t.At["short"]))
 			}
-			return t.send("unix", path, t.token())
+			return t.Send("unix", path, t.Token())
 		})
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"robotsgate/internal/confine/attempts"
 )
 
 // throughGate has requests on the ports that the gate catches, which the gate must not send on, and
@@ -43,12 +45,12 @@ func (t *trial) caughtHTTP() string { return net.JoinHostPort("127.0.0.1", strco
 
 // fill puts addresses and the token into a text.
 func (t *trial) fill(s string) string {
-	return strings.NewReplacer("TOKEN", t.token(), "PRIVATE", t.caughtHTTP(), "ALLOWED", t.Allowed, "DENIED", t.Denied).Replace(s)
+	return strings.NewReplacer("TOKEN", t.Token(), "PRIVATE", t.caughtHTTP(), "ALLOWED", t.Allowed, "DENIED", t.Denied).Replace(s)
 }
 
 // text sends a text to a target on this machine, on a port that the gate catches.
 func text(s string) func(*trial) error {
-	return func(t *trial) error { return t.send("tcp", t.caughtHTTP(), t.fill(s)) }
+	return func(t *trial) error { return t.Send("tcp", t.caughtHTTP(), t.fill(s)) }
 }
 
 // denied sends a text to the origin with the robots.txt that disallows it.
@@ -59,9 +61,9 @@ func denied(s string) func(*trial) error {
 			return err
 		}
 		defer conn.Close()
-		err = exchange(conn, t.fill(s))
+		err = attempts.Exchange(conn, t.fill(s))
 		// The answer to a second request.
-		return fmt.Errorf("%w; then %w", err, exchange(conn, "\r\n"))
+		return fmt.Errorf("%w; then %w", err, attempts.Exchange(conn, "\r\n"))
 	}
 }
 
@@ -73,7 +75,7 @@ func ownListener(s string) func(*trial) error {
 		if proxy == "" {
 			proxy = t.caughtHTTP()
 		}
-		return t.send("tcp", proxy, t.fill(s))
+		return t.Send("tcp", proxy, t.fill(s))
 	}
 }
 
@@ -83,9 +85,9 @@ func http2Text(t *trial) error {
 	field := func(name, value string) string {
 		return "\x00" + string(rune(len(name))) + name + string(rune(len(value))) + value
 	}
-	block := field(":method", "GET") + field(":scheme", "http") + field(":authority", t.caughtHTTP()) + field(":path", "/"+t.token())
+	block := field(":method", "GET") + field(":scheme", "http") + field(":authority", t.caughtHTTP()) + field(":path", "/"+t.Token())
 	frame := func(kind, flags byte, stream byte, payload string) string {
 		return string([]byte{0, byte(len(payload) >> 8), byte(len(payload)), kind, flags, 0, 0, 0, stream}) + payload
 	}
-	return t.send("tcp", t.caughtHTTP(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+frame(4, 0, 0, "")+frame(1, 5, 1, block))
+	return t.Send("tcp", t.caughtHTTP(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+frame(4, 0, 0, "")+frame(1, 5, 1, block))
 }

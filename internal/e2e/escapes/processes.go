@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package attempts
+package escapes
 
 import (
 	"encoding/binary"
@@ -28,7 +28,6 @@ var processes = []Attempt{
 		}
 		return t.take(fd)
 	}},
-	{Name: "kill", Tries: "send a signal to a process outside", try: func(t *trial) error { return unix.Kill(t.StandIn.PID, unix.SIGUSR1) }},
 	{Name: "kill-thread", Tries: "send a signal to a thread outside", try: func(t *trial) error {
 		return unix.Tgkill(t.StandIn.PID, t.StandIn.PID, unix.SIGUSR2)
 	}},
@@ -71,7 +70,7 @@ func (t *trial) vmRead(pid int) error {
 }
 
 func (t *trial) vmWrite(pid int) error {
-	data := []byte(t.token())
+	data := []byte(t.Token())
 	local := []unix.Iovec{{Base: &data[0], Len: uint64(len(data))}}
 	remote := []unix.RemoteIovec{{Base: t.StandIn.Buffer, Len: len(data)}}
 	_, err := unix.ProcessVMWritev(pid, local, remote, 0)
@@ -97,7 +96,7 @@ func (t *trial) memWrite(pid int) error {
 		return err
 	}
 	defer file.Close()
-	_, err = file.WriteAt([]byte(t.token()), int64(t.StandIn.Buffer))
+	_, err = file.WriteAt([]byte(t.Token()), int64(t.StandIn.Buffer))
 	return err
 }
 
@@ -112,7 +111,7 @@ func (t *trial) procFD(pid int) error {
 		return err
 	}
 	defer file.Close()
-	_, err = file.WriteString(t.token() + "\n")
+	_, err = file.WriteString(t.Token() + "\n")
 	return err
 }
 
@@ -151,7 +150,7 @@ func (t *trial) take(pidfd int) error {
 		return fmt.Errorf("pidfd_getfd: %w", err)
 	}
 	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(t.token()+"\n"))
+	_, err = unix.Write(fd, []byte(t.Token()+"\n"))
 	return err
 }
 
