@@ -194,24 +194,17 @@ func (o *Outside) listenRaw() error {
 	return o.sendBeacon()
 }
 
-// allowPing finds out whether the user may make ping sockets, icmp(7).
+// allowPing lets everyone make ping sockets, icmp(7).
 func (o *Outside) allowPing() error {
 	const file = "/proc/sys/net/ipv4/ping_group_range"
 	before, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if true {
-		if err := os.WriteFile(file, []byte("0 65535"), 0); err != nil {
-			return err
-		}
-		o.OnClose(func() { _ = os.WriteFile(file, before, 0) })
-		return nil
+	if err := os.WriteFile(file, []byte("0 65535"), 0); err != nil {
+		return err
 	}
-	var first, last int
-	if _, err := fmt.Sscan(string(before), &first, &last); err != nil || os.Getegid() < first || os.Getegid() > last {
-		return errors.New("net.ipv4.ping_group_range has not this group")
-	}
+	o.OnClose(func() { _ = os.WriteFile(file, before, 0) })
 	return nil
 }
 
