@@ -13,7 +13,7 @@ package confine
 //
 //	sockets and routes inside  network_linux.go
 //	what is hidden             hostsockets_linux.go and mounts_linux.go
-//	system calls               seccomp_linux.go
+//	system calls               privileges_linux.go
 
 import (
 	"errors"
