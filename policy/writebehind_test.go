@@ -116,6 +116,16 @@ func TestWriteBehind(t *testing.T) {
 
 // TestWriteBehindBound: while the store fails, the oldest entries are given up.
 func TestWriteBehindBound(t *testing.T) {
+	for cacheBytes, want := range map[int64]int64{64 << 20: 40 << 20, 256 << 20: 128 << 20} { // half, at least 40 MiB
+		c, err := newCache(cacheBytes, 512<<10, newDurable(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.unsaved.maxBytes; got != want {
+			t.Errorf("with a cache of %d bytes %d may wait to be saved, want %d", cacheBytes, got, want)
+		}
+		c.close()
+	}
 	synctest.Test(t, func(t *testing.T) {
 		store := &savedLog{durable: newDurable(), err: errors.New("no")}
 		w := newWriteBehind(store, 100_000, slog.New(slog.DiscardHandler))
