@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // eager sends the head of a CONNECT together with what comes first inside it.
@@ -331,6 +333,26 @@ func TestManyStreams(t *testing.T) {
 	wg.Wait()
 	if got := w.arrived(); len(got) != 50 || strings.Contains(strings.Join(got, " "), "private") {
 		t.Errorf("reached the origin: %q", got)
+	}
+}
+
+// An HTTP/2 client may have 100 requests in progress on a connection.
+func TestMaxStreams(t *testing.T) {
+	w := newWorld(t, options{})
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
+	defer conn.Close()
+	io.WriteString(conn, http2.ClientPreface)
+	f := http2.NewFramer(conn, conn)
+	if err := f.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := f.ReadFrame()
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("got %v, %v, want SETTINGS", frame, err)
+	}
+	if n, _ := settings.Value(http2.SettingMaxConcurrentStreams); n != 100 {
+		t.Errorf("%d streams are permitted, want 100", n)
 	}
 }
 
