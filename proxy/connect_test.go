@@ -390,7 +390,7 @@ func TestCertificates(t *testing.T) {
 	if a, b := leaf("127.0.0.1"+port, "", 0), leaf("127.0.0.1"+port, "", 0); !a.Equal(b) {
 		t.Error("a certificate was signed anew for the same host")
 	}
-	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	defer conn.Close()
 	if err := conn.Handshake(); err == nil {
 		t.Error("TLS 1.1 was accepted")
